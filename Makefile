@@ -100,7 +100,7 @@ bench-integrations: release ## Measure the adapters in the environments of test-
 bench: release tools ## Measure what recede means to reach (QUICK=1 in a minute, WRITE=1 into benches/RESULTS.md, ONLY=... a part)
 	$(python) benches/table.py $(if $(QUICK),--quick) $(if $(WRITE),--write) $(if $(ONLY),--only $(ONLY))
 
-fuzz: build tools ## Scanner against a full parser, turn store against a list, core against mirror, readers of files (SECONDS=60 each, SEED=..., CASES=... at most)
+fuzz: build tools ## Scanner against a full parser, turn store against a list, core against oracle, readers of files (SECONDS=60 each, SEED=..., CASES=... at most)
 	RECEDE_FUZZ_SECONDS=$(SECONDS) RECEDE_FUZZ_SEED=$(SEED) RECEDE_FUZZ_CASES=$(CASES) \
 		cargo test --quiet --release --test core long_run -- --ignored --nocapture
 	$(python) tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) $(if $(CASES),--cases $(CASES))

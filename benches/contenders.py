@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))  # the oracle
 
 import orjson
 
 import histories
+import oracle
 import recede
 import rivals
 import tuned
 from histories import Message, Shape, Style
-from recede import _pure
 from recede.reduction._policy import compiled
 
 Contender = Callable[[], Any]
 
-MIRROR_LIMIT = 10_000  # beyond, the mirror is too slow to be worth the wait
+ORACLE_LIMIT = 10_000  # beyond, the oracle is too slow to be worth the wait
 
 # Names that the table asks for again.
 REDUCE_JSON = "**recede.reduce_json**"
+ORACLE = "the oracle in plain Python"
 ORJSON_TUNED = "orjson + tuned loop, same telemetry"
 ORJSON_SIMPLEST = "orjson + simplest loop"
 JSON_TUNED = "json + tuned loop, same telemetry"
@@ -50,14 +55,14 @@ def make_case(size: int, shape: Shape = "openai", style: Style = "compact", seed
     return Case(data, messages, recede.count_chars(messages) - 1, shape)
 
 
-def mirror_reduce(case: Case) -> Any:
-    """`recede.reduce` by the mirror."""
-    return _pure.reduce(case.messages, compiled(_pure, "reduce", {"max_input_chars": case.budget}))
+def oracle_reduce(case: Case) -> Any:
+    """`recede.reduce` by the oracle."""
+    return oracle.reduce(case.messages, compiled(oracle, "reduce", {"max_input_chars": case.budget}))
 
 
-def mirror_reduce_json(case: Case) -> Any:
-    """`recede.reduce_json` by the mirror."""
-    return _pure.reduce_json(case.data, False, compiled(_pure, "reduce", {"max_input_chars": case.budget}))
+def oracle_reduce_json(case: Case) -> Any:
+    """`recede.reduce_json` by the oracle."""
+    return oracle.reduce_json(case.data, False, compiled(oracle, "reduce", {"max_input_chars": case.budget}))
 
 
 def agree(name: str, theirs: object, ours: object) -> None:
@@ -97,9 +102,9 @@ def compare_answers(case: Case) -> None:
     counted = rivals.msgspec_counting(data)
     agree("msgspec_counting", json.loads(counted), ours.messages)
     agree("msgspec_bytes", rivals.same_but_for_sizes(rivals.msgspec_bytes(data), counted), True)
-    if len(messages) <= MIRROR_LIMIT:
-        agree("mirror", tuple(mirror_reduce(case)), tuple(ours))
-        agree("mirror of reduce_json", tuple(mirror_reduce_json(case)), tuple(ours_json))
+    if len(messages) <= ORACLE_LIMIT:
+        agree("oracle", tuple(oracle_reduce(case)), tuple(ours))
+        agree("oracle of reduce_json", tuple(oracle_reduce_json(case)), tuple(ours_json))
 
 
 def bytes_contenders(case: Case) -> dict[str, Contender]:
@@ -122,8 +127,8 @@ def bytes_contenders(case: Case) -> dict[str, Contender]:
         WARM_COPY: rivals.warm_copy(data),
         FRESH_COPY: lambda: rivals.fresh_copy(data),
     }
-    if len(case.messages) <= MIRROR_LIMIT:
-        contenders["recede's pure-Python mirror"] = lambda: mirror_reduce_json(case)
+    if len(case.messages) <= ORACLE_LIMIT:
+        contenders[ORACLE] = lambda: oracle_reduce_json(case)
     return contenders
 
 
@@ -144,6 +149,6 @@ def dict_contenders(case: Case) -> dict[str, Contender]:
         "simplest loop: no telemetry, no check": lambda: rivals.simplest(messages),
         "(copy of the list)": messages.copy,
     }
-    if len(messages) <= MIRROR_LIMIT:
-        contenders["recede's pure-Python mirror"] = lambda: mirror_reduce(case)
+    if len(messages) <= ORACLE_LIMIT:
+        contenders[ORACLE] = lambda: oracle_reduce(case)
     return contenders

@@ -82,7 +82,7 @@ def surroundings() -> str:
     load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
     pinned = "" if hasattr(os, "sched_setaffinity") else "not "
     return (
-        f"- {now:%Y-%m-%d %H:%M} UTC; recede {recede.__version__} ({recede.reduction.ENGINE}), {rustc}\n"
+        f"- {now:%Y-%m-%d %H:%M} UTC; recede {recede.__version__}, {rustc}\n"
         f"- {model}{f' ({vectors})' if vectors else ''}, {os.cpu_count()} cores, {pinned}pinned to one{load};"
         f" {platform.system()} {platform.release()}\n"
         f"- {platform.python_implementation()} {platform.python_version()}, built {optimized} profile-guided"

@@ -21,8 +21,8 @@ from economy import CORPUS, MIN_OBSERVATIONS, PRICES
 
 import recede
 from definitions.cache import Seen, Sent, seen, served
+from oracle.walk import walk
 from recede import transcripts
-from recede._pure.walk import walk
 from recede.costs._cache import cache_facts, named_cache
 
 Messages = list[Any]

@@ -21,9 +21,8 @@ import measuring
 import recede
 import rivals
 import stores
-from contenders import Case, make_case
+from contenders import Case, make_case, oracle
 from histories import Shape, Style
-from recede import _pure
 from recede.reduction._policy import block_policy
 
 NO_BUDGET = 1 << 60
@@ -269,7 +268,7 @@ def hostile(scale: float, seconds: float) -> dict[str, Any]:
         seen = recede.reduce_json(data, max_input_chars=NO_BUDGET)
         answer = recede.mask_observations_json(data, keep_results=1)
         if name in lists or name in ("the mix", "deep nesting"):
-            # Where the mirror takes minutes, a plain reader at least must agree that this is a history.
+            # Where the oracle takes minutes, a plain reader at least must agree that this is a history.
             messages = orjson.loads(data)
             contenders.agree(name, recede.count_chars(messages), seen.chars_before)
             records = len(messages) + sum(tool.observations for tool in answer.tools.values())
@@ -334,11 +333,11 @@ def break_even(messages: int, seconds: float) -> dict[str, Any]:
     return {"bytes": len(data), "times": measuring.best_times(racing, seconds), "ratios": ratios}
 
 
-def turns(marks: list[int], mirror_until: int) -> dict[str, Any]:
+def turns(marks: list[int], oracle_until: int) -> dict[str, Any]:
     """Seconds of a turn of a `History` (two messages appended, a view taken) at these turns, and of reducing anew."""
     raw = [orjson.dumps(message) for message in orjson.loads(histories.serialized(2 * max(marks)))]
     found: dict[str, Any] = {}
-    samples: list[float] = []  # of the mirror, at each 200th turn of the first 2,000
+    samples: list[float] = []  # of the oracle, at each 200th turn of the first 2,000
     for mode in ("bytes", "dicts"):
         session, messages = recede.History(), raw if mode == "bytes" else [orjson.loads(one) for one in raw]
         append: Any = session.append_json if mode == "bytes" else session.append
@@ -352,9 +351,9 @@ def turns(marks: list[int], mirror_until: int) -> dict[str, Any]:
             view()
             times.append((middle - start, perf_counter() - middle))
             if turn + 1 in marks:
-                found[f"{mode} {turn + 1}"] = anew(session, raw[: 2 * turn + 2], mode, turn + 1 <= mirror_until)
-            if mode == "bytes" and (turn + 1) % 200 == 0 and turn < 2 * mirror_until:
-                samples.append(mirror_seconds(b"[" + b",".join(raw[: 2 * turn + 2]) + b"]"))
+                found[f"{mode} {turn + 1}"] = anew(session, raw[: 2 * turn + 2], mode, turn + 1 <= oracle_until)
+            if mode == "bytes" and (turn + 1) % 200 == 0 and turn < 2 * oracle_until:
+                samples.append(oracle_seconds(b"[" + b",".join(raw[: 2 * turn + 2]) + b"]"))
         for mark in marks:
             last = times[max(0, mark - 100) : mark]
             found[f"{mode} {mark}"] |= {
@@ -362,11 +361,11 @@ def turns(marks: list[int], mirror_until: int) -> dict[str, Any]:
                 "view": statistics.median(other for _, other in last),
             }
         found[f"{mode} whole"] = sum(map(sum, times[:2_000]))
-    found["mirror whole"] = 200 * sum(samples)
+    found["oracle whole"] = 200 * sum(samples)
     return found
 
 
-def anew(session: Any, raw: list[bytes], mode: str, with_mirror: bool) -> dict[str, float]:
+def anew(session: Any, raw: list[bytes], mode: str, with_oracle: bool) -> dict[str, float]:
     """Seconds of reducing the whole history again, whose views must be the session's."""
     data = b"[" + b",".join(raw) + b"]"
     options: Any = {"boundary": "break_even"}
@@ -377,15 +376,15 @@ def anew(session: Any, raw: list[bytes], mode: str, with_mirror: bool) -> dict[s
         messages = session.messages
         again = {"core": lambda: recede.mask_old_observations(messages, **options)}
     seconds = {name: measuring.best_times({name: run}, 0.3)[name] for name, run in again.items()}
-    if with_mirror and mode == "bytes":
-        seconds["mirror"] = mirror_seconds(data)
+    if with_oracle and mode == "bytes":
+        seconds["oracle"] = oracle_seconds(data)
     return seconds
 
 
-def mirror_seconds(data: bytes) -> float:
-    """Seconds of masking a history with the mirror, as a `History` does."""
-    policy = block_policy(_pure, 4, None, {"boundary": "break_even"})
-    return measuring.best_times({"m": lambda: _pure.reduce_json(data, False, policy)}, 0.1)["m"]
+def oracle_seconds(data: bytes) -> float:
+    """Seconds of masking a history with the oracle, as a `History` does."""
+    policy = block_policy(oracle, 4, None, {"boundary": "break_even"})
+    return measuring.best_times({"m": lambda: oracle.reduce_json(data, False, policy)}, 0.1)["m"]
 
 
 def contexts(turns: int, marks: list[int], around: int) -> dict[str, float]:

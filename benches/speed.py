@@ -221,7 +221,7 @@ def _wheel(plan: Plan) -> Claim:
 
 def sessions(plan: Plan) -> Section:
     """A turn of a `History` costs the same at any length."""
-    found = in_child("turns", marks=plan.turns, mirror_until=1_000)
+    found = in_child("turns", marks=plan.turns, oracle_until=1_000)
     claims = []
     for mark in plan.turns:
         for mode, name in (("bytes", "append_json twice, view_chunks"), ("dicts", "append twice, view")):
@@ -231,9 +231,9 @@ def sessions(plan: Plan) -> Section:
             is_met = seconds <= 20e-6 if (mode, mark) == ("bytes", 10_000) else None
             target = "at most about 20 µs" if is_met is not None else ""
             claims.append(Claim("9", f"a turn at turn {mark:,} ({mode}): {name}", figure, target, is_met))
-            if "mirror" in turn:
-                figure = f"{ratio(turn['mirror'] / seconds)} ({time(turn['mirror'])})"
-                claims.append(Claim("9", f"the same, against reducing anew with the mirror ({mode})", figure))
+            if "oracle" in turn:
+                figure = f"{ratio(turn['oracle'] / seconds)} ({time(turn['oracle'])})"
+                claims.append(Claim("9", f"the same, against reducing anew with the oracle ({mode})", figure))
             wanted = 200 if (mode, mark) == ("bytes", 10_000) else None
             figure = f"{ratio(turn['core'] / seconds)} ({time(turn['core'])})"
             what = f"the same, against reducing anew with the core ({mode})"
@@ -243,9 +243,9 @@ def sessions(plan: Plan) -> Section:
     grown = last / first
     claims.append(Claim("9", "appending at turn 10,000 / at turn 100", f"{grown:.1f}", "at most 4", grown <= 4))
     whole = found["bytes whole"]
-    times = found["mirror whole"] / whole
-    figure = f"{ratio(times)} ({time(whole)} against {time(found['mirror whole'])})"
-    what = "a whole session of 2,000 turns, a view at each (bytes), against the mirror at every turn"
+    times = found["oracle whole"] / whole
+    figure = f"{ratio(times)} ({time(whole)} against {time(found['oracle whole'])})"
+    what = "a whole session of 2,000 turns, a view at each (bytes), against the oracle at every turn"
     claims.append(Claim("9", what, figure, "at least 100x", times >= 100))
     return Section(claims, "")
 

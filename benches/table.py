@@ -18,6 +18,7 @@ import maskers
 
 import cost
 import formatting
+import plain
 import speed
 import stores
 from claims import FULL, QUICK, Claim, Plan, Section
@@ -40,6 +41,7 @@ SECTIONS: list[Callable[[Plan], Section]] = [
     stores.stores,
     economy.economy,
     maskers.masker,
+    plain.python,
 ]
 
 NOTES = """\
@@ -59,7 +61,7 @@ REPEAT = """\
 - `cargo bench`: the core alone; `RECEDE_BENCH_FILE=history.json` another history. `RECEDE_SCANNER=word` (`sse2`,
   `avx2`, `avx512`, `neon`) forces an instruction set, here and in Python.
 - `pytest benches/test_reduce.py`: single comparisons. That rivals answer as recede does is among the tests.
-- `make fuzz SECONDS=600`: the scanner against a full parser, and the core against the mirror.
+- `make fuzz SECONDS=600`: the scanner against a full parser, and the core against the oracle.
 
 Memory is told by /proc, and instructions by valgrind's callgrind; where either is missing, its lines say so. The lines
 of the threads mean something only while nothing else needs the second core."""

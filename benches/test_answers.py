@@ -104,7 +104,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "hostile": {"scale": 0.001, "seconds": SHORT},
     "small": {"seconds": SHORT},
     "break_even": {"messages": 300, "seconds": SHORT},
-    "turns": {"marks": [20, 210], "mirror_until": 100},
+    "turns": {"marks": [20, 210], "oracle_until": 100},
     "contexts": {"turns": 30, "marks": [20, 30], "around": 5},
     "start_times": {"codes": ["pass"], "rounds": 1},
     "store_appends": {"turns": 20, "together": 5, "rounds": 1},

@@ -17,7 +17,6 @@ import contenders
 pytestmark = pytest.mark.benchmark(disable_gc=True, min_rounds=5, max_time=1.0, warmup=False)
 
 SIZES = (100, 1_000, 10_000, 100_000)
-MIRROR = "recede's pure-Python mirror"
 # The contenders do not depend on the case but in their closures; a small one gives their names.
 BYTES_NAMES = tuple(contenders.bytes_contenders(contenders.Case(b"[]", [], 0)))
 DICT_NAMES = tuple(contenders.dict_contenders(contenders.Case(b"[]", [], 0)))
@@ -32,8 +31,8 @@ def _case(size: int) -> contenders.Case:
 def _measure(
     benchmark: Any, racing: Callable[[contenders.Case], dict[str, contenders.Contender]], name: str, size: int
 ) -> None:
-    if name == MIRROR and size > contenders.MIRROR_LIMIT:
-        pytest.skip("the mirror is an oracle and takes minutes here")
+    if name == contenders.ORACLE and size > contenders.ORACLE_LIMIT:
+        pytest.skip("the oracle is an oracle and takes minutes here")
     contender = racing(_case(size))[name]
     benchmark(contender)
 

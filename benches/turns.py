@@ -11,14 +11,14 @@ from pictures import save
 from measuring import in_child
 
 MARKS = [100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000]
-MIRROR_UNTIL = 1_000
+ORACLE_UNTIL = 1_000
 
 
 def main() -> None:
     """Measure, and write the picture."""
-    found = in_child("turns", marks=MARKS, mirror_until=MIRROR_UNTIL)
+    found = in_child("turns", marks=MARKS, oracle_until=ORACLE_UNTIL)
     lines = {
-        "reducing anew, pure-Python mirror": ("v:", [found[f"bytes {mark}"].get("mirror") for mark in MARKS]),
+        "reducing anew, pure-Python oracle": ("v:", [found[f"bytes {mark}"].get("oracle") for mark in MARKS]),
         "reducing anew, core": ("s--", [found[f"bytes {mark}"]["core"] for mark in MARKS]),
         "History, dicts": (
             "^-.",

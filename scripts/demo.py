@@ -112,7 +112,7 @@ def main() -> None:
     print(
         textwrap.fill(textwrap.shorten(task, 200, placeholder=" …"), 100, initial_indent="  ", subsequent_indent="  ")
     )
-    print(f"Reduced to half its size or less, in {milliseconds:.2f} ms, by the {recede.reduction.ENGINE} engine.")
+    print(f"Reduced to half its size or less, in {milliseconds:.2f} ms, by the Rust core.")
     print_sizes(before, after, result)
     print_turn(messages, [json.loads(message) for message in after])
     print_proof(before, after, result, budget)

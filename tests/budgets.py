@@ -7,12 +7,12 @@ from typing import Any
 
 import recede
 from definitions.cache import Block, Seen, Sent, served
-from recede._pure.apply import built
-from recede._pure.outline import Message
-from recede._pure.placeholder import Masked
-from recede._pure.shape import PLAIN
-from recede._pure.value import Changed, Member, NewText
-from recede._pure.walk import walk
+from oracle.apply import built
+from oracle.outline import Message
+from oracle.placeholder import Masked
+from oracle.shape import PLAIN
+from oracle.value import Changed, Member, NewText
+from oracle.walk import walk
 from recede.costs import CACHES, Cache, Prices
 from recede.costs._cache import cache_facts
 from recede.costs._prices import SUMMARY_PROMPT_CHARS

@@ -19,7 +19,7 @@ _HERE = Path(__file__).parent
 sys.path[:0] = [str(_HERE), str(_HERE / "data"), str(_HERE / "integration")]
 
 from recede import _engine
-from support import SHARED, engine_module
+from support import ENGINES, SHARED, engine_module
 
 # Stores sync each commit to the disk, which takes most of their tests' time and is not what these check: lost syncs are
 # tested with a disk that loses them (tests/core/store), and by killing children (tests/kill.py).
@@ -61,7 +61,7 @@ _SHARED_TESTS = (
 )
 
 
-@pytest.fixture(params=["rust", "python"])
+@pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Runs the test once with each engine."""
     name: str = request.param
@@ -69,22 +69,23 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return name
 
 
-# Sessions, managers of turns, replays and the kit have no mirror, but definitions, compared with the core where a test
+# Sessions, managers of turns, replays and the kit have no oracle, but definitions, compared with the core where a test
 # asks both (`test_sessions`, `test_both_engines_...`, `test_replay_under_any_policy_...`). The rest needs the core.
-_WITHOUT_MIRROR = frozenset(
+_WITHOUT_ORACLE = frozenset(
     "test_arrow test_bill test_budget test_caches test_coming_from test_history test_hybrid test_logged_requests "
-    "test_masker test_moves_of_managers test_omitted_texts test_pins_in_sessions test_replay test_replay_hybrid "
-    "test_replayed test_replayed_summaries test_reported test_request_masker test_suggest test_summaries_asked_for "
+    "test_masker test_moves_of_managers test_omitted_texts test_panics test_pins_in_sessions test_replay "
+    "test_replay_hybrid test_replayed test_replayed_summaries test_reported test_request_masker test_rewind test_store "
+    "test_stored_histories test_stored_managers test_suggest test_summaries_asked_for test_cli_store "
     "test_transcripts test_turn_managers test_turns".split()
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    def asks_the_mirror(item: pytest.Item) -> bool:
+    def asks_the_oracle(item: pytest.Item) -> bool:
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
-        return "python" in (parameters.get("engine"), parameters.get("engine_name"))
+        return "oracle" in (parameters.get("engine"), parameters.get("engine_name"))
 
-    items[:] = [item for item in items if not (item.path.stem in _WITHOUT_MIRROR and asks_the_mirror(item))]
+    items[:] = [item for item in items if not (item.path.stem in _WITHOUT_ORACLE and asks_the_oracle(item))]
 
 
 def pytest_collection_finish() -> None:

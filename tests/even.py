@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import recede
-from recede._pure.outline import Message
-from recede._pure.walk import walk
+from oracle.outline import Message
+from oracle.walk import walk
 from recede.reduction._options import OPTIONS
 from support import findings
 

@@ -1,4 +1,4 @@
-"""The core against its mirror, on histories made and damaged at random, and on pieces of the corpus where it is there.
+"""The core against its oracle, on histories made and damaged at random, and on pieces of the corpus where it is there.
 
 `make fuzz SECONDS=600 SEED=7` runs it for so long, beside the fuzzing of the scanner in tests/core/fuzz.rs. Every
 difference is told with its seed and cut to a short input; `make fuzz SEED=… CASES=1` repeats it. A short run belongs
@@ -241,9 +241,9 @@ def case(seed: int) -> Case:
 
 
 def difference(case: Case) -> tuple[Any, Any] | None:
-    """The answers of core and mirror, where they differ."""
+    """The answers of core and oracle, where they differ."""
     answers = []
-    for engine in ("rust", "python"):
+    for engine in ("core", "oracle"):
         with using(engine):
             try:
                 answers.append(outcome(getattr(recede, case.function), case.raw, **case.options))
@@ -251,9 +251,9 @@ def difference(case: Case) -> tuple[Any, Any] | None:
                 if isinstance(error, KeyboardInterrupt):
                     raise
                 answers.append(("failed", type(error).__name__, str(error)))
-    core, mirror = answers
-    # The mirror fails alike only if both are wrong.
-    return None if core == mirror and core[0] != "failed" else (core, mirror)
+    core, oracle = answers
+    # The oracle fails alike only if both are wrong.
+    return None if core == oracle and core[0] != "failed" else (core, oracle)
 
 
 def shrunk(case: Case) -> Case:
@@ -288,12 +288,12 @@ def run(seeds: Iterator[int]) -> Found:
         cases += 1
         if difference(one) is not None:
             short = shrunk(one)
-            core, mirror = difference(short) or ("", "")
-            differences.append(f"seed {seed}: {short}\n    core   {core}\n    mirror {mirror}")
+            core, oracle = difference(short) or ("", "")
+            differences.append(f"seed {seed}: {short}\n    core   {core}\n    oracle {oracle}")
             if len(differences) == 20:
                 break
             continue
-        with using("rust"):
+        with using("core"):
             accepted += outcome(getattr(recede, one.function), one.raw, **one.options)[0] != "refused"
     return Found(cases, accepted, differences)
 
@@ -308,7 +308,7 @@ def _seeds(first: int, cases: int | None, seconds: float) -> Iterator[int]:
 
 def main() -> None:
     """Run, and tell what was found."""
-    parser = argparse.ArgumentParser(description="Compare the core with its mirror on random histories.")
+    parser = argparse.ArgumentParser(description="Compare the core with its oracle on random histories.")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int)
@@ -317,7 +317,7 @@ def main() -> None:
     found = run(_seeds(arguments.seed, arguments.cases, arguments.seconds))
     corpus = f"{len(_corpus())} files of the corpus" if _corpus() else "no corpus"
     print(
-        f"core and mirror: {found.cases} cases from seed {arguments.seed} in {time.monotonic() - start:.0f} s, "
+        f"core and oracle: {found.cases} cases from seed {arguments.seed} in {time.monotonic() - start:.0f} s, "
         f"{found.accepted} accepted; {corpus}; {len(found.differences)} differences"
     )
     for line in found.differences:

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import recede
 from recede import _engine
 
@@ -30,29 +28,12 @@ MALFORMED = frozenset({"eof", "syntax", "control", "escape", "utf8", "depth", "n
 # The engines
 
 
+ENGINES = ("core", "oracle")
+
+
 def engine_module(name: str) -> Any:
-    """The engine of that name: the core, or the mirror with the definitions of sessions and replays.
-
-    A core that is not built is a skip, but in CI a failure.
-    """
-    if name == "python":
-        return importlib.import_module("definitions")
-    try:
-        return importlib.import_module("recede._core")
-    except ImportError:
-        if IN_CI:
-            raise
-        pytest.skip("recede._core is not built: make build")
-
-
-def built_engines() -> list[str]:
-    """Both names; only the mirror's where the core is not built, which CI does not allow."""
-    with contextlib.suppress(ImportError):
-        importlib.import_module("recede._core")
-        return ["rust", "python"]
-    if IN_CI:
-        raise ImportError("recede._core is not built: make build")
-    return ["python"]
+    """The engine of that name: the core, or the oracle with the definitions of sessions and replays."""
+    return importlib.import_module("definitions" if name == "oracle" else "recede._core")
 
 
 @contextlib.contextmanager

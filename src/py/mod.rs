@@ -27,10 +27,11 @@ use crate::pairs::{self, Repair};
 use crate::placeholder::Placeholder;
 use crate::plan::{self, Costs, Outcome};
 use crate::reduce::{Reduced, reduce_json as reduce_bytes};
+use crate::shape::{self, Key};
 use crate::source::OneText;
 use convert::{
-    PyPolicy, RawCostsAndTexts, check_costs, costs_and_texts_of, count_request, summary_of, summary_request, text_of,
-    to_str, transcript_error,
+    PyPolicy, RawCostsAndTexts, Walked, check_costs, costs_and_texts_of, count_request, summary_of, summary_request,
+    text_of, to_str, transcript_error,
 };
 use dicts::Dicts;
 use guard::guarded;
@@ -41,6 +42,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 use reduction::{json_reduction, reduction};
 use std::sync::atomic::{AtomicBool, Ordering};
+use values::Any;
 
 /// Reduces a list of dicts; see `recede.reduce`.
 #[pyfunction]
@@ -179,18 +181,37 @@ fn check_pairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>
 fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     guarded(|| {
         let py = messages.py();
-        let (_, outline) = outline_of(messages)?;
+        let (dicts, outline) = outline_of(messages)?;
         let list = PyList::empty(py);
-        let place = |call: usize| (outline.calls[call].message, outline.calls[call].block);
+        let answer = |call: usize| -> Walked<Vec<u8>> {
+            let (call, message) = (&outline.calls[call], outline.calls[call].message as usize);
+            shape::answer::<Any>(outline.messages[message].shape, &dicts.message(message)?, call.block as usize)
+        };
         for repair in pairs::repairs(&outline) {
-            let (kind, message, block, calls) = match repair {
-                Repair::DropMessage(message) => ("drop_message", message, None, vec![]),
-                Repair::DropBlock(message, block) => ("drop_block", message, Some(block), vec![]),
-                Repair::AddBlock(message, block, call) => ("add_block", message, Some(block), vec![call]),
-                Repair::AddMessage(before, calls) => ("add_message", before, None, calls),
+            let (kind, message, block, answer) = match repair {
+                Repair::DropMessage(message) => ("drop_message", message, None, None),
+                Repair::DropBlock(message, block) => ("drop_block", message, Some(block), None),
+                Repair::AddBlock(message, block, call) => ("add_block", message, Some(block), Some(answer(call)?)),
+                Repair::AddMessage(before, calls) => {
+                    let shape = outline.messages[outline.calls[calls[0]].message as usize].shape;
+                    let mut answers = calls.into_iter().map(answer).collect::<Walked<Vec<_>>>()?;
+                    let message =
+                        if shape.has_blocks() { shape::answering_message(shape, &answers) } else { answers.remove(0) };
+                    ("add_message", before, None, Some(message))
+                }
             };
-            let calls: Vec<_> = calls.into_iter().map(place).collect();
-            list.append(named!(REPAIR, py, kind = kind, message = message, block = block, calls = calls)?)?;
+            let blocks = outline.messages.get(message).and_then(|facts| facts.shape.path().blocks);
+            let field = block.and(blocks).map(Key::name);
+            let answer = PyBytes::new(py, &answer.unwrap_or_default());
+            list.append(named!(
+                REPAIR,
+                py,
+                kind = kind,
+                message = message,
+                block = block,
+                field = field,
+                answer = answer
+            )?)?;
         }
         Ok(list)
     })

@@ -2,6 +2,7 @@
 //! module with one `read`, which returns false if the message has another shape; the first match counts. The same code reads
 //! bytes and Python objects. No code outside of this folder depends on the shape of a message.
 
+mod answer;
 mod anthropic;
 mod chat_message;
 mod converse;
@@ -13,6 +14,7 @@ mod responses;
 mod value;
 mod words;
 
+pub use answer::{answer, answering_message};
 pub use frame::{Frame, Wrap};
 pub use quick::{QuickMessage, Recorder, quick_message};
 pub use value::{RawCall, RawResult, Sink, Value};

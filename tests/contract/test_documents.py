@@ -110,11 +110,11 @@ def test_links_between_documents_lead_somewhere(document: Path) -> None:
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/design.md"])
 def test_files_that_are_named_exist(name: str) -> None:
-    """CONTRIBUTING.md names files of the mirror, the definitions and the unit tests without their folder."""
+    """CONTRIBUTING.md names files of the oracle, the definitions and the unit tests without their folder."""
     folders = (
         ROOT,
         ROOT / "docs",
-        ROOT / "python" / "recede" / "_pure",
+        ROOT / "tests" / "oracle",
         ROOT / "tests" / "unit",
         ROOT / "tests" / "definitions",
     )

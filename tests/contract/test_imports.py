@@ -16,6 +16,7 @@ import recede
 from support import ROOT
 
 PACKAGE = ROOT / "python" / "recede"
+ORACLE = ROOT / "tests" / "oracle"
 CORE = ROOT / "src"
 
 # What knows nothing of the rest of recede, but for the errors.
@@ -31,13 +32,12 @@ PYTHON: dict[str, set[str]] = {
     "_off": set(),
     "_kept_by_provider": set(),
     "_recall": set(),
-    "_engine": {"_core", "_pure"},
+    "_engine": {"_core"},
     "_encodable": {"_objects"},
     "_response": {"_objects"},
     "_answer": {"_encodable", "_objects", "_response"},
     "_summarizer": {"_encodable"},
-    "_pure": {"_errors", "_objects", "types", "reduction"},
-    "reduction": LEAVES | {"_encodable", "_engine", "_pure", "_summarizer"},
+    "reduction": LEAVES | {"_encodable", "_engine", "_summarizer"},
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "_usage", "reduction", "store"},
     "masker": LEAVES | {"_engine", "_off", "_usage", "reduction", "session"},
@@ -189,7 +189,7 @@ def test_python_modules_import_only_what_they_may(path: Path) -> None:
         assert used <= PYTHON[room]
 
 
-def test_the_package_and_its_mirror_need_the_standard_library_alone() -> None:
+def test_the_package_and_its_oracle_need_the_standard_library_alone() -> None:
     allowed = set(sys.stdlib_module_names) | {"recede", "__future__"}
     for path in PYTHON_FILES:
         modules = {module.split(".")[0] for module, _ in imports_of(path)} - allowed
@@ -244,8 +244,6 @@ def test_testing_imports_hypothesis_only_where_it_is_needed() -> None:
 
 def test_only_the_engine_imports_the_extension() -> None:
     assert {room_of(path) for path in PYTHON_FILES if "_core" in ours(path)} <= {"_engine"}
-    # How a mended result is written is known by the shapes of the mirror alone.
-    assert {room_of(path) for path in PYTHON_FILES if "_pure" in ours(path)} <= {"_engine", "_pure", "reduction"}
 
 
 # The core
@@ -352,23 +350,23 @@ def test_files_of_the_extension_use_each_other_in_no_circle(folder: str) -> None
 # Names
 
 
-def test_mirror_modules_bear_the_names_of_the_core() -> None:
-    without_mirror = {
+def test_oracle_modules_bear_the_names_of_the_core() -> None:
+    without_oracle = {
         "lib.rs",
         "dispatch.rs",  # in placeholder.py, as the next one
         "template.rs",
         "error.rs",
         "source.rs",
         "patterns.rs",  # in plan/window.py
-        "raw_text.rs",  # the mirror has texts
+        "raw_text.rs",  # the oracle has texts
         "reduce.rs",
         "text.rs",
         "plan/mod.rs",
-        "shape/mod.rs",  # the mirror: base.py
+        "shape/mod.rs",  # the oracle: base.py
         "shape/frame.rs",  # likewise
-        "shape/quick.rs",  # the mirror has one way to read a message
+        "shape/quick.rs",  # the oracle has one way to read a message
         "shape/value.rs",
-        "plan/decide.rs",  # the mirror decides where it plans
+        "plan/decide.rs",  # the oracle decides where it plans
         "plan/context.rs",  # in plan/facts.py, as the next two
         "plan/outcome.rs",
         "plan/planner.rs",
@@ -379,6 +377,7 @@ def test_mirror_modules_bear_the_names_of_the_core() -> None:
         "plan/cache.rs",
         "plan/optimum.rs",
         "plan/replay.rs",
+        "shape/answer.rs",  # in the files of the shapes
         "points.rs",  # what a proxy needs has a definition in the tests
         "py/mod.rs",
         "py/premask.rs",
@@ -401,14 +400,14 @@ def test_mirror_modules_bear_the_names_of_the_core() -> None:
     for path in RUST_FILES:
         name = path.relative_to(CORE).as_posix()
         rooms = path.relative_to(CORE).parts[:-1]
-        if name in without_mirror or {"json", "scan", "session", "store"} & {*rooms}:
+        if name in without_oracle or {"json", "scan", "session", "store"} & {*rooms}:
             continue
-        mirror = PACKAGE / "_pure" / name.removeprefix("py/").replace(".rs", ".py")
-        # A room of several files may be one in the mirror.
-        room = PACKAGE / "_pure" / f"{path.parent.name}.py"
-        assert mirror.is_file() or room.is_file(), f"{name} has no mirror {mirror.relative_to(ROOT)}"
+        oracle = ORACLE / name.removeprefix("py/").replace(".rs", ".py")
+        # A room of several files may be one in the oracle.
+        room = ORACLE / f"{path.parent.name}.py"
+        assert oracle.is_file() or room.is_file(), f"{name} has no oracle {oracle.relative_to(ROOT)}"
     for room in ("scan", "plan"):
-        assert (PACKAGE / "_pure" / f"{room}.py").is_file() or (PACKAGE / "_pure" / room).is_dir()
+        assert (ORACLE / f"{room}.py").is_file() or (ORACLE / room).is_dir()
 
 
 def test_names_of_test_files_are_used_once() -> None:
@@ -429,7 +428,7 @@ def test_import_loads_no_large_module() -> None:
     first, loaded = map(str.split, done.stdout.splitlines())
     assert set(first) <= {"__future__", "recede", "recede._core", "recede._engine", "recede.cli"}
     assert "recede.reduction._reduce" in loaded
-    assert not {"typing", "re", "enum", "difflib", "string", "json", "recede.types", "recede._pure"} & set(loaded)
+    assert not {"typing", "re", "enum", "difflib", "string", "json", "recede.types", "oracle"} & set(loaded)
 
 
 def test_types_of_messages_come_when_they_are_asked_for() -> None:

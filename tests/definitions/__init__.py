@@ -1,6 +1,6 @@
 """What sessions, managers of turns and replays mean, written to be read: everything is planned again each time.
 
-With the mirror of the reducer these are an engine of their own, which tests hold the core against.
+With the oracle of the reducer these are an engine of their own, which tests hold the core against.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 from definitions.messages import Messages, numbered_texts
 from definitions.replays import replay, replay_json
 from definitions.turns import Turns
-from recede._pure import *  # noqa: F403
-from recede._pure import Policy
+from oracle import *  # noqa: F403
+from oracle import Policy
 
 __all__ = ["Session", "TurnSession", "common_prefix", "replay", "replay_json", "texts"]
 

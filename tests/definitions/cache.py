@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from recede._pure.outline import Message
-from recede._pure.placeholder import Masked
+from oracle.outline import Message
+from oracle.placeholder import Masked
 
 Block = tuple[object, int]
 """What a content block shows, and its chars."""

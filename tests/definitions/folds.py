@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from recede._pure.plan.boundary import Fold
-from recede._pure.plan.facts import Facts
-from recede._pure.plan.warranty import Bill, Charged, again, charged, stays_cached
+from oracle.plan.boundary import Fold
+from oracle.plan.facts import Facts
+from oracle.plan.warranty import Bill, Charged, again, charged, stays_cached
 
 Prices = tuple[float, float, float, float]
 """What a token costs: read from the cache, written to it, given to a model that summarizes, written by it."""

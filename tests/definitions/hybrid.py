@@ -12,14 +12,14 @@ from typing import Any
 
 from definitions.cache import Seen, Sent, seen
 from definitions.folds import Prices, WithHidden, call_cost
-from recede._pure.outline import Message, Outline
-from recede._pure.placeholder import Masked
-from recede._pure.plan.boundary import remembers
-from recede._pure.plan.facts import Facts
-from recede._pure.plan.mask import boundaries, mask_observations
-from recede._pure.plan.warranty import Charged
-from recede._pure.policy import Policy
-from recede._pure.summary import built_in_summary
+from oracle.outline import Message, Outline
+from oracle.placeholder import Masked
+from oracle.plan.boundary import remembers
+from oracle.plan.facts import Facts
+from oracle.plan.mask import boundaries, mask_observations
+from oracle.plan.warranty import Charged
+from oracle.policy import Policy
+from oracle.summary import built_in_summary
 
 
 @dataclass(frozen=True, slots=True)

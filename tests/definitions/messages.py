@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from definitions.attempts import Attempts
+from oracle.apply import changes_of
+from oracle.marks import marks_in
+from oracle.outline import Result
+from oracle.plan import Costs, Facts, Given, Plan, make_plan
+from oracle.plan.fill import task_of
+from oracle.policy import NOW, Policy
+from oracle.reading import JsonList, read
+from oracle.report import texts_of
+from oracle.scan import scan
+from oracle.shape.words import items
+from oracle.splice import field_around, span_of, splice
+from oracle.summary import built_in_summary
+from oracle.walk import walk
 from recede._errors import TranscriptError
-from recede._pure.apply import changes_of
-from recede._pure.marks import marks_in
-from recede._pure.outline import Result
-from recede._pure.plan import Costs, Facts, Given, Plan, make_plan
-from recede._pure.plan.fill import task_of
-from recede._pure.policy import NOW, Policy
-from recede._pure.reading import JsonList, read
-from recede._pure.report import texts_of
-from recede._pure.scan import scan
-from recede._pure.shape.words import items
-from recede._pure.splice import field_around, span_of, splice
-from recede._pure.summary import built_in_summary
-from recede._pure.walk import walk
 from recede.reduction._exchange import (
     Changes,
     Chunks,

@@ -9,9 +9,9 @@ from bisect import bisect_left
 from typing import Any
 
 from definitions.cache import Sent, is_alive, seconds, seen, stepped, takes
-from recede._pure.placeholder import Masked
-from recede._pure.plan.facts import Facts
-from recede._pure.plan.window import ages_of, exempt
+from oracle.placeholder import Masked
+from oracle.plan.facts import Facts
+from oracle.plan.window import ages_of, exempt
 
 
 class Views:

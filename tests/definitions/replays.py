@@ -13,14 +13,14 @@ from definitions.cache import Sent, seen, served
 from definitions.folds import HighWater
 from definitions.hybrid import replay_summarized
 from definitions.optimum import replay_optimum
-from recede._pure.outline import Outline
-from recede._pure.plan import make_plan
-from recede._pure.plan.boundary import planned
-from recede._pure.plan.facts import Facts, Plan
-from recede._pure.policy import Policy
-from recede._pure.scan import scan
-from recede._pure.turns import Turns
-from recede._pure.walk import walk
+from oracle.outline import Outline
+from oracle.plan import make_plan
+from oracle.plan.boundary import planned
+from oracle.plan.facts import Facts, Plan
+from oracle.policy import Policy
+from oracle.scan import scan
+from oracle.turns import Turns
+from oracle.walk import walk
 
 Request = tuple[int, int]
 """How many messages came before a request, and the chars of its answer."""

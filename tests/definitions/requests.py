@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recede._pure.outline import Message, Outline
+from oracle.outline import Message, Outline
 
 Point = tuple[int, bytes]
 

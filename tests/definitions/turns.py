@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from definitions.attempts import Attempts
 from definitions.folds import OfTurns
 from definitions.hybrid import summary_pays, wanted_turns
-from recede._pure.outline import Result
-from recede._pure.placeholder import Masked, Observation, fill, is_placeholder
-from recede._pure.plan.facts import Facts
-from recede._pure.plan.warranty import again, charged
-from recede._pure.policy import Policy
-from recede._pure.walk import walk
+from oracle.outline import Result
+from oracle.placeholder import Masked, Observation, fill, is_placeholder
+from oracle.plan.facts import Facts
+from oracle.plan.warranty import again, charged
+from oracle.policy import Policy
+from oracle.walk import walk
 from recede.reduction._exchange import Chunks
 from recede.reduction._report import BoundaryMove
 from recede.turns._log import TurnSessionStats

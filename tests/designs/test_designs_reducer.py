@@ -14,7 +14,7 @@ from design_rows import row
 import recede
 from recede import HistoryReducer, count_chars
 from recede.reduction import mask_observation, summarize_history, truncate_history
-from support import built_engines, using
+from support import ENGINES, using
 
 ROUNDS, SEEN = 10, "FAILED " * 600  # 4,200 characters
 
@@ -273,7 +273,7 @@ def test_the_edges_of_the_budget() -> None:
 
 
 @row("linear in the number of messages", "a Rust core, a mirror in plain Python, thousands of turns")
-@pytest.mark.parametrize("engine_name", built_engines())
+@pytest.mark.parametrize("engine_name", ENGINES)
 def test_thousands_of_turns(engine_name: str) -> None:
     """Its time is measured by `make bench`; here both engines answer the same."""
     history = history_of(2_000, "word " * 20)

@@ -1,4 +1,4 @@
-"""The core and its mirror give the same answer on every input: results, errors and offsets."""
+"""The core and its oracle give the same answer on every input: results, errors and offsets."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from recede.costs import CACHES, Prices
 from recede.costs._cache import cache_facts
 from recede.reduction._policy import compiled, replay_policy
 from recede.testing import histories
-from support import built_engines, dumps, engine_module, outcome, tool_result, tool_use, user, using
+from support import ENGINES, dumps, engine_module, outcome, tool_result, tool_use, user, using
 
-pytestmark = pytest.mark.skipif(len(built_engines()) < 2, reason="recede._core is not built: make build")
+pytestmark = pytest.mark.skipif(len(ENGINES) < 2, reason="recede._core is not built: make build")
 
 History = list[dict[str, Any]]
 
 
 def assert_agree(function: Callable[..., Any], *arguments: Any, **options: Any) -> None:
-    with using("python"):
+    with using("oracle"):
         expected = outcome(function, *arguments, **options)
-    with using("rust"):
+    with using("core"):
         assert outcome(function, *arguments, **options) == expected
 
 
@@ -95,7 +95,7 @@ def test_replay_under_any_policy_that_masks_or_truncates(
         assert engine.replay_json(text, True, policies, 6_400, cache) == of_dicts
         return of_dicts
 
-    assert replayed("rust") == replayed("python")
+    assert replayed("core") == replayed("oracle")
 
 
 CACHE_OF = {"ideal": "ideal", "prefix": "openai", "breakpoints": "anthropic"}

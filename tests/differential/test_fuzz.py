@@ -1,4 +1,4 @@
-"""A short run of the fuzzing of core and mirror, and that it can find something."""
+"""A short run of the fuzzing of core and oracle, and that it can find something."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import fuzz
-from support import built_engines, engine_module
+from support import ENGINES, engine_module
 
-pytestmark = pytest.mark.skipif(len(built_engines()) < 2, reason="recede._core is not built: make build")
+pytestmark = pytest.mark.skipif(len(ENGINES) < 2, reason="recede._core is not built: make build")
 
 
 def test_a_short_run_finds_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,15 +21,15 @@ def test_a_short_run_finds_no_difference(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_what_differs_is_told_with_its_seed_and_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    mirror = engine_module("python")
-    mask = mirror.reduce_json
+    oracle = engine_module("oracle")
+    mask = oracle.reduce_json
 
     def careless(raw: bytes, *arguments: Any) -> Any:
         answer = mask(raw, *arguments)
         return (b"", *answer[1:]) if b"dispatch" in raw else answer
 
     monkeypatch.setattr(fuzz, "_corpus", list)
-    monkeypatch.setattr(mirror, "reduce_json", careless)
+    monkeypatch.setattr(oracle, "reduce_json", careless)
     found = fuzz.run(iter(range(100)))
     assert found.differences
     assert all(line.startswith("seed ") and "dispatch" in line for line in found.differences)

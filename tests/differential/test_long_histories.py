@@ -1,4 +1,4 @@
-"""Long histories are masked while they are read, before the plan is made; the mirror gives the same view."""
+"""Long histories are masked while they are read, before the plan is made; the oracle gives the same view."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from test_engines_agree import assert_agree
 
 import recede
-from support import built_engines
+from support import ENGINES
 
-pytestmark = pytest.mark.skipif(len(built_engines()) < 2, reason="recede._core is not built: make build")
+pytestmark = pytest.mark.skipif(len(ENGINES) < 2, reason="recede._core is not built: make build")
 
 History = list[dict[str, Any]]
 

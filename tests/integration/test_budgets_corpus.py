@@ -17,10 +17,10 @@ from test_corpus import history_of
 
 import recede
 import recede.transcripts
-from support import built_engines, dumps, facts, loads, using
+from support import ENGINES, dumps, facts, loads, using
 
 BUDGETS = 64
-# What the mirror reads of one file in the quick run, and at how many budgets.
+# What the oracle reads of one file in the quick run, and at how many budgets.
 MIRROR_CHARS, MIRROR_BUDGETS = 120_000, 4
 
 Recorder = Callable[[str, object], None]
@@ -38,7 +38,7 @@ def histories_of(path: Path) -> Iterator[History]:
 def test_views_degrade_evenly(path: Path, record_property: Recorder) -> None:
     need(CORPUS)
     for history in histories_of(path):
-        with using(built_engines()[0]):
+        with using("core"):
             check_budgets(history, BUDGETS // 4)
             check_budgets(history, BUDGETS // 8, fill=0.5, clip_results=1_000, keep_results=5, summarizer=failing)
         record_property("read: histories at many budgets", path.name)
@@ -50,7 +50,7 @@ def test_views_degrade_evenly(path: Path, record_property: Recorder) -> None:
 def test_views_degrade_evenly_at_many_budgets(path: Path) -> None:
     need(CORPUS)
     for history in histories_of(path):
-        with using(built_engines()[0]):
+        with using("core"):
             check_budgets(history, BUDGETS)
 
 
@@ -59,7 +59,7 @@ def assert_engines_agree(history: History, count: int) -> None:
     for budget in budgets_of(recede.count_chars(history), count):
         for options in ({}, {"fill": 0.5, "clip_results": 1_000}):
             answers = []
-            for engine in built_engines():
+            for engine in ENGINES:
                 with using(engine):
                     serialized = recede.reduce_json(raw, max_input_chars=budget, **options)  # type: ignore[arg-type]
                     reduction = recede.reduce(history, max_input_chars=budget, **options)  # type: ignore[arg-type]
@@ -97,7 +97,7 @@ def test_the_task_of_codex_stays(path: Path) -> None:
     environment, task = task_of(history)
     assert "<environment_context>" in str(history[environment]["content"])
     chars = recede.count_chars([history[task]])
-    for engine in built_engines():
+    for engine in ENGINES:
         with using(engine):
             for budget in (5 * 4 * chars, 40_000, 100):
                 shown = [
@@ -114,8 +114,6 @@ def test_the_task_of_codex_stays(path: Path) -> None:
 @each_file()
 def test_a_compacted_session_has_room_and_keeps_its_task(path: Path, tokens: int) -> None:
     need(CORPUS)
-    if "rust" not in built_engines():
-        pytest.skip("a session needs the core")
     for history in histories_of(path):
         summaries: list[int] = []
 
@@ -151,8 +149,6 @@ def _requests(history: History) -> Iterator[tuple[Any, bool]]:
 def test_a_session_is_compacted_once_for_half_a_budget_of_new_content(tokens: int) -> None:
     """Where the window is small; else for what the budget leaves beside the window, the task and the summary."""
     need(CORPUS)
-    if "rust" not in built_engines():
-        pytest.skip("a session needs the core")
     budget, clipped, compactions = 4 * tokens, 4_000, 0
     for history in (history for path in corpus_files() for history in histories_of(path)):
         session = recede.History(max_input_tokens=tokens, summarizer=lambda messages, previous: "It went well. " * 9)
@@ -184,8 +180,6 @@ def test_a_session_is_compacted_once_for_half_a_budget_of_new_content(tokens: in
 )
 def test_a_failing_summarizer_is_asked_after_enough_turns_and_a_quarter_of_the_budget(tokens: int, answer: str) -> None:
     need(CORPUS)
-    if "rust" not in built_engines():
-        pytest.skip("a session needs the core")
     most = 0
     for history in (history for path in corpus_files() for history in histories_of(path)):
         asked: list[int] = []  # after so many messages

@@ -12,9 +12,9 @@ import pytest
 from shared_data import CORPUS, FORMATS, WITHOUT_HISTORY, Source, corpus_files, each_file, need, sources
 
 import recede
-from support import assert_only_observations_differ, built_engines, elements, facts, findings, loads, members, using
+from support import ENGINES, assert_only_observations_differ, elements, facts, findings, loads, members, using
 
-# What the mirror reads of one file in the quick run; the slow run reads the rest.
+# What the oracle reads of one file in the quick run; the slow run reads the rest.
 MIRROR_CHARS = 800_000
 
 Recorder = Callable[[str, object], None]
@@ -109,7 +109,7 @@ def test_invariants(path: Path, record_property: Recorder) -> None:
     found = sources(path)
     assert bool(found) is (path.name not in WITHOUT_HISTORY)
     for source in found:
-        with using(built_engines()[0]):
+        with using("core"):
             check_source(source)
         record_property("read: corpus histories", source.name)
     record_property("read: corpus files", path.name)
@@ -118,7 +118,7 @@ def test_invariants(path: Path, record_property: Recorder) -> None:
 def assert_engines_agree(source: Source) -> None:
     raw = source.text.encode()
     answers = []
-    for engine in built_engines():
+    for engine in ENGINES:
         with using(engine):
             history = history_of(source.text)
             budget = recede.count_chars(history) // 3
@@ -166,7 +166,7 @@ def test_cut_transcripts_are_refused(path: Path) -> None:
         raw = source.text.strip().encode()
         cuts = [len(raw) * n // 7 for n in range(1, 7)] + list(range(max(1, len(raw) - 40), len(raw)))
         for cut in cuts if len(raw) < 1_000_000 else cuts[::8]:
-            with using(built_engines()[0]), pytest.raises(recede.TranscriptError) as caught:
+            with using("core"), pytest.raises(recede.TranscriptError) as caught:
                 recede.mask_old_observations_json(raw[:cut])
             assert caught.value.kind in ("eof", "utf8", "escape")
             assert caught.value.offset is not None and caught.value.offset <= cut

@@ -13,7 +13,7 @@ from summarized import PRICES, SUMMARY, SYSTEM, expected_turns
 
 import recede
 from recede import transcripts
-from support import built_engines, using
+from support import ENGINES, using
 
 OPTIONS: dict[str, Any] = {"prices": PRICES, "cache": "ideal", "system_chars": SYSTEM, "summary_chars": SUMMARY}
 POLICIES = (
@@ -23,14 +23,14 @@ POLICIES = (
     "hybrid:window=5,at=20,tail=8,boundary=break_even",
     "hybrid:window=5,at=break_even,tail=8,boundary=break_even",
 )
-# More takes the mirror, or the definition, too long.
+# More takes the oracle, or the definition, too long.
 MOST_REQUESTS = 60
 
 
 @pytest.fixture
 def engine() -> str:
     """Each test chooses its engines itself."""
-    return recede.reduction.ENGINE
+    return "core"
 
 
 @each_file()
@@ -46,7 +46,7 @@ def test_each_turn_is_shown_once_and_the_engines_agree(path: Path) -> None:
                 assert policy.usage.cost(PRICES) <= 3 * replayed.policies[0].usage.cost(PRICES)
         if len(replayed.policies[0].turns) > MOST_REQUESTS:
             continue
-        for engine_name in built_engines():
+        for engine_name in ENGINES:
             with using(engine_name):
                 assert recede.costs.replay(history, POLICIES, **OPTIONS) == replayed
         if all(message.get("role") and message.get("type") is None for message in history):

@@ -12,7 +12,6 @@ from shared_data import CORPUS, each_file, need
 
 import recede
 from recede import History, transcripts
-from support import engine_module
 
 OPTIONS: list[dict[str, Any]] = [
     {"keep": 3},
@@ -26,7 +25,6 @@ def test_a_store_changes_no_view(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Any
 ) -> None:
     need(CORPUS)
-    engine_module("rust")
     monkeypatch.setattr("recede.session._live._EVICT_AFTER", (16, 1 << 30))
     for number, transcript in enumerate(transcripts.read_all(path)):
         if number == 40:
@@ -64,7 +62,6 @@ def test_a_rewound_session_is_one_of_its_first_messages(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need(CORPUS)
-    engine_module("rust")
     monkeypatch.setattr("recede.session._live._EVICT_AFTER", (16, 1 << 30))
     for transcript in itertools.islice(transcripts.read_all(path), 10):
         messages = transcript.messages[:400]

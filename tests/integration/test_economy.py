@@ -17,7 +17,6 @@ from shared_data import CORPUS, need
 import recede
 from recede import transcripts
 from recede.costs import Prices
-from support import engine_module
 
 History = list[dict[str, Any]]
 
@@ -29,11 +28,6 @@ OPTIONS: dict[str, Any] = {"boundary": "break_even", "cache": "breakpoints"}
 PLAIN, PINNED = "break_even:window=10", "break_even:window=10,cache_breakpoint=boundary"
 MIN_OBSERVATIONS = 30
 FORMATS = ("claude_code", "codex", "openhands", "pi")
-
-
-@pytest.fixture(autouse=True)
-def _needs_the_core() -> None:
-    engine_module("rust")
 
 
 def as_anthropic(history: History) -> History:

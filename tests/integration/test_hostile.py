@@ -13,7 +13,7 @@ import threads
 
 import recede
 from support import (
-    built_engines,
+    ENGINES,
     call,
     dumps,
     elements,
@@ -28,11 +28,11 @@ from support import (
     using,
 )
 
-# The mirror is some hundred times slower than the core.
-SIZES = {"rust": 5_000, "python": 500}
-HUGE = {"rust": 1_000_000, "python": 20_000}
+# The oracle is some hundred times slower than the core.
+SIZES = {"core": 5_000, "oracle": 500}
+HUGE = {"core": 1_000_000, "oracle": 20_000}
 
-ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+BOTH = pytest.mark.parametrize("engine_name", ENGINES)
 SIZE = pytest.mark.parametrize(
     "sizes", [SIZES, pytest.param(HUGE, marks=[pytest.mark.slow, pytest.mark.timeout(900)])], ids=["normal", "huge"]
 )
@@ -58,7 +58,7 @@ def everything(history: list[Any]) -> recede.Reduction:
 
 
 @SIZE
-@ENGINES
+@BOTH
 def test_many_parallel_calls_in_one_message(engine_name: str, sizes: dict[str, int]) -> None:
     size = min(sizes[engine_name], 100_000)
     ids = [str(number) for number in range(size)]
@@ -71,7 +71,7 @@ def test_many_parallel_calls_in_one_message(engine_name: str, sizes: dict[str, i
 
 
 @SIZE
-@ENGINES
+@BOTH
 def test_calls_with_one_id(engine_name: str, sizes: dict[str, int]) -> None:
     size = sizes[engine_name]
     with using(engine_name):
@@ -83,7 +83,7 @@ def test_calls_with_one_id(engine_name: str, sizes: dict[str, int]) -> None:
 
 
 @SIZE
-@ENGINES
+@BOTH
 def test_no_ids(engine_name: str, sizes: dict[str, int]) -> None:
     size = sizes[engine_name] // 2
     with using(engine_name):
@@ -92,7 +92,7 @@ def test_no_ids(engine_name: str, sizes: dict[str, int]) -> None:
 
 
 @SIZE
-@ENGINES
+@BOTH
 def test_empty_messages(engine_name: str, sizes: dict[str, int]) -> None:
     size = sizes[engine_name]
     with using(engine_name):
@@ -103,7 +103,7 @@ def test_empty_messages(engine_name: str, sizes: dict[str, int]) -> None:
 
 
 @SIZE
-@ENGINES
+@BOTH
 def test_a_chain_of_mates(engine_name: str, sizes: dict[str, int]) -> None:
     history: list[Any] = [tool_use("0")]
     for number in range(1, sizes[engine_name] // 4):
@@ -114,7 +114,7 @@ def test_a_chain_of_mates(engine_name: str, sizes: dict[str, int]) -> None:
 
 
 @SIZE
-@ENGINES
+@BOTH
 def test_open_brackets(engine_name: str, sizes: dict[str, int]) -> None:
     size = max(sizes[engine_name], 2_000)
     for raw in (
@@ -134,7 +134,7 @@ def test_depth_in_a_thread_with_a_small_stack() -> None:
     deep = b'[{"x":' + b"[" * 1_022 + b"]" * 1_022 + b"}]"
     call_of_depth = b'[{"type":"a_call","call_id":"1","arguments":' + b"[" * 1_022 + b"]" * 1_022 + b"}]"
     seen: list[Any] = []
-    engine = built_engines()[0]
+    engine = "core"
 
     def work() -> None:
         try:
@@ -163,7 +163,7 @@ def test_depth_in_a_thread_with_a_small_stack() -> None:
 
 
 @SIZE
-@ENGINES
+@BOTH
 @pytest.mark.parametrize(
     "text",
     [
@@ -196,7 +196,7 @@ def test_long_texts(engine_name: str, sizes: dict[str, int], text: Callable[[int
 
 
 @SIZE
-@ENGINES
+@BOTH
 def test_templates_with_many_wildcards(engine_name: str, sizes: dict[str, int]) -> None:
     """Recognising a placeholder takes time in the length of the text, whatever the template."""
     size = min(sizes[engine_name], 100_000)
@@ -207,7 +207,7 @@ def test_templates_with_many_wildcards(engine_name: str, sizes: dict[str, int]) 
 
 
 @SIZE
-@ENGINES
+@BOTH
 def test_patterns_with_many_wildcards(engine_name: str, sizes: dict[str, int]) -> None:
     name = "a" * min(sizes[engine_name], 50_000)
     history = [call("1", name=name), result("1", "x" * 90)]
@@ -227,7 +227,7 @@ def test_patterns_with_many_wildcards(engine_name: str, sizes: dict[str, int]) -
 
 
 @SIZE
-@ENGINES
+@BOTH
 def test_many_tools_and_many_patterns(engine_name: str, sizes: dict[str, int]) -> None:
     size = min(sizes[engine_name] // 4, 20_000)
     history: list[Any] = []
@@ -241,7 +241,7 @@ def test_many_tools_and_many_patterns(engine_name: str, sizes: dict[str, int]) -
 
 
 @SIZE
-@ENGINES
+@BOTH
 @pytest.mark.parametrize("option", ["keep_by_tool", "exclude_tools"])
 def test_a_tool_is_looked_up_once_among_any_number_of_names(
     engine_name: str, option: str, sizes: dict[str, int]
@@ -260,16 +260,16 @@ def test_a_tool_is_looked_up_once_among_any_number_of_names(
 
 
 @SIZE
-@ENGINES
+@BOTH
 def test_a_tool_is_looked_up_once_and_not_at_each_request(engine_name: str, sizes: dict[str, int]) -> None:
     """As many tools as requests: if all were looked up at each, the large size would take many minutes."""
-    size = min(sizes[engine_name], {"rust": 60_000, "python": 2_000}[engine_name])
+    size = min(sizes[engine_name], {"core": 60_000, "oracle": 2_000}[engine_name])
     history = [message for number in range(size) for message in tool_turn(number)]
     options: dict[str, Any] = {"exclude_tools": [f"other {number}*" for number in range(20)]}
     with using(engine_name):
         view = recede.mask_old_observations(history, keep=3, boundary="break_even", **options)
         assert sum("masked" in str(message["content"]) for message in view) > size // 2
-        if engine_name == "rust":  # the mirror plans a session anew for each view
+        if engine_name == "core":  # the oracle plans a session anew for each view
             session = recede.History(keep=3, **options)
             for message in history:
                 session.append(message)
@@ -280,7 +280,7 @@ def tool_turn(number: int) -> tuple[Any, Any]:
     return call(str(number), name=f"tool {number}"), result(str(number), "x" * 200)
 
 
-def test_the_mirror_holds_no_list_of_newer_results_for_each_result() -> None:
+def test_the_oracle_holds_no_list_of_newer_results_for_each_result() -> None:
     def peak(size: int) -> int:
         history = [message for number in range(size) for message in (call(str(number)), result(str(number), "x" * 40))]
         tracemalloc.start()
@@ -289,11 +289,11 @@ def test_the_mirror_holds_no_list_of_newer_results_for_each_result() -> None:
         tracemalloc.stop()
         return most
 
-    with using("python"):
+    with using("oracle"):
         assert peak(2_000) < 2.7 * peak(1_000)
 
 
-@ENGINES
+@BOTH
 def test_digits_beside_the_numbers_of_a_template(engine_name: str) -> None:
     """Each split of the digits is possible, and there are more of them than can be tried."""
     template = "<" + "{chars}1" * 12 + "x"
@@ -307,7 +307,7 @@ def test_digits_beside_the_numbers_of_a_template(engine_name: str) -> None:
 
 
 @SIZE
-@ENGINES
+@BOTH
 def test_many_members_and_parts(engine_name: str, sizes: dict[str, int]) -> None:
     size = sizes[engine_name]
     with using(engine_name):
@@ -342,7 +342,7 @@ SPELLINGS = [
 ]
 
 
-@ENGINES
+@BOTH
 @pytest.mark.parametrize(
     "raw", [*SPELLINGS, b'{"model": "m", "messages": %s, "n": 1}' % SPELLINGS[1]], ids=["escapes", "utf8", "body"]
 )
@@ -359,7 +359,7 @@ def test_a_cut_history_is_refused_at_every_byte(engine_name: str, raw: bytes) ->
                 assert length - 3 <= (caught.value.offset or 0) < length
 
 
-@ENGINES
+@BOTH
 @pytest.mark.parametrize("byte", [0x00, 0x20, 0x22, 0x2C, 0x5B, 0x5C, 0x5D, 0x7B, 0x7D, 0x80, 0xFF])
 def test_one_wrong_byte_at_every_place_never_panics(engine_name: str, byte: int) -> None:
     raw = bytearray(SPELLINGS[1])
@@ -387,7 +387,7 @@ def test_threads_may_share_an_engine() -> None:
         for _ in range(5):
             answers.append(recede.reduce_json(raw, max_input_chars=50_000).json)
 
-    with using(built_engines()[0]):
+    with using("core"):
         threads = [threading.Thread(target=work) for _ in range(8)]
         for thread in threads:
             thread.start()
@@ -398,7 +398,6 @@ def test_threads_may_share_an_engine() -> None:
 
 def test_threads_may_share_a_session_and_its_store() -> None:
     """See tests/threads.py."""
-    engine_module("rust")
     tally, faults = threads.run(seconds=0, seed=5, seconds_a_round=0.3)
     assert faults == []
     assert tally["rounds"] == threads.KINDS and tally["calls"] > 0
@@ -407,7 +406,6 @@ def test_threads_may_share_a_session_and_its_store() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_threads_may_share_a_session_for_a_minute() -> None:
-    engine_module("rust")
     assert threads.run(seconds=60, seed=6)[1] == []
 
 
@@ -421,7 +419,7 @@ def test_a_bytearray_that_changes_meanwhile_is_copied_first() -> None:
             data[1_000] = 0x78
 
     thread = threading.Thread(target=scribble)
-    with using(built_engines()[0]):
+    with using("core"):
         thread.start()
         try:
             for _ in range(20):
@@ -432,6 +430,6 @@ def test_a_bytearray_that_changes_meanwhile_is_copied_first() -> None:
 
 
 def test_engines_are_modules_of_the_same_functions() -> None:
-    names = [{name for name in dir(engine_module(engine)) if not name.startswith("_")} for engine in built_engines()]
+    names = [{name for name in dir(engine_module(engine)) if not name.startswith("_")} for engine in ENGINES]
     needed = {"Policy", "check_pairs", "count_chars", "mask_observation", "reduce", "reduce_json", "repairs", "texts"}
     assert all(needed <= found for found in names)

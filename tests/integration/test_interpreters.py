@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
-
-from support import built_engines
 
 # `other` makes another interpreter that shares our lock, as a web server does, and `run` runs code in it.
 INTERPRETERS = """
@@ -52,23 +49,17 @@ sys.stdout.flush()
 USED = ["masked 8", "caught message"]
 REFUSED = (
     "refused: recede's Rust core serves one interpreter of a process, the first that imports it, and this is another "
-    "one. Under mod_wsgi, `WSGIApplicationGroup %{GLOBAL}` runs the program in the main one. RECEDE_ENGINE=python runs "
-    "the slow plain-Python mirror, which serves any number of them."
+    "one. Under mod_wsgi, `WSGIApplicationGroup %{GLOBAL}` runs the program in the main one."
 )
 
 
-def lines_of(code: str, engine: str) -> list[str]:
+def lines_of(code: str) -> list[str]:
     """What a process of its own prints."""
-    environment = {**os.environ, "RECEDE_ENGINE": engine}
-    done = subprocess.run([sys.executable, "-c", INTERPRETERS + code], capture_output=True, text=True, env=environment)
+    done = subprocess.run([sys.executable, "-c", INTERPRETERS + code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
 
-needs_the_core = pytest.mark.skipif(len(built_engines()) < 2, reason="recede._core is not built: make build")
-
-
-@needs_the_core
 @pytest.mark.parametrize(
     "code",
     [
@@ -81,17 +72,11 @@ needs_the_core = pytest.mark.skipif(len(built_engines()) < 2, reason="recede._co
     ],
 )
 def test_the_core_refuses_a_second_interpreter_with_words(code: str) -> None:
-    assert lines_of(code, "rust") == [*USED, REFUSED]
+    assert lines_of(code) == [*USED, REFUSED]
 
 
-@needs_the_core
 @pytest.mark.parametrize("where", ["exec(USE)", "run(first, USE)"])
 def test_the_first_interpreter_may_import_it_again(where: str) -> None:
     again = where.replace("USE", "FORGET + USE")
     code = f"first = other(); {where}; run(other(), USE); {where}; {again}"
-    assert lines_of(code, "rust") == [*USED, REFUSED, *USED, *USED]
-
-
-def test_the_mirror_serves_any_number() -> None:
-    code = "exec(USE); first = other(); run(first, USE); interpreters.destroy(first); run(other(), USE)"
-    assert lines_of(code, "python") == USED * 3
+    assert lines_of(code) == [*USED, REFUSED, *USED, *USED]

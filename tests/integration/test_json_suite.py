@@ -14,7 +14,7 @@ import pytest
 from shared_data import SUITE, need
 
 import recede
-from support import MALFORMED, ROOT, built_engines, using
+from support import ENGINES, MALFORMED, ROOT, using
 
 CASES = sorted(SUITE.glob("*.json")) if SUITE.is_dir() else []
 DOCUMENT = ROOT / "docs" / "json.md"
@@ -69,7 +69,7 @@ def test_case(path: Path, record_property: Recorder) -> None:
     with contextlib.suppress(UnicodeDecodeError):
         arguments.append(raw.decode())
     answers = []
-    for engine in built_engines():
+    for engine in ENGINES:
         with using(engine):
             answers += [outcome(argument) for argument in arguments]
     assert all(answer == answers[0] for answer in answers), "engines and types of input agree, offsets included"
@@ -93,7 +93,7 @@ def test_raw_surrogates_are_accepted_in_a_str() -> None:
     need(SUITE)
     fragment = (SUITE / "i_string_UTF8_surrogate_U+D800.json").read_bytes()
     raw = b'[{"x":' + fragment + b"}]"
-    for engine in built_engines():
+    for engine in ENGINES:
         with using(engine):
             assert outcome(raw)[0] == "utf8"
             assert outcome(raw.decode("utf-8", "surrogatepass")) == (None, raw)

@@ -15,7 +15,6 @@ from marks import marks_of
 import recede
 from provider_server import Answer, Server, call, calls, serving, text, thought
 from recede import Budget, Conversation, History
-from support import engine_module
 
 MARK = {"type": "ephemeral"}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
@@ -24,11 +23,6 @@ SYSTEM = "You fix bugs. " * 300
 LOOKBACK_BLOCKS = 20
 TURNS = 60
 CLIENTS: list[anthropic.Anthropic] = []  # of the running test, which closes them
-
-
-@pytest.fixture(autouse=True)
-def _needs_the_core() -> None:
-    engine_module("rust")
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from shared_data import CORPUS, each_file, need
 
+import oracle
 from definitions.masker import cold_view, masks_of_dicts, stand_ins
-from recede import Masker, _pure, transcripts
+from recede import Masker, transcripts
 from recede.masker import Facts
 
 OPTIONS: list[dict[str, Any]] = [
@@ -25,12 +26,12 @@ class Box:
 
     def __init__(self, message: dict[str, Any]) -> None:
         self.message = message
-        (self.read,) = _pure.walk([message]).messages
+        (self.read,) = oracle.walk([message]).messages
         self.shown: dict[int, str] = {}
 
 
 class Boxes:
-    """Reads them as the mirror reads dicts."""
+    """Reads them as the oracle reads dicts."""
 
     def facts(self, box: Box) -> Facts:
         calls = [(call.id, call.name, len(call.arguments) + call.compact_chars) for call in box.read.calls]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import fuzz_readers
-from support import ROOT, engine_module
+from support import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is of Linux")
 
@@ -19,7 +19,6 @@ CASES = {"saved_session": 150, "store_records": 40, "store_pages": 80}
 
 
 def found(name: str, seed: int, cases: int | None, seconds: float) -> fuzz_readers.Found:
-    engine_module("rust")
     found = fuzz_readers.run(name, seed, cases, seconds)
     assert not found.faults, "\n".join(found.faults)
     # Neither must be rare, or the run means little.

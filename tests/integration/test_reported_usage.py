@@ -12,14 +12,8 @@ import pytest
 
 import recede
 from provider_server import serving, text
-from support import engine_module
 
 CLIENTS = ExitStack()  # of the running test
-
-
-@pytest.fixture(autouse=True)
-def _needs_the_core() -> None:
-    engine_module("rust")
 
 
 @contextmanager

@@ -6,16 +6,9 @@ import json
 import struct
 from pathlib import Path
 
-import pytest
-
 import recede
 from store_reader import Reader, numbers, snapshot
-from support import chat_call, chat_result, engine_module
-
-
-@pytest.fixture(autouse=True)
-def _needs_the_core() -> None:
-    engine_module("rust")
+from support import chat_call, chat_result
 
 
 def test_a_stranger_reads_a_closed_store(tmp_path: Path) -> None:

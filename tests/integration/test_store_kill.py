@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from support import ROOT, engine_module
+from support import ROOT
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked, and killed by a signal")
 
 
 def killed(rounds: int, seed: int) -> dict[str, Any]:
-    engine_module("rust")
     command = [sys.executable, str(ROOT / "tests" / "kill.py"), "--rounds", str(rounds), "--seed", str(seed)]
     done = subprocess.run(command, capture_output=True, text=True)
     tally: dict[str, Any] = json.loads(done.stdout)

@@ -14,7 +14,7 @@ from children import killed, kilobytes_of
 
 import recede
 from recede import History
-from support import call, engine_module, result
+from support import call, result
 
 # Without a budget messages are let go all the time; with one there are summaries.
 OPTIONS: dict[str, dict[str, Any]] = {"masked": {"keep": 3}, "summarized": {"max_input_chars": 6_000}}
@@ -25,7 +25,6 @@ EVICT_AFTER = (16, 1 << 30)
 
 @pytest.fixture(autouse=True)
 def _needs_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine_module("rust")
     monkeypatch.setattr("recede.session._live._EVICT_AFTER", EVICT_AFTER)
 
 

@@ -14,15 +14,9 @@ from children import killed, kilobytes_of
 
 import recede
 from recede.turns import _log as stored_turns
-from support import engine_module
 
 CONFIG = {"masking_window": 3, "summarize_at": 12, "tail_window": 5, "max_trajectory_length": 1_000_000}
 BLOCK = 16
-
-
-@pytest.fixture(autouse=True)
-def _needs_the_core() -> None:
-    engine_module("rust")
 
 
 def agent_of(store: recede.TurnStore | None) -> recede.ProductionHybridContextManager:

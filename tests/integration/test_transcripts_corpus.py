@@ -15,7 +15,7 @@ from shared_data import CORPUS, corpus_files, each_file, need
 
 import recede
 from recede import transcripts
-from support import ROOT, built_engines, using
+from support import ENGINES, ROOT, using
 
 # Folders of the corpus whose name is not that of the format.
 FORMATS = {"tau_openai": "tau_bench", "openai_parts": "body"}
@@ -76,7 +76,7 @@ def test_records_and_pairs_are_those_of_the_table(path: Path, rows: dict[str, Ro
 def test_both_engines_read_all_messages(path: Path, rows: dict[str, Row]) -> None:
     for transcript in transcripts.read_all(path):
         seen = []
-        for engine in built_engines():
+        for engine in ENGINES:
             with using(engine):
                 result = recede.mask_observations(transcript.messages, keep_results=2, boundary="sliding")
                 report = recede.check_pairs(transcript.messages)
@@ -96,10 +96,10 @@ def test_observations_have_about_the_share_of_the_table(path: Path, rows: dict[s
 
 @each_file()
 def test_both_engines_play_all_sessions(path: Path, rows: dict[str, Row]) -> None:
-    """The mirror plans each request anew, so only the beginning of long sessions is played with it."""
+    """The oracle plans each request anew, so only the beginning of long sessions is played with it."""
     for transcript in transcripts.read_all(path):
         seen = []
-        for engine in built_engines():
+        for engine in ENGINES:
             with using(engine):
                 seen.append(recede.costs.replay(transcript.messages[:150], POLICIES))
         assert seen[0] == seen[-1]

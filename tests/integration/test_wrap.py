@@ -15,7 +15,7 @@ import pytest
 
 import recede
 from provider_server import Failure, Server, serving, text
-from support import call, engine_module, function_call, function_call_output, result, tool_result, tool_use, user
+from support import call, function_call, function_call_output, result, tool_result, tool_use, user
 
 MANY = 40
 
@@ -25,7 +25,6 @@ _OPEN: list[Any] = []
 
 @pytest.fixture(autouse=True)
 def _closes_clients() -> Iterator[None]:
-    engine_module("rust")  # needs the core
     yield
     while _OPEN:
         _OPEN.pop().close()

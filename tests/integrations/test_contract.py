@@ -25,7 +25,6 @@ sys.path.insert(0, str(HERE))
 from sessions import Call, Turn, as_dicts, session, shown
 
 import recede
-from support import engine_module
 
 pytestmark = pytest.mark.filterwarnings("default")  # frameworks warn of their own
 
@@ -60,7 +59,6 @@ def installed() -> list[str]:
 
 @pytest.fixture(params=installed())
 def case(request: pytest.FixtureRequest) -> Any:
-    engine_module("rust")  # needs the core
     limit = LIMITS.get((request.param, request.node.originalname))
     if limit is not None:
         pytest.skip(limit)

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from support import ROOT, engine_module
+from support import ROOT
 
 # Framework -> the modules that measuring it needs.
 NEEDS = {
@@ -39,7 +39,6 @@ HERE = [
 
 @pytest.mark.parametrize("name", HERE)
 def test_the_adapter_changes_fewer_prefixes_and_costs_less_than_the_framework(name: str) -> None:
-    engine_module("rust")
     command = [sys.executable, ROOT / "benches/adapters.py", "--here", name, "--turns", "40"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     _, _, _, hooks, changes, costs = json.loads(done.stdout.splitlines()[-1])

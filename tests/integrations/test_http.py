@@ -27,17 +27,11 @@ from sessions import TASK, session
 import recede
 from provider_server import Failure, Server, serving, text
 from recede.integrations.http import masking_client
-from support import engine_module
 
 pytestmark = pytest.mark.filterwarnings("default")
 
 KINDS = ["anthropic", "openai", "async anthropic", "async openai"]
 TURNS = session(40)
-
-
-@pytest.fixture(autouse=True)
-def _core() -> None:
-    engine_module("rust")  # needs the core
 
 
 def history(kind: str, count: int = 40) -> list[Any]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
-from support import ROOT, engine_module
+from support import ROOT
 
 SOURCES = ROOT / ".venvs" / "sources"
 SECONDS = 300
@@ -88,7 +88,6 @@ def source(package: str) -> Path:
 @pytest.mark.timeout(SECONDS + 200)
 @pytest.mark.parametrize("name", [name for name in SUITES if IS_ASKED and name == ONLY])
 def test_the_own_tests_of_a_framework_pass_with_the_adapter_in_place(name: str) -> None:
-    engine_module("rust")
     suite = SUITES[name]
     different = [part for test in DIFFERENT for part in ("--deselect", f"{suite.files[0]}::{test}")]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", f"{name}_in_place", *different]

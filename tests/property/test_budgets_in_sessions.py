@@ -34,9 +34,9 @@ def test_a_session_of_a_budget_shows_its_views(history: list[dict[str, Any]], bu
 
 @given(history=histories(max_turns=9), budget=budgets())
 def test_both_engines_agree_on_a_limit(history: list[dict[str, Any]], budget: Budget) -> None:
-    with using("rust"):
+    with using("core"):
         view, report = budget.view(history), budget.report(history)
-    with using("python"):
+    with using("oracle"):
         assert (budget.view(history), budget.report(history)) == (view, report)
 
 

@@ -12,7 +12,7 @@ from strategies import mask_options, reduce_options, spelled
 
 import recede
 from recede.testing import SHAPES
-from support import built_engines, loads, outcome, using
+from support import ENGINES, loads, outcome, using
 
 SHAPE = st.sampled_from([*["anthropic"] * 4, *SHAPES])
 OPTIONS = st.one_of(
@@ -20,7 +20,7 @@ OPTIONS = st.one_of(
 )
 
 
-@pytest.mark.parametrize("engine_name", built_engines())
+@pytest.mark.parametrize("engine_name", ENGINES)
 @given(history=SHAPE.flatmap(marked_histories), call=OPTIONS, data=st.data())
 def test_each_block_keeps_its_mark(
     engine_name: str, history: list[dict[str, Any]], call: tuple[str, dict[str, Any]], data: Any
@@ -43,12 +43,12 @@ def test_each_block_keeps_its_mark(
 
 @given(history=SHAPE.flatmap(marked_histories), call=OPTIONS, data=st.data())
 def test_engines_agree(history: list[dict[str, Any]], call: tuple[str, dict[str, Any]], data: Any) -> None:
-    if len(built_engines()) < 2:
+    if len(ENGINES) < 2:
         pytest.skip("recede._core is not built: make build")
     name, options = call
     text = data.draw(spelled(history))
     answers = []
-    for engine in ("python", "rust"):
+    for engine in ("oracle", "core"):
         with using(engine):
             of_json = outcome(getattr(recede, name + "_json"), text, **options)
             answers.append((outcome(getattr(recede, name), history, **options), of_json))

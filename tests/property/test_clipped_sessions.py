@@ -10,12 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recede
+from oracle.clip import clip, is_clipped
 from recede import History, TurnStore
-from recede._pure.clip import clip, is_clipped
 from recede.testing import histories
-from support import built_engines, call, result, user
-
-pytestmark = pytest.mark.skipif("rust" not in built_engines(), reason="sessions need the core")
+from support import call, result, user
 
 BLOCK = "BEGIN_DISPATCH_RESULT\n{}\nEND_DISPATCH_RESULT"
 LONG = st.builds(lambda text, times: text * times, st.text(min_size=1, max_size=9), st.integers(1, 60))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import pytest
 from even import all_masked, even, summaries_of
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 import recede
 from recede import History
-from support import built_engines, call, result, user
+from support import call, result, user
 
 Messages = list[dict[str, Any]]
 
@@ -40,7 +39,6 @@ def sessions(draw: Any) -> Messages:
     return messages
 
 
-@pytest.mark.skipif("rust" not in built_engines(), reason="needs the core")
 @given(
     messages=sessions(),
     budget=st.sampled_from([900, 1_500, 3_000]),

@@ -15,9 +15,9 @@ from strategies import words
 
 import recede
 from recede.testing import histories
-from support import built_engines, findings, using
+from support import ENGINES, findings, using
 
-ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+ENGINES = pytest.mark.parametrize("engine_name", ENGINES)
 History = list[dict[str, Any]]
 
 FILLS = st.sampled_from([0.9, 0.9, 0.5, 1.0, 0.1, 0.333_333, 0.51]) | st.floats(1e-7, 1)

@@ -15,9 +15,9 @@ from strategies import block_options, mask_options, reduce_options, spelled, sta
 
 import recede
 from recede.testing import assert_pairs_valid, histories
-from support import assert_view_of, built_engines, elements, facts, findings, loads, using
+from support import ENGINES, assert_view_of, elements, facts, findings, loads, using
 
-ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+ENGINES = pytest.mark.parametrize("engine_name", ENGINES)
 History = list[dict[str, Any]]
 
 

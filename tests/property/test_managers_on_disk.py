@@ -16,7 +16,7 @@ import recede
 from recede import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager
 from recede.turns import Turn, _due
 from recede.turns import _log as stored_turns
-from support import assert_canonical, engine_module
+from support import assert_canonical
 
 TURNS = st.lists(st.tuples(TEXTS, TEXTS, TEXTS | TEXTS.map(lambda text: text * 9)), min_size=1, max_size=30)
 STEPS = st.lists(
@@ -28,11 +28,6 @@ BOUNDARIES: list[dict[str, Any]] = [
     {"boundary": "break_even"},
     {"boundary": "break_even"},
 ]
-
-
-@pytest.fixture(autouse=True)
-def _needs_the_core() -> None:
-    engine_module("rust")
 
 
 class Summarizer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
@@ -15,12 +14,6 @@ import recede
 from definitions.masker import cold_masks, cold_view, names_an_orphan
 from recede.masker import Facts
 from recede.testing import histories
-from support import engine_module
-
-
-@pytest.fixture(autouse=True)
-def _needs_the_core() -> None:
-    engine_module("rust")
 
 
 def masker_options() -> st.SearchStrategy[dict[str, Any]]:

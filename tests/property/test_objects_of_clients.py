@@ -18,7 +18,7 @@ from recede import History
 from recede._objects import plain
 from recede.testing import histories
 from support import (
-    built_engines,
+    ENGINES,
     call,
     chat_call,
     chat_result,
@@ -32,7 +32,7 @@ from support import (
     using,
 )
 
-ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+ENGINES = pytest.mark.parametrize("engine_name", ENGINES)
 Messages = list[Any]
 
 

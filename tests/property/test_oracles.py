@@ -13,9 +13,9 @@ from strategies import json_values, mutated, spelled
 
 import recede
 from recede.testing import histories
-from support import MALFORMED, built_engines, using
+from support import ENGINES, MALFORMED, using
 
-ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+ENGINES = pytest.mark.parametrize("engine_name", ENGINES)
 History = list[dict[str, Any]]
 
 TEXT_TYPES = ("text", "input_text", "output_text")

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from strategies import reduce_options, stage_options
 
 import recede
-from support import built_engines, engine_module, using
+from support import ENGINES, using
 
-ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+ENGINES = pytest.mark.parametrize("engine_name", ENGINES)
 Messages = list[dict[str, Any]]
 Place = tuple[int, int]
 
@@ -189,7 +189,6 @@ def test_repaired_histories_are_whole(engine_name: str, history: Messages) -> No
 @given(data=st.data(), history=HISTORIES.flatmap(lambda first: HISTORIES.map(lambda second: first + second)))
 def test_sessions_pair_as_the_history_does(evict_after: int | None, data: Any, history: Messages) -> None:
     options: Any = {"keep": 3, "boundary": "sliding", "exclude_tools": ["f"]}
-    engine_module("rust")
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("recede.session._live._EVICT_AFTER", (evict_after, 1 << 30))
         store = recede.TurnStore(Path(folder, "session.store")) if evict_after else None

@@ -10,7 +10,7 @@ from marks import blocks_of, client_histories, histories_of_clients, marked_hist
 from strategies import mask_options, reduce_options, spelled
 
 import recede
-from support import built_engines, dumps, facts, loads, using
+from support import ENGINES, dumps, facts, loads, using
 
 _RULES = st.sampled_from(
     [{}, {"mask_chunk": 2}, {"boundary": "break_even"}, {"boundary": "break_even", "cache_write": 0.2}]
@@ -53,7 +53,7 @@ def count(messages: list[dict[str, Any]]) -> int:
 def in_engines(call: Any) -> Any:
     """The answer of both engines."""
     answers = []
-    for engine in built_engines():
+    for engine in ENGINES:
         with using(engine):
             answers.append(call())
     assert all(answer[0] == answers[0][0] and facts(answer) == facts(answers[0]) for answer in answers)

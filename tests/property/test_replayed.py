@@ -11,9 +11,9 @@ from strategies import spelled
 
 import recede
 from recede.testing import histories
-from support import built_engines, using
+from support import ENGINES, using
 
-ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+ENGINES = pytest.mark.parametrize("engine_name", ENGINES)
 History = list[dict[str, Any]]
 
 SYSTEM = 1_000

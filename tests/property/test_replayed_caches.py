@@ -14,7 +14,7 @@ from definitions.cache import Seen, Sent, served
 from recede.costs import Cache, Prices
 from recede.costs._cache import cache_facts
 from recede.testing import histories
-from support import assistant, built_engines, call, result, turns_of, user, using
+from support import assistant, call, result, turns_of, user, using
 
 History = list[dict[str, Any]]
 
@@ -44,7 +44,6 @@ def policies(window: int, chunk: int) -> list[str]:
     return [*masks, *pinned, *clearing, hybrid, f"keep_last:messages={window}", f"summary:every={chunk},tail=1"]
 
 
-@pytest.mark.skipif("rust" not in built_engines(), reason="needs the core")
 @example(  # the dropped result has a block, but no characters
     history=[user("task"), result("1", ""), assistant(""), call("2"), result("2", ""), result("2", "y"), call("3")],
     window=0,
@@ -69,7 +68,7 @@ def test_replay_under_a_cache_equals_its_definition(
     options: dict[str, Any] = {"prices": prices, "cache": cache, "times": times, "system_chars": system_chars}
     options["summary_chars"] = 50
     replayed = recede.costs.replay(history, policies(window, chunk), **options)
-    with using("python"):
+    with using("oracle"):
         assert recede.costs.replay(history, policies(window, chunk), **options) == replayed
     for policy in replayed.policies:
         for turn in policy.turns:

@@ -12,9 +12,9 @@ from summarized import PRICES, SUMMARY, SYSTEM, History, blocks, expected_turns
 
 import recede
 from recede.testing import histories
-from support import built_engines, using
+from support import ENGINES, using
 
-ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+BOTH = pytest.mark.parametrize("engine_name", ENGINES)
 
 
 @st.composite
@@ -37,7 +37,7 @@ def tangled(draw: st.DrawFn) -> History:
 SESSIONS = tangled() | tangled() | histories("openai", max_turns=12, max_parallel_calls=2)
 
 
-@ENGINES
+@BOTH
 @given(
     history=SESSIONS, window=st.integers(0, 4), every=st.integers(1, 5), tail=st.integers(1, 3), chunk=st.integers(1, 4)
 )
@@ -89,7 +89,7 @@ def test_both_engines_give_the_same(
     options: dict[str, Any] = {"prices": prices, "system_chars": 0, "summary_chars": chars}
     options["summary_prices"] = recede.costs.Prices(input=price, output=price)
     found = []
-    for engine_name in built_engines():
+    for engine_name in ENGINES:
         with using(engine_name):
             found.append(recede.costs.replay(history, names, **options))
             found.append(recede.costs.replay_json(data.draw(spelled(history)), names, **options))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from definitions.requests import points_of
+from oracle.walk import walk
 from recede import _engine
-from recede._pure.walk import walk
 from recede.reduction._policy import compiled
 from recede.testing import histories
 
@@ -33,7 +33,7 @@ _GEMINI = _TURNS.map(lambda turns: [message for turn in turns for message in tur
 def asked(body: bytes) -> list[tuple[int, bytes]]:
     found: list[tuple[int, bytes]] = []
     policy = compiled(_engine.engine, "mask", {"keep_results": 0, "boundary": "break_even"})
-    _engine.core("this test").mask_request(body, policy, (), lambda points: found.extend(points) or [])
+    _engine.engine.mask_request(body, policy, (), lambda points: found.extend(points) or [])
     return found
 
 

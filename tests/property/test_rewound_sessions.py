@@ -14,7 +14,6 @@ from test_stored_sessions import identities, outcome, recalled
 
 import recede
 from recede import History
-from support import engine_module
 
 MESSAGES = st.lists(HISTORIES, min_size=1, max_size=6).map(
     lambda parts: [message for part in parts for message in part]
@@ -29,11 +28,6 @@ STEPS = st.lists(
     min_size=6,
     max_size=40,
 )
-
-
-@pytest.fixture(autouse=True)
-def _needs_the_core() -> None:
-    engine_module("rust")
 
 
 class Summarizer:

@@ -23,7 +23,7 @@ import recede
 from recede import History
 from recede.reduction._marks import newest_mark_only
 from recede.testing import histories
-from support import assert_canonical, built_engines, using
+from support import ENGINES, assert_canonical, using
 
 Messages = list[dict[str, Any]]
 FUNCTIONS = ("summarizer", "token_counter")
@@ -110,7 +110,7 @@ class Reduced:
         limit = {"max_input_tokens": self.threshold, "token_counter": self.counter, "enabled": False}
         if recede.reduce(messages, **limit).within_budget:
             return messages, None
-        # No function takes a template with the `lines` form; the mirror is the oracle for that.
+        # No function takes a template with the `lines` form; the oracle is the oracle for that.
         return None if self.has_handles else (recede.mask_old_observations(messages, **options), None)
 
 
@@ -122,7 +122,7 @@ class Sessions(RuleBasedStateMachine):
         note(f"{options=}")
         self.options = options
         self.sessions: dict[str, History] = {}
-        for name in built_engines():
+        for name in ENGINES:
             with using(name):
                 self.sessions[name] = History(**options)
         self.reduced = Reduced(options)
@@ -184,7 +184,7 @@ class Sessions(RuleBasedStateMachine):
             assert b"".join(again) == views[name]
             assert all(one is other for one, other in zip(session.view_chunks(), again, strict=True))
         if expected is not None:
-            assert loads(views["python"]) == expected[0]
+            assert loads(views["oracle"]) == expected[0]
         self._look_at_stats(views, expected and expected[1])
 
     def _expected(self) -> tuple[Messages, recede.Reduction | None] | None:
@@ -212,7 +212,7 @@ class Sessions(RuleBasedStateMachine):
 
     def _look_at_stats(self, views: dict[str, bytes], expected: recede.Reduction | None) -> None:
         found = {name: session.stats() for name, session in self.sessions.items()}
-        assert all(stats == found["python"] for stats in found.values()), found
+        assert all(stats == found["oracle"] for stats in found.values()), found
         for name, stats in found.items():
             view, (before, stats_before) = views[name], self.before[name]
             place = stats.changed_message, stats.changed_byte
@@ -238,13 +238,13 @@ class Sessions(RuleBasedStateMachine):
     def close_and_go_on(self) -> None:
         functions = {name: self.options[name] for name in FUNCTIONS if name in self.options}
         self.look()
-        if "rust" in self.sessions:  # a definition has no file
-            with using("rust"), tempfile.TemporaryDirectory() as folder:
+        if "core" in self.sessions:  # a definition has no file
+            with using("core"), tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "session.store"
-                self.sessions["rust"].save(path)
-                self.sessions["rust"] = History.load(path, **functions)
+                self.sessions["core"].save(path)
+                self.sessions["core"] = History.load(path, **functions)
             for name, session in self.sessions.items():  # which view was shown is not kept, so nothing has changed yet
-                if name == "python":
+                if name == "oracle":
                     session._live.core.changed_at = None
                     session._live.reports.forget()
                 self.before[name] = session.view_json(), session.stats()

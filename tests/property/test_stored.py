@@ -7,13 +7,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import recede
-from support import engine_module
 
 # Around the lengths where a record moves out of its bucket, or a text into the next page.
 TEXTS = st.one_of(
@@ -141,7 +139,3 @@ class Stored(RuleBasedStateMachine):
 
 class TestStored(Stored.TestCase):  # type: ignore[name-defined,misc]
     settings = settings(stateful_step_count=40)
-
-    @pytest.fixture(autouse=True)
-    def _needs_the_core(self) -> None:
-        engine_module("rust")

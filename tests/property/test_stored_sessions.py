@@ -21,7 +21,7 @@ if sys.platform != "win32":
 
 import recede
 from recede import History
-from support import chat_call, chat_result, engine_module, user
+from support import chat_call, chat_result, user
 
 MESSAGES = st.lists(HISTORIES, min_size=1, max_size=8).map(
     lambda parts: [message for part in parts for message in part]
@@ -29,11 +29,6 @@ MESSAGES = st.lists(HISTORIES, min_size=1, max_size=8).map(
 STEPS = st.lists(
     st.sampled_from(["append"] * 6 + ["look", "look", "cold", "report", "restart", "crash"]), min_size=8, max_size=40
 )
-
-
-@pytest.fixture(autouse=True)
-def _needs_the_core() -> None:
-    engine_module("rust")
 
 
 def recalled(history: History) -> list[str]:

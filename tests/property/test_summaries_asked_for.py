@@ -16,9 +16,9 @@ from strategies import words
 
 import recede
 from recede import History, HybridContextManager, ProductionHybridContextManager
-from support import built_engines, chat_call, chat_result, user, using
+from support import ENGINES, chat_call, chat_result, user, using
 
-ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+ENGINES = pytest.mark.parametrize("engine_name", ENGINES)
 Messages = list[dict[str, Any]]
 
 
@@ -81,7 +81,7 @@ def test_a_history_asks_by_the_rule_and_shows_the_rest_without(
         reducing.options |= {} if built_in else {"summarizer": expected}
         session: Messages = []
         for length, message in enumerate(messages, 1):
-            if data.draw(st.integers(0, 7), label="load") == 0 and engine_name == "rust":  # a definition has no file
+            if data.draw(st.integers(0, 7), label="load") == 0 and engine_name == "core":  # a definition has no file
                 history = _loaded(history, asked, options, built_in)
             history.append(message)
             session.append(message)
@@ -142,7 +142,7 @@ def test_a_history_with_a_store_waits_after_a_restart_too(
 ) -> None:
     answers = [*answers, "raises"]
     plain_asked, asked = Asked(answers), Asked(answers)
-    with using("rust"), tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+    with using("core"), tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("recede.session._live._EVICT_AFTER", (let_go_after, 1 << 30))
         path = Path(folder, "session.store")
         store = recede.TurnStore(path, sync_every=1)
@@ -172,7 +172,7 @@ def test_what_is_written_down_between_two_failures_keeps_the_wait(
     monkeypatch.setattr("recede.session._live._EVICT_AFTER", (1, 1))
     options: dict[str, Any] = {"max_input_chars": 2_000, "fill": None}
     plain_asked, asked = Asked(["raises"]), Asked(["raises"])
-    with using("rust"):
+    with using("core"):
         plain = History(**options, summarizer=plain_asked)
         messages = [user("Go.")]
         for turn in range(70):
@@ -275,7 +275,7 @@ def test_a_manager_with_a_store_waits_after_a_restart_too(
 ) -> None:
     answers = [*answers, "raises"]
     asked = Asked(answers)
-    with using("rust"), tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+    with using("core"), tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("recede.turns._log._BLOCK", block)
         store = recede.TurnStore(Path(folder, "session.store"))
         manager = HybridContextManager(asked, 2, 5, 3, store=store)

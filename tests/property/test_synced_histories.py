@@ -16,12 +16,6 @@ import recede
 from recede import History
 from recede.masker import Mask
 from recede.testing import histories
-from support import engine_module
-
-
-@pytest.fixture(autouse=True)
-def _needs_the_core() -> None:
-    engine_module("rust")
 
 
 def edited(messages: list[Any], edit: str, part: list[Any], number: int) -> list[Any]:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import recede
 from recede import HybridContextManager, ObservationMaskingContextManager
 from recede.turns import Turn
-from support import assert_canonical, built_engines, using
+from support import ENGINES, assert_canonical, using
 
-ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+BOTH = pytest.mark.parametrize("engine_name", ENGINES)
 # Text that could be taken for the frame of a turn, for a placeholder or a template, and what UTF-8 has no form for.
 PIECES = [
     "",
@@ -60,7 +60,7 @@ def count(counter: Any, text: str) -> int:
     return len(text.split()) if counter is None else counter(text)
 
 
-@ENGINES
+@BOTH
 @given(
     turns=TURNS, window=st.integers(0, 6), placeholder=PLACEHOLDERS, chunk=st.sampled_from([None, 1, 3]), data=st.data()
 )
@@ -100,7 +100,7 @@ def test_exactly_the_last_turns_show_their_observation(
     assert [manager.recall(number) for number in range(1, len(turns) + 1)] == [turn[2] for turn in turns]
 
 
-@ENGINES
+@BOTH
 @given(turns=TURNS, window=st.integers(0, 6), placeholder=PLACEHOLDERS, counter=COUNTERS, data=st.data())
 def test_the_report_is_a_count_of_what_was_rendered(
     engine_name: str, turns: list[Texts], window: int, placeholder: str | None, counter: Any, data: Any
@@ -129,7 +129,6 @@ def test_the_report_is_a_count_of_what_was_rendered(
     assert savings["masked_turns"] + savings["visible_turns"] == len(turns)
 
 
-@pytest.mark.skipif(len(built_engines()) < 2, reason="recede._core is not built: make build")
 @given(turns=TURNS, window=st.integers(0, 4), data=st.data())
 def test_both_engines_give_the_same_contexts(turns: list[Texts], window: int, data: Any) -> None:
     boundary = data.draw(st.sampled_from(["break_even", "sliding", "stepped"]), label="boundary")
@@ -137,21 +136,21 @@ def test_both_engines_give_the_same_contexts(turns: list[Texts], window: int, da
     at, tail = data.draw(st.sampled_from([(2, 1), (4, 2), (5, 0), (40, 3), ("break_even", 2)]), label="summaries")
     fails = data.draw(st.sets(st.integers(0, 14)), label="failures")
     sessions = []
-    for name in ("rust", "python"):
+    for name in ("core", "oracle"):
         with using(name):
             summarizer = Recorded(fails)
             sessions.append((HybridContextManager(summarizer, window, at, tail, **options), summarizer))
-    (core, of_core), (mirror, of_mirror) = sessions
+    (core, of_core), (oracle, of_oracle) = sessions
     for turn in turns:
         core.add_turn(*turn)
-        mirror.add_turn(*turn)
+        oracle.add_turn(*turn)
         if data.draw(st.booleans(), label="look"):
-            assert core.get_context("S", "U") == mirror.get_context("S", "U")
+            assert core.get_context("S", "U") == oracle.get_context("S", "U")
             assert_canonical([core.get_context("S", "U"), core.get_messages("S", "U")])
-            assert core.get_messages("S", "U") == mirror.get_messages("S", "U")
-    assert core.report() == mirror.report()
-    assert [call[:2] for call in of_core.calls] == [call[:2] for call in of_mirror.calls]
-    assert repr(core) == repr(mirror)
+            assert core.get_messages("S", "U") == oracle.get_messages("S", "U")
+    assert core.report() == oracle.report()
+    assert [call[:2] for call in of_core.calls] == [call[:2] for call in of_oracle.calls]
+    assert repr(core) == repr(oracle)
 
 
 class Recorded:
@@ -171,7 +170,7 @@ class Recorded:
         return "  \n" if fails else f"{previous or ''}<{turns[0].turn}-{turns[-1].turn}>"
 
 
-@ENGINES
+@BOTH
 @given(turns=TURNS, window=st.integers(0, 6), tail=st.integers(0, 3), more=st.integers(1, 4), data=st.data())
 def test_every_turn_is_in_the_context_exactly_once(
     engine_name: str, turns: list[Texts], window: int, tail: int, more: int, data: Any
@@ -227,7 +226,7 @@ PRICES = st.sampled_from(
 )
 
 
-@ENGINES
+@BOTH
 @given(
     sizes=st.lists(st.tuples(st.integers(0, 900), st.integers(0, 4_000)), min_size=20, max_size=60),
     tail=st.integers(1, 12),

@@ -16,9 +16,9 @@ from provider_rules import anthropic_fault, openai_fault
 from recede import Budget, History
 from recede.testing import histories
 from sound import as_anthropic, as_converse, as_gemini, as_openai, joined
-from support import built_engines, using
+from support import ENGINES, using
 
-ENGINES = pytest.mark.parametrize("engine_name", built_engines())
+ENGINES = pytest.mark.parametrize("engine_name", ENGINES)
 Messages = list[dict[str, Any]]
 
 

@@ -1,4 +1,4 @@
-"""Every unit test of a rule runs through both engines; `tests/conftest.py` names what has no mirror."""
+"""Every unit test of a rule runs through both engines; `tests/conftest.py` names what has no oracle."""
 
 from __future__ import annotations
 

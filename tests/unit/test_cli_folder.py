@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-import recede
 from recede.cli.folder import Folder
 
 
 @pytest.fixture
 def engine() -> str:
     """No engine is asked for anything here."""
-    return recede.reduction.ENGINE
+    return "core"
 
 
 @pytest.fixture

@@ -41,8 +41,8 @@ VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "FILE_STORE_P
 
 @pytest.fixture
 def engine() -> str:
-    """One engine is enough here, that of the environment."""
-    return recede.reduction.ENGINE
+    """One engine is enough here."""
+    return "core"
 
 
 def put(path: Path, data: bytes) -> Path:

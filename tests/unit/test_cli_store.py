@@ -14,13 +14,6 @@ import pytest
 from test_cli import ok, run
 
 import recede
-from support import engine_module
-
-
-@pytest.fixture(autouse=True)
-def _both_engines() -> None:
-    """The core alone has a store."""
-    engine_module("rust")
 
 
 @pytest.fixture

@@ -22,15 +22,9 @@ TASK = [user("Go."), *turns(6, chars=400)]
 ASKS_FOR_A_REPORT = r"recede has a bug: .* \(src/\S+\.rs:\d+:\d+\); please report it with this message"
 
 
-@pytest.fixture(autouse=True)
-def _both_engines() -> None:
-    """The mirror cannot panic."""
-    engine_module("rust")
-
-
 @pytest.fixture
 def core() -> Any:
-    return engine_module("rust")
+    return engine_module("core")
 
 
 def test_a_panic_while_other_threads_run_is_an_error(core: Any) -> None:

@@ -13,15 +13,10 @@ import pytest
 import recede
 from recede import History
 from recede.reduction import BoundaryMove
-from support import assistant, chat_call, chat_result, engine_module, user
+from support import assistant, chat_call, chat_result, user
 
 WARM = {"input_tokens": 5, "cache_read_input_tokens": 4_000, "cache_creation_input_tokens": 100, "output_tokens": 7}
 COLD = {"input_tokens": 5, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 4_100, "output_tokens": 7}
-
-
-@pytest.fixture(autouse=True)
-def _needs_the_core() -> None:
-    engine_module("rust")
 
 
 def turns(count: int) -> list[dict[str, Any]]:

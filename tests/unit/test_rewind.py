@@ -10,12 +10,11 @@ import pytest
 import recede
 from recede import History
 from store_reader import snapshot, snapshot_of
-from support import call, engine_module, result, user
+from support import call, result, user
 
 
 @pytest.fixture(autouse=True)
 def _both_engines(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine_module("rust")
     monkeypatch.setattr("recede.session._live._EVICT_AFTER", (16, 1 << 30))
 
 

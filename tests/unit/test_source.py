@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import recede
-from support import built_engines, mask, masked, tool_result, user, using
+from support import ENGINES, mask, masked, tool_result, user, using
 
 
 def test_a_placeholder_beside_an_image_stays_and_keeps_the_image() -> None:
@@ -14,7 +14,7 @@ def test_a_placeholder_beside_an_image_stays_and_keeps_the_image() -> None:
     assert mask(history, keep_results=0).messages is history
 
 
-@pytest.mark.parametrize("engine_name", built_engines())
+@pytest.mark.parametrize("engine_name", ENGINES)
 def test_a_placeholder_whose_beginning_is_escaped_stays(engine_name: str) -> None:
     escaped = "".join(f"\\u{ord(letter):04x}" for letter in masked(500))
     data = b'[{"role":"tool","tool_call_id":"1","content":"%s"}]' % escaped.encode()

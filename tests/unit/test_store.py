@@ -21,13 +21,6 @@ import pytest
 import recede
 from fuzz_readers import sealed, sealed_log
 from store_reader import Reader
-from support import engine_module, using
-
-
-@pytest.fixture(autouse=True)
-def _both_engines() -> None:
-    """The core alone has a store."""
-    engine_module("rust")
 
 
 @pytest.fixture
@@ -354,13 +347,6 @@ def test_threads_take_turns(store: recede.TurnStore) -> None:
     assert sorted((turn.reasoning, int(turn.action)) for turn in store) == [
         (name, number) for name in "abcd" for number in range(100)
     ]
-
-
-def test_the_mirror_has_no_store(path: Path) -> None:
-    with using("python"), pytest.raises(ImportError, match="Rust core"):
-        recede.TurnStore(path)
-    child = in_child("import recede; recede.TurnStore('x')", env={**os.environ, "RECEDE_ENGINE": "python"})
-    assert "ImportError: TurnStore needs recede's Rust core" in child.stderr
 
 
 # Who may read it

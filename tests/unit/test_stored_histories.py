@@ -17,13 +17,7 @@ import pytest
 import recede
 from recede import History
 from store_reader import numbers, snapshot, snapshot_of
-from support import call, engine_module, result, turns, user
-
-
-@pytest.fixture(autouse=True)
-def _both_engines() -> None:
-    """The core alone has a store."""
-    engine_module("rust")
+from support import call, result, turns, user
 
 
 @pytest.fixture(autouse=True)

@@ -19,15 +19,8 @@ from recede import HybridContextManager, ObservationMaskingContextManager, TurnS
 from recede.turns import Turn, _due
 from recede.turns import _log as stored_turns
 from store_reader import snapshot, snapshot_of
-from support import engine_module
 
 TEXT = "a line of the log\n" * 20
-
-
-@pytest.fixture(autouse=True)
-def _both_engines() -> None:
-    """The core alone has a store."""
-    engine_module("rust")
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 
-import recede
 from recede.testing import assert_pairs_valid, histories
 from support import call, result, tool_use, turns, user
 
@@ -16,7 +15,7 @@ from support import call, result, tool_use, turns, user
 @pytest.fixture
 def engine() -> str:
     """One engine is enough here."""
-    return recede.reduction.ENGINE
+    return "core"
 
 
 QUICK = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))

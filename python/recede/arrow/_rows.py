@@ -65,7 +65,7 @@ def failed(error: Exception) -> RowError:
 
 def reduced_rows(array: Any, goal: str, options: Mapping[str, Any], *, with_views: bool, threads: int) -> Rows:
     """Reduce each row of a large_binary array."""
-    pa, core = pyarrow(), _engine.core("recede.arrow")
+    pa, core = pyarrow(), _engine.engine
     policy = compiled(core, goal, options)
     bits, figures, faults, *views = core.reduce_column(*array.__arrow_c_array__(), policy, threads, with_views)
     errors = {row: failed(fault) for row, fault in faults}

@@ -202,7 +202,6 @@ def replay(
         (55400, 12000, 49)
     """
     asked = AskedReplay.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
-    _engine.core("replay")
     replayed, forms = ask_engine("replay", messages, asked.without_sessions, image_chars_of({}), asked.facts)
     plain = messages if forms is None else forms.messages
     return asked.answer(
@@ -322,7 +321,7 @@ class AskedReplay(NamedTuple):
     def replay_json(self, data: Json) -> Replay:
         """Replay a serialized history."""
         raw = as_bytes(data)
-        replayed = _engine.core("replay").replay_json(*raw, self.without_sessions, image_chars_of({}), self.facts)
+        replayed = _engine.engine.replay_json(*raw, self.without_sessions, image_chars_of({}), self.facts)
         return self.answer(replayed, lambda: raw)
 
     def _sent(self, replayed: list[list[SentView]], data: Callable[[], tuple[bytes, bool]]) -> Iterator[list[SentView]]:

@@ -113,7 +113,7 @@ class Masker(Generic[_M]):
         if "keep_results" in options:
             raise TypeError("there is no option 'keep_results' here: the window is keep, a number of results")
         self._options = {**breaking_even(options), "keep_results": keep}
-        self._core = core = _engine.core("Masker")
+        self._core = core = _engine.engine
         self._policy = compiled(core, "mask", self._options)
         self._reader = DictReader(core) if adapter is None else AdapterReader(core, adapter)
         self._dispatch = dispatch and self._reader.text is not None

@@ -111,7 +111,7 @@ class RequestMasker:
         state: str | os.PathLike[str] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._engine = _engine.core("RequestMasker")
+        self._engine = _engine.engine
         self._policies = {name: _policy(self._engine, keep, name) for name in CACHES}
         self._ledger = ColdRequests(state)
         self._clock = clock

@@ -1,6 +1,6 @@
 """The reducer: takes a history, returns a smaller one."""
 
-from recede._engine import ENGINE, scanner
+from recede._engine import scanner
 from recede.reduction._counting import approx_tokens, count_chars
 from recede.reduction._pairs import check_pairs, repair_pairs
 from recede.reduction._reduce import HistoryReducer, reduce, reduce_json
@@ -16,7 +16,6 @@ from recede.reduction._stages import (
 )
 
 __all__ = [
-    "ENGINE",
     "BoundaryMove",
     "Finding",
     "HistoryReducer",

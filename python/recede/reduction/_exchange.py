@@ -55,13 +55,15 @@ class Repair(NamedTuple):
         kind: what it does.
         message: the message that is dropped or changed, or before which one is added.
         block: the block that is dropped, or before which one is added; None for whole messages.
-        calls: the calls that are answered, each by its message and its block.
+        field: the field that has the blocks; None for whole messages.
+        answer: the JSON of the block or the message that is added, or nothing.
     """
 
     kind: Literal["drop_message", "drop_block", "add_block", "add_message"]
     message: int
     block: int | None
-    calls: list[tuple[int, int]]
+    field: str | None
+    answer: bytes
 
 
 class ObservationTexts(NamedTuple):

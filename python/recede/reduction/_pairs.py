@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recede.reduction._input import ask_engine, copy_of
+from recede.reduction._input import ask_engine, copy_of, loads
 from recede.reduction._report import PairReport
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
@@ -71,8 +71,6 @@ def repair_pairs(messages: list[Any]) -> list[Any]:
 
 def _repaired(messages: list[Any], repairs: list[Repair]) -> list[Any]:
     """The history after the repairs."""
-    from recede._pure.shape import shape_of
-
     dropped: set[int] = set()
     blocks: dict[int, list[Repair]] = {}
     new: dict[int, list[Any]] = {}
@@ -80,31 +78,24 @@ def _repaired(messages: list[Any], repairs: list[Repair]) -> list[Any]:
         if repair.kind == "drop_message":
             dropped.add(repair.message)
         elif repair.kind == "add_message":
-            calls = [(messages[message], block) for message, block in repair.calls]
-            shape: Any = shape_of(calls[0][0])
-            new.setdefault(repair.message, []).append(shape.answer(calls))
+            new.setdefault(repair.message, []).append(loads(repair.answer))
         else:
             blocks.setdefault(repair.message, []).append(repair)
     mended: list[Any] = []
     for index, message in enumerate(messages):
         mended += new.get(index, ())
-        if index in blocks:
-            message = _mend_blocks(shape_of(message), message, blocks[index], messages)
         if index not in dropped:
-            mended.append(message)
+            mended.append(_with_blocks(message, blocks[index]) if index in blocks else message)
     return mended + new.get(len(messages), [])
 
 
-def _mend_blocks(shape: Any, message: Any, repairs: list[Repair], messages: list[Any]) -> Any:
-    dropped = {repair.block for repair in repairs if repair.kind == "drop_block"}
-    added: dict[int | None, list[Any]] = {}
-    for repair in repairs:
-        for call_message, call_block in repair.calls:
-            added.setdefault(repair.block, []).append(shape.answer_block(messages[call_message], call_block))
-    mended: list[Any] = []
-    blocks = message[shape.field]
-    for place, block in enumerate(blocks):
-        mended += added.get(place, ())
-        if place not in dropped:
-            mended.append(block)
-    return {**message, shape.field: mended + added.get(len(blocks), [])}
+def _with_blocks(message: Any, repairs: list[Repair]) -> Any:
+    field = repairs[0].field
+    blocks: list[list[Any]] = [[block] for block in message[field]] + [[]]
+    for repair in reversed(repairs):  # by ascending place: a new block precedes the one at its place
+        place: Any = repair.block
+        if repair.kind == "drop_block":
+            blocks[place].pop()
+        else:
+            blocks[place].insert(0, loads(repair.answer))
+    return {**message, field: [block for place in blocks for block in place]}

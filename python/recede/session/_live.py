@@ -218,7 +218,7 @@ class LiveSession:
 def session_in(data: bytes, path: str) -> Any:
     """The store that a file has the bytes of, for `LiveSession.open`."""
     try:
-        return _engine.core("History").Store.of_bytes(data, path)
+        return _engine.engine.Store.of_bytes(data, path)
     except StoreError as error:
         if error.kind != "foreign":
             raise

@@ -84,7 +84,7 @@ class HistoryOptions:
         self.counter = optional_function("token_counter", token_counter)
         self.counts = token_counter is not None
         options = breaking_even(options)
-        self.engine = _engine.core("History")
+        self.engine = _engine.engine
         self.summarizer: Summarizer | None = options.get("summarizer")
         self.has_budget = has_budget = any(options.get(name) is not None for name in BUDGETS)
         handles = _HANDLES[has_budget] if recall_handles else None

@@ -160,7 +160,6 @@ class TurnStore:
 
     Raises:
         StoreError: the file is not a store, is damaged, or has another writer; names the page or file.
-        ImportError: the engine in use is the plain-Python mirror, which has no store.
 
     It is thread-safe: calls are serialized. Close it, or use it as a context manager: what is not synced when the
     process ends is lost.
@@ -180,8 +179,6 @@ class TurnStore:
 
     def __init__(self, path: str | os.PathLike[str], *, sync_every: int | None = None, read_only: bool = False) -> None:
         whole_number(1, optional=True)("sync_every", sync_every)
-        if not hasattr(_engine.engine, "Store"):
-            raise ImportError("TurnStore needs recede's Rust core: its plain-Python mirror has no store")
         self._read_only = read_only
         self._path = str(Path(path).resolve())  # the log must be next to the file, whichever link leads to it
         self._store = _engine.engine.Store(self._path, read_only, sync_every)

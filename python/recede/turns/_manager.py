@@ -71,7 +71,7 @@ class TurnManager:
     ) -> None:
         optional_function("token_counter", token_counter)
         self._on_move = optional_function("on_move", on_move)
-        engine = _engine.core(type(self).__name__)
+        engine = _engine.engine
         paid = {} if prices is None else {"cache_read": prices.cached, "cache_write": prices.write}
         options = {**options, **paid}
         policy = turn_policy(engine, window_name, window, placeholder, options, summaries)

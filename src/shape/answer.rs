@@ -1,0 +1,102 @@
+//! The answer to a call that has no result, in the shape of its call.
+
+use super::value::{Value, get_present};
+use super::{Frame, Key, Shape};
+use crate::text::encode_text;
+
+const NO_RESULT: &[u8] = b"[no result recorded]";
+
+/// The JSON of an answer to a call of this message: a block where results are blocks, else a message.
+pub fn answer<V: Value>(shape: Shape, message: &V::Object, block: usize) -> Result<Vec<u8>, V::Stop> {
+    let no_result = string(NO_RESULT);
+    let role = (Key::Role, string(b"tool"));
+    Ok(match shape {
+        Shape::Plain | Shape::Facts => object(&[]),
+        Shape::ChatMessage => {
+            let id = text::<V>(message, Key::PairId)?;
+            object(&[role, (Key::PairRole, string(b"result")), (Key::PairId, string(&id)), (Key::Content, no_result)])
+        }
+        Shape::OpenAi => {
+            let id = text_in(element::<V>(message, Key::ToolCalls, block)?.as_ref(), Key::Id)?;
+            object(&[role, (Key::ToolCallId, string(&id)), (Key::Content, no_result)])
+        }
+        Shape::Responses => {
+            let kind = [&text::<V>(message, Key::Type)?[..], b"_output"].concat();
+            let id = text::<V>(message, Key::CallId)?;
+            object(&[(Key::Type, string(&kind)), (Key::CallId, string(&id)), (Key::Output, no_result)])
+        }
+        Shape::Anthropic => {
+            let id = text_in(element::<V>(message, Key::Content, block)?.as_ref(), Key::Id)?;
+            object(&[(Key::Type, string(b"tool_result")), (Key::ToolUseId, string(&id)), (Key::Content, no_result)])
+        }
+        Shape::Converse => {
+            let call = member(element::<V>(message, Key::Content, block)?.as_ref(), Key::ToolUse)?;
+            let id = text_in(call.as_ref(), Key::ToolUseIdCamel)?;
+            let result =
+                object(&[(Key::ToolUseIdCamel, string(&id)), (Key::Content, framed(Frame::TextBlocks, &no_result))]);
+            object(&[(Key::ToolResult, result)])
+        }
+        Shape::Gemini => {
+            let part = element::<V>(message, Key::Parts, block)?;
+            let (call, key) = match member(part.as_ref(), Key::FunctionCall)? {
+                Some(call) => (Some(call), Key::FunctionResponse),
+                None => (member(part.as_ref(), Key::FunctionCallSnake)?, Key::FunctionResponseSnake),
+            };
+            let mut fields = vec![];
+            for key in [Key::Id, Key::Name] {
+                if let Some(value) = member(call.as_ref(), key)? {
+                    fields.push((key, string(&read(&value))));
+                }
+            }
+            fields.push((Key::Response, framed(Frame::Output, &no_result)));
+            object(&[(key, object(&fields))])
+        }
+    })
+}
+
+/// The JSON of a message with these answers, for a shape whose results are blocks.
+#[must_use]
+pub fn answering_message(shape: Shape, answers: &[Vec<u8>]) -> Vec<u8> {
+    let blocks = [b"[", &answers.join(&b',')[..], b"]"].concat();
+    object(&[(Key::Role, string(b"user")), (shape.text().0, blocks)])
+}
+
+fn element<V: Value>(message: &V::Object, list: Key, place: usize) -> Result<Option<V>, V::Stop> {
+    let list = V::get(message, list)?;
+    Ok(list.as_ref().and_then(V::items).and_then(|mut items| items.nth(place)))
+}
+
+fn member<V: Value>(value: Option<&V>, key: Key) -> Result<Option<V>, V::Stop> {
+    value.and_then(V::object).map_or(Ok(None), |object| get_present::<V>(object, key))
+}
+
+fn text_in<V: Value>(value: Option<&V>, key: Key) -> Result<Vec<u8>, V::Stop> {
+    Ok(member(value, key)?.as_ref().map(read).unwrap_or_default())
+}
+
+fn text<V: Value>(message: &V::Object, key: Key) -> Result<Vec<u8>, V::Stop> {
+    Ok(get_present::<V>(message, key)?.as_ref().map(read).unwrap_or_default())
+}
+
+fn read<V: Value>(value: &V) -> Vec<u8> {
+    value.text().map(|text| V::read(text, <[u8]>::to_vec)).unwrap_or_default()
+}
+
+fn string(text: &[u8]) -> Vec<u8> {
+    let mut json = vec![b'"'];
+    encode_text(text, &mut json);
+    json.push(b'"');
+    json
+}
+
+fn framed(frame: Frame, json: &[u8]) -> Vec<u8> {
+    let mut out = vec![];
+    frame.write(&mut out, |out| out.extend_from_slice(json));
+    out
+}
+
+fn object(members: &[(Key, Vec<u8>)]) -> Vec<u8> {
+    let members: Vec<Vec<u8>> =
+        members.iter().map(|(key, value)| [b"\"", key.name().as_bytes(), b"\":", value].concat()).collect();
+    [b"{", &members.join(&b',')[..], b"}"].concat()
+}

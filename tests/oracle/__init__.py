@@ -1,0 +1,92 @@
+"""The engine in plain Python: the same answers as the Rust core, written to be read.
+
+bytes --scan--.                                              .--> splice --> bytes
+dicts --------+--> walk --> Outline --> pairs, turns, plan --+--> apply ---> dicts
+                                                             `--> report
+
+Sessions, managers of turns, replays and stores are the core's alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oracle.apply import apply, changes_of
+from oracle.pairs import findings
+from oracle.pairs import repairs as _repairs
+from oracle.placeholder import Observation, mask
+from oracle.plan import Costs, Facts, Given, Plan, make_plan
+from oracle.policy import Policy
+from oracle.report import report, texts_of
+from oracle.scan import scan
+from oracle.splice import splice
+from oracle.walk import walk
+from recede.reduction._exchange import CountRequest, MessageTexts, Repair, SummaryRequest
+from recede.reduction._report import Finding, JsonReduction, Reduction
+
+__all__ = [
+    "Policy",
+    "check_pairs",
+    "count_chars",
+    "mask_observation",
+    "reduce",
+    "reduce_json",
+    "repairs",
+    "texts",
+]
+
+
+def reduce(
+    messages: list[Any], policy: Policy, costs: Costs | None = None, summary: Given = None
+) -> Reduction | SummaryRequest | CountRequest:
+    outline = walk(messages)
+    if costs is not None and (len(costs[0]), len(costs[1])) != (len(outline.messages), len(outline.results)):
+        raise RuntimeError(
+            "the messages were changed while their tokens were counted: a token_counter and other threads must leave "
+            "them as they are until the call returns"
+        )
+    facts = Facts(outline, policy, costs)
+    plan = make_plan(facts, summary)
+    if not isinstance(plan, Plan):
+        return plan
+    view = apply(messages, plan, changes_of(facts, plan, messages))
+    return Reduction(messages=view, **report(facts, plan))
+
+
+def reduce_json(
+    data: bytes, surrogates: bool, policy: Policy, costs: Costs | None = None, summary: Given = None
+) -> JsonReduction | SummaryRequest | CountRequest:
+    """The same for bytes; dropped messages are given by their spans."""
+    messages, body = scan(data, surrogates=surrogates)
+    facts = Facts(walk(messages), policy, costs)
+    plan = make_plan(facts, summary)
+    if isinstance(plan, SummaryRequest):
+        return plan._replace(dropped=[messages.spans[index] for index in plan.dropped])
+    if isinstance(plan, CountRequest):
+        return plan
+    view = splice(data, messages, plan, changes_of(facts, plan, messages, body))
+    return JsonReduction(json=view, **report(facts, plan))
+
+
+def texts(messages: list[Any], policy: Policy) -> list[MessageTexts]:
+    """What a token counter counts of each message."""
+    return texts_of(Facts(walk(messages), policy, None))
+
+
+def check_pairs(messages: list[Any]) -> list[Finding]:
+    """The faults of the pairs."""
+    return findings(walk(messages))
+
+
+def repairs(messages: list[Any]) -> list[Repair]:
+    """The repairs of orphans, by place in the input."""
+    return _repairs(messages, walk(messages))
+
+
+def count_chars(messages: list[Any], image_chars: int) -> int:
+    return walk(messages).chars(image_chars)
+
+
+def mask_observation(text: str, policy: Policy) -> str:
+    masked = mask(Observation(text), policy)
+    return text if masked is None else masked.text

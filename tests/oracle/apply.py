@@ -1,0 +1,79 @@
+"""(messages, Plan) -> what changes -> messages. Unchanged messages are the caller's objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oracle.marks import mark, marks_of
+from oracle.plan import Facts, Plan, pins
+from oracle.shape import PLAIN, Shape
+from oracle.shape.words import MARK
+from oracle.value import GONE, Changed, Member, NewText
+from oracle.walk import walk
+
+Changes = dict[int | str, Changed]
+"""The messages that change, by their places; and "tools" of the request body, where these lose their cache marks."""
+
+
+def changes_of(facts: Facts, plan: Plan, messages: list[Any], body: dict[str, Any] | None = None) -> Changes:
+    changes: Changes = {}
+    for message in (facts.outline.messages[index] for index in plan.kept):
+        change, shape = Changed(Member(messages, message.index)), message.shape or PLAIN
+        texts = {
+            result.block: NewText(plan.masked[result.index], result.text.pieces)
+            for result in message.results
+            if result.index in plan.masked
+        }
+        if message.index in plan.cut:
+            text = NewText(plan.cut[message.index], message.own.pieces)
+            change.new[shape.field] = _cut(change.source.value[shape.field], shape, text)
+        elif texts:
+            shape.mask(change, texts)
+        if change.new:
+            changes[message.index] = change
+    if facts.policy.pins_boundary and changes:
+        pinned = pins(facts, plan, marks_of(messages, body, facts.policy.marks_elsewhere))
+        if pinned is not None:
+            mark(changes, messages, body, pinned)
+    return changes
+
+
+def _cut(content: Any, shape: Shape, text: NewText) -> Any:
+    """The content of a message of the task: the first part with text has all text, images go, and other parts stay."""
+    parts = content if isinstance(content, list) else []
+    first = {"text" if shape.part_type is None else "type": ""}  # decides on the shape
+    own = [walk([{"role": "user", shape.field: [first, part]}]).messages[0].own for part in parts]
+    with_text = next((place for place, one in enumerate(own) if one.joined), None)
+    if with_text is None:
+        return shape.content(text)
+    kept = [place for place, one in enumerate(own) if place == with_text or not (one.joined or one.images)]
+    lost = [Member(part, MARK) for place, part in enumerate(parts) if MARK in part and place not in kept]
+    mark = {MARK: lost[-1]} if lost and MARK not in parts[with_text] else {}
+    changed = Changed(Member(parts, with_text), {**mark, "text": text})
+    return [changed if place == with_text else Member(parts, place) for place in kept]
+
+
+def apply(messages: list[Any], plan: Plan, changes: Changes) -> list[Any]:
+    """The view; the input list if nothing changed."""
+    if len(plan.kept) == len(messages) and plan.summary is None and not changes:
+        return messages
+    view = [built(changes[index]) if index in changes else messages[index] for index in plan.kept]
+    if plan.summary is not None:
+        view.insert(plan.summary.place, plan.summary.message)
+    return view
+
+
+def built(value: Any) -> Any:
+    """The new value as plain objects."""
+    if isinstance(value, NewText):
+        return value.masked.text
+    if isinstance(value, Member):
+        return value.value
+    if isinstance(value, Changed):
+        source, new = value.source.value, {key: built(one) for key, one in value.new.items()}
+        if isinstance(source, list):
+            return [new.get(place, one) for place, one in enumerate(source)]
+        return {key: one for key, one in {**source, **new}.items() if one is not GONE}
+    if isinstance(value, list):
+        return [built(one) for one in value]
+    return {key: built(one) for key, one in value.items()} if isinstance(value, dict) else value

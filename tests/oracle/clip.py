@@ -1,0 +1,33 @@
+"""Cutting a text to its beginning and end, around the number of omitted characters."""
+
+from __future__ import annotations
+
+import re
+
+from oracle.placeholder import Masked
+
+_MARKER = "[… {} chars omitted{} …]"
+_MARKER_FORM = re.compile(r"\[… [0-9]{1,20} chars omitted(, recall #[0-9]{1,20})? …\]")
+LEAST_CHARS = 60
+"""The minimum length of a cut text, of which the marker is a large part."""
+
+
+def clip(text: str, max_chars: int, image_chars: int = 0, recall: int | None = None) -> Masked:
+    """Cut a text with images to this many characters; the marker may name the observation."""
+    handle = "" if recall is None else f", recall #{recall}"
+    kept, marker = min(len(text), max_chars), ""
+    while len(marker) < len(marker := _MARKER.format(len(text) + image_chars - kept, handle)):
+        kept = min(len(text), max_chars - len(marker))
+    at_end = kept // 2 if kept < len(text) else 0
+    beginning, end = slice(0, kept - at_end), slice(len(text) - at_end, len(text))
+    return Masked((beginning, marker, end), text[beginning] + marker + text[end], is_clipped=True)
+
+
+def is_clipped(text: str) -> bool:
+    """Whether a text was cut before: it has a marker in its middle."""
+    return any(found.start() - (len(text) - found.end()) in (0, 1) for found in _MARKER_FORM.finditer(text))
+
+
+def shorter(chars: int, share: int, cost: int) -> int:
+    """A shorter length for a text that costs more than its share."""
+    return min(chars * share // cost, chars - chars // 4 - 1)

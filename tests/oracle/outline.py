@@ -1,0 +1,113 @@
+"""The Outline: all facts of a history that a planner may use. Data only; both entrances fill it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from oracle.shape.base import Shape
+from oracle.value import Text
+
+CALL_CHARS = 20
+"""Characters that a call counts besides its name and arguments."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call."""
+
+    index: int  # in the sequence of all calls
+    message: int
+    shape: Shape
+    id: str | None
+    name: str | None
+    block: int  # its place among the blocks of its message
+    arguments: str  # if the arguments are a string, else ""
+    compact_chars: int  # if the arguments are no string, else 0
+
+    @property
+    def constant_chars(self) -> int:
+        return CALL_CHARS + self.compact_chars
+
+    @property
+    def text(self) -> str:
+        return (self.name or "") + self.arguments
+
+
+@dataclass(slots=True)
+class Result:
+    """A tool result, with its observation."""
+
+    index: int  # in the sequence of all results, which is the sequence of all observations
+    message: int
+    shape: Shape
+    id: str | None
+    name: str | None  # the tool, if its shape names it
+    block: int  # its place among the blocks of its message; 0 if the message is the result
+    is_leading: bool  # only results precede it, or its shape does not require that
+    is_error: bool
+    text: Text
+
+
+@dataclass(slots=True)
+class Message:
+    """A message. Its own text and images are those outside of observations."""
+
+    index: int
+    role: str | None
+    type: str | None
+    shape: Shape | None
+    tags: list[str]
+    own: Text = field(default_factory=Text)
+    pieces: list[str] = field(default_factory=list)  # all text: its own and its observations', content before output
+    exchanges: list[Call | Result] = field(default_factory=list)  # calls and results, in document order
+    calls: list[Call] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    blocks: int = 0  # of a content that is a list
+    leading_results: int = 0  # leading blocks that are results
+
+    @property
+    def is_system(self) -> bool:
+        return self.role in ("system", "developer")
+
+    @property
+    def is_reasoning(self) -> bool:
+        return self.type == "reasoning"
+
+    @property
+    def is_agent_made(self) -> bool:
+        return self.role in ("assistant", "model") or self.is_reasoning or (self.type or "").endswith("_call")
+
+    @property
+    def is_said(self) -> bool:
+        """Whether it is a user's text."""
+        return self.role == "user" and not self.is_agent_made and not self.exchanges
+
+    @property
+    def block_count(self) -> int:
+        """How many content blocks it has in a view; a text is one."""
+        return max(self.blocks, len(self.calls), len(self.results), 1)
+
+    def own_chars(self, image_chars: int) -> int:
+        """The chars of the message without its observations."""
+        return self.own.chars(image_chars) + sum(len(call.text) + call.constant_chars for call in self.calls)
+
+    def chars(self, image_chars: int) -> int:
+        return self.own_chars(image_chars) + sum(result.text.chars(image_chars) for result in self.results)
+
+
+@dataclass(slots=True)
+class Outline:
+    """The facts of a history."""
+
+    messages: list[Message] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)  # in document order
+    results: list[Result] = field(default_factory=list)
+
+    def chars(self, image_chars: int) -> int:
+        return sum(message.chars(image_chars) for message in self.messages)
+
+    def beginning(self, messages: int) -> Outline:
+        """The first messages alone."""
+        first = self.messages[:messages]
+        calls = [call for message in first for call in message.calls]
+        return Outline(first, calls, [result for message in first for result in message.results])

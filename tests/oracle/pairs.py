@@ -1,0 +1,238 @@
+"""Outline -> pairs of calls and results, orphans, findings, and repairs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from oracle.outline import Call, Message, Outline, Result
+from oracle.shape import Shape
+from oracle.turns import Turns
+from recede.reduction._exchange import Repair
+from recede.reduction._report import Finding
+
+if TYPE_CHECKING:
+    from recede.reduction._report import FindingKind
+
+Place = tuple[int, int]
+"""A message, and a block of it."""
+
+
+class Pairs:
+    """Which result answers which call: the nearest earlier call of its id, or in some shapes an open one.
+
+    Attributes:
+        call_of: for each result its call, or None.
+        is_answered: for each call, whether it has a result.
+        is_open: for each call, whether it has none, but its answer may still come.
+        orphans: messages with a call without result (unless it is open) or a result without call.
+    """
+
+    def __init__(self, outline: Outline, turns: Turns) -> None:
+        self.call_of: list[Call | None] = [None] * len(outline.results)
+        self.is_answered = [False] * len(outline.calls)
+        nearest: dict[str, Call] = {}
+        plain_before = _last_plain(outline.messages)
+        for message in outline.messages:
+            for exchange in message.exchanges:
+                if isinstance(exchange, Result):
+                    self._pair(exchange, nearest.get(exchange.id) if exchange.id is not None else None)
+                elif exchange.id is not None:
+                    nearest[exchange.id] = exchange
+            for result in message.results:
+                if result.shape.pairs_by_place and self.call_of[result.index] is None:
+                    first = _first_open(turns, plain_before, message.index)
+                    open_calls = (call for one in outline.messages[first : message.index][::-1] for call in one.calls)
+                    self._pair(result, next((call for call in open_calls if self._fit(call, result)), None))
+        tail = _tail([message.results for message in outline.messages])
+        self.is_open = [
+            not self.is_answered[call.index] and turns.ends[call.message] + 1 >= tail for call in outline.calls
+        ]
+        self.orphans = [message.index for message in outline.messages if any(map(self.is_orphan, message.exchanges))]
+
+    def _pair(self, result: Result, call: Call | None) -> None:
+        if call is not None:
+            self.call_of[result.index] = call
+            self.is_answered[call.index] = True
+
+    def _fit(self, call: Call, result: Result) -> bool:
+        """Whether an open call and a result pair by their place."""
+        is_free = call.shape is result.shape and not self.is_answered[call.index]
+        is_of_tool = call.name == result.name is not None or not call.shape.names_results
+        return is_free and is_of_tool and (call.id is None or result.id is None)
+
+    def is_orphan(self, exchange: Call | Result) -> bool:
+        if isinstance(exchange, Call):
+            return not self.is_answered[exchange.index] and not self.is_open[exchange.index]
+        return self.call_of[exchange.index] is None
+
+
+def _first_open(turns: Turns, plain_before: list[int], message: int) -> int:
+    """The first message whose calls are open before this one."""
+    last_plain = plain_before[message - 1] if message else -1
+    first = message
+    while first > 0 and turns.ends[first - 1] >= last_plain:
+        first -= 1
+    return first
+
+
+def _needs_id(exchange: Call | Result) -> bool:
+    """Whether it cannot pair without an id as its provider demands."""
+    return exchange.name is None or not exchange.shape.names_results
+
+
+def _tail(answers: Sequence[object]) -> int:
+    """The first of the trailing messages that answer."""
+    return 1 + max((index for index, answer in enumerate(answers) if not answer), default=-1)
+
+
+def _last_plain(messages: Sequence[Message]) -> list[int]:
+    """For each message the last one, up to itself, without results; or -1."""
+    return list(accumulate((-1 if message.results else message.index for message in messages), max))
+
+
+def _next_plain(answers: Sequence[bool]) -> list[int]:
+    """For each message, and the end, the first one from there on that does not answer."""
+    end = len(answers)
+    places = (end if answers[index] else index for index in reversed(range(end)))
+    return list(accumulate(places, min, initial=end))[::-1]
+
+
+def findings(outline: Outline) -> list[Finding]:
+    """The faults of the pairs, in document order, and open calls, which are none."""
+    turns = Turns(outline)
+    pairs = Pairs(outline, turns)
+    plain_before = _last_plain(outline.messages)
+    found: list[Finding] = []
+    unanswered: Counter[str] = Counter()  # calls of an id that have no result so far
+    answered: set[int] = set()  # calls that have a result so far
+    for message in outline.messages:
+        for exchange in message.exchanges:
+            kinds: list[FindingKind] = []
+            if exchange.id is None and _needs_id(exchange):
+                kinds.append("missing_id")
+            if isinstance(exchange, Call):
+                if exchange.id is not None:
+                    if unanswered[exchange.id]:
+                        kinds.append("id_open_twice")
+                    unanswered[exchange.id] += 1
+                if not pairs.is_answered[exchange.index]:
+                    kinds.append("open_call" if pairs.is_open[exchange.index] else "call_without_result")
+            else:
+                call = pairs.call_of[exchange.index]
+                if call is None:
+                    kinds.append("result_without_call")
+                else:
+                    if call.index in answered:
+                        kinds.append("second_result")
+                    elif call.id is not None:
+                        unanswered[call.id] -= 1
+                    answered.add(call.index)
+                    end = turns.ends[call.message]
+                    if not (message.index > end and plain_before[message.index] <= end):
+                        kinds.append("not_adjacent")
+                if not exchange.is_leading:
+                    kinds.append("not_leading")
+            found += [Finding(kind, message.index, exchange.id) for kind in kinds]
+    return found
+
+
+class _Step(NamedTuple):
+    """A repair, and the calls that it answers."""
+
+    kind: str
+    message: int
+    block: int | None
+    calls: list[Place]
+
+    def repair(self, messages: list[Any], outline: Outline) -> Repair:
+        shape: Any = outline.messages[self.calls[0][0] if self.calls else self.message].shape
+        calls = [(messages[message], block) for message, block in self.calls]
+        answer = b""
+        if self.kind == "add_block":
+            answer = json.dumps(shape.answer_block(*calls[0])).encode()
+        elif self.kind == "add_message":
+            answer = json.dumps(shape.answer(calls)).encode()
+        return Repair(self.kind, self.message, self.block, None if self.block is None else shape.field, answer)  # type: ignore[arg-type]
+
+
+def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
+    """The repairs of orphans, by place in the input.
+
+    A message that holds orphan results and nothing else is dropped, else the blocks with orphan results. A result is
+    added to the message that answers its turn, or in a new one.
+    """
+    turns = Turns(outline)
+    pairs = Pairs(outline, turns)
+    found: list[_Step] = []
+    # Messages that answer once orphaned results are dropped; a dropped message does not interrupt answers.
+    answers = []
+    for message in outline.messages:
+        orphans = [result for result in message.results if pairs.call_of[result.index] is None]
+        is_whole = message.shape is None or not message.shape.results_are_blocks or len(orphans) == message.blocks
+        is_dropped = bool(orphans) and is_whole
+        answers.append(is_dropped or len(orphans) < len(message.results))
+        if is_dropped:
+            found.append(_Step("drop_message", message.index, None, []))
+        else:
+            found += [_Step("drop_block", result.message, result.block, []) for result in orphans]
+
+    tail = _tail(answers)
+    next_plain = _next_plain(answers)
+    called_again = _called_again(outline)
+    siblings = _messages_that_answer(outline, turns, pairs, next_plain)
+    new_messages: dict[tuple[int, Shape], list[Place]] = {}  # end of a turn -> the calls that a new message will answer
+    for call in outline.calls:
+        end = turns.ends[call.message]
+        sibling = siblings.get((end, call.shape))
+        place = sibling.index if sibling else next_plain[end + 1]
+        is_open = end + 1 >= tail
+        has_id = call.id is not None or not _needs_id(call)
+        if pairs.is_answered[call.index] or is_open or not has_id or called_again[call.index] < place:
+            continue
+        here = call.message, call.block
+        if sibling:
+            # By their place answers pair in order, so another one goes after all others.
+            block = sibling.leading_results if call.shape.wants_results_first else sibling.results[-1].block + 1
+            found.append(_Step("add_block", place, block, [here]))
+        elif (end, call.shape) in new_messages:
+            new_messages[end, call.shape].append(here)
+        else:
+            calls = [here]
+            if call.shape.results_are_blocks:
+                new_messages[end, call.shape] = calls
+            found.append(_Step("add_message", place, None, calls))
+    found.sort(key=lambda one: (one.message, -1 if one.block is None else one.block, one.kind[:4] == "drop"))
+    return [step.repair(messages, outline) for step in found]
+
+
+def _called_again(outline: Outline) -> list[float]:
+    """For each call the message of the next call with its id, or infinity."""
+    places: list[float] = [float("inf")] * len(outline.calls)
+    later: dict[str, int] = {}
+    for call in reversed(outline.calls):
+        if call.id is not None:
+            places[call.index] = later.get(call.id, float("inf"))
+            later[call.id] = call.message
+    return places
+
+
+def _messages_that_answer(
+    outline: Outline, turns: Turns, pairs: Pairs, next_plain: list[int]
+) -> dict[tuple[int, Shape], Message]:
+    """For the end of each turn and a shape, the message right after it that has results of its calls as blocks.
+
+    That is the first one, or where answers pair by their place the last one.
+    """
+    answers: dict[tuple[int, Shape], Message] = {}
+    for result in outline.results:
+        call, shape = pairs.call_of[result.index], result.shape
+        if call is not None and shape.results_are_blocks:
+            end = turns.ends[call.message]
+            is_better = not shape.wants_results_first or (end, shape) not in answers
+            if end < result.message < next_plain[end + 1] and is_better:
+                answers[end, shape] = outline.messages[result.message]
+    return answers

@@ -1,0 +1,144 @@
+"""Facts and plans, shared by the stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from oracle.outline import Call, Outline, Result
+from oracle.pairs import Pairs
+from oracle.placeholder import Masked, Observation, mask
+from oracle.policy import Policy
+from oracle.turns import Turns
+
+Stage = Literal["masking", "summarization", "fallback"]
+
+Costs = tuple[list[int], list[tuple[int, int]]] | tuple[list[int], list[tuple[int, int]], dict[str, int]]
+"""Budget units of each message without its observations, of each observation, raw and masked, and of new texts."""
+
+
+class Uncounted(Exception):
+    """The cost of a text is needed first."""
+
+
+Move = tuple[int, int, int, int]
+"""Request, from 0; masked observations; chars removed; chars after the change that were written again."""
+
+
+class Summary(NamedTuple):
+    """The summary of a view."""
+
+    text: str
+    cost: int  # in budget units
+    place: int  # messages of the view before it
+    message: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to mask, drop and insert."""
+
+    kept: list[int]  # messages of the input, in order
+    stage: Stage | None = None
+    boundary: int = 0
+    boundary_before: int = 0  # at the previous request, if the boundary depends on requests
+    masked: dict[int, Masked] = field(default_factory=dict)  # by observation, including those of dropped messages
+    moves: tuple[Move, ...] = ()  # of a boundary that depends on earlier requests
+    summary: Summary | None = None
+    cut: Mapping[int, Masked] = field(default_factory=dict)  # messages of the task, by message
+
+
+class Facts:
+    """A history and its policy, with facts for several rules."""
+
+    def __init__(self, outline: Outline, policy: Policy, costs: Costs | None) -> None:
+        self.outline = outline
+        self.policy = policy
+        self.costs = costs
+        self.own_chars = [message.own_chars(policy.image_chars) for message in outline.messages]
+        self.observation_chars = [result.text.chars(policy.image_chars) for result in outline.results]
+        self.raw_chars = [message.chars(policy.image_chars) for message in outline.messages]
+        self.raw = Plan(kept=list(range(len(outline.messages))))
+        self.runs = Turns(outline)
+        self.pairs = Pairs(outline, self.runs)
+        calls = self.pairs.call_of
+        self.tools = [None if call is None else call.name for call in calls]
+        # The turn of an observation is the run of its call, or the last run begun before it.
+        self.turns = [
+            self.runs.begun[result.message if call is None or not self._is_in_run(call) else call.message]
+            for result, call in zip(outline.results, calls, strict=True)
+        ]
+        self.task_end = self.runs.starts[0] if self.runs.starts else len(outline.messages)  # the task is before it
+
+    def _is_in_run(self, call: Call) -> bool:
+        return self.outline.messages[call.message].is_agent_made
+
+    def mask(self, result: Result) -> Masked | None:
+        """Mask an observation; None if it stays."""
+        text, tool, turn = result.text, self.tools[result.index] or "", self.turns[result.index]
+        number = self.number_of(result)
+        return mask(
+            Observation(text.joined, text.images, turn, tool, result.id or "", number, text.json_chars), self.policy
+        )
+
+    def number_of(self, result: Result) -> int:
+        """Its number among all observations, from 1."""
+        return result.index + 1
+
+    def removed_chars(self, masked: Mapping[int, Masked]) -> int:
+        """The chars that these replacements of observations remove."""
+        return sum(self.observation_chars[place] - one.chars for place, one in masked.items())
+
+    def chars(self, plan: Plan) -> int:
+        """The chars of the view."""
+        kept = [self.outline.messages[index] for index in plan.kept]
+        own = sum(plan.cut[one.index].chars if one.index in plan.cut else self.own_chars[one.index] for one in kept)
+        raw = {result.index for message in kept for result in message.results}
+        masked = {place: one for place, one in plan.masked.items() if place in raw}
+        summary = 0 if plan.summary is None else len(plan.summary.text)
+        return summary + own + sum(self.observation_chars[place] for place in raw) - self.removed_chars(masked)
+
+    def fits(self, plan: Plan) -> bool:
+        """Whether the view is within the budget."""
+        budget = self.policy.max_cost
+        return budget is None or self.cost(plan) <= budget
+
+    def cost(self, plan: Plan) -> int:
+        """The cost of the view, in budget units."""
+        summary = 0 if plan.summary is None else plan.summary.cost
+        return summary + sum(self.message_cost(plan, index) for index in plan.kept)
+
+    def message_cost(self, plan: Plan, index: int) -> int:
+        """The cost of a message in the view."""
+        places = [result.index for result in self.outline.messages[index].results]
+        own_cost = self.text_cost(plan.cut[index].text) if index in plan.cut else self.own_cost(index)
+        return own_cost + sum(self.observation_cost(place, plan.masked.get(place)) for place in places)
+
+    def own_cost(self, index: int) -> int:
+        """The cost of a message without its observations."""
+        return self.own_chars[index] if self.costs is None else self.costs[0][index]
+
+    def observation_cost(self, place: int, masked: Masked | None) -> int:
+        """The cost of an observation, raw or replaced."""
+        if masked is not None and masked.is_clipped:
+            return self.text_cost(masked.text)
+        if self.costs is not None:
+            return self.costs[1][place][masked is not None]
+        return self.observation_chars[place] if masked is None else masked.chars
+
+    def saved_cost(self, place: int, masked: Masked) -> int:
+        """What replacing an observation saves."""
+        return self.observation_cost(place, None) - self.observation_cost(place, masked)
+
+    def text_cost(self, text: str) -> int:
+        """The cost of a new text."""
+        if self.costs is None:
+            return len(text)
+        if len(self.costs) == 2 or text not in self.costs[2]:
+            raise Uncounted(text)
+        return self.costs[2][text]
+
+    def keeps_pairs(self, plan: Plan) -> bool:
+        """The pair invariant: no stage adds an orphan, so only orphans of the input can break it."""
+        return not self.policy.strict_pairs or set(self.pairs.orphans).isdisjoint(plan.kept)

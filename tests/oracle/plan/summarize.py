@@ -1,0 +1,72 @@
+"""Stage 2: a summary replaces the messages outside the keep set."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import replace
+from typing import Any, Literal
+
+from oracle.clip import shorter
+from oracle.plan.facts import Facts, Plan, Summary
+from oracle.plan.keep import Keeping
+from oracle.shape import PLAIN
+from oracle.summary import (
+    LEAST_CHARS,
+    built_in_summary,
+    leading_system_messages,
+    previous_summary,
+    with_first_line,
+)
+from recede.reduction._exchange import SummaryRequest
+
+Given = tuple[str, "int | None"] | Literal[False] | None
+"""A summary and its cost (None: its chars); None: not requested yet; False: it failed."""
+
+
+def summarize(facts: Facts, before: Plan, keeping: Keeping, given: Given) -> Plan | SummaryRequest | None:
+    """The kept messages as stage 1 left them, with a summary of the rest; None if there is nothing to gain."""
+    outline, policy = facts.outline, facts.policy
+    dropped, room = keeping.dropped, keeping.summary_room
+    without = replace(before, kept=keeping.kept, cut=keeping.cut)
+    if given is False or not dropped or room < LEAST_CHARS or not facts.keeps_pairs(without):
+        return None
+    if policy.goal == "reduce" and not facts.fits(without):
+        return None  # it would not fit with any summary
+    if given is None:
+        previous = previous_summary(outline)
+        built_in = built_in_summary(facts, dropped, previous, names_task=not keeping.task_stays)
+        if policy.ask_summary:
+            return SummaryRequest(dropped, previous, built_in)
+        given = built_in, None
+    text, cost = with_first_line(given[0])[:room], given[1]
+    if policy.fill_millionths is not None:
+        while (cost := facts.text_cost(text)) > room:
+            room_chars = shorter(len(text), room, cost)
+            if room_chars < LEAST_CHARS:
+                return None
+            text = text[:room_chars]
+    if len(text) >= facts.chars(before) - facts.chars(without):
+        return None
+    made = Summary(
+        text=text,
+        cost=len(text) if cost is None else cost,
+        place=bisect_left(keeping.kept, leading_system_messages(outline)),
+        message=_message(facts, policy.summary_role or _role(facts), text),
+    )
+    return replace(without, stage="summarization", summary=made)
+
+
+def _role(facts: Facts) -> str:
+    """The role of a summary: "user" if an API does not accept system messages among the others."""
+    for message in facts.outline.messages:
+        is_item = message.is_reasoning or (message.type or "").endswith(("_call", "_call_output"))
+        if is_item or (message.shape is not None and not message.shape.takes_system_messages):
+            return "user"
+    return "system"
+
+
+def _message(facts: Facts, role: str, text: str) -> dict[str, Any]:
+    """The summary as a message, in the form of the first shape that has its own."""
+    shapes = (message.shape for message in facts.outline.messages if message.shape is not None)
+    shape = next((shape for shape in shapes if shape.part_type is None), PLAIN)
+    return {"role": role, shape.field: shape.content(text)}

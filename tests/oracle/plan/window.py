@@ -1,0 +1,103 @@
+"""The window: which messages and observations stay raw."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from oracle.plan.facts import Facts
+
+
+def window_start(facts: Facts) -> int:
+    """The first message of the window, the union of all measures."""
+    policy, end = facts.policy, len(facts.outline.messages)
+    measures = (
+        (policy.keep_messages, _spoken(facts)),
+        (policy.keep_turns, facts.runs.starts),
+        (policy.keep_results, [result.message for result in facts.outline.results]),
+    )
+    return min((places[-count] if count < len(places) else 0 for count, places in measures if count), default=end)
+
+
+def _spoken(facts: Facts) -> list[int]:
+    return [message.index for message in facts.outline.messages if not message.is_system]
+
+
+def ages_of(facts: Facts) -> list[float]:
+    """For each observation, the number of messages at which it leaves the window."""
+    policy, starts, spoken = facts.policy, facts.runs.starts, _spoken(facts)
+    holders = [result.message for result in facts.outline.results]
+    pattern_of, windows = _matches(facts.tools, tuple(dict(policy.keep_by_tool))), dict(policy.keep_by_tool)
+    of_tool: dict[str | None, list[int]] = defaultdict(list)
+    for tool, message in zip(facts.tools, holders, strict=True):
+        of_tool[tool].append(message)
+    seen: Counter[str | None] = Counter()
+    ages: list[float] = []
+    for place, (tool, message) in enumerate(zip(facts.tools, holders, strict=True)):
+        seen[tool] += 1
+        if tool in pattern_of:
+            ages.append(_after(of_tool[tool], seen[tool], windows[pattern_of[tool]], message))
+            continue
+        age: float = message + 1
+        if policy.keep_messages is not None:
+            age = max(age, _after(spoken, bisect_left(spoken, message + 1), policy.keep_messages, message))
+        if policy.keep_turns:
+            # With at most N turns, all of them are in the window.
+            of_all = _after(starts, 0, policy.keep_turns + 1, message)
+            age = max(age, of_all, _after(starts, bisect_left(starts, message + 1), policy.keep_turns, message))
+        if policy.keep_results is not None:
+            age = max(age, _after(holders, place + 1, policy.keep_results, message))
+        ages.append(age)
+    return ages
+
+
+def _after(places: Sequence[int], first: int, count: int | None, message: int) -> float:
+    """The number of messages up to the `count`-th of these places from `first` on; None is never reached."""
+    if count == 0:
+        return message + 1
+    last = len(places) if count is None else first + count - 1
+    return places[last] + 1 if last < len(places) else math.inf
+
+
+def older_than_window(facts: Facts) -> list[bool]:
+    """Whether no measure keeps an observation, for each."""
+    return [age <= len(facts.outline.messages) for age in ages_of(facts)]
+
+
+def exempt(facts: Facts) -> list[bool]:
+    """Whether an observation is never masked, for each."""
+    policy, excluded = facts.policy, _matches(facts.tools, facts.policy.exclude_tools)
+    return [
+        facts.tools[result.index] in excluded
+        or (policy.keep_errors and result.is_error)
+        or any(_fits(pattern, result.text.joined) for pattern in policy.keep_matching)
+        for result in facts.outline.results
+    ]
+
+
+def _fits(pattern: str, text: str) -> bool:
+    """Whether a text begins with the pattern, or with `*` matches it as a whole."""
+    first, *parts = pattern.split("*")
+    if not parts or not text.startswith(first):
+        return text.startswith(first)
+    at = len(first)
+    for part in parts[:-1]:
+        at = text.find(part, at) + len(part)
+        if at < len(part):
+            return False
+    return text.endswith(parts[-1]) and len(text) - len(parts[-1]) >= at
+
+
+def _matches(tools: Sequence[str | None], patterns: Sequence[str]) -> dict[str, str]:
+    """The pattern of each tool that one matches: its exact name, or the first one with `*` and `?`."""
+    globs = [(one, re.compile(fnmatch.translate(one.replace("[", "[[]")))) for one in patterns if {"*", "?"} & {*one}]
+    matches = {}
+    for tool in {tool for tool in tools if tool is not None}:
+        fitting = [tool] if tool in patterns else [pattern for pattern, glob in globs if glob.match(tool)]
+        if fitting:
+            matches[tool] = fitting[0]
+    return matches

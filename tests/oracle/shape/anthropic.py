@@ -1,0 +1,41 @@
+"""Anthropic's messages: calls and results are blocks of the content."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oracle.shape.base import BlockShape
+from oracle.shape.words import BLOCK_KEYS, MARK, NO_RESULT, PART_KEYS, block_type, items, marks_on
+from oracle.value import Changed, Member
+
+_DEPTH = 3  # the message, content, the block
+
+
+class Anthropic(BlockShape):
+    name = "anthropic"
+    wants_results_first = True
+    takes_system_messages = False
+
+    def fits(self, message: dict[str, Any]) -> bool:
+        return any(block_type(block) in ("tool_use", "tool_result") for block in items(message.get("content")))
+
+    def read(self, walk: Any, message: dict[str, Any]) -> None:
+        for place, path, block in walk.blocks(Member(message, "content"), BLOCK_KEYS):
+            kind = block_type(block)
+            if kind == "tool_result":
+                text = walk.text(Member(block, "content"), path + ".content", PART_KEYS)
+                walk.result(block.get("tool_use_id"), text, block=place, is_error=block.get("is_error") is True)
+            elif kind == "tool_use":
+                walk.call(block.get("id"), block.get("name"), block.get("input"), block=place, depth=_DEPTH)
+            else:
+                walk.part(block, walk.message.own)
+
+    def mask_block(self, block: Changed, text: Any) -> None:
+        """The newest mark inside of the observation becomes that of the block, if it has none."""
+        source = block.source.value
+        block.new["content"] = text
+        if source.get(MARK) is None and (marks := marks_on(source.get("content"))):
+            block.new[MARK] = marks[-1]
+
+    def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
+        return {"type": "tool_result", "tool_use_id": message["content"][block]["id"], "content": NO_RESULT}

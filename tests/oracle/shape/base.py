@@ -1,0 +1,77 @@
+"""What a shape of messages has."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from oracle.shape.words import MARK, marks_on
+from oracle.value import Changed
+
+
+class Shape(ABC):
+    """A shape: which fields make a call, a result and an observation, and how these are written."""
+
+    name: str
+    message_keys: frozenset[str] = frozenset()
+    """Keys of its own that must not be repeated in a message."""
+    results_are_blocks = False
+    """Whether it is a `BlockShape`."""
+    wants_results_first = False
+    """Whether results must come before all other blocks of their message."""
+    pairs_by_place = False
+    """Whether a result and a call that do not both have an id pair by their place."""
+    names_results = False
+    """Whether results name their tool, so that calls and results need no ids."""
+    takes_system_messages = True
+    """Whether an API of this shape accepts system messages among the others."""
+
+    field = "content"
+    """The field with the text of a message, or with its blocks."""
+    result_field = "content"
+    """The field with the observation, if a message is the result."""
+    part_type: str | None = "text"
+    """The type of a part with text; None if parts have no types, and a text is always in a part."""
+
+    @abstractmethod
+    def fits(self, message: dict[str, Any]) -> bool:
+        """Whether the message has the fields of this shape."""
+
+    @abstractmethod
+    def read(self, walk: Any, message: dict[str, Any]) -> None:
+        """Report the content of the message to a walk."""
+
+    def mask(self, message: Changed, texts: Mapping[int, Any]) -> None:
+        """Put these texts in the place of the observations of these blocks. A mark inside of one stays."""
+        marks, text = marks_on(message.source.value.get(self.result_field)), texts[0]
+        message.new[self.result_field] = [{"type": self.part_type, "text": text, MARK: marks[-1]}] if marks else text
+
+    def content(self, text: Any) -> Any:
+        """The content of a message with this text alone."""
+        return [{"text": text}] if self.part_type is None else text
+
+    @abstractmethod
+    def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
+        """The message that answers these calls, each named by its message and its block."""
+
+
+class BlockShape(Shape):
+    """A shape whose calls and results are blocks of messages, which may have several of them and other blocks."""
+
+    results_are_blocks = True
+
+    @abstractmethod
+    def mask_block(self, block: Changed, text: Any) -> None:
+        """Put a text in the place of the observation of a block."""
+
+    @abstractmethod
+    def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
+        """The block that answers a call."""
+
+    def mask(self, message: Changed, texts: Mapping[int, Any]) -> None:
+        for place, text in texts.items():
+            self.mask_block(message.at(self.field).at(place), text)
+
+    def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
+        return {"role": "user", self.field: [self.answer_block(*call) for call in calls]}

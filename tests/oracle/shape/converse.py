@@ -1,0 +1,87 @@
+"""Bedrock's Converse: calls and results are blocks of the content, which have no `type`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oracle.shape.base import BlockShape
+from oracle.shape.words import NO_RESULT, items
+from oracle.value import Changed, Member, Text
+
+_MEDIA = ("image", "document", "video")
+
+_BLOCK_KEYS = frozenset({"text", "toolUse", "toolResult"})
+_CALL_KEYS = frozenset({"toolUseId", "name", "input"})
+_RESULT_KEYS = frozenset({"toolUseId", "content", "status"})
+_PART_KEYS = frozenset({"text", "json"})
+_CALL_DEPTH = 4  # the message, its content, the block, its field
+_JSON_DEPTH = 6  # the same, the content of the result, its part
+
+
+class Converse(BlockShape):
+    name = "converse"
+    pairs_by_place = True
+    part_type = None
+    wants_results_first = True
+    takes_system_messages = False
+
+    def fits(self, message: dict[str, Any]) -> bool:
+        for block in items(message.get("content")):
+            if isinstance(block, dict):
+                if "type" in block:
+                    return False
+                if any(block.get(key) is not None for key in (*_BLOCK_KEYS, *_MEDIA)):
+                    return True
+        return False
+
+    def read(self, walk: Any, message: dict[str, Any]) -> None:
+        for place, path, block in walk.blocks(Member(message, "content"), _BLOCK_KEYS):
+            call = walk.object(block.get("toolUse"), path + ".toolUse")
+            result = walk.object(block.get("toolResult"), path + ".toolResult") if call is None else None
+            if call is not None:
+                walk.refuse_repeated(call, _CALL_KEYS, path + ".toolUse.")
+                walk.call(call.get("toolUseId"), call.get("name"), call.get("input"), block=place, depth=_CALL_DEPTH)
+            elif result is not None:
+                path += ".toolResult."
+                walk.refuse_repeated(result, _RESULT_KEYS, path)
+                text = _observation(walk, Member(result, "content"), path + "content")
+                is_error = result.get("status") == "error"
+                walk.result(result.get("toolUseId"), text, block=place, is_error=is_error)
+            elif isinstance(block.get("text"), str):
+                walk.piece(Member(block, "text"), walk.message.own)
+            else:
+                walk.message.own.images += _is_media(block)
+
+    def mask_block(self, block: Changed, text: Any) -> None:
+        result = block.at("toolResult")
+        result.new["content"] = self.content(text) if isinstance(result.source.value["content"], list) else text
+
+    def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
+        call_id = message["content"][block]["toolUse"]["toolUseId"]
+        return {"toolResult": {"toolUseId": call_id, "content": self.content(NO_RESULT)}}
+
+
+def _observation(walk: Any, content: Member, path: str) -> Text:
+    """Read a list of texts, media and JSON; with JSON in it, it has no text."""
+    if not isinstance(content.value, list):
+        text: Text = walk.text(content, path, _PART_KEYS)
+        return text
+    text, texts = Text(), []
+    for _, _, part in walk.parts(content, path, _PART_KEYS):
+        if part.get("json") is not None:
+            text.json = content
+            text.json_chars += walk.size(part["json"], _JSON_DEPTH)
+        elif isinstance(part.get("text"), str):
+            texts.append(Member(part, "text"))
+        else:
+            text.images += _is_media(part)
+    for piece in texts:
+        if text.json is None:
+            walk.piece(piece, text)
+        else:
+            text.json_chars += len(piece.value)
+    return text
+
+
+def _is_media(part: dict[str, Any]) -> bool:
+    return any(part.get(key) is not None for key in _MEDIA)

@@ -1,0 +1,51 @@
+"""The vocabulary of messages: the keys that some shape reads, and the meanings of types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oracle.value import Member
+
+TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
+IMAGE_TYPES = frozenset({"image", "image_url", "input_image", "document", "file", "input_file"})
+
+# Keys that must not be repeated in a message of any shape, in a block, and in a part of an observation.
+COMMON_KEYS = frozenset(
+    {
+        *("role", "content", "type", "tags"),
+        *("tool_calls", "tool_call_id", "pairRole", "pairId"),
+        *("call_id", "name", "arguments", "input", "action", "output"),
+        *("is_error", "status"),
+    }
+)
+BLOCK_KEYS = frozenset("type text id name input tool_use_id content is_error".split())
+PART_KEYS = frozenset({"type", "text"})
+
+NO_RESULT = "[no result recorded]"
+"""The observation of a result that repairs an orphan."""
+
+MARK = "cache_control"
+"""The field of a cache mark: a provider writes an entry of its prompt cache after the block that has one."""
+
+
+def string(value: Any) -> str | None:
+    """A string, or nothing: ids, names, roles and types count only as strings."""
+    return value if isinstance(value, str) else None
+
+
+def is_flagged(message: dict[str, Any]) -> bool:
+    """Whether a message that is a result is flagged as an error."""
+    return message.get("is_error") is True or string(message.get("status")) in ("error", "failed")
+
+
+def items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def marks_on(value: Any) -> list[Member]:
+    """The marks on the elements of a list, if it is one."""
+    return [Member(one, MARK) for one in items(value) if isinstance(one, dict) and one.get(MARK) is not None]
+
+
+def block_type(block: Any) -> str | None:
+    return string(block.get("type")) if isinstance(block, dict) else None

@@ -1,0 +1,87 @@
+"""Summaries: recognizing earlier ones, and the built-in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from oracle.outline import Message, Outline
+from oracle.plan.facts import Facts
+
+FIRST_LINE = "Conversation summary:"
+LEAST_CHARS = 30
+"""Shorter summaries would have little more than their first line."""
+
+_OBJECTIVE, _UNRESOLVED, _OUTCOME, _CONSTRAINT = "- objective: ", "- unresolved: ", "- outcome: ", "- constraint: "
+_OBJECTIVE_CHARS, _LINE_CHARS = 220, 120
+_MAX_LINES = {_UNRESOLVED: 6, _OUTCOME: 6, _CONSTRAINT: 8}
+
+
+def leading_system_messages(outline: Outline) -> int:
+    """How many system messages the history begins with."""
+    messages = outline.messages
+    return next((message.index for message in messages if not message.is_system), len(messages))
+
+
+def earlier_summaries(outline: Outline) -> list[int]:
+    """Summaries of earlier reductions: among the leading system messages, or right after them."""
+    places = outline.messages[: leading_system_messages(outline) + 1]
+    return [message.index for message in places if not message.exchanges and _is_summary(message.own.joined)]
+
+
+def previous_summary(outline: Outline) -> str | None:
+    """The text of earlier summaries, without their first lines."""
+    texts = [outline.messages[index].own.joined.partition("\n")[2] for index in earlier_summaries(outline)]
+    return "\n".join(texts) if texts else None
+
+
+def user_messages(outline: Outline) -> list[Message]:
+    """What the user said, the task first."""
+    earlier = earlier_summaries(outline)
+    return [message for message in outline.messages if message.is_said and message.index not in earlier]
+
+
+def with_first_line(text: str) -> str:
+    return text if _is_summary(text) else f"{FIRST_LINE}\n{text}"
+
+
+def _is_summary(text: str) -> bool:
+    return text == FIRST_LINE or text.startswith(FIRST_LINE + "\n")
+
+
+def built_in_summary(facts: Facts, dropped: Iterable[int], previous: str | None, *, names_task: bool = True) -> str:
+    """The objective, other lines of an earlier summary, then the newest lines of each kind.
+
+    Lines of an earlier summary come first in their kind. Nothing is said twice.
+    """
+    said = [line for line in map(_one_line, (previous or "").split("\n")) if line]
+    lines: dict[str, list[str]] = {kind: [] for kind in ("", _OBJECTIVE, *_MAX_LINES)}
+    for line in said:
+        kind = next((kind for kind in lines if kind and line.startswith(kind)), "")
+        lines[kind].append(line)
+    for task in user_messages(facts.outline)[:1]:
+        _add(lines, _OBJECTIVE, _text_of(task), _OBJECTIVE_CHARS)
+    for message in (facts.outline.messages[index] for index in dropped):
+        for tag, kind in (("unresolved", _UNRESOLVED), ("constraint", _CONSTRAINT)):
+            if tag in message.tags:
+                _add(lines, kind, _text_of(message), _LINE_CHARS)
+        for result in message.results:
+            tool = _one_line(facts.tools[result.index] or "")
+            _add(lines, _OUTCOME, result.text.joined, _LINE_CHARS, f"{tool}: " if tool else "")
+    chosen = list(dict.fromkeys([FIRST_LINE, *lines[_OBJECTIVE][:names_task], *lines[""]]))
+    for kind, most in _MAX_LINES.items():
+        chosen += list(dict.fromkeys(lines[kind]))[-most:]
+    return "\n".join(chosen)[: facts.policy.summary_max_chars]
+
+
+def _add(lines: dict[str, list[str]], kind: str, text: str, max_chars: int, label: str = "") -> None:
+    text = _one_line(text)[:max_chars]
+    if text:
+        lines[kind].append(kind + label + text)
+
+
+def _text_of(message: Message) -> str:
+    return " ".join(message.pieces)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,158 @@
+"""A list of messages -> Outline, for both entrances: values that scan has read have spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from oracle.outline import Call, Message, Outline, Result
+from oracle.reading import JsonObject
+from oracle.shape import MESSAGE_KEYS, shape_of
+from oracle.shape.words import BLOCK_KEYS, IMAGE_TYPES, TEXT_TYPES, block_type, items, string
+from oracle.size import Unsized, compact_chars
+from oracle.value import Member, Text
+from recede._errors import TranscriptError
+from recede._objects import is_object
+
+
+def walk(messages: Any) -> Outline:
+    if not isinstance(messages, list):
+        raise TranscriptError("history")
+    outline = Outline()
+    for index, source in enumerate(messages):
+        if not isinstance(source, dict):
+            span = Member(messages, index).span
+            raise TranscriptError("message", offset=span and span[0], message_index=index)
+        refuse_repeated(source, MESSAGE_KEYS, message_index=index)
+        shape = shape_of(source)
+        tags = [tag for tag in items(source.get("tags")) if isinstance(tag, str)]
+        message = Message(index, string(source.get("role")), string(source.get("type")), shape, tags)
+        message.blocks = len(items(source.get("content")))
+        outline.messages.append(message)
+        into = MessageWalk(outline, message)
+        if shape is None:
+            into.content(source)
+        else:
+            shape.read(into, source)
+    return outline
+
+
+def refuse_repeated(
+    value: dict[str, Any], watched: frozenset[str], path: str = "", message_index: int | None = None
+) -> None:
+    """Refuse repeated keys, of which JSON parsers use different ones."""
+    if isinstance(value, JsonObject):
+        for key, offset, _ in value.repeated:
+            if key in watched:
+                raise TranscriptError("duplicate_key", offset=offset, message_index=message_index, field=path + key)
+
+
+class MessageWalk:
+    """Adds what a shape reads of a message to the outline."""
+
+    def __init__(self, outline: Outline, message: Message) -> None:
+        self.outline = outline
+        self.message = message
+
+    def content(self, source: dict[str, Any]) -> None:
+        """Read the content as text of the message."""
+        self.message.own = self.text(Member(source, "content"), "content", BLOCK_KEYS)
+
+    def blocks(self, member: Member, watched: frozenset[str]) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        """The blocks of the message, as `parts`."""
+        if not isinstance(member.value, list):
+            self.fault("content", member, member.key)
+        self.message.blocks = len(member.value)
+        return self.parts(member, member.key, watched)
+
+    def parts(self, member: Member, path: str, watched: frozenset[str]) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        """The elements of a list: place, path, and object, in which no watched key is repeated."""
+        for place, part in enumerate(member.value):
+            if not isinstance(part, dict):
+                self.fault("part", Member(member.value, place), f"{path}[{place}]")
+            self.refuse_repeated(part, watched, f"{path}[{place}].")
+            yield place, f"{path}[{place}]", part
+
+    def object(self, value: Any, path: str) -> dict[str, Any] | None:
+        """The object that a value is, if it is one."""
+        if is_object(value):
+            self.fault("part", None, path)
+        return value if isinstance(value, dict) else None
+
+    def text(self, member: Member, path: str, watched: frozenset[str]) -> Text:
+        """Read the text of a value: a string, a list of parts, or null."""
+        text = Text()
+        if isinstance(member.value, list):
+            for _, _, part in self.parts(member, path, watched):
+                self.part(part, text)
+        elif isinstance(member.value, str):
+            self.piece(member, text)
+        elif member.value is not None:
+            self.fault("content", member, path)
+        return text
+
+    def part(self, part: dict[str, Any], into: Text) -> None:
+        """Read a text or image part."""
+        kind, piece = block_type(part), Member(part, "text")
+        if kind in TEXT_TYPES and isinstance(piece.value, str):
+            self.piece(piece, into)
+        elif kind in IMAGE_TYPES:
+            into.images += 1
+
+    def piece(self, piece: Member, into: Text) -> None:
+        into.pieces.append(piece)
+        self.message.pieces.append(piece.value)
+
+    def size(self, value: Any, depth: int) -> int:
+        """The size of a value that is nested this deep in its message."""
+        if isinstance(value, str):
+            return len(value)
+        try:
+            return compact_chars(value, 1 + depth)
+        except Unsized as fault:
+            raise TranscriptError(str(fault), message_index=self.message.index) from None
+
+    def call(self, call_id: Any, name: Any = None, arguments: Any = None, *, block: int = 0, depth: int = 1) -> None:
+        """Add a call; `depth` is the nesting level of its arguments."""
+        assert self.message.shape is not None
+        is_text = isinstance(arguments, str)
+        call = Call(
+            index=len(self.outline.calls),
+            message=self.message.index,
+            shape=self.message.shape,
+            id=string(call_id),
+            name=string(name),
+            block=block,
+            arguments=arguments if is_text else "",
+            compact_chars=0 if is_text or arguments is None else self.size(arguments, depth),
+        )
+        self.outline.calls.append(call)
+        self.message.calls.append(call)
+        self.message.exchanges.append(call)
+
+    def result(self, result_id: Any, text: Text, *, name: Any = None, block: int = 0, is_error: bool = False) -> None:
+        """Add a result with its observation."""
+        assert self.message.shape is not None
+        is_leading = self.message.leading_results == block
+        self.message.leading_results += is_leading
+        result = Result(
+            index=len(self.outline.results),
+            message=self.message.index,
+            shape=self.message.shape,
+            id=string(result_id),
+            name=string(name),
+            block=block,
+            is_leading=is_leading or not self.message.shape.wants_results_first,
+            is_error=is_error,
+            text=text,
+        )
+        self.outline.results.append(result)
+        self.message.results.append(result)
+        self.message.exchanges.append(result)
+
+    def refuse_repeated(self, value: dict[str, Any], watched: frozenset[str], path: str) -> None:
+        refuse_repeated(value, watched, path, self.message.index)
+
+    def fault(self, kind: str, member: Member | None, field: str) -> NoReturn:
+        span = member and member.span
+        raise TranscriptError(kind, offset=span and span[0], message_index=self.message.index, field=field)
