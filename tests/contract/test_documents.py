@@ -48,7 +48,7 @@ def test_python_examples(document: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the examples are for a POSIX shell")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # as in tests/integration/test_chat.py
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # Python 3.12 and newer: threads and a fork
 def test_console_examples(tmp_path: Path) -> None:
     """Each block is `$ command` and its output, one after the other with an empty line between.
 

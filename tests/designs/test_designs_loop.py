@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import anthropic
 import openai
 import pytest
 from design_rows import row
-from test_chat import talk_with
+from test_chat import typed
 
 from provider_server import Server, call, calls, serving, text
 from recede import Budget, Conversation, History, approx_tokens, auto_continue, mask_old_observations
@@ -249,27 +250,10 @@ def test_one_turn_of_large_calls(caplog: pytest.LogCaptureFixture) -> None:
     assert "is over max_input_tokens=16,000" in caplog.text
 
 
-Chat = Callable[..., str]
-
-
-@pytest.fixture
-def chat(server: Server, tmp_path: Path) -> Chat:
-    """`recede chat` with these lines typed; what it says."""
-
-    def run(*lines: str, options: tuple[str, ...] = ()) -> str:
-        talk = ["--provider", "anthropic", "--base-url", server.url, "--model", "m"]
-        done = talk_with(tmp_path, "\n".join(lines).encode(), *talk, *options, ANTHROPIC_API_KEY="none")
-        assert done.returncode == 0, done.stderr.decode()
-        return done.stdout.decode()
-
-    return run
-
-
 @row("`/stats` at the start")
-def test_the_repl_at_its_start(chat: Chat) -> None:
-    said = chat("/stats", "/history", "/quit")
-    assert "all requests so far: 0 tokens instead of 0, 0% less" in said
-    assert "[nothing yet]" in said
+def test_the_repl_at_its_start(server: Server, tmp_path: Path) -> None:
+    said = typed("/stats\n/history\n/quit\n", tmp_path, server)
+    assert "turns: 0, messages: 0" in said and "about 0 tokens, 0% less" in said and "\n> []\n" in said
 
 
 @row(
@@ -278,19 +262,17 @@ def test_the_repl_at_its_start(chat: Chat) -> None:
     "`/history`, its first 2,000 characters",
     "`[tool] name(input)` is printed",
 )
-def test_the_repl(chat: Chat, server: Server, tmp_path: Path) -> None:
-    folder = tmp_path / "files"
-    folder.mkdir()
-    (folder / "a.py").write_text("a line of the log\n" * 300)
-    answers = [*(calls(call("read_file", {"path": "a.py"})) for _ in range(9)), text("Fixed.")]
-    requests = {}
-    for boundary in ("", "sliding", "break_even"):
-        server.script, begin = copy.deepcopy(answers), len(server.requests)
-        given = ("--boundary", boundary) if boundary else ()
-        said = chat("Go.", "/stats", "/history", "/quit", options=("--tools", "files", "--folder", str(folder), *given))
-        requests[boundary] = [json.dumps(r["messages"]).count("observation masked") for r in server.requests[begin:]]
-        assert "→ read_file {'path': 'a.py'}" in said
-        assert "turns: " in said and "raw: " in said and "masked, all but the newest 4 results: " in said
-        assert "chars more: /history all]" in said
-    assert requests[""] == requests["sliding"] and requests["sliding"][-1] == 5
-    assert requests["break_even"][-1] < 5
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+def test_the_repl(server: Server, tmp_path: Path, provider: str) -> None:
+    (tmp_path / "a.py").write_text("a line of the log\n" * 300)
+    server.script = [*(calls(call("read_file", {"path": "a.py"})) for _ in range(9)), text("Fixed.")]
+    said = typed("Go.\n/stats\n/history\n/quit\n", tmp_path, server, provider)
+    assert [json.dumps(sent["messages"]).count("observation masked") for sent in server.requests][-2:] == [4, 5]
+    assert said.count('[tool] read_file({"path": "a.py"})\n') == 9
+    assert "turns: 10, messages: 20" in said
+    figures = re.findall(r"^.*(?:raw|masked.*|sent): about ([\d,]+) tokens", said, re.M)
+    raw, masked, sent = (int(tokens.replace(",", "")) for tokens in figures)
+    # A placeholder that names the number for `recall` is some characters longer.
+    assert masked < 0.5 * raw and 0 < sent - masked < 50
+    history = said.split("5 tool outputs masked\n> ")[1].split("\n[")[0]
+    assert len(history) == 2_000 and "characters more: /history all]" in said
