@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import html
-import io
 import json
 import re
 import shutil
 import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from html.parser import HTMLParser
@@ -16,14 +14,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 import recede
 from recede.cli.anatomy import anatomy
 from recede.cli.chart import thinned, ticks
 from recede.cli.page import page
-from recede.cli.plot import drawn, plot
 from recede.cli.suggestion import curves, sentences
 from recede.cli.timeline import changes, columns, extents, moves, shown, summaries
 from recede.cli.verdict import PASTE, Session, money, notes, percent, price_line, verdict
@@ -484,7 +480,7 @@ def test_columns_of_many_requests_keep_the_most_and_the_least_written() -> None:
     [[], [{"role": "user", "content": "hi"}], history(1), history(1, []), history(2), history(9, [])],
     ids=["empty", "no request", "one request", "one request without tools", "two requests", "no tools"],
 )
-def test_small_sessions_have_a_page_and_an_image(messages: list[Any]) -> None:
+def test_small_sessions_have_a_page(messages: list[Any]) -> None:
     one = session(messages)
     requests = len(one.replay.policies[0].turns)
     document = checked(page([one]))
@@ -501,15 +497,13 @@ def test_small_sessions_have_a_page_and_an_image(messages: list[Any]) -> None:
     if not requests:
         assert "No request was made" in "".join(data for _, data in document.texts)
     checked(page([one, session(history(12))]))
-    assert plot([one]).startswith(b"\x89PNG")
 
 
-def test_raw_alone_and_prices_of_nothing_have_a_page_and_an_image() -> None:
+def test_raw_alone_and_prices_of_nothing_have_a_page() -> None:
     replayed = recede.costs.replay(history(8), [], prices=recede.costs.Prices(0, 0, 0, 0))
     one = Session("free.json", "messages", replayed, {}, 0)
     (chart,) = checked(page([one])).charts("growth")
     assert list(lines_of(chart)) == ["raw"]
-    assert plot([one]).startswith(b"\x89PNG")
 
 
 def test_hostile_names_are_words_on_the_page() -> None:
@@ -728,7 +722,7 @@ def test_the_page_is_drawn_in_light_and_in_dark(tmp_path: Path) -> None:
             "--window-size=1000,2600",
             f"--blink-settings=preferredColorScheme={scheme}",
         )
-        pixels = decoded(image.read_bytes())
+        pixels = pytest.importorskip("matplotlib.image").imread(image)
         assert pixels.shape[:2] == (2600, 1000)
         grounds.append(float(pixels[2, 2, :3].mean()))
         # Words, bars and lines: much of it is ground, but not all, nor is any large band of the page empty.
@@ -746,78 +740,3 @@ def test_the_page_prints_on_few_sheets(tmp_path: Path) -> None:
     browse(file, f"--print-to-pdf={paper}", "--no-pdf-header-footer")
     sheets = len(re.findall(rb"/Type ?/Page\b", paper.read_bytes()))
     assert 3 <= sheets <= 9, "of twelve sessions only the first is printed, where all would take 23"
-
-
-# The image
-
-
-def decoded(png: bytes) -> Any:
-    return pytest.importorskip("matplotlib.image").imread(io.BytesIO(png), format="png")
-
-
-def test_the_image_shows_all_pictures() -> None:
-    pytest.importorskip("matplotlib")
-    sessions = [session(history(60)), session(history(12), "small.json")]
-    png = plot(sessions)
-    assert png.startswith(b"\x89PNG\r\n\x1a\n")
-    pixels = decoded(png)
-    height, width, _ = pixels.shape
-    assert width == 1320 and 3000 < height < 7000
-    dark = pixels[:, :, :3].min(axis=2) < 0.5
-    assert 0.01 < dark.mean() < 0.5
-    assert all(dark[part * height // 6 : (part + 1) * height // 6].any() for part in range(6))
-    # No word is cut off at the edge.
-    edges = (pixels[:3], pixels[-3:], pixels[:, :3], pixels[:, -3:])
-    assert all((edge[..., :3] == 1).all() for edge in edges)
-    # What each request wrote has a color of its own, and there is far more of it where the mask slides.
-    written = (abs(pixels[:, :, :3] - (0xB3 / 255, 0x45 / 255, 0x0B / 255)).max(axis=2) < 0.01).sum(axis=1)
-    assert written[-230:].sum() > 1_000
-
-
-@pytest.mark.parametrize(
-    "count", [pytest.param(1, marks=pytest.mark.slow), 3, pytest.param(60, marks=pytest.mark.slow)]
-)
-def test_no_word_of_the_image_lies_on_another_or_is_cut(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = pytest.importorskip("matplotlib.text")
-    found: dict[Any, Any] = {}  # the layout draws all once, too
-    draw = texts.Text.draw
-
-    def watched(text: Any, renderer: Any) -> None:
-        if text.get_visible() and text.get_text().strip():
-            found[text] = text.get_window_extent(renderer)
-        draw(text, renderer)
-
-    policies = ["sliding:window=5", "hybrid:window=10,at=43,tail=10,boundary=break_even", "optimum:window=5"]
-    named = "-Users-me-a-project-with-a-long-name/0b54c1b2-11f2-4a2e-9a5e-27b9a1c7e1d5.jsonl"
-    others = (session(history(9 + number), str(number), policies) for number in range(count))
-    sessions = [session(history(80), named, policies), *others]
-    monkeypatch.setattr(texts.Text, "draw", watched)
-    figure = drawn(sessions, context_window=30_000)
-    figure.savefig(io.BytesIO(), format="png")
-    boxes = [(text.get_text(), box) for text, box in found.items()]
-    assert len(boxes) > 60
-    width, height = figure.canvas.get_width_height()
-    for place, (words, box) in enumerate(boxes):
-        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height, f"cut: {words}"
-        for others, other in boxes[place + 1 :]:
-            across = min(box.x1, other.x1) - max(box.x0, other.x0)
-            down = min(box.y1, other.y1) - max(box.y0, other.y0)
-            assert across <= 1 or down <= 1, f"{words!r} lies on {others!r}"
-
-
-def test_the_image_takes_hostile_names() -> None:
-    pytest.importorskip("matplotlib")
-    one = session(history(2 * len(HOSTILE), HOSTILE), "$x_{ \ud800 \x00 " + "name" * 100)
-    pixels = decoded(plot([one, session(history(9), "長い名前" * 40), session(history(9), "\x00" * 200)]))
-    assert pixels.shape[1] == 1320 and (pixels[:, -3:, :3] == 1).all()
-
-
-def test_the_image_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(click.UsageError, match=r"^--png needs matplotlib: pip install 'recede\[plot\]'$"):
-        plot([session(history(3))])
-
-
-def test_pages_do_not_need_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    checked(page([session(history(3))]))

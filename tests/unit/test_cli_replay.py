@@ -58,16 +58,15 @@ def test_the_table_has_a_row_for_each_policy_with_its_figures() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege there")
-@pytest.mark.parametrize("option", ["--html", "--png"])
-def test_no_session_is_written_over(tmp_path: Path, option: str) -> None:
+def test_no_session_is_written_over(tmp_path: Path) -> None:
     other, path, link, hard = (tmp_path / name for name in ("other.json", "in.json", "link", "hard"))
     other.write_bytes(dumps(SHORT))
     path.write_bytes(dumps(HISTORY))
     link.symlink_to(path)
     hard.hardlink_to(path)
     for out in (path, link, hard):
-        said = run(other, path, option, out, code=2).stderr.decode()
-        assert f"{option} would write over {path}, which is read" in said.replace("\n", "")
+        said = run(other, path, "--html", out, code=2).stderr.decode()
+        assert f"--html would write over {path}, which is read" in said.replace("\n", "")
     assert path.read_bytes() == dumps(HISTORY) and len(list(tmp_path.iterdir())) == 4
 
 

@@ -20,7 +20,6 @@ from recede.cli.files import InputHistory, keep_apart, read, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
 from recede.cli.page import CONTEXT_WINDOW, page
-from recede.cli.plot import plot
 from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import chosen, project_option, since_option
 from recede.cli.suggestion import sentences, suggestion_as_json, tables_of
@@ -186,7 +185,6 @@ def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tupl
     help="The tokens that the model takes: a line in the pictures.",
 )
 @click.option("--html", metavar="OUT", help="Write a page with pictures here: one file that needs no network.")
-@click.option("--png", metavar="OUT", help="Write the pictures here as one image; needs the extra recede[plot].")
 @log_options
 @output_options
 def replay(
@@ -209,7 +207,6 @@ def replay(
     as_json: bool,
     context_window: int,
     html: str | None,
-    png: str | None,
     own_prices: dict[str, ModelPrices],
     no_pauses: bool,
     check: bool,
@@ -235,7 +232,6 @@ def replay(
     """
     files_read = chosen(files, since, project)
     keep_apart("--html", html, [file.path for file in files_read])
-    keep_apart("--png", png, [file.path for file in files_read])
     has_grid = is_all or any(_is_given(name) for name in ("windows", "chunks", "keep_last"))
     grid_of = replay_policies(windows=windows, chunks=chunks, keep_last=keep_last)
     wanted = policies or (grid_of if has_grid else _FEW)
@@ -259,7 +255,7 @@ def replay(
             found = log.prices if prices is None else log.prices._replace(prices=prices)
             replayed = replay_transcript(history.session, wanted, prices=found, cache=cache, pauses=pauses, **options)
         raw = mask_observations(history.parsed(), keep_results=_EVERYTHING)
-        drawn = None if html is png is None else anatomy(history.parsed(), replayed)
+        drawn = None if html is None else anatomy(history.parsed(), replayed)
         session = Session(named(history), history.format, replayed, raw.tools, raw.chars_before, drawn, log)
         if not suggest or _results(session) < min_results:
             return session, None
@@ -276,7 +272,7 @@ def replay(
 
     grid: dict[str, Any] = {"windows": windows, "chunks": chunks}
     grid = {name: numbers for name, numbers in grid.items() if _is_given(name)}  # by default it tries more of them
-    reading = reading._replace(keep_texts=reads_texts(wanted, options["summary_chars"]) or not html is png is None)
+    reading = reading._replace(keep_texts=reads_texts(wanted, options["summary_chars"]) or html is not None)
     played, failed = over(files_read, reading, play, is_parallel=True)
     done, shown, suggestions = [], [], []
     without = without_copies([session for _, (session, _) in played])
@@ -293,8 +289,6 @@ def replay(
     drawn = [session._replace(name=name) for session, name in zip(sessions, _short_names(sessions), strict=True)]
     if drawn and html is not None:
         write(html, page(drawn, suggestion, context_window).encode(), paths)
-    if drawn and png is not None:
-        write(png, plot(drawn, context_window), paths)
     if sessions and check:
         write(None, check_text(drawn).encode())
     elif sessions and as_json:
