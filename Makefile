@@ -91,7 +91,7 @@ test-arm: setup ## The tests of the core for aarch64, emulated (apt install qemu
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
 		cargo test --quiet --target aarch64-unknown-linux-gnu --test core
 
-test-engines: build ## The listings of docs/corpora.md in Polars, DuckDB, Spark and Ray, recede batch on Ray, shapes of datasets (ENGINES=... fewer)
+test-engines: build ## The listings of docs/corpora.md in Polars, DuckDB, Spark and Ray, shapes of datasets (ENGINES=... fewer)
 	scripts/engines $(ENGINES)
 
 bench-integrations: release ## Measure the adapters in the environments of test-integrations (ONLY=langchain,...)

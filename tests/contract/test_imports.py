@@ -196,7 +196,6 @@ def test_the_package_and_its_oracle_need_the_standard_library_alone() -> None:
         room = room_of(path)
         if room == "cli":
             own = {"pyarrow"} if path.parent.name == "batch" else set()
-            own |= {"ray"} if path.name == "ray.py" else set()
             assert modules <= {"click", "rich", *own}, path
         elif room == "proxy":
             assert modules <= ({"aiohttp", "multidict", "yarl"} if path.name in ("server.py", "_http.py") else set()), (

@@ -6,8 +6,11 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from typing import Any, TypeVar
 
 _File = TypeVar("_File")
@@ -29,8 +32,7 @@ def in_processes(work: Callable[[_File], _Outcome], files: Sequence[_File]) -> I
         yield from map(work, files)
         return
     _work = work
-    forked = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(count, mp_context=forked, initializer=_begin) as pool:
+    with _pool(count) as pool:
         try:
             yield from pool.map(_done, files, chunksize=_CHUNK)
         except BaseException:
@@ -38,13 +40,64 @@ def in_processes(work: Callable[[_File], _Outcome], files: Sequence[_File]) -> I
             raise
 
 
+def in_workers(
+    work: Callable[[_File], _Outcome], files: Sequence[_File], count: int
+) -> Iterator[tuple[_File, _Outcome | None]]:
+    """What the work, which can be pickled, gives for each file, as they end; None where a worker died on it.
+
+    A worker that dies ends the pool, and does not say on which of the running files. So these are done again, each in a
+    pool of its own.
+    """
+    waiting = list(reversed(files))
+    while waiting:
+        suspects: list[_File] = []
+        with _pool(count) as pool:
+            running: dict[Future[_Outcome], _File] = {}
+            while (waiting or running) and not suspects:
+                with suppress(BrokenProcessPool):
+                    while waiting and len(running) < count:
+                        running[pool.submit(work, waiting[-1])] = waiting[-1]
+                        waiting.pop()
+                if not running:
+                    break  # a worker died before it had a file
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    file = running.pop(future)
+                    if isinstance(future.exception(), BrokenProcessPool):
+                        suspects.append(file)
+                    else:
+                        yield file, future.result()
+            suspects += running.values()
+        for file in suspects:
+            yield file, _alone(work, file)
+
+
+def _alone(work: Callable[[_File], _Outcome], file: _File) -> _Outcome | None:
+    with _pool(1) as pool, suppress(BrokenProcessPool):
+        return pool.submit(work, file).result()
+    return None
+
+
 def cores() -> int:
     """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _pool(count: int) -> ProcessPoolExecutor:
+    # A fork knows what is imported; elsewhere than on Linux it is not safe.
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    return ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
+
+
 def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a child without a traceback
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End a child whose parent was killed: it would wait for its next file for ever."""
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _done(file: Any) -> Any:
