@@ -25,12 +25,12 @@ import pyarrow.parquet as pq
 import histories
 import recede
 from formatting import markdown
-from recede.arrow import Reducer, Replay, Stats
+from recede.arrow import Reducer, Stats
 
 BUDGET = 32_000  # tokens
 _LARGEST_POOL, _ROW_GROUP_BYTES = 200, 64 << 20
 _POISON = (b"[" * 1_100, b'[{"role":"user"', b'[{"from":"human","value":"hi"}]')
-_MOST_DICTS, _MOST_REPLAYED = 400, 60
+_MOST_DICTS = 400
 
 
 class _Corpus(NamedTuple):
@@ -176,9 +176,6 @@ def measure(corpus: _Corpus, folder: Path, threads: int) -> list[tuple[str, floa
     note(
         "through dicts (json.loads, reduce, json.dumps)", seconds(lambda: _through_dicts(sample)), sum(map(len, sample))
     )
-    sample_table = first.slice(0, _MOST_REPLAYED)
-    size = sum(map(len, sample_table["messages"].to_pylist()))
-    note("replay, 19 policies", seconds(lambda: Replay(by=["model"], model="model")(sample_table)), size)
     return found
 
 

@@ -76,7 +76,7 @@ _WITHOUT_ORACLE = frozenset(
     "test_masker test_moves_of_managers test_omitted_texts test_panics test_pins_in_sessions test_replay "
     "test_replay_hybrid test_replayed test_replayed_summaries test_reported test_request_masker test_rewind test_store "
     "test_stored_histories test_stored_managers test_suggest test_summaries_asked_for test_cli_store "
-    "test_transcripts test_turn_managers test_turns".split()
+    "test_transcripts test_turn_managers test_turns test_usage".split()
 )
 
 
