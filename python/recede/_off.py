@@ -4,7 +4,9 @@ import os
 
 __all__ = ["is_off"]
 
+_ON = frozenset({"", "0", "false", "no", "off"})
+
 
 def is_off() -> bool:
-    """Whether ``RECEDE_OFF=1`` is in the environment: then everything is sent as it is given."""
-    return os.environ.get("RECEDE_OFF") == "1"
+    """Whether ``RECEDE_OFF`` is set, to anything but 0, false, no or off: then everything is sent as it is given."""
+    return os.environ.get("RECEDE_OFF", "").strip().lower() not in _ON

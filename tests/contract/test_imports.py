@@ -20,7 +20,7 @@ ORACLE = ROOT / "tests" / "oracle"
 CORE = ROOT / "src"
 
 # What knows nothing of the rest of recede, but for the errors.
-LEAVES = {"_errors", "_files", "_objects", "_recall", "_strict", "types"}
+LEAVES = {"_errors", "_files", "_objects", "_off", "_recall", "_strict", "types"}
 # A room of the package (a folder, or a module of the root) -> the rooms that it may import.
 PYTHON: dict[str, set[str]] = {
     "_errors": set(),
@@ -40,9 +40,9 @@ PYTHON: dict[str, set[str]] = {
     "reduction": LEAVES | {"_encodable", "_engine", "_summarizer"},
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "_usage", "reduction", "store"},
-    "masker": LEAVES | {"_engine", "_off", "_usage", "reduction", "session"},
-    "integrations": LEAVES | {"_kept_by_provider", "_off", "clients", "masker", "proxy", "reduction"},
-    "clients": LEAVES | {"_kept_by_provider", "_off", "masker", "reduction"},
+    "masker": LEAVES | {"_engine", "_usage", "reduction", "session"},
+    "integrations": LEAVES | {"_kept_by_provider", "clients", "masker", "proxy", "reduction"},
+    "clients": LEAVES | {"_kept_by_provider", "masker", "reduction"},
     "agent": LEAVES | {"_answer", "_encodable", "_engine", "_response", "reduction", "session"},
     "costs": LEAVES | {"_engine", "reduction", "transcripts"},
     "proxy": LEAVES | {"_engine", "_kept_by_provider", "_usage", "costs", "reduction"},

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import lru_cache
 
 from recede._errors import meant
+from recede._off import is_off
 from recede.reduction._options import BOUNDARIES, CEILING, MIN_KEEP, OPTIONS, TURN_FIELDS, template, whole_number
 
 TYPE_CHECKING = False
@@ -25,8 +25,8 @@ __all__ = [
     "turn_policy",
 ]
 
-IS_OFF = os.environ.get("RECEDE_OFF") == "1"
-"""Whether everything is sent raw: ``RECEDE_OFF=1`` was set at import."""
+IS_OFF = is_off()
+"""Whether everything is sent raw: ``RECEDE_OFF`` was set at import."""
 
 _MILLION = 1_000_000
 _WINDOW = ("keep_messages", "keep_turns", "keep_results")
