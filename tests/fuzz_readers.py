@@ -470,7 +470,7 @@ def _frames(log: bytes | bytearray) -> Iterator[tuple[int, int, int]]:
     """Of each frame of a log: where it begins, its page, and how many bytes of that it has."""
     at = _PAGE
     while at + 20 <= len(log):
-        number, length = struct.unpack_from("<II", log, at)
+        number, length = struct.unpack_from("<IH", log, at)
         if length > _PAGE or at + 20 + length > len(log):
             return
         yield at, number, length

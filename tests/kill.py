@@ -3,13 +3,13 @@
 `--of` takes writers that are sessions with a store instead, as tests/integration/test_stored_histories_kill.py and
 test_stored_managers_kill.py have them; of those 40 go on with one store.
 
-In each round a child goes on with a session, and tells through a pipe when a commit begins and when it was confirmed.
-It is killed at a random moment (SIGKILL); the store is opened again, read whole, and held against what must be in it:
-all that was confirmed, and either all or nothing of the commit that was going on. A store is gone on with for some
-rounds.
+In each round a child goes on with a session, and tells through a pipe when a step begins and when it returned. It is
+killed at a random moment (SIGKILL); the store is opened again, read whole, and held against what must be in it: every
+step that returned, synced or not, and either all or nothing of the one that was going on. A store is gone on with for
+some rounds.
 
-What a child commits fits together only as a whole: the turns, how far they are masked, and a record that is replaced
-with each commit and says how many turns there are. Prints its tally as JSON.
+Each turn is three steps: it is appended, older ones are masked, and a record is replaced that says how many turns there
+are. Prints its tally as JSON.
 """
 
 from __future__ import annotations
@@ -44,57 +44,82 @@ def observation(turn: int) -> str:
     return f"turn {turn}: " + "abcdefghijklmnopqrstuvwxyz"[turn % 26] * length
 
 
+def masked_before(turns: int) -> int:
+    return max(1, turns - 10)
+
+
+State = tuple[int, int, int]
+
+
+def state(step: int) -> State:
+    """After this step: the number of turns, the first turn that is not masked, and the turns that the record says."""
+    turns, left = -(-step // 3), -step % 3
+    return turns, masked_before(turns - (left == 2)), turns - (left > 0)
+
+
+def state_of(store: recede.TurnStore) -> State:
+    record = next(store.records("session"), None)
+    return len(store), store.masked_before, 0 if record is None else json.loads(record[0])
+
+
+def step_of(found: State) -> int:
+    """The first step with this state."""
+    return next((step for step in range(max(0, 3 * found[0] - 2), 3 * found[0] + 1) if state(step) == found), -1)
+
+
+def take(store: recede.TurnStore, step: int) -> None:
+    turns, masked, record = state(step)
+    if step % 3 == 1:
+        store.append(f"reasoning {turns}", f"action {turns}", observation(turns))
+    elif step % 3 == 2:
+        store.mask_before(masked)
+    elif store.count_records("session"):
+        store.replace_record("session", 1, [json.dumps(record).encode() + b" " * (turns % 5_000)])
+    else:
+        store.append_record("session", [json.dumps(record).encode()])
+
+
 def work(path: str, seed: int, pipe: int) -> None:
     """Goes on with the session until it is killed."""
     chance = random.Random(seed)
 
-    def committing(turns: int) -> None:
-        os.write(pipe, b"<%d\n" % turns)
+    def begun(step: int) -> None:
+        os.write(pipe, b"<%d\n" % step)
 
-    def confirmed(turns: int) -> None:
-        os.write(pipe, b">%d\n" % turns)
+    def returned(step: int) -> None:
+        os.write(pipe, b">%d\n" % step)
 
     while True:
-        committing(0)  # opening makes a store, or takes up its log
-        store = recede.TurnStore(path)
-        turns = len(store)
-        confirmed(turns)
-        for _ in range(chance.randrange(60)):
-            for _ in range(chance.choice((1, 1, 1, 2, 5, 40))):
-                turn = len(store) + 1
-                store.append(f"reasoning {turn}", f"action {turn}", observation(turn))
-            turns = len(store)
-            store.mask_before(max(1, turns - 10))
-            state = [
-                json.dumps({"turns": turns, "masked_before": store.masked_before}).encode() + b" " * (turns % 5_000)
-            ]
-            if store.count_records("session"):
-                store.replace_record("session", 1, state)
-            else:
-                store.append_record("session", state)
-            committing(turns)
-            deed = chance.randrange(40)
+        begun(0)  # opening makes a store, or takes up its log
+        store = recede.TurnStore(path, sync_every=chance.choice((None, None, 1, 20)))
+        step = step_of(state_of(store))
+        returned(step)
+        for _ in range(chance.randrange(300)):
+            step += 1
+            begun(step)
+            take(store, step)
+            returned(step)
+            deed = chance.randrange(150)
             if deed == 0:
                 store.compact()
             elif deed == 1:
                 store._store.checkpoint()
-            else:
+            elif deed < 15:
                 store.sync()
-            confirmed(turns)
-        committing(turns)
+        begun(step)
         if chance.random() < 0.8:
             store.close()
         else:
-            del store  # what was not synced is given up, and nothing was
-        confirmed(turns)
+            del store  # its log is left
+        returned(step)
 
 
 class Tally:
     """What the rounds came to."""
 
     def __init__(self) -> None:
-        self.rounds = self.inside_a_commit = self.turns = self.commits = 0
-        self.kept_though_not_confirmed = 0
+        self.rounds = self.inside_a_step = self.turns = self.steps = 0
+        self.kept_though_not_returned = 0
         self.lost: list[str] = []
         self.not_opened: list[str] = []
         self.mixtures: list[str] = []
@@ -104,7 +129,7 @@ class Tally:
 
 
 def one_round(path: str, seed: int, before: int, tally: Tally) -> int:
-    """Kills one child; how many turns there are afterwards."""
+    """Kills one child; the step after which the store is then."""
     chance = random.Random(-seed - 1)
     reading, writing = os.pipe()
     child = os.fork()
@@ -123,42 +148,37 @@ def one_round(path: str, seed: int, before: int, tally: Tally) -> int:
     name = f"seed {seed}, {path}"
     if not os.WIFSIGNALED(status):
         tally.not_opened.append(f"{name}: the child ended by itself")
-    confirmed = max([before, *(int(line[1:]) for line in told if line[0] == ">")])
-    begun = max([confirmed, *(int(line[1:]) for line in told if line[0] == "<")])
+    returned = max([before, *(int(line[1:]) for line in told if line[0] == ">")])
+    begun = max([returned, *(int(line[1:]) for line in told if line[0] == "<")])
     tally.rounds += 1
-    tally.commits += sum(line[0] == ">" for line in told)
-    tally.inside_a_commit += bool(told) and told[-1][0] == "<"
+    tally.steps += sum(line[0] == ">" for line in told)
+    tally.inside_a_step += bool(told) and told[-1][0] == "<"
     try:
         store = recede.TurnStore(path)
     except recede.StoreError as error:
         tally.not_opened.append(f"{name}: {error}")
         return before
     with contextlib.closing(store):
-        turns = len(store)
-        if turns < confirmed:
-            tally.lost.append(f"{name}: {turns} of {confirmed}")
-        elif turns not in (confirmed, begun):
-            tally.mixtures.append(f"{name}: {turns} turns, where {confirmed} or {begun} were committed")
-        tally.kept_though_not_confirmed += turns > confirmed
-        tally.turns += turns - before
-        wrong = mixture(store, turns)
+        found = state_of(store)
+        if found < state(returned):
+            tally.lost.append(f"{name}: {found} of {state(returned)}")
+        elif found not in (state(returned), state(begun)):
+            tally.mixtures.append(f"{name}: {found}, where {state(returned)} or {state(begun)} was stored")
+        tally.kept_though_not_returned += found > state(returned)
+        tally.turns += found[0] - state(before)[0]
+        wrong = mixture(store)
         if wrong:
             tally.mixtures.append(f"{name}: {wrong}")
     if Path(path + "-log").exists():
         tally.mixtures.append(f"{name}: a closed store is more than one file")
-    return turns
+    return step_of(found)
 
 
-def mixture(store: recede.TurnStore, turns: int) -> str | None:
+def mixture(store: recede.TurnStore) -> str | None:
     """What does not fit together."""
     report = store.verify()
     if not report.is_sound:
         return str(report.faults[:3])
-    state = next(store.records("session"), None)
-    if state is None:
-        return "turns without their record" if turns else None
-    if json.loads(state[0]) != {"turns": turns, "masked_before": store.masked_before}:
-        return f"{turns} turns beside {state[0][:60]!r}"
     for turn in store:
         shown = turn.observation if turn.observation is not None else store.recall(turn.turn_id)
         wanted = (f"reasoning {turn.turn_id}", f"action {turn.turn_id}", observation(turn.turn_id))
@@ -171,14 +191,14 @@ def run(rounds: int, seed: int) -> Tally:
     """Kill so many children."""
     tally = Tally()
     with tempfile.TemporaryDirectory() as folder:
-        turns = 0
+        step = 0
         for number in range(rounds):
             if number % ROUNDS_WITH_ONE_STORE == 0:
-                turns = 0
+                step = 0
                 for old in Path(folder).iterdir():
                     old.unlink()
             path = str(Path(folder).resolve() / f"{number // ROUNDS_WITH_ONE_STORE}.store")
-            turns = one_round(path, seed * 1_000_003 + number, turns, tally)
+            step = one_round(path, seed * 1_000_003 + number, step, tally)
     return tally
 
 

@@ -194,6 +194,16 @@ impl PyStore {
         })
     }
 
+    /// Makes all changes up to the next sync one commit.
+    fn hold(&self, py: Python<'_>) -> PyResult<()> {
+        guarded(|| {
+            self.with(py, |store| {
+                store.hold();
+                Ok(())
+            })
+        })
+    }
+
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         guarded(|| self.with(py, Store::sync))
     }

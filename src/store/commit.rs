@@ -17,19 +17,35 @@ impl Pager {
             Way::Direct => write_pages(&*self.file, &pages)?,
             Way::ReadOnly(_) => {}
         }
-        for (number, page) in self.changed.drain() {
-            self.cache.put(number, page);
+        self.keep_changed();
+        Ok(())
+    }
+
+    /// Commits all changes: on return they outlive this process, and readers see them.
+    pub fn commit(&mut self) -> Result<()> {
+        self.writable()?;
+        if !self.is_changed() {
+            return Ok(());
+        }
+        self.write_commit()?;
+        if self.way.log().is_some_and(|log| log.is_sync_due(self.limits.unsynced)) {
+            // The commit is written; if its sync fails, the next operation says so.
+            let _ = self.sync_log();
         }
         Ok(())
     }
 
-    /// Commits all changes. On return they are on disk.
-    pub fn commit(&mut self) -> Result<()> {
+    /// Commits all changes, and waits until they are on disk.
+    pub fn sync(&mut self) -> Result<()> {
         self.writable()?;
         self.check_names()?;
-        if !self.is_changed() {
-            return Ok(());
+        if self.is_changed() {
+            self.write_commit()?;
         }
+        self.sync_log()
+    }
+
+    fn write_commit(&mut self) -> Result<()> {
         let mut header = self.header.clone();
         header.commits += 1;
         let page = header.page();
@@ -37,30 +53,51 @@ impl Pager {
             backend.sync_names().map_err(|error| failed("syncing its folder", error))?;
             self.is_named = true;
         }
-        self.spill(header.commits)?;
+        let pages = pages_to_write(&mut self.changed);
         match &mut self.way {
             Way::Logged(log) => {
-                // After a failure from here on, the content of the disk is unknown.
-                self.is_broken = true;
-                let commit = log.end(header.commits, &page)?;
-                log.sync(commit)?;
-                self.is_broken = false;
+                if let Err(error) = log.commit(header.commits, pages.into_iter().chain([(0, &page)])) {
+                    // If it is there nevertheless, a reader may have seen it.
+                    self.is_broken = log.is_followed().unwrap_or(true);
+                    return Err(error);
+                }
             }
             Way::Direct => {
+                write_pages(&*self.file, &pages)?;
                 write_page(&*self.file, 0, &page)?;
                 self.file.sync().map_err(|error| failed("syncing it", error))?;
             }
             Way::ReadOnly(_) => {}
         }
+        self.keep_changed();
         self.header = header;
         self.committed.clone_from(&self.header);
         self.undo.clear();
         self.undo_header.clone_from(&self.header);
-        if self.log_length() >= self.checkpoint_at {
-            // The commit is on disk; a failed checkpoint is retried later.
+        Ok(())
+    }
+
+    /// Changed pages that were written are only cached.
+    fn keep_changed(&mut self) {
+        for (number, page) in self.changed.drain() {
+            self.cache.put(number, page);
+        }
+    }
+
+    /// Waits until all commits are on disk, and makes a checkpoint if one is due.
+    fn sync_log(&mut self) -> Result<()> {
+        let Way::Logged(log) = &mut self.way else { return Ok(()) };
+        if log.is_unsynced() {
+            // After a failure, the content of the disk is unknown.
+            self.is_broken = true;
+            log.sync()?;
+            self.is_broken = false;
+        }
+        if log.weight() >= self.checkpoint_at {
+            // The commits are on disk; a failed checkpoint is retried later.
             let _ = self.checkpoint();
-            self.checkpoint_at =
-                if self.log_length() < self.limits.log { 0 } else { self.log_length() } + self.limits.log;
+            let weight = self.way.log().map_or(0, WriteAheadLog::weight);
+            self.checkpoint_at = if weight < self.limits.log { 0 } else { weight } + self.limits.log;
         }
         Ok(())
     }
@@ -84,7 +121,7 @@ impl Pager {
         self.way.log().map_or(0, WriteAheadLog::length)
     }
 
-    /// Writes the commits into the file, and restarts the log. False if readers prevent it.
+    /// Writes the commits, which are on disk, into the file, and restarts the log. False if readers prevent it.
     pub fn checkpoint(&mut self) -> Result<bool> {
         self.fold(true)
     }

@@ -11,7 +11,8 @@
 //! 48  checksum  u32   CRC-32 of the 48 bytes before it; the rest of the block is zero
 //! then frames
 //!  0  page      u32   page 0 ends a commit
-//!  4  length    u32   bytes of the page that follow; the rest of it is zero
+//!  4  length    u16   bytes of the page that follow; the rest of it is zero
+//!  6  unsynced  u16   commits right before this one that were not known to be on disk when it was written
 //!  8  commit    u32   the number of its commit
 //! 12  salt      u32   the lower half of the log's salt
 //! 16  checksum  u32   CRC-32 of the 16 bytes before it and of the bytes after it, chained to the previous frame
@@ -21,22 +22,21 @@
 //! The first frame's checksum is chained to that of block 0, which has the salt, so frames of an earlier log are not mistaken
 //! for frames of this one. A commit begins at a block of 4,096 bytes, so that no synced block is written again while the log is
 //! in use; bytes after page 0 in its block have no meaning.
-//!
-//! A log ends at the first incomplete frame, as a killed writer leaves it. But a commit is written only after the previous one
-//! is on disk: an incomplete commit before a later one means that the log is damaged.
 
-use super::error::{Result, StoreError, StoreErrorKind};
+use super::error::{Result, StoreError};
 use super::file::{BackendFile, FileName};
-use super::header::{Header, VERSION};
-use super::page::{PAGE, Page, put_u32, put_u64, u32_at, u64_at};
+use super::page::{PAGE, Page, put_u16, put_u32, put_u64, u16_at, u32_at};
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
+use std::mem;
 use std::process;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The first bytes of a log.
 pub const MAGIC: &[u8; 16] = b"recede  log\r\n\x1a\n\0";
+/// The version that is written, and the newest that is read.
+pub const VERSION: u32 = 2;
 /// Bytes before a frame's page.
 pub const FRAME: usize = 20;
 
@@ -48,28 +48,34 @@ pub fn random() -> u64 {
 }
 
 #[derive(Clone, Copy)]
-struct LogFrame {
+pub(super) struct LogFrame {
     at: u64,
     length: u32,
 }
 
 /// The position of the next frame, and the checksum that it is chained to.
 #[derive(Clone, Copy)]
-struct Tail {
-    at: u64,
-    sum: u32,
+pub(super) struct Tail {
+    pub(super) at: u64,
+    pub(super) sum: u32,
 }
 
 /// An open log.
 pub struct WriteAheadLog {
-    file: Box<dyn BackendFile>,
+    pub(super) file: Box<dyn BackendFile>,
     /// The newest frame of each page: committed, and written since then.
     committed: HashMap<u32, LogFrame>,
-    pending: HashMap<u32, LogFrame>,
+    pub(super) pending: HashMap<u32, LogFrame>,
     /// After the last commit, and after the last frame.
-    end: Tail,
-    tail: Tail,
-    salt: u32,
+    pub(super) end: Tail,
+    pub(super) tail: Tail,
+    /// After the last commit that was synced, and the number of commits since then.
+    synced: u64,
+    unsynced: u16,
+    /// Its bytes if each page were written once between two syncs.
+    pub(super) weight: u64,
+    pub(super) salt: u32,
+    pub(super) version: u32,
     /// Commits of the store when the log began.
     pub base: u64,
 }
@@ -77,11 +83,25 @@ pub struct WriteAheadLog {
 impl WriteAheadLog {
     /// Begins an empty log in this file. Its first block is synced with the first commit.
     pub fn start(file: Box<dyn BackendFile>, id: u64, base: u64) -> Result<Self> {
-        let tail = Tail { at: PAGE as u64, sum: 0 };
-        let mut log =
-            WriteAheadLog { file, committed: HashMap::new(), pending: HashMap::new(), end: tail, tail, salt: 0, base };
+        let mut log = Self::at(file, Tail { at: PAGE as u64, sum: 0 });
         log.begin(id, base)?;
         Ok(log)
+    }
+
+    pub(super) fn at(file: Box<dyn BackendFile>, tail: Tail) -> Self {
+        WriteAheadLog {
+            file,
+            committed: HashMap::new(),
+            pending: HashMap::new(),
+            end: tail,
+            tail,
+            synced: tail.at,
+            unsynced: 0,
+            weight: tail.at,
+            salt: 0,
+            version: VERSION,
+            base: 0,
+        }
     }
 
     /// Restarts after a checkpoint. On return the first block is on disk; otherwise the first of the old commits could be
@@ -103,61 +123,13 @@ impl WriteAheadLog {
         let sum = crc32fast::hash(&block[..48]);
         put_u32(&mut block, 48, sum);
         self.file.write_at(&block, 0).map_err(|error| failed("writing its first block", error))?;
-        self.tail = Tail { at: PAGE as u64, sum };
-        self.end = self.tail;
-        self.salt = salt as u32;
-        self.base = base;
+        (self.salt, self.version, self.base) = (salt as u32, VERSION, base);
+        self.end = Tail { at: PAGE as u64, sum };
+        self.tail = self.end;
+        (self.synced, self.unsynced, self.weight) = (self.end.at, 0, self.end.at);
         self.committed.clear();
         self.pending.clear();
         Ok(())
-    }
-
-    /// Reads a log up to its last commit. Returns the file if its first block never came to disk, so that it has no commit.
-    pub fn recover(file: Box<dyn BackendFile>) -> Result<std::result::Result<Recovered, Box<dyn BackendFile>>> {
-        let mut block = [0; PAGE];
-        let count = file.read_at(&mut block, 0).map_err(|error| failed("reading its first block", error))?;
-        let sum = crc32fast::hash(&block[..48]);
-        let begun = &block[..count.min(16)];
-        if !MAGIC.starts_with(begun) && begun.iter().any(|&byte| byte != 0) {
-            let what = "it is no log, but has the name of one";
-            return Err(StoreError { file: FileName::Log, ..StoreError::new(StoreErrorKind::Foreign, what) });
-        }
-        if count < PAGE || u32_at(&block, 48) != sum || block[0] == 0 {
-            return Ok(Err(file));
-        }
-        if u32_at(&block, 16) != VERSION || u32_at(&block, 20) as usize != PAGE {
-            let what = "its format is newer than this version of recede";
-            return Err(StoreError { file: FileName::Log, ..StoreError::new(StoreErrorKind::Version, what) });
-        }
-        let (id, base) = (u64_at(&block, 24), u64_at(&block, 32));
-        let mut tail = Tail { at: PAGE as u64, sum };
-        let salt = u32_at(&block, 40);
-        let mut log =
-            WriteAheadLog { file, committed: HashMap::new(), pending: HashMap::new(), end: tail, tail, salt, base };
-        let mut header = None;
-        let mut commit = base as u32;
-        while let Some((page, frame, sum)) = log.frame(tail)? {
-            log.pending.insert(page, frame);
-            tail = Tail { at: frame.at + u64::from(frame.length), sum };
-            if page == 0 {
-                // This code never writes a commit with valid checksums and an invalid page 0.
-                let of_commit = Header::of(&log.page(frame, 0)?)?;
-                if log.pending.keys().any(|page| *page >= of_commit.pages) {
-                    return Err(damaged("a commit in it has pages past the last one"));
-                }
-                header = Some(of_commit);
-                log.committed.extend(log.pending.drain());
-                tail.at = tail.at.next_multiple_of(PAGE as u64);
-                log.end = tail;
-                commit = commit.wrapping_add(1);
-            }
-        }
-        if log.has_commit_after(commit.wrapping_add(1))? {
-            return Err(damaged("a commit in it is damaged"));
-        }
-        log.pending.clear();
-        log.tail = log.end;
-        Ok(Ok(Recovered { id, log, header }))
     }
 
     /// The file.
@@ -172,25 +144,11 @@ impl WriteAheadLog {
         self.file
     }
 
-    /// Whether a commit follows an incomplete one.
-    fn has_commit_after(&self, broken: u32) -> Result<bool> {
-        let mut at = self.end.at + PAGE as u64;
-        let mut head = [0; FRAME];
-        while self.file.read_at(&mut head, at).map_err(|error| failed("reading a frame", error))? == FRAME {
-            let later = u32_at(&head, 8).wrapping_sub(broken);
-            if u32_at(&head, 12) == self.salt && u32_at(&head, 4) as usize <= PAGE && (1..1 << 31).contains(&later) {
-                return Ok(true);
-            }
-            at += PAGE as u64;
-        }
-        Ok(false)
-    }
-
-    /// The frame at a position, if it is complete.
-    fn frame(&self, from: Tail) -> Result<Option<(u32, LogFrame, u32)>> {
+    /// The frame at a position, if it is complete, and what follows it.
+    pub(super) fn frame(&self, from: Tail) -> Result<Option<(u32, LogFrame, Tail)>> {
         let mut bytes = [0; FRAME + PAGE];
         let count = self.file.read_at(&mut bytes, from.at).map_err(|error| failed("reading a frame", error))?;
-        let (page, length) = (u32_at(&bytes, 0), u32_at(&bytes, 4) as usize);
+        let (page, length) = (u32_at(&bytes, 0), usize::from(u16_at(&bytes, 4)));
         if length > PAGE || count < FRAME + length {
             return Ok(None);
         }
@@ -199,27 +157,19 @@ impl WriteAheadLog {
             return Ok(None);
         }
         let frame = LogFrame { at: from.at + FRAME as u64, length: length as u32 };
-        Ok(Some((page, frame, sum)))
+        Ok(Some((page, frame, Tail { at: frame.at + length as u64, sum })))
     }
 
-    /// Writes the recovered commits again, and syncs them.
-    ///
-    /// If a sync of the previous writer failed, its writes may only be in the page cache, marked clean: another sync would not
-    /// write them.
-    pub fn renew(&mut self) -> Result<()> {
-        let mut buffer = vec![0; 64 * PAGE];
-        let mut at = 0;
-        while at < self.end.at {
-            let wanted = buffer.len().min((self.end.at - at) as usize);
-            let part = &mut buffer[..wanted];
-            let count = self.file.read_at(part, at).map_err(|error| failed("reading it again", error))?;
-            self.file.write_at(&part[..count], at).map_err(|error| failed("writing it again", error))?;
-            if count < wanted {
-                break; // bytes after the last commit in its block were never written
+    /// Whether a complete commit follows the last one: a write was reported as failed, and yet happened.
+    pub fn is_followed(&self) -> Result<bool> {
+        let mut tail = self.tail;
+        while let Some((page, _, next)) = self.frame(tail)? {
+            if page == 0 {
+                return Ok(true);
             }
-            at += count as u64;
+            tail = next;
         }
-        self.file.sync().map_err(|error| failed("syncing it", error))
+        Ok(false)
     }
 
     /// Releases the writer's lock.
@@ -231,6 +181,30 @@ impl WriteAheadLog {
     #[must_use]
     pub fn length(&self) -> u64 {
         self.tail.at
+    }
+
+    /// The same, with each page counted once between two syncs.
+    #[must_use]
+    pub fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// Whether there are commits since the last sync.
+    #[must_use]
+    pub fn is_unsynced(&self) -> bool {
+        self.unsynced > 0
+    }
+
+    /// Whether there are this many bytes since the last sync, or more commits than a frame can say.
+    #[must_use]
+    pub fn is_sync_due(&self, bytes: u64) -> bool {
+        self.end.at - self.synced >= bytes || self.unsynced == u16::MAX
+    }
+
+    /// Whether an older version of recede began it.
+    #[must_use]
+    pub fn is_old(&self) -> bool {
+        self.version < VERSION
     }
 
     /// Whether it has no commit.
@@ -271,7 +245,7 @@ impl WriteAheadLog {
         frame.map(|frame| self.page(*frame, page)).transpose()
     }
 
-    fn page(&self, frame: LogFrame, page: u32) -> Result<Page> {
+    pub(super) fn page(&self, frame: LogFrame, page: u32) -> Result<Page> {
         let mut bytes = [0; PAGE];
         let part = &mut bytes[..frame.length as usize];
         let wanted = part.len();
@@ -291,23 +265,32 @@ impl WriteAheadLog {
         Ok(())
     }
 
-    /// Commits the spilled pages by writing page 0. The commit is on disk after [`WriteAheadLog::sync`].
-    ///
-    /// If this fails, it is unknown whether the commit exists, and a reader may have seen it. Pages are spilled before, since a
-    /// failure of that is harmless.
-    pub fn end(&mut self, commit: u64, header: &Page) -> Result<Commit> {
-        let (mut tail, frames) = self.write(commit as u32, std::iter::once((0, header)))?;
-        tail.at = tail.at.next_multiple_of(PAGE as u64);
-        Ok(Commit { tail, frames })
+    /// Commits these pages, the last of which is page 0, and those spilled before, with one write. On return the commit outlives
+    /// this process, and readers see it.
+    pub fn commit<'a>(&mut self, commit: u64, pages: impl Iterator<Item = (u32, &'a Page)>) -> Result<()> {
+        self.spill(commit, pages)?;
+        self.take_commit();
+        self.unsynced += 1;
+        Ok(())
     }
 
-    /// Waits until a commit is on disk; only then is it valid.
-    pub fn sync(&mut self, commit: Commit) -> Result<()> {
-        self.file.sync().map_err(|error| failed("syncing a commit", error))?;
-        self.tail = commit.tail;
-        self.end = commit.tail;
-        self.committed.extend(self.pending.drain());
-        self.committed.extend(commit.frames);
+    /// Makes the frames up to the tail, which is after page 0, a commit.
+    pub(super) fn take_commit(&mut self) {
+        for (page, frame) in mem::take(&mut self.pending) {
+            let old = self.committed.insert(page, frame);
+            if old.is_none_or(|old| old.at < self.synced) {
+                self.weight += FRAME as u64 + u64::from(frame.length);
+            }
+        }
+        self.tail.at = self.tail.at.next_multiple_of(PAGE as u64);
+        self.end = self.tail;
+    }
+
+    /// Waits until all commits are on disk.
+    pub fn sync(&mut self) -> Result<()> {
+        self.file.sync().map_err(|error| failed("syncing it", error))?;
+        self.weight = self.weight.next_multiple_of(PAGE as u64);
+        (self.synced, self.unsynced) = (self.end.at, 0);
         Ok(())
     }
 
@@ -328,7 +311,8 @@ impl WriteAheadLog {
             let bytes = &page.bytes()[..page.length()];
             let mut head = [0; FRAME];
             put_u32(&mut head, 0, number);
-            put_u32(&mut head, 4, bytes.len() as u32);
+            put_u16(&mut head, 4, bytes.len() as u16);
+            put_u16(&mut head, 6, self.unsynced);
             put_u32(&mut head, 8, commit);
             put_u32(&mut head, 12, self.salt);
             sum = chained(sum, &head[..16], bytes);
@@ -342,22 +326,6 @@ impl WriteAheadLog {
     }
 }
 
-/// What [`WriteAheadLog::recover`] found.
-pub struct Recovered {
-    /// The id of the store that it belongs to.
-    pub id: u64,
-    /// The log, ready for the next commit.
-    pub log: WriteAheadLog,
-    /// Page 0 as of the last commit.
-    pub header: Option<Header>,
-}
-
-/// A commit that is written, but not synced.
-pub struct Commit {
-    tail: Tail,
-    frames: Vec<(u32, LogFrame)>,
-}
-
 fn chained(sum: u32, head: &[u8], bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new_with_initial(sum);
     hasher.update(head);
@@ -365,10 +333,6 @@ fn chained(sum: u32, head: &[u8], bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-fn failed(what: &'static str, error: std::io::Error) -> StoreError {
+pub(super) fn failed(what: &'static str, error: std::io::Error) -> StoreError {
     StoreError::io(FileName::Log, what, error)
-}
-
-fn damaged(what: &'static str) -> StoreError {
-    StoreError { file: FileName::Log, ..StoreError::new(StoreErrorKind::Damaged, what) }
 }

@@ -5,8 +5,8 @@
 //!       └─▶ text: fields in text pages        ──┘                        └──▶ the store file  ──┘ those of a test
 //! ```
 //!
-//! Changes are committed atomically, through the log, and are on disk when [`Store::sync`] returns. docs/store-format.md has the
-//! format, docs/store.md the guarantees.
+//! Each change is committed atomically, by a write to the log, and is on disk when [`Store::sync`] returns. docs/store-format.md
+//! has the format, docs/store.md the guarantees.
 
 mod cache;
 mod changes;
@@ -21,6 +21,7 @@ pub mod page;
 pub mod pager;
 mod pages;
 pub mod record;
+mod recovery;
 pub mod table;
 pub mod text;
 mod verify;
@@ -42,6 +43,8 @@ pub struct Store {
     /// Sync after this many appended records; and how many were appended since the last sync.
     sync_every: Option<u64>,
     unsynced: u64,
+    /// Whether changes are committed by the next sync only.
+    is_held: bool,
 }
 
 /// A stored record.
@@ -85,19 +88,26 @@ pub struct Stats {
 impl Store {
     // Writing
 
-    /// Appends a record and returns its id. It is durable after the next [`Store::sync`], or on return with `syncs`; on errors
-    /// nothing is added.
+    /// Appends a record and returns its id. On return it outlives this process, and with `syncs` the machine; on errors nothing
+    /// is added.
     pub fn append(&mut self, kind: RecordKind, fields: &[&[u8]], last: &[u8], syncs: bool) -> Result<u64> {
         self.count(syncs, |changes| changes.append(kind, fields, last))
     }
 
     /// Makes a change that counts as an appended record.
     fn count<T>(&mut self, syncs: bool, work: impl FnOnce(&mut Changes) -> Result<T>) -> Result<T> {
-        let work = |pager: &mut Pager| work(&mut Changes::of(pager));
         let syncs = syncs || self.sync_every.is_some_and(|most| self.unsynced + 1 >= most);
-        let done = if syncs { self.pager.operate_and_commit(work) } else { self.pager.operate(work) }?;
+        let work = |pager: &mut Pager| work(&mut Changes::of(pager));
+        let is_held = self.is_held && !syncs;
+        let done = if is_held { self.pager.operate(work) } else { self.pager.operate_and_commit(work, syncs) }?;
         self.unsynced = if syncs { 0 } else { self.unsynced + 1 };
+        self.is_held &= !syncs;
         Ok(done)
+    }
+
+    /// Makes all changes up to the next sync one commit.
+    pub fn hold(&mut self) {
+        self.is_held = true;
     }
 
     /// Syncs after this many appended records or changes; None: only by [`Store::sync`].
@@ -133,13 +143,16 @@ impl Store {
                 Ok(())
             })?;
         }
+        if !self.is_held {
+            self.pager.commit()?;
+        }
         Ok(end.saturating_sub(first))
     }
 
     /// Waits until all changes are on disk. A renamed or deleted store or log is an error even without changes.
     pub fn sync(&mut self) -> Result<()> {
-        self.pager.commit()?;
-        self.unsynced = 0;
+        self.pager.sync()?;
+        (self.unsynced, self.is_held) = (0, false);
         Ok(())
     }
 
@@ -194,7 +207,7 @@ impl Store {
     /// Whether there are changes that are not on disk.
     #[must_use]
     pub fn is_changed(&self) -> bool {
-        self.pager.is_changed()
+        self.pager.is_changed() || self.pager.is_unsynced()
     }
 
     /// Whether it can be written to after earlier failures. If not, it can be read, and reopened as of its last commit.
@@ -207,13 +220,13 @@ impl Store {
 
     /// Writes the commits in the log into the file; false if a reader prevents it.
     pub fn checkpoint(&mut self) -> Result<bool> {
-        self.pager.commit()?;
+        self.pager.sync()?;
         self.pager.checkpoint()
     }
 
     /// Writes all records, in order, into a new file without free pages, which replaces this one.
     pub fn compact(&mut self) -> Result<()> {
-        self.pager.commit()?;
+        self.pager.sync()?;
         if !self.pager.checkpoint()? || !self.pager.try_lock()? {
             return Err(StoreError::new(StoreErrorKind::Reading, "it cannot be compacted while it is read"));
         }
@@ -261,7 +274,7 @@ impl Store {
         }
         let mut is_whole = false;
         if !self.is_read_only() {
-            self.pager.commit()?;
+            self.pager.sync()?;
             is_whole = self.pager.finish()?;
         }
         // From here on the file is complete, or its log remains for the next writer.
@@ -271,7 +284,7 @@ impl Store {
         removed.map_err(|error| StoreError::io(FileName::Log, "removing it", error))
     }
 
-    /// Closes without committing.
+    /// Closes without a sync.
     pub fn abandon(self) {
         self.pager.release();
     }

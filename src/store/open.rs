@@ -3,10 +3,11 @@
 use super::error::{Result, StoreError, StoreErrorKind};
 use super::file::{Access, Backend, BackendFile, FileName, Rights};
 use super::header::{Header, MAGIC, facts};
-use super::log::{Recovered, WriteAheadLog, random};
+use super::log::{WriteAheadLog, random};
 use super::page::{PAGE, Page, PageKind, put_u32};
 use super::pager::{Pager, PagerLimits, Way};
 use super::pages::{read_page, rights_of};
+use super::recovery::Recovered;
 use super::{KINDS, Store};
 use std::sync::Arc;
 
@@ -52,7 +53,11 @@ impl Store {
         if let Some(page) = pager.first_missing()? {
             return Err(StoreError::damaged(page, "the file was shortened: it ends before this page"));
         }
-        Ok(Store { backend, pager, is_closed: false, sync_every: None, unsynced: 0 })
+        if pager.way.log().is_some_and(WriteAheadLog::is_old) && !pager.checkpoint()? {
+            let what = "its log is of an older version, and cannot be replaced while it is read";
+            return Err(StoreError { file: FileName::Log, ..StoreError::new(StoreErrorKind::Reading, what) });
+        }
+        Ok(Store { backend, pager, is_closed: false, sync_every: None, unsynced: 0, is_held: false })
     }
 
     /// Opens a store to read its last commit, with or without a writer. Nothing is written, and undamaged records can be read.
@@ -80,7 +85,7 @@ impl Store {
             _ => (None, Header::of(&page)?),
         };
         let pager = Pager::new(file, Way::ReadOnly(log), header, PagerLimits::default());
-        Ok(Store { backend, pager, is_closed: false, sync_every: None, unsynced: 0 })
+        Ok(Store { backend, pager, is_closed: false, sync_every: None, unsynced: 0, is_held: false })
     }
 }
 

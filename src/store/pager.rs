@@ -1,7 +1,7 @@
 //! Pages by number, from memory, the log or the file; with atomic operations.
 //!
-//! Changed pages stay in memory until the commit, or until there are too many, when they are spilled to the log. An operation
-//! that fails is rolled back.
+//! Changed pages stay in memory until the commit, which ends each operation but a step of a long one, or until there are too
+//! many, when they are spilled to the log. An operation that fails is rolled back.
 
 use super::cache::PageCache;
 use super::error::{Result, StoreError, StoreErrorKind};
@@ -21,14 +21,16 @@ pub struct PagerLimits {
     pub changed: usize,
     /// Cached pages in each of two generations.
     pub cached: usize,
-    /// Bytes of log after which a checkpoint is due.
+    /// Bytes of log after which a sync is followed by a checkpoint; a page counts once between two syncs.
     pub log: u64,
+    /// Bytes of log after which there is a sync in any case.
+    pub unsynced: u64,
 }
 
 impl Default for PagerLimits {
-    /// 2 MiB, twice 4 MiB, and about 1,000 whole pages.
+    /// 2 MiB, twice 4 MiB, and about 1,000 and 8,000 whole pages.
     fn default() -> Self {
-        PagerLimits { changed: 512, cached: 1_024, log: 4 << 20 }
+        PagerLimits { changed: 512, cached: 1_024, log: 4 << 20, unsynced: 32 << 20 }
     }
 }
 
@@ -65,7 +67,7 @@ pub struct Pager {
     /// For rollback: each page that the operation changed, and whether it was changed before.
     pub(super) undo: HashMap<u32, Option<Page>>,
     pub(super) undo_header: Header,
-    /// A sync failed, so the content of the disk is unknown.
+    /// A write or a sync failed, so the content of the disk is unknown.
     pub(super) is_broken: bool,
     pub(super) limits: PagerLimits,
     /// The files by name, of a writer.
@@ -176,11 +178,11 @@ impl Pager {
         done
     }
 
-    /// Runs an operation and commits it. If the commit fails, the operation is rolled back, unless the content of the disk is
-    /// unknown.
-    pub fn operate_and_commit<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    /// Runs an operation, commits it, and with `syncs` waits until it is on disk. If it cannot be committed, it is rolled back,
+    /// unless the content of the log is unknown.
+    pub fn operate_and_commit<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>, syncs: bool) -> Result<T> {
         let done = self.operate(work)?;
-        if let Err(error) = self.commit() {
+        if let Err(error) = if syncs { self.sync() } else { self.commit() } {
             if !self.is_broken {
                 self.take_back();
             }
@@ -214,7 +216,7 @@ impl Pager {
         if self.is_broken {
             return Err(StoreError::new(
                 StoreErrorKind::Broken,
-                "a sync failed, so this handle cannot say what is on disk",
+                "a write or a sync failed, so this handle cannot say what is on disk",
             ));
         }
         match self.way {
@@ -228,6 +230,12 @@ impl Pager {
     pub fn is_changed(&self) -> bool {
         let is_spilled = matches!(&self.way, Way::Logged(log) if log.is_pending());
         is_spilled || !self.changed.is_empty() || self.header != self.committed
+    }
+
+    /// Whether there are commits that are not on disk.
+    #[must_use]
+    pub fn is_unsynced(&self) -> bool {
+        matches!(&self.way, Way::Logged(log) if log.is_unsynced())
     }
 
     /// Whether an earlier failure prevents writing.

@@ -11,7 +11,7 @@ use recede::store::{RecordKind, Store};
 use std::io::ErrorKind;
 
 /// Small, so that most appends read and write.
-const LIMITS: PagerLimits = PagerLimits { changed: 4, cached: 2, log: 20_000 };
+const LIMITS: PagerLimits = PagerLimits { changed: 4, cached: 2, log: 20_000, unsynced: 30_000 };
 const OPTIONS: &[u8] = b"options";
 
 /// Takes a view, with a summary that fits if one is asked for; returns whether the store failed.

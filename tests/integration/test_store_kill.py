@@ -27,11 +27,11 @@ def killed(rounds: int, seed: int) -> dict[str, Any]:
 
 def test_fifty_rounds() -> None:
     tally = killed(50, seed=20)
-    assert tally["inside_a_commit"] >= 15
+    assert tally["inside_a_step"] >= 15
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_five_hundred_rounds() -> None:
     tally = killed(500, seed=21)
-    assert tally["inside_a_commit"] >= 150
+    assert tally["inside_a_step"] >= 150

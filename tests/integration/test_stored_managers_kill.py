@@ -35,8 +35,8 @@ def agent_of(store: recede.TurnStore | None) -> recede.ProductionHybridContextMa
 
 
 def work(path: str, pipe: int) -> None:
-    """Goes on with the run until it is killed, and tells each turn that is on disk."""
-    agent = agent_of(recede.TurnStore(path, sync_every=1))
+    """Goes on with the run until it is killed, and tells each turn that is stored."""
+    agent = agent_of(recede.TurnStore(path))
     agent.maybe_create_summary()  # if it was killed between a turn and its summary
     agent.run_agent("Find the bug.", on_turn=lambda turn: os.write(pipe, b"%d\n" % turn.turn))
 

@@ -128,7 +128,6 @@ def test_it_is_as_without_a_store(
         store = recede.TurnStore(path, sync_every=sync_every)
         plain, stored = Run(kind, options, fails, None), Run(kind, options, fails, store)
         done: list[str] = []  # what was done with the manager
-        synced = 0  # how much of that lasts
         for step in ["add", *steps, "look", "restart", "look", "add", "look"]:
             if step in ("add", "summarize"):
                 for _ in range(burst if step == "add" else 1):
@@ -151,9 +150,6 @@ def test_it_is_as_without_a_store(
                 store.close()
             else:
                 store._store.abandon()
-                done = done if sync_every else done[:synced]
-            if step in ("sync", "restart"):
-                synced = len(done)
             if step in ("restart", "crash"):
                 store = recede.TurnStore(path, sync_every=sync_every)
                 stored = Run(kind, options, fails, store)

@@ -31,12 +31,10 @@ class Stored(RuleBasedStateMachine):
         self.turns: dict[int, Turn] = {}
         self.masked_before = 1
         self.notes: list[bytes] = []
-        self.synced: tuple[dict[int, Turn], int, list[bytes]] = ({}, 1, [])
 
     @initialize(sync_every=st.sampled_from([None, 1, 3]))
     def open(self, sync_every: int | None) -> None:
         self.sync_every = sync_every
-        self.waiting = 0
         self.store = recede.TurnStore(self.path, sync_every=sync_every)
 
     def teardown(self) -> None:
@@ -44,22 +42,12 @@ class Stored(RuleBasedStateMachine):
             self.store.close(sync=False)
         shutil.rmtree(self.folder)
 
-    def note_sync(self) -> None:
-        self.synced = (dict(self.turns), self.masked_before, list(self.notes))
-        self.waiting = 0
-
-    def note_append(self, sync: bool) -> None:
-        self.waiting += 1
-        if sync or self.waiting == self.sync_every:
-            self.note_sync()
-
     @rule(turn=st.tuples(TEXTS, TEXTS, TEXTS), sync=st.booleans(), times=st.sampled_from([1, 1, 1, 20]))
     def append(self, turn: Turn, sync: bool, times: int) -> None:
         for _ in range(times):
             number = self.store.append(*turn, sync=sync)
             assert number == len(self.turns) + 1
             self.turns[number] = turn
-            self.note_append(sync)
 
     @rule(note=st.binary(max_size=6_000), place=st.integers(0, 3))
     def keep(self, note: bytes, place: int) -> None:
@@ -69,7 +57,6 @@ class Stored(RuleBasedStateMachine):
         else:
             assert self.store.append_record("session", [b"note", note]) == len(self.notes) + 1
             self.notes.append(note)
-        self.note_append(False)
 
     @rule(share=st.floats(0, 1.1))
     def mask(self, share: float) -> None:
@@ -81,26 +68,22 @@ class Stored(RuleBasedStateMachine):
     @rule()
     def sync(self) -> None:
         self.store.sync()
-        self.note_sync()
 
     @rule()
     def compact(self) -> None:
         self.store.compact()
-        self.note_sync()
         assert self.store.stats().free_pages == 0
 
     @rule()
     def close_and_open(self) -> None:
         self.store.close()
-        self.note_sync()
         assert [file.name for file in Path(self.folder).iterdir()] == ["session.store"]
         self.open(self.sync_every)
 
     @rule()
     def crash(self) -> None:
-        """The process ends without a word; what it had not synced is gone."""
+        """The process ends without a word."""
         self.store.close(sync=False)
-        self.turns, self.masked_before, self.notes = self.synced[0].copy(), self.synced[1], self.synced[2].copy()
         self.open(self.sync_every)
 
     @rule()
@@ -121,10 +104,9 @@ class Stored(RuleBasedStateMachine):
     @rule()
     def read_all_beside_the_writer(self) -> None:
         with contextlib.closing(recede.TurnStore(self.path, read_only=True)) as reader:
-            turns, masked_before, notes = self.synced
             seen = {turn.turn_id: (turn.reasoning, turn.action, reader.recall(turn.turn_id)) for turn in reader}
-            assert (seen, reader.masked_before) == (turns, masked_before)
-            assert [note for _, note in reader.records("session")] == notes
+            assert (seen, reader.masked_before) == (self.turns, self.masked_before)
+            assert [note for _, note in reader.records("session")] == self.notes
 
     @invariant()
     def counts(self) -> None:

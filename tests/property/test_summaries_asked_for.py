@@ -145,7 +145,7 @@ def test_a_history_with_a_store_waits_after_a_restart_too(
     with using("core"), tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("recede.session._live._EVICT_AFTER", (let_go_after, 1 << 30))
         path = Path(folder, "session.store")
-        store = recede.TurnStore(path, sync_every=1)
+        store = recede.TurnStore(path)
         plain = History(**options, summarizer=plain_asked)
         stored = History(store=store, **options, summarizer=asked)
         for length, message in enumerate(messages, 1):
@@ -154,9 +154,8 @@ def test_a_history_with_a_store_waits_after_a_restart_too(
             plain_asked.length = asked.length = length
             step = steps[length % len(steps)]
             if step in ("restart", "crash"):
-                store.sync()
                 store.close() if step == "restart" else store.close(sync=False)
-                store = recede.TurnStore(path, sync_every=1)
+                store = recede.TurnStore(path)
                 stored = History(store=store, **options, summarizer=asked)
             if step != "none":
                 assert stored.view_json() == plain.view_json()

@@ -142,7 +142,7 @@ def test_a_store_that_is_open_is_read(path: Path) -> None:
     with recede.TurnStore(path) as store:
         store.append("r", "a", "o", sync=True)
         store.append("r", "a", "o")
-        assert len(lines(ok("store", "export", path))) == 31 + 3
+        assert len(lines(ok("store", "export", path))) == 31 + 4
         assert "the store is in use" in failure("store", "import", path, stdin=b"")
 
 

@@ -286,10 +286,10 @@ def test_a_store_has_the_first_messages_alone(path: Path) -> None:
         assert History(store=store).view_json() == looked_at(messages).view_json()
 
 
-def test_it_is_on_disk_when_each_record_is(path: Path) -> None:
+def test_it_outlives_the_process(path: Path) -> None:
     for deep in (1, 90):
         path.unlink(missing_ok=True)
-        store = recede.TurnStore(path, sync_every=1)
+        store = recede.TurnStore(path)
         history = looked_at(session(100), store=store)
         history.rewind(201 - deep)
         store.close(sync=False)
@@ -297,8 +297,8 @@ def test_it_is_on_disk_when_each_record_is(path: Path) -> None:
             assert len(History(store=store)) == 201 - deep
 
 
-def test_a_summary_is_on_disk_when_each_record_is(path: Path) -> None:
-    store = recede.TurnStore(path, sync_every=1)
+def test_a_summary_outlives_the_process(path: Path) -> None:
+    store = recede.TurnStore(path)
     history = History(store=store, max_input_chars=2_000)
     for message in session(100):
         history.append(message)

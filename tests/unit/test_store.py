@@ -140,35 +140,49 @@ def test_records_are_bytes_and_can_be_replaced(store: recede.TurnStore) -> None:
 # Syncing, closing
 
 
-def confirmed(path: Path) -> int:
+def stored(path: Path) -> int:
+    """The turns that another process reads."""
     with recede.TurnStore(path, read_only=True) as reader:
         return len(reader)
 
 
-def test_syncing_is_the_callers(path: Path) -> None:
-    store = recede.TurnStore(path)
-    store.append("r", "a", "o")
-    assert confirmed(path) == 0
-    store.append("r", "a", "o", sync=True)
-    assert confirmed(path) == 2
-    store.append("r", "a", "o")
-    store.sync()
-    assert confirmed(path) == 3
-    store.close()
+WRITERS = {
+    "manager": "add = recede.ObservationMaskingContextManager(store=store).add_turn",
+    "hybrid": "add = recede.HybridContextManager(recede.summarizers.builtin(), store=store).add_turn",
+    "history": "add = lambda *texts: history.append({'role': 'user', 'content': texts[2]})",
+    "store": "add = store.append",
+}
+
+
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_the_end_of_the_process_loses_nothing(path: Path, writer: str, end: str) -> None:
+    code = (
+        "import os, signal, sys, recede\n"
+        "store = recede.TurnStore(sys.argv[1])\n"
+        f"history = {'recede.History(store=store)' if writer == 'history' else None}\n"
+        f"{WRITERS[writer]}\n"
+        "for number in range(300): add('r', 'a', f'observation {number}')\n"
+        f"{end}\n"
+    )
+    assert in_child(code, path).stderr == ""
+    with recede.TurnStore(path) as store:
+        kind: Any = "message" if writer == "history" else "turn"
+        last = [fields[-1] for fields in store.records(kind)]
+        assert len(last) == 300 and all(f"observation {number}".encode() in text for number, text in enumerate(last))
+        assert store.verify().is_sound
+
+
+def test_readers_see_what_is_not_synced(path: Path) -> None:
     store = recede.TurnStore(path, sync_every=3)
-    store.append_record("message", [b""])
-    store.append("r", "a", "o")
-    assert confirmed(path) == 3
-    store.append("r", "a", "o")
-    assert confirmed(path) == 5
-    for _ in range(2):
+    for turn in range(1, 6):
         store.append("r", "a", "o")
-    assert confirmed(path) == 5
+        assert stored(path) == turn
     store.close()
-    assert confirmed(path) == 7
+    assert stored(path) == 5
 
 
-def test_threads_sync_as_often_as_one(path: Path) -> None:
+def test_threads_write_one_after_the_other(path: Path) -> None:
     store = recede.TurnStore(path, sync_every=5)
     before = store.stats().commits
     threads = [
@@ -178,7 +192,7 @@ def test_threads_sync_as_often_as_one(path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert store.stats().commits - before == 40 and confirmed(path) == 200
+    assert store.stats().commits - before == 200 and stored(path) == 200
     store.close()
 
 
@@ -206,7 +220,7 @@ def test_a_closed_store_is_one_file_and_says_that_it_is_closed(path: Path) -> No
 def test_an_error_in_the_block_keeps_the_turns(path: Path) -> None:
     with pytest.raises(LookupError), recede.TurnStore(path) as store:
         store.get(store.append("r", "a", "o") + 1)
-    assert confirmed(path) == 1
+    assert stored(path) == 1
 
 
 def test_a_store_is_not_copied_or_pickled(store: recede.TurnStore) -> None:
@@ -273,7 +287,7 @@ def test_a_fork_is_refused(path: Path) -> None:
     )
     child = in_child(code, path)
     assert (child.stdout, child.stderr) == ("forked\n", "")
-    assert confirmed(path) == 2
+    assert stored(path) == 2
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

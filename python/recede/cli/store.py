@@ -172,6 +172,7 @@ def import_(file: str, source: str, max_bytes: int) -> None:
     records = [_record(name, number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
     with errors_of(file):
         opened = TurnStore(file)
+        opened._store.hold()  # all of them, or none
         try:
             for add in records:
                 add(opened)

@@ -123,6 +123,7 @@ impl PySession {
             let files = Memory::default();
             self.shared.read(py, |session, store| {
                 let mut target = Store::open(Box::new(files.clone()))?;
+                target.hold();
                 session.save(&mut target, options, messages, store)?;
                 Ok(target.close()?)
             })?;

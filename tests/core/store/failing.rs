@@ -7,7 +7,7 @@ use recede::store::{RecordKind, Result, Store, StoreErrorKind};
 use std::io::ErrorKind;
 
 /// Small, so that spilling, reading again and checkpoints are among the operations.
-const LIMITS: PagerLimits = PagerLimits { changed: 4, cached: 2, log: 20_000 };
+const LIMITS: PagerLimits = PagerLimits { changed: 4, cached: 2, log: 20_000, unsynced: 30_000 };
 
 /// What a session has confirmed, and what it was about to.
 struct Progress {
@@ -20,7 +20,7 @@ fn session(backend: &Failing, progress: &mut Progress) -> Result<()> {
     for turn in 0..24_usize {
         let record = record(&[vec![1; 30], vec![2; 20]], vec![turn as u8; [40, 700, 3_000][turn % 3]]);
         let syncs = turn % 4 == 3;
-        // Where it fails, the turn is not there; where only the sync failed, nobody knows.
+        // Where it fails, the turn is not there; where it is unknown, the store is not usable.
         progress.now.records[0].push(record.clone());
         if let Err(error) = append(&mut store, RecordKind::Turn, &record, syncs) {
             if store.is_usable() {
@@ -29,9 +29,7 @@ fn session(backend: &Failing, progress: &mut Progress) -> Result<()> {
             }
             return Err(error);
         }
-        if syncs {
-            progress.confirmed = progress.now.clone();
-        }
+        progress.confirmed = progress.now.clone();
     }
     store.mask_before(9)?;
     progress.now.masked_before = 9;
@@ -151,12 +149,13 @@ fn a_full_disk_can_be_made_room_on() {
         plan.is_forever = true;
     };
     fill(Some(Failure::ShortWrite));
-    let error = store.sync().unwrap_err();
-    assert_eq!(error.kind, StoreErrorKind::Io);
-    assert_eq!(error.source.unwrap().kind(), ErrorKind::StorageFull);
-    assert!(append(&mut store, RecordKind::Turn, &record(&[], vec![3; 10]), true).is_err());
-    // The turn that could not be confirmed is not there, those before it are, and so is the way on.
+    for syncs in [true, false] {
+        let error = append(&mut store, RecordKind::Turn, &record(&[], vec![3; 10]), syncs).unwrap_err();
+        assert_eq!(error.source.unwrap().kind(), ErrorKind::StorageFull);
+    }
+    // The turn that could not be written is not there, those before it are, and so is the way on.
     assert_eq!((store.last(RecordKind::Turn), store.is_usable(), store.is_changed()), (2, true, true));
+    store.sync().unwrap();
     fill(None);
     append(&mut store, RecordKind::Turn, &record(&[], vec![4; 10]), true).unwrap();
     drop(store);

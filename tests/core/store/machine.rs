@@ -15,7 +15,7 @@ struct Machine {
     backend: Failing,
     limits: PagerLimits,
     store: Option<Store>,
-    /// What the store shows, and what it shows after a kill: one of these, the first for certain committed.
+    /// What the store shows, and what it shows after a kill: one of these.
     now: Model,
     after_kill: Vec<Model>,
     /// A reader, and what it saw when it was opened.
@@ -28,8 +28,12 @@ impl Machine {
         let backend = Failing::default();
         let mut random = Random::new(seed);
         // With small ones, what else comes after a thousand pages comes at once.
-        let small =
-            PagerLimits { changed: 1 + random.below(8), cached: 1 + random.below(8), log: 1 << (13 + random.below(6)) };
+        let small = PagerLimits {
+            changed: 1 + random.below(8),
+            cached: 1 + random.below(8),
+            log: 1 << (13 + random.below(6)),
+            unsynced: 1 << (13 + random.below(8)),
+        };
         let limits = if random.once_in(2) { small } else { PagerLimits::default() };
         Machine {
             store: Some(Store::open_within(Box::new(backend.clone()), limits).unwrap()),
@@ -113,24 +117,28 @@ impl Machine {
         }
     }
 
+    /// Notes a change to this: if it failed, it is there only if nobody knows.
+    fn changed<T>(&mut self, done: &Result<T>, after: Model) {
+        if done.is_ok() {
+            self.now = after;
+            self.committed(Ok(()));
+            return;
+        }
+        self.failed += 1;
+        if !self.store().is_usable() {
+            self.after_kill.push(after);
+        }
+    }
+
     fn append(&mut self) {
         let kind = if self.random.once_in(4) { *self.random.pick(&KIND) } else { RecordKind::Turn };
         let record = some_record(&mut self.random);
         let syncs = self.random.once_in(4);
         let mut after = self.now.clone();
         after.records[kind.index()].push(record.clone());
-        if let Ok(id) = append(self.store(), kind, &record, syncs) {
-            self.now = after;
-            assert_eq!(id as usize, self.now.records[kind.index()].len());
-            if syncs {
-                self.committed(Ok(()));
-            }
-        } else {
-            self.failed += 1;
-            if syncs {
-                self.after_kill.push(after);
-            }
-        }
+        let done = append(self.store(), kind, &record, syncs);
+        self.changed(&done, after);
+        assert!(done.is_err() || done.is_ok_and(|id| id as usize == self.now.records[kind.index()].len()));
     }
 
     fn some_id(&mut self, kind: RecordKind) -> Option<u64> {
@@ -143,13 +151,11 @@ impl Machine {
         let Some(id) = self.some_id(kind) else { return };
         let record = some_record(&mut self.random);
         let fields: Vec<&[u8]> = record.fields.iter().map(Vec::as_slice).collect();
-        match self.store().replace(kind, id, &fields, record.last.as_ref().unwrap()) {
-            Ok(is_there) => {
-                assert!(is_there);
-                self.now.records[kind.index()][id as usize - 1] = record;
-            }
-            Err(_) => self.failed += 1,
-        }
+        let done = self.store().replace(kind, id, &fields, record.last.as_ref().unwrap());
+        assert!(*done.as_ref().unwrap_or(&true));
+        let mut after = self.now.clone();
+        after.records[kind.index()][id as usize - 1] = record;
+        self.changed(&done, after);
     }
 
     /// Several changes that are one: all of them are there, or none.
@@ -186,13 +192,11 @@ impl Machine {
             assert!(!changes.replace_before_last(RecordKind::Summary, 1 << 40, &[])?);
             if gives_up { Err(StoreError::new(StoreErrorKind::ReadOnly, "given up")) } else { Ok(()) }
         });
-        match done {
-            Ok(()) => self.now = after,
-            Err(_) if gives_up => {
-                self.calm();
-                assert!(sound(self.store()) == self.now);
-            }
-            Err(_) => self.failed += 1,
+        if gives_up {
+            self.calm();
+            assert!(sound(self.store()) == self.now);
+        } else {
+            self.changed(&done, after);
         }
     }
 
@@ -201,13 +205,11 @@ impl Machine {
         let before = self.now.masked_before;
         let done = self.store().mask_before(id);
         self.now.masked_before = self.store().masked_before();
-        match done {
-            Ok(count) => {
-                assert_eq!(self.now.masked_before, before.max(id));
-                assert_eq!(count, self.now.masked_before - before);
-            }
-            Err(_) => self.failed += 1, // some turns may have been masked before it failed
+        if let Ok(count) = done {
+            assert_eq!(self.now.masked_before, before.max(id));
+            assert_eq!(count, self.now.masked_before - before);
         }
+        self.committed(done.map(drop)); // some turns may have been masked before it failed
     }
 
     fn get(&mut self) {

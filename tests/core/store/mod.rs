@@ -9,4 +9,5 @@ mod power;
 #[cfg(unix)]
 mod private;
 mod recording;
+mod synced;
 mod table;

@@ -1,7 +1,9 @@
 //! Files that remember what was done to them, and what a loss of power would leave.
 
+use crate::common::Random;
 use recede::store::file::{Access, Backend, BackendFile, FileName};
 use recede::store::memory::Memory;
+use recede::store::page::PAGE;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -170,6 +172,9 @@ impl BackendFile for RecordingFile {
     }
 }
 
+/// How many choices of pages are tried after each event.
+const CHOICES: u64 = 8;
+
 /// Which of the writes that were not synced reach the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
@@ -185,6 +190,8 @@ pub enum Reach {
     AllButTorn(usize, usize),
     /// All, but no file has grown.
     WithoutGrowth,
+    /// Of each write some of its pages, which this number chooses.
+    SomePages(u64),
 }
 
 /// What is on disk when power is lost after some events: what is certain, and what may or may not have come there.
@@ -195,10 +202,12 @@ pub struct Disk {
     /// Writes and cuts that were not synced, and changes of names.
     loose: Vec<Event>,
     loose_names: Vec<Event>,
+    events: u64,
 }
 
 impl Disk {
     pub fn add(&mut self, event: &Event) {
+        self.events += 1;
         match event {
             Event::Made(_, index) => {
                 self.files.resize(self.files.len().max(index + 1), vec![]);
@@ -238,6 +247,9 @@ impl Disk {
             reaches.extend(torn.flat_map(|torn| [Reach::Torn(index, torn), Reach::AllButTorn(index, torn)]));
         }
         reaches.push(Reach::WithoutGrowth);
+        if count > 0 {
+            reaches.extend((0..CHOICES).map(|choice| Reach::SomePages(choice + CHOICES * self.events)));
+        }
         reaches
     }
 
@@ -248,7 +260,17 @@ impl Disk {
     /// The files after power has come back.
     pub fn image(&self, reach: Reach, renamed: usize) -> Memory {
         let mut files = self.files.clone();
+        let mut random = Random::new(if let Reach::SomePages(choice) = reach { choice } else { 0 });
         for (index, event) in self.loose.iter().enumerate() {
+            if let (Reach::SomePages(_), Event::Wrote(file, offset, bytes)) = (reach, event) {
+                for (page, bytes) in (offset / PAGE as u64..).zip(pages(*offset, bytes)) {
+                    let start = (*offset).max(page * PAGE as u64);
+                    if random.once_in(2) {
+                        write(&mut files, &Event::Wrote(*file, start, bytes.to_vec()), usize::MAX);
+                    }
+                }
+                continue;
+            }
             let bytes = match reach {
                 Reach::First(count) if index >= count => 0,
                 Reach::Torn(count, _) if index > count => 0,
@@ -277,6 +299,12 @@ impl Disk {
         }
         memory
     }
+}
+
+/// What was written, page by page of the file.
+fn pages(offset: u64, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let (first, rest) = bytes.split_at((PAGE - offset as usize % PAGE).min(bytes.len()));
+    std::iter::once(first).chain(rest.chunks(PAGE))
 }
 
 fn file_of(event: &Event) -> usize {

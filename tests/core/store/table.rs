@@ -123,14 +123,14 @@ fn opening_reads_the_same_however_much_there_is() {
 }
 
 #[test]
-fn a_second_writer_is_refused_and_readers_see_the_last_sync() {
+fn a_second_writer_is_refused_and_readers_see_the_last_commit() {
     let memory = Memory::default();
     let mut writer = reopened(&memory);
     assert_eq!(Store::open(Box::new(memory.clone())).err().unwrap().kind, StoreErrorKind::Locked);
     append(&mut writer, RecordKind::Turn, &record(&[], vec![1]), true).unwrap();
     append(&mut writer, RecordKind::Turn, &record(&[], vec![2]), false).unwrap();
     let mut reader = Store::open_read_only(Box::new(memory.clone())).unwrap();
-    assert_eq!(reader.last(RecordKind::Turn), 1);
+    assert_eq!(reader.last(RecordKind::Turn), 2);
     let error = append(&mut reader, RecordKind::Turn, &record(&[], vec![9]), true).unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::ReadOnly);
     for turn in 3..200 {
@@ -138,7 +138,7 @@ fn a_second_writer_is_refused_and_readers_see_the_last_sync() {
     }
     assert!(!writer.checkpoint().unwrap(), "pages stay as they are while they are read");
     assert_eq!(writer.compact().unwrap_err().kind, StoreErrorKind::Reading);
-    assert_eq!(sound(&mut reader).records[0].len(), 1);
+    assert_eq!(sound(&mut reader).records[0].len(), 2);
     assert_eq!(Store::open_read_only(Box::new(memory.clone())).unwrap().last(RecordKind::Turn), 199);
     writer.close().unwrap();
     drop(writer);
