@@ -1,4 +1,4 @@
-"""Reads a closed turn store. Written from docs/store-format.md alone: nothing of recede is used."""
+"""Reads a turn store. Written from docs/store-format.md alone: nothing of recede is used."""
 
 from __future__ import annotations
 
@@ -10,11 +10,58 @@ from pathlib import Path
 Record = tuple[int, int, list[bytes]]  # kind, number, fields
 
 
+class Log:
+    """The pages of a log up to its last complete commit. Its ID is None if it has none."""
+
+    def __init__(self, log: bytes) -> None:
+        self.pages: dict[int, bytes] = {}
+        self.id: int | None = None
+        if len(log) < 4_096 or log[:16] != b"recede  log\r\n\x1a\n\0":
+            return
+        version, page_bytes, identity, self.base, self.salt, checksum = struct.unpack_from("<IIQQQI", log, 16)
+        if checksum != zlib.crc32(log[:48]):
+            return
+        assert version in (1, 2) and page_bytes == 4_096
+        self.log = log
+        end, commits = self.commits(checksum)
+        if commits:
+            self.id = identity
+        for at in range(end + 4_096, len(log) - 19, 4_096):
+            _, length, unsynced, commit, salt = struct.unpack_from("<IHHII", log, at)
+            is_frame = salt == self.salt & 0xFFFFFFFF and length <= 4_096
+            assert not is_frame or commit - unsynced <= self.base + commits + 1, "the log is damaged"
+
+    def commits(self, checksum: int) -> tuple[int, int]:
+        """Where the last complete commit ends, and how many there are."""
+        at = end = 4_096
+        commits, commit = 0, {}
+        while at + 20 <= len(self.log):
+            number, length, _, _, _, wanted = struct.unpack_from("<IHHIII", self.log, at)
+            page = self.log[at + 20 : at + 20 + length]
+            checksum = zlib.crc32(page, zlib.crc32(self.log[at : at + 16], checksum))
+            if length > 4_096 or len(page) < length or checksum != wanted:
+                break
+            commit[number] = page.ljust(4_096, b"\0")
+            at += 20 + length
+            if number == 0:
+                self.pages |= commit
+                at = end = -(-at // 4_096) * 4_096
+                commits, commit = commits + 1, {}
+        return end, commits
+
+
 class Reader:
-    """A store in one file."""
+    """A store in one file, and its log if it was not closed."""
 
     def __init__(self, path: Path) -> None:
         self.file = path.read_bytes()
+        beside = path.with_name(f"{path.name}-log")
+        log = Log(beside.read_bytes() if beside.exists() else b"")
+        self.logged = log.pages
+        if log.id is not None:
+            identity, commits = struct.unpack_from("<QQ", self.file, 40)
+            (newest,) = struct.unpack_from("<Q", self.logged[0], 48)
+            assert log.id == identity and log.base <= commits <= newest
         head = self.page(0, 1)
         assert head[16:32] == b"recede store\r\n\x1a\n"
         version, page_bytes = struct.unpack_from("<II", head, 32)
@@ -25,7 +72,7 @@ class Reader:
         self.last = struct.unpack_from("<4Q", head, 120)
 
     def page(self, number: int, *kinds: int) -> bytes:
-        page = self.file[number * 4_096 : number * 4_096 + 4_096]
+        page = self.logged.get(number) or self.file[number * 4_096 : number * 4_096 + 4_096]
         assert struct.unpack_from("<I", page)[0] == zlib.crc32(struct.pack("<I", number) + page[4:])
         assert page[4] in kinds
         return page

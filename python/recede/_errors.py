@@ -147,7 +147,7 @@ _STORE_WORDS = {
     "locked": ("the store is in use", "close it there first, or open it with read_only=True"),
     "reading": ("the store is being read", "close its readers first"),
     "read_only": ("the store cannot be written to", "open it without read_only"),
-    "broken": ("an earlier sync failed", "close the store and open it again; everything synced is there"),
+    "broken": ("an earlier write or sync failed", "close the store and open it again; everything synced is there"),
     "gone": (
         "the file was deleted or replaced while the store was open",
         "put it back and sync again; until then nothing that is stored survives this process",
@@ -165,8 +165,8 @@ class StoreError(RecedeError, OSError):
         kind: what is wrong, as one word: ``io`` (a full disk, a failed read or write), ``missing``, ``foreign`` (the
             file is not a store), ``ledger`` (it is not the state of a `RequestMasker`), ``version`` (a newer format),
             ``damaged``, ``log`` (the log belongs to another store), ``locked`` (a second writer), ``reading`` (the
-            store has readers), ``read_only``, ``broken`` (an earlier sync failed), ``gone`` (the file or its log was
-            deleted or replaced while it was open), ``too_long``, ``closed``, ``forked``.
+            store has readers), ``read_only``, ``broken`` (an earlier write or sync failed), ``gone`` (the file or its
+            log was deleted or replaced while it was open), ``too_long``, ``closed``, ``forked``.
         path: the file of the store, or its log.
         page: the number of the 4,096-byte page, from 0; None where no single page is at fault.
         what: what was found, or which operation failed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import struct
 from pathlib import Path
@@ -36,6 +37,55 @@ def test_a_stranger_reads_a_closed_store(tmp_path: Path) -> None:
     # Walking all buckets finds each record once.
     found = [record[:2] for bucket in range(2**reader.level + reader.split) for record in reader.bucket(bucket)]
     assert len(found) == len(set(found)) == 2_003
+
+
+def killed(folder: Path, synced: int, turns: int) -> Path:
+    """A store whose writer was killed, with so many turns, of which the first were synced one by one."""
+    path = folder / "session.store"
+    path.unlink(missing_ok=True)
+    with recede.TurnStore(path) as store:
+        store.append("r", "a", "0" * 900)
+    store = recede.TurnStore(path)
+    for number in range(1, turns):
+        store.append("r", "a", str(number) * 900, sync=number < synced)
+    store.close(sync=False)
+    return path
+
+
+def seen(path: Path) -> list[bytes] | None:
+    """The observations; None if it is damaged."""
+    with contextlib.suppress(AssertionError):
+        reader = Reader(path)
+        return [reader.find(1, number)[2][-1] for number in range(1, reader.last[0] + 1)]
+    return None
+
+
+def seen_by_recede(path: Path) -> list[bytes] | None:
+    with contextlib.suppress(recede.StoreError), recede.TurnStore(path, read_only=True) as store:
+        return [turn.observation.encode() for turn in store if turn.observation is not None]
+    return None
+
+
+def test_a_stranger_reads_what_a_killed_writer_left(tmp_path: Path) -> None:
+    path = killed(tmp_path, synced=4, turns=12)
+    log = Path(f"{path}-log")
+    whole = log.read_bytes()
+    assert struct.unpack_from("<I", whole, 16) == (2,)
+    wanted = [str(number).encode() * 900 for number in range(12)]
+    assert seen(path) == wanted == seen_by_recede(path)
+    found = []
+    for at in range(0, len(whole), 256):  # as a loss of power may have it, or damage
+        log.write_bytes(whole[:at] + bytes(8) + whole[at + 8 :])
+        there = seen(path)
+        if at >= 4_096:
+            assert there == seen_by_recede(path)
+        found.append(there)
+    assert None in found, "a commit that was synced is damaged"
+    cut = {len(there) for there in found if there is not None}
+    assert cut >= {4, 6, 8, 11, 12} and all(there is None or there == wanted[: len(there)] for there in found)
+    for length in range(0, len(whole), 1_024):
+        log.write_bytes(whole[:length])
+        assert seen(path) == seen_by_recede(path)
 
 
 def test_figures_of_a_store_are_those_that_a_stranger_counts(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def store() -> None:
     """Look into turn stores, check them, and copy what they hold.
 
     FILE is what `recede.TurnStore` or a `History` with a store has written. Reading it needs no writer to
-    stop: what it last synced is seen.
+    stop: what it last wrote is seen.
 
     \b
     Example:

@@ -148,21 +148,20 @@ class TurnStore:
 
     Memory does not grow with the session. Appending a turn and reading one by its number take constant time. Masking
     moves an observation out of its turn: reading masked turns does not touch their observations, which `recall`
-    fetches. A crash of the process or the machine leaves the state of the last sync, never a mixture (docs/store.md
-    has the exact guarantees). Needs the Rust core.
+    fetches. Each append or change is written before the call returns: the end of the process loses nothing, that of the
+    machine nothing that was synced (docs/store.md has the exact guarantees). Needs the Rust core.
 
     Args:
         path: the file; created if missing, readable only by its owner. While it is open for writing, a log with the
             same mode and owner is next to it.
-        sync_every: sync after this many records were appended or changed, 1 for every turn. By default only `sync`,
-            and `append` with ``sync=True``, sync.
-        read_only: read what was last synced, even while a writer is active. Nothing is written.
+        sync_every: wait for the disk after this many records were appended or changed, 1 for every turn: what the end of
+            the machine may lose. By default only `sync`, `close`, `append` with ``sync=True``, and 32 MiB of log do.
+        read_only: read what was last written, even while a writer is active. Nothing is written.
 
     Raises:
         StoreError: the file is not a store, is damaged, or has another writer; names the page or file.
 
-    It is thread-safe: calls are serialized. Close it, or use it as a context manager: what is not synced when the
-    process ends is lost.
+    It is thread-safe: calls are serialized. Close it, or use it as a context manager: then everything is in one file.
 
     Example:
         >>> import pathlib, recede, tempfile
@@ -216,7 +215,7 @@ class TurnStore:
         return masked
 
     def sync(self) -> None:
-        """Return when all changes are on disk.
+        """Return when all changes are on disk, so that they survive the end of the machine.
 
         Raises:
             StoreError: the sync failed, or the file or its log was deleted or replaced. If `is_usable` is true, it can
@@ -290,7 +289,7 @@ class TurnStore:
     def replace_record(
         self, kind: Literal["turn", "message", "summary", "session"], number: int, fields: Sequence[bytes]
     ) -> None:
-        """Replace the fields of a record; LookupError if it is missing. Durable after the next sync."""
+        """Replace the fields of a record; LookupError if it is missing."""
         if number < 1 or not self._store.replace(_KINDS[kind], number, list(fields)):
             raise no_such(kind, number)
 
@@ -367,8 +366,8 @@ class TurnStore:
         """Sync, and leave one regular file with everything. Closing a closed store does nothing.
 
         Args:
-            sync: False discards what was not synced, as a crash would; synced changes may stay in the log, where the
-                next writer finds them.
+            sync: False does not wait for the disk, and leaves the log, in which the next writer finds every change, as
+                after the end of the process.
 
         Raises:
             StoreError: it failed. If the store is still usable, it stays open, and `close` can be retried.

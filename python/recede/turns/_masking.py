@@ -57,8 +57,7 @@ class ObservationMaskingContextManager(TurnManager):
         on_move: called with the `BoundaryMove` when a context, or the addition of a turn, first has it; the log gets a
             line in any case. What it raises is logged.
         store: a `TurnStore` that keeps the turns, so that memory does not grow with them. With a store that has turns,
-            a manager resumes from the last sync; its options must be the same. ``sync_every`` of the store decides when
-            it syncs.
+            a manager resumes with all of them, however its process ended (docs/store.md); its options must be the same.
 
     Raises:
         TypeError, ValueError: an argument is of the wrong type or out of range, or the store has turns of a manager

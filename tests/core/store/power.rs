@@ -210,7 +210,7 @@ fn a_loss_of_power_leaves_the_state_of_a_commit_since_the_last_sync() {
         let session = session(Without::default(), limits);
         let tally = lose_power(&session, 20);
         assert!(tally.wrong.is_empty(), "{:#?}", tally.wrong);
-        assert!(tally.images > 5_000, "{} images", tally.images);
+        assert!(tally.images > 7_000, "{} images", tally.images);
     }
 }
 
