@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from recorded import corpus
+
 import recede
 from claims import Claim, Plan, Section
 from recede import transcripts
 from recede.costs import Prices, Replay, compare_costs, replay
 
-CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
+CORPUS = corpus()
 MIN_OBSERVATIONS = 30
 PRICES = Prices(output=0)
 PINNED = "break_even:window=10,cache_breakpoint=boundary"
@@ -27,7 +29,9 @@ TARGETS = {
 def economy(_: Plan) -> Section:
     """Line 11: what sessions of 30 observations or more cost, of raw, at Anthropic's prices and by its cache's rule."""
     if not CORPUS.is_dir():
-        return Section([Claim("11", "what recorded sessions cost", f"not measured: there is no {CORPUS}")], "")
+        return Section(
+            [Claim("11", "what recorded sessions cost", f"not measured: there is no {CORPUS} (make corpus)")], ""
+        )
     claims = []
     for (name, system_chars), most in TARGETS.items():
         cost = _cost([_replayed(one, PINNED, "anthropic", system_chars) for one in _long(name)])

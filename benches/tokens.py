@@ -1,20 +1,21 @@
 """How far off four characters a token are: `python benches/tokens.py` prints the table of docs/kit.md.
 
-It counts the recorded sessions of ../shared/corpus with OpenAI's vocabulary o200k_base, which bpe-openai has in its
+It counts the recorded sessions (`make corpus`) with OpenAI's vocabulary o200k_base, which bpe-openai has in its
 package, and by a quarter of the characters. Both leave out what providers put around messages.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from recorded import files
+
 from recede import Budget, approx_tokens, transcripts
 
-CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 # What is smaller says more about its one or two messages than about a format.
 LEAST_TOKENS = 1_000
 
@@ -40,11 +41,11 @@ def counter() -> Callable[[str], int]:
     return lambda text: len(encode(text.encode("utf-8", "replace").decode()))
 
 
-def counted(corpus: Path) -> dict[str, list[Counted]]:
-    """Every session of the corpus, by format."""
+def counted(paths: Iterable[Path]) -> dict[str, list[Counted]]:
+    """Every session of these files, by format."""
     budget = Budget(token_counter=counter())
     found: dict[str, list[Counted]] = {}
-    for path in sorted(path for folder in corpus.iterdir() if folder.is_dir() for path in folder.iterdir()):
+    for path in paths:
         for one in transcripts.read_all(path):
             session = Counted(budget.tokens(one.messages), approx_tokens(one.messages))
             if session.exact >= LEAST_TOKENS:
@@ -69,4 +70,4 @@ def table(formats: dict[str, list[Counted]]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(table(counted(CORPUS)))
+    sys.stdout.write(table(counted(files())))

@@ -1,9 +1,10 @@
-"""Reads the transcripts of ../shared/corpus as histories. Their contents are never copied or quoted."""
+"""Reads the recorded sessions as histories. Their contents are never copied or quoted."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -11,24 +12,17 @@ from typing import NamedTuple
 import pytest
 
 from recede.reduction._options import BODY_KEYS
-from support import SHARED, elements, members
+from support import ROOT, SHARED, elements, members
 
-CORPUS = SHARED / "corpus"
+sys.path.append(str(ROOT / "benches"))
+
+from recorded import MANIFEST, corpus
+
+CORPUS = corpus()
 SUITE = SHARED / "json-test-suite" / "test_parsing"
-FORMATS = (
-    "claude_code",
-    "codex",
-    "gemini",
-    "inspect",
-    "mini_swe",
-    "openai_parts",
-    "openhands",
-    "pi",
-    "swe_agent",
-    "tau_openai",
-)
+FORMATS = tuple(sorted({one["file"].partition("/")[0] for one in MANIFEST["files"]}))
 
-# What `make test` reads: a short file of each format and of each oddity in SOURCES.md. `make test-slow` reads all.
+# What `make test` reads: a short file of each format and of each oddity that is noted. `make test-slow` reads all.
 # The only files of pi and of tau_bench are long: `make test` reads them with the commands that are given all files.
 QUICK = frozenset(
     (
@@ -88,7 +82,7 @@ def name_of(path: Path) -> str:
 
 def need(folder: Path) -> None:
     if not folder.is_dir():
-        pytest.skip(f"{folder} is not there")
+        pytest.skip(f"{folder} is not there (make corpus)")
 
 
 def sources(path: Path) -> list[Source]:

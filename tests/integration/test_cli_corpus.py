@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from children import recede_command
+from shared_data import CORPUS
 
 import recede
 import recede.cli.commands
-from support import SHARED, assert_only_observations_differ
+from support import assert_only_observations_differ
 
-CORPUS = SHARED / "corpus"
 FILES = sorted(CORPUS.glob("openai_parts/*.json"))
 
 pytestmark = pytest.mark.skipif(not FILES, reason=f"there is no corpus at {CORPUS}")

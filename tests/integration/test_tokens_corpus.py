@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 import pytest
-from shared_data import CORPUS, need
+from shared_data import CORPUS, corpus_files, need
 
 from support import ROOT
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:open_binary is deprecated:Deprec
 
 def test_the_table_is_what_the_command_prints(record_property: Any) -> None:
     need(CORPUS)
-    formats = tokens.counted(CORPUS)
+    formats = tokens.counted(corpus_files())
     assert tokens.table(formats) in (ROOT / "docs" / "kit.md").read_text()
     for name in formats:
         record_property(f"read: tokens of {name}", 1)

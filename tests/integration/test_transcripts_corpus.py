@@ -1,4 +1,4 @@
-"""Every recorded session of the corpus, read as it is; its own table says how many records each must give."""
+"""Every recorded session of the corpus, read as it is; the manifest says how many records each must give."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from shared_data import CORPUS, corpus_files, each_file, need
+from shared_data import CORPUS, MANIFEST, corpus_files, each_file, need
 
 import recede
 from recede import transcripts
@@ -29,8 +29,6 @@ MASKS: dict[str, Any] = {
 # A call of pi was never answered, though the session went on. (An orphan call at the end of a session is open.)
 KNOWN_ORPHANS = {"before-compaction.jsonl.gz": 1}
 
-_ROW = re.compile(r"\| (\S+) \| R\d+ \| .*? \| (\d+) \| \d+ \| (\d+) \| ?(.*?) ?\|$", re.MULTILINE)
-
 
 class Row(NamedTuple):
     records: int
@@ -44,7 +42,10 @@ FILES = corpus_files()
 @pytest.fixture(scope="module")
 def rows() -> dict[str, Row]:
     need(CORPUS)
-    return {name: Row(int(n), int(p), note) for name, n, p, note in _ROW.findall((CORPUS / "SOURCES.md").read_text())}
+    return {
+        Path(one["file"]).name: Row(one["records"], one["observation_percent"], one.get("note", ""))
+        for one in MANIFEST["files"]
+    }
 
 
 def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[bytes]:
