@@ -72,11 +72,40 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 # Sessions, managers of turns, replays and the kit have no oracle, but definitions, compared with the core where a test
 # asks both (`test_sessions`, `test_both_engines_...`, `test_replay_under_any_policy_...`). The rest needs the core.
 _WITHOUT_ORACLE = frozenset(
-    "test_arrow test_bill test_budget test_caches test_coming_from test_history test_hybrid test_logged_requests "
-    "test_masker test_moves_of_managers test_omitted_texts test_panics test_pins_in_sessions test_replay "
-    "test_replay_hybrid test_replayed test_replayed_summaries test_reported test_request_masker test_rewind test_store "
-    "test_stored_histories test_stored_managers test_suggest test_summaries_asked_for test_cli_store "
-    "test_transcripts test_turn_managers test_turns test_usage".split()
+    """
+    test_answers
+    test_arrow
+    test_bill
+    test_budget
+    test_caches
+    test_cli_store
+    test_coming_from
+    test_history
+    test_hybrid
+    test_logged_requests
+    test_masker
+    test_moves_of_managers
+    test_off
+    test_omitted_texts
+    test_panics
+    test_pins_in_sessions
+    test_replay
+    test_replay_hybrid
+    test_replayed
+    test_replayed_summaries
+    test_reported
+    test_request_masker
+    test_rewind
+    test_store
+    test_stored_histories
+    test_stored_managers
+    test_suggest
+    test_summaries_asked_for
+    test_transcripts
+    test_turn_managers
+    test_turns
+    test_usage
+    """.split()
 )
 
 

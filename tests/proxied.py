@@ -117,9 +117,11 @@ def read_request(file: Any) -> Request | None:
         headers.append((name, value.strip()))
     request = Request(line[0], line[1], headers, b"")
     if "chunked" in (request.named("transfer-encoding") or ""):
-        while size := int(file.readline(), 16):
+        while (line := file.readline()) and (size := int(line, 16)):
             request.body += file.read(size)
             file.readline()
+        if not line:  # it broke off
+            return None
         file.readline()
     else:
         request.body = file.read(int(request.named("content-length") or 0))

@@ -129,6 +129,47 @@ def test_headers_of_the_connection_are_not_passed_on(echo: Upstream, proxy: Prox
     assert echo.requests[-1].named("host") == echo.url.partition("://")[2]
 
 
+def test_each_header_of_the_connection_is_read(echo: Upstream, proxy: Proxy) -> None:
+    headers = [("Connection", "X-One"), ("X-One", "1"), ("Connection", "close,x-two , X-Three"), ("X-Two", "2")]
+    answer = b"HTTP/1.1 200 OK\r\nConnection: X-A\r\nX-A: 1\r\nConnection: close, X-B\r\nX-B: 1\r\nX-C: 1\r\n\r\n"
+    echo.answer = lambda _: [answer]
+    got = ask(proxy.url, "GET", "/v1/models", None, [*headers, ("X-Three", "3"), ("X-Kept", "1")])
+    assert {name.lower() for name, _ in echo.requests[-1].headers} - {"connection"} == {"host", "x-kept"}
+    assert got.named("x-c") == "1" and got.named("x-a") is got.named("x-b") is None
+
+
+OTHER_BYTES = [b"X-Latin: caf\xe9", b"X-Odd: \xff\xfe \xc3\x28", b"X-Utf: caf\xc3\xa9", b"X-Both: \xc3\xa9\xe9"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "HEAD"])
+def test_bytes_of_headers_that_are_no_utf_8_pass_both_ways(method: str, echo: Upstream, proxy: Proxy) -> None:
+    body = b"{}" if method == "POST" else b""
+    head_of_answer = b"\r\n".join([b"HTTP/1.1 200 D'acc\xf4rd", *OTHER_BYTES, b"Connection: close"])
+    answer = head_of_answer + b"\r\nContent-Length: 2\r\n\r\n" + (b"" if method == "HEAD" else b"ok")
+    echo.answer = lambda _: [answer]
+    for path in (b"/v1/messages", b"/v1/models"):
+        lines = [b"%s %s HTTP/1.1" % (method.encode(), path), b"Host: localhost", *OTHER_BYTES, b"Connection: close"]
+        got = exchange(proxy.url, b"\r\n".join([*lines, b"Content-Length: %d" % len(body), b"", b""]) + body)
+        sent = [f"{name}: {value}".encode("utf-8", "surrogateescape") for name, value in echo.requests[-1].headers]
+        assert [line for line in sent if line.startswith(b"X-")] == OTHER_BYTES
+        assert got.splitlines()[0] == b"HTTP/1.1 200 D'acc\xf4rd"
+        assert [line for line in got.splitlines() if line.startswith(b"X-")] == OTHER_BYTES
+        assert got.endswith(b"\r\n\r\n" if method == "HEAD" else b"\r\n\r\nok")
+
+
+def exchange(url: str, *packets: bytes) -> bytes:
+    """All that is answered to these packets, each sent on its own."""
+    got = b""
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), 20) as client:
+        with contextlib.suppress(ConnectionError):  # it closes on what is left
+            for packet in packets:
+                client.sendall(packet)
+                time.sleep(0.05)
+            while piece := client.recv(1 << 16):
+                got += piece
+    return got
+
+
 EVENTS = (
     b'event: message_start\ndata: {"type": "message_start"}\n\n',
     b"event: ping\ndata: {}\n\n",
@@ -392,6 +433,26 @@ def test_half_an_answer_does_not_look_whole(first: bytes, stalls: bool, monkeypa
         response.read()
 
 
+def test_what_does_not_end_is_broken_off_once_the_time_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream, a request without an answer, and a client that does not read: each waits for ever."""
+    monkeypatch.setattr(server_module, "_SHUTDOWN_SECONDS", 0.3)
+    never = threading.Event()
+
+    def answer(request: Request) -> Answer:
+        if request.target == "/v1/models":
+            return [never]
+        return [STREAM + chunked(EVENTS[0]), *([chunked(b"x" * (1 << 20))] * 64), never]
+
+    with recording(answer) as upstream, proxying(upstream.url) as proxy, contextlib.ExitStack() as stack:
+        assert proxy._runner is not None
+        proxy._runner._shutdown_timeout = 3_600.0  # that of the server is not what ends them
+        for first in ("GET /v1/models HTTP/1.1", "GET /v1/files HTTP/1.1"):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", int(proxy.url.rpartition(":")[2])), 20))
+            client.sendall(head("Authorization: Bearer x", first=first))
+        while len(upstream.requests) < 2:
+            time.sleep(0.01)
+
+
 def test_websockets_are_refused_at_once(proxy: Proxy) -> None:
     headers = [
         ("Connection", "Upgrade"),
@@ -559,22 +620,95 @@ def test_what_is_no_upstream_is_refused(url: str) -> None:
         Proxy(recede.RequestMasker(), upstream=url)
 
 
-def test_requests_go_to_their_provider() -> None:
+BEARER = ("authorization", "Bearer sk")
+WHOSE: list[tuple[str, str, list[tuple[str, str]], str | None]] = [
+    ("POST", "/v1/messages", [], "anthropic"),
+    ("POST", "/v1/messages", [BEARER], "anthropic"),
+    ("POST", "/v1/models", [("anthropic-version", "1")], "anthropic"),
+    ("GET", "/v1/models", [("Anthropic-Beta", "1"), BEARER], "anthropic"),
+    ("GET", "/v1/files/f/content", [("X-Api-Key", KEY)], "anthropic"),
+    ("POST", "/v1/chat/completions", [("x-api-key", KEY)], "anthropic"),
+    ("POST", "/messages", [("x-api-key", KEY)], "anthropic"),
+    ("HEAD", "/", [], "anthropic"),
+    ("GET", "/api/hello", [], "anthropic"),
+    ("GET", "/v1/models", [BEARER], "openai"),
+    ("POST", "/v1/embeddings", [("AUTHORIZATION", "bearer sk")], "openai"),
+    ("POST", "/v1/responses", [], "openai"),
+    ("POST", "/chat/completions", [BEARER], "openai"),
+    ("POST", "/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse", [], "gemini"),
+    ("GET", "/v1beta/models", [], "gemini"),
+    ("GET", "/v1beta/models", [BEARER], "gemini"),
+    ("POST", "/upload/v1beta/files", [], "gemini"),
+    ("GET", "/v1/models?key=AIza", [], "gemini"),
+    ("GET", "/v1/models?pageSize=3&key=AIza", [BEARER], "gemini"),
+    ("POST", "/v1beta/openai/chat/completions", [BEARER], "gemini"),
+    ("POST", "/v1/chat/completions?key=AIza", [], "gemini"),
+    ("GET", "/v1/models", [("x-goog-api-key", "AIza")], "gemini"),
+    ("GET", "/v1/models", [("X-Goog-User-Project", "p"), BEARER], "gemini"),
+    ("GET", "/v1/models", [], None),
+    ("GET", "/v1/models", [("Authorization", "Basic QQ==")], None),
+    ("GET", "/v1/models?keys=1&monkey=2", [], None),
+    ("GET", "/models", [BEARER], None),
+    ("GET", "/", [], None),
+    ("HEAD", "/x", [], None),
+    ("POST", "/api/oauth/token", [BEARER], None),
+    ("POST", "/openai/deployments/d/completions", [("api-key", KEY)], None),
+    ("GET", "/v1beta/models", [("x-api-key", KEY)], None),
+    ("POST", "/v1/messages?key=AIza", [("anthropic-version", "1")], None),
+    ("GET", "/v1/models", [("x-goog-api-key", "AIza"), ("x-api-key", KEY)], None),
+]
+
+
+@contextlib.contextmanager
+def three_providers(**options: Any) -> Iterator[tuple[Proxy, dict[str, Upstream]]]:
     with contextlib.ExitStack() as stack:
-        names = ("anthropic", "openai", "gemini")
-        ends = {name: stack.enter_context(recording(lambda _: [answer_of(b"{}")])) for name in names}
-        urls = {name: end.url for name, end in ends.items()}
-        proxy = stack.enter_context(proxying(None, upstreams=urls))  # type: ignore[arg-type]
-        for path, header, name in (
-            ("/v1/messages", "x-a", "anthropic"),
-            ("/v1/models", "anthropic-version", "anthropic"),
-            ("/v1/models", "x-a", "openai"),
-            ("/v1/responses", "x-a", "openai"),
-            ("/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse", "x-a", "gemini"),
-            ("/v1beta/models", "x-goog-api-key", "gemini"),
-        ):
-            ask(proxy.url, "POST", path, b"{}", [(header, "1")])
-            assert ends[name].requests.pop().target == path
+        ends = {name: stack.enter_context(recording(lambda _: [answer_of(b"")])) for name in UPSTREAMS}
+        urls: Any = {name: end.url for name, end in ends.items()}
+        yield stack.enter_context(proxying(None, upstreams=urls, **options)), ends
+
+
+def test_a_request_goes_to_whom_its_key_is_for_and_to_no_one_else(caplog: pytest.LogCaptureFixture) -> None:
+    with three_providers() as (proxy, ends):
+        for method, target, headers, whose in WHOSE:
+            got = ask(proxy.url, method, target, b"{}" if method == "POST" else None, headers)
+            found = {name: [one.target for one in end.requests] for name, end in ends.items()}
+            expected = {name: [target] if name == whose else [] for name in ends}
+            assert found == expected, (method, target, headers)
+            assert got.status == (400 if whose is None else 200)
+            if whose is None and method != "HEAD":
+                assert "identify its provider" in json.loads(got.body)["error"]["message"]
+            for end in ends.values():
+                end.requests.clear()
+        assert stats(proxy)["errors"] == sum(whose is None for *_, whose in WHOSE)
+    assert "is refused" in caplog.text and KEY not in caplog.text and "AIza" not in caplog.text
+
+
+def test_what_cannot_be_told_goes_where_the_requests_of_the_command_go() -> None:
+    unknown = ("POST", "/api/oauth/token", b"", [BEARER])
+    for usual, first, whose in (
+        ("anthropic", [], "anthropic"),
+        (None, [], None),
+        (None, ["/v1/messages"], "anthropic"),
+        (None, ["/v1/responses", "/v1/responses"], "openai"),
+        (None, ["/v1/messages", "/v1/responses"], None),
+        ("anthropic", ["/v1/responses"], None),
+    ):
+        with three_providers(of_command=True, usual=usual) as (proxy, ends):
+            for target in first:
+                ask(proxy.url, "POST", target, b"{}")
+            assert ask(proxy.url, *unknown).status == (400 if whose is None else 200)
+            asked = {name for name, end in ends.items() for one in end.requests if one.target == "/api/oauth/token"}
+            assert asked == ({whose} - {None})
+    with three_providers() as (proxy, ends):  # without a command, whoever reaches it asks
+        ask(proxy.url, "POST", "/v1/messages", b"{}")
+        assert ask(proxy.url, *unknown).status == 400
+
+
+def test_with_one_upstream_nothing_has_to_be_told(echo: Upstream) -> None:
+    with proxying(echo.url) as proxy:
+        for method, target, headers, _ in WHOSE:
+            assert ask(proxy.url, method, target, None, headers).status == 200
+        assert [request.target for request in echo.requests] == [target for _, target, *_ in WHOSE]
 
 
 def test_no_key_and_no_body_is_logged_or_shown(echo: Upstream, proxy: Proxy, caplog: pytest.LogCaptureFixture) -> None:
@@ -636,6 +770,28 @@ def test_what_is_no_request_is_refused_and_is_not_two(
     assert not got or b" 400 " in got.partition(b"\r\n")[0], got
     assert echo.requests == []
     assert KEY not in caplog.text + got.decode() and len(caplog.text) < 1_000
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/files"])  # a body that is read whole, and one that passes
+@pytest.mark.parametrize("rest", [b"zz\r\n", b"5\r\nabcdefgh\r\n", b"-1\r\n", b"\r\n\r\n", SECOND, b"\xff" * 99])
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_a_body_whose_chunks_break_later_is_answered(
+    path: str, rest: bytes, pieces: int, echo: Upstream, proxy: Proxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = head(CHUNKED, first=f"POST {path} HTTP/1.1")
+    got = exchange(proxy.url, first, *[b"2\r\n{}\r\n"] * pieces, rest)
+    assert got.startswith(b"HTTP/1.1 400 ") and b"this is no request of HTTP" in got and got.count(b"HTTP/1.1") == 1
+    assert echo.requests == [] and KEY not in caplog.text + got.decode()
+
+
+def test_a_body_that_breaks_behind_another_request_is_answered(echo: Upstream, proxy: Proxy) -> None:
+    go = threading.Event()
+    echo.answer = lambda _: [go, answer_of(b"first")]
+    second = head(CHUNKED, first="POST /v1/messages HTTP/1.1") + b"2\r\n{}\r\n"
+    threading.Timer(0.5, go.set).start()
+    got = exchange(proxy.url, head(first="GET /v1/models HTTP/1.1"), second, b"zz\r\n")
+    assert got.startswith(b"HTTP/1.1 200 ") and got.count(b"HTTP/1.1 400 ") == 1 and b"first" in got
+    assert [request.target for request in echo.requests] == ["/v1/models"]
 
 
 # Figures

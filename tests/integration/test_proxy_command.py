@@ -245,6 +245,125 @@ def test_sigterm_lets_running_streams_end_and_takes_no_more() -> None:
         assert "recede: 1 requests: saved 0" in said
 
 
+@contextlib.contextmanager
+def unanswered(url: str, count: int = 3) -> Iterator[list[socket.socket]]:
+    """Clients that wait for an answer which never comes."""
+    with contextlib.ExitStack() as stack:
+        clients = []
+        for _ in range(count):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), 40))
+            client.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15\r\n\r\n")
+            client.sendall(b'{"messages":[]}')
+            clients.append(client)
+        yield clients
+
+
+@pytest.mark.timeout(25)  # running requests would have 30 seconds
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_at_once(first: int, second: int) -> None:
+    never = threading.Event()
+    with recording(lambda _: [never]) as upstream, running(upstream.url) as proxy, unanswered(proxy.url) as clients:
+        while len(upstream.requests) < len(clients):
+            time.sleep(0.01)
+        proxy.process.send_signal(first)
+        assert "stopping" in proxy.stderr.readline()
+        said = proxy.end(second)
+        assert proxy.process.returncode == 0 and "no requests with a history" in said and "Traceback" not in said
+        for client in clients:
+            with contextlib.suppress(ConnectionError):
+                assert client.recv(100) == b""
+
+
+@pytest.mark.timeout(25)
+def test_a_signal_after_the_command_has_ended_ends_at_once() -> None:
+    """What the command has started, and left behind, may still wait for answers."""
+    with recording(lambda _: [threading.Event()]) as upstream:
+        left = "import os, urllib.request\nurllib.request.urlopen(os.environ['OPENAI_BASE_URL'] + '/responses', b'{}')"
+        script = (
+            "import os, subprocess, sys, time\n"
+            f"subprocess.Popen([sys.executable, '-c', {left!r}], stderr=subprocess.DEVNULL)\n"
+            "time.sleep(float('inf')) if os.read(0, 1) == b'' else None"
+        )
+        command = [*COMMAND, "--state", "none", "--upstream", upstream.url, "--", sys.executable, "-c", script]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            while not upstream.requests:
+                time.sleep(0.01)
+            process.stdin.write(b"x")
+            process.stdin.close()
+            while subprocess.run(["pgrep", "-P", str(process.pid)], stdout=subprocess.DEVNULL).returncode == 0:
+                time.sleep(0.01)
+            while process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                time.sleep(0.05)
+            assert process.returncode in (0, -signal.SIGTERM)  # the last one may come when it has ended
+
+
+BY_URLLIB = "urllib.request.urlopen(urllib.request.Request(os.environ['ANTHROPIC_BASE_URL'] + '/v1/messages', b'{}'))"
+BY_HTTPX = "anthropic.Anthropic(api_key='secret', max_retries=0).messages.create(model='m', max_tokens=1, messages=[])"
+NAMES = "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY".split()
+
+
+@pytest.mark.parametrize(
+    ("call", "names", "without", "expected"),
+    [
+        (BY_URLLIB, ["HTTP_PROXY"], {}, ["127.0.0.1", "127.0.0.1"]),
+        (BY_HTTPX, ["ALL_PROXY"], {}, ["127.0.0.1", "127.0.0.1"]),
+        (BY_HTTPX, ["HTTP_PROXY"], {"NO_PROXY": "a.example,.b"}, ["a.example,.b,127.0.0.1"] * 2),
+        (BY_URLLIB, ["http_proxy", "all_proxy"], {"NO_PROXY": "a", "no_proxy": "b"}, ["a,127.0.0.1", "b,127.0.0.1"]),
+        (BY_URLLIB, ["HTTP_PROXY"], {"no_proxy": "*"}, ["*", "*"]),
+    ],
+)
+def test_the_key_of_the_command_does_not_go_to_the_proxy_of_the_network(
+    call: str, names: list[str], without: dict[str, str], expected: list[str]
+) -> None:
+    answer = {"id": "m", "type": "message", "role": "assistant", "content": [], "model": "m", "usage": {}}
+    content = ["Content-Type: application/json"]
+    with (
+        recording(lambda _: [answer_of(json.dumps(answer).encode(), "200 OK", *content)]) as provider,
+        recording(lambda _: [answer_of(b"", "403 Forbidden")]) as network,
+    ):
+        script = f"import anthropic, os, urllib.request\nprint(os.environ['NO_PROXY'], os.environ['no_proxy'])\n{call}"
+        clean = {name: one for name, one in os.environ.items() if name.upper() not in NAMES}
+        variables = {**clean, **dict.fromkeys(names, network.url), **without, "ANTHROPIC_BASE_URL": provider.url}
+        # The proxy itself goes to the provider by the network's, as the environment says.
+        command = [*COMMAND, "--state", "none", "--", sys.executable, "-c", script]
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
+        assert done.stdout.split() == expected, done.stderr
+        assert all(one.target.startswith(provider.url) for one in network.requests), (
+            "those of the command name the proxy"
+        )
+        assert len(provider.requests) + len(network.requests) == 1
+
+
+def test_a_base_url_without_v1_stays_as_it_is() -> None:
+    script = (
+        "import os, urllib.request\n"
+        "print(*(os.environ[name] for name in ('OPENAI_BASE_URL', 'OPENAI_API_BASE')))\n"
+        "for path in ('/chat/completions', '/models'):\n"
+        "    url = os.environ['OPENAI_BASE_URL'] + path\n"
+        "    ask = urllib.request.Request(url, headers={'Authorization': 'Bearer x'})\n"
+        "    urllib.request.urlopen(ask, b'{}' if 'chat' in path else None)"
+    )
+    command = ["proxy", "--state", "none", "--", sys.executable, "-c", script]
+    with recording(lambda _: [answer_of(b"{}")]) as one:
+        for given, ends in (
+            ("/api/paas/v4", ""),
+            ("/v1", "/v1"),
+            ("/api/v1/", "/v1"),
+            ("", ""),
+            ("/v1beta/openai/", ""),
+        ):
+            done = recede_command(*command, OPENAI_BASE_URL=one.url + given)
+            assert done.returncode == 0, done.stderr
+            urls = done.stdout.decode().split()
+            assert urls[0] == urls[1] and urls[0].count("/", 8) == ends.count("/") and urls[0].endswith(ends)
+            base = given.rstrip("/")
+            assert [request.target for request in one.requests] == [base + "/chat/completions", base + "/models"]
+            one.requests.clear()
+
+
 def test_what_is_wrong_is_a_line(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.write_text("must not be lost")

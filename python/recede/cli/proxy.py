@@ -7,7 +7,9 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import Iterator, Mapping
+import urllib.parse
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -20,13 +22,15 @@ from recede.cli.options import policy_option
 
 _PORT = 8787
 _MOST_LINES = 20  # of the log while a command runs
-# The variables by which clients find a provider, and what comes after its host there.
+# The variables by which clients find a provider.
 _VARIABLES = {
-    "ANTHROPIC_BASE_URL": ("anthropic", ""),
-    "OPENAI_BASE_URL": ("openai", "/v1"),
-    "OPENAI_API_BASE": ("openai", "/v1"),
-    "GOOGLE_GEMINI_BASE_URL": ("gemini", ""),
+    "ANTHROPIC_BASE_URL": "anthropic",
+    "OPENAI_BASE_URL": "openai",
+    "OPENAI_API_BASE": "openai",
+    "GOOGLE_GEMINI_BASE_URL": "gemini",
 }
+_SUFFIXES = {"openai": "/v1"}  # what their base URL has after the host, unless it is given without
+_PROVIDERS = {"claude": "anthropic", "codex": "openai", "gemini": "gemini"}  # of commands
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
 
 
@@ -79,7 +83,8 @@ def proxy(
             raise
         raise click.UsageError("this needs aiohttp: pip install 'recede[proxy]'") from None
     environment = dict(os.environ)
-    upstreams = _given(environment) if command else {}
+    given = _given(environment) if command else {}
+    upstreams = {provider: url.removesuffix(_SUFFIXES.get(provider, "")) for provider, url in given.items()}
     try:
         masker = RequestMasker(keep_results, state=_state(state))
     except (StoreError, OSError) as error:
@@ -92,6 +97,8 @@ def proxy(
             host=host,
             port=port if port is not None else 0 if command else _PORT,
             observe=observe,
+            of_command=bool(command),
+            usual=_provider(command),
         )
         if host not in ("127.0.0.1", "::1", "localhost"):
             say(f"anyone who reaches {host} can use this proxy, and see what it saves")
@@ -113,13 +120,18 @@ def _state(given: str | None) -> str | None:
 
 
 def _given(environment: Mapping[str, str]) -> dict[str, str]:
-    """The upstreams that the command would have used by itself."""
+    """The base URLs that the command would have used by itself, by provider."""
     found: dict[str, str] = {}
-    for name, (provider, suffix) in _VARIABLES.items():
+    for name, provider in _VARIABLES.items():
         url = environment.get(name, "").rstrip("/")
         if url:
-            found.setdefault(provider, url.removesuffix(suffix))
+            found.setdefault(provider, url)
     return found
+
+
+def _provider(command: tuple[str, ...]) -> str | None:
+    """Where the requests of a command go, as far as its name says."""
+    return _PROVIDERS.get(Path(command[0]).stem.lower()) if command else None
 
 
 async def _run(server: Any, command: tuple[str, ...], environment: dict[str, str]) -> int:
@@ -127,26 +139,38 @@ async def _run(server: Any, command: tuple[str, ...], environment: dict[str, str
     try:
         if not command:
             say(f"listening on {server.url}, figures at {server.url}/recede/")
-            await _until_asked()
+            asked = asyncio.Event()
+            _at_signals(("SIGTERM", "SIGINT"), lambda _: asked.set())
+            await asked.wait()
             say("stopping; running requests may end")
             return 0
-        variables = {name: server.url + suffix for name, (_, suffix) in _VARIABLES.items()}
-        return await _child(command, {**environment, **variables})
+        return await _child(command, {**environment, **_variables(server.url, environment)})
     finally:
+        _at_signals(("SIGTERM", "SIGINT"), lambda _: server.break_off())
         await server.stop()
         say(server.totals.sentence())
 
 
-async def _until_asked() -> None:
-    """Wait for SIGTERM or SIGINT."""
-    asked = asyncio.Event()
+def _at_signals(names: Iterable[str], call: Callable[[int], object]) -> None:
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        try:
-            loop.add_signal_handler(number, asked.set)
-        except NotImplementedError:  # Windows: Ctrl-C is a KeyboardInterrupt
-            break
-    await asked.wait()
+    with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C is a KeyboardInterrupt
+        for name in names:
+            if hasattr(signal, name):
+                loop.add_signal_handler(getattr(signal, name), call, getattr(signal, name))
+
+
+def _variables(url: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """What the command has in its environment, so that its requests come to the proxy, and to it directly."""
+    found, given = {}, _given(environment)
+    for name, provider in _VARIABLES.items():
+        suffix = _SUFFIXES.get(provider, "")
+        found[name] = url + suffix if given.get(provider, suffix).endswith(suffix) else url
+    host = urllib.parse.urlsplit(url).hostname or ""
+    without = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+    for name in ("NO_PROXY", "no_proxy"):
+        kept = environment.get(name) or without
+        found[name] = kept if kept == "*" else ",".join(filter(None, (kept, host)))
+    return found
 
 
 async def _child(command: tuple[str, ...], environment: dict[str, str]) -> int:
@@ -161,12 +185,8 @@ async def _child(command: tuple[str, ...], environment: dict[str, str]) -> int:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(number)
 
-    loop = asyncio.get_running_loop()
-    with contextlib.suppress(NotImplementedError):
-        loop.add_signal_handler(signal.SIGINT, lambda: None)  # the terminal sends it to the command as well
-        for name in _FORWARDED:
-            if hasattr(signal, name):
-                loop.add_signal_handler(getattr(signal, name), pass_on, getattr(signal, name))
+    _at_signals(["SIGINT"], lambda _: None)  # the terminal sends it to the command as well
+    _at_signals(_FORWARDED, pass_on)
     code = await process.wait()
     return code if code >= 0 else 128 - code
 

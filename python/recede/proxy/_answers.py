@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from recede._usage import LoggedUsage, usage_of
@@ -12,6 +12,8 @@ from recede.proxy._encodings import decoder
 __all__ = ["AnswerReader"]
 
 _MAX_BYTES = 8 << 20  # of an answer, or of one event
+# What is decoded is at most so many times what came, and this beginning: no answer of a model is packed so well.
+_MAX_RATIO, _FREE_BYTES = 100, 1 << 20
 _WORDS = (b'"usage"', b'"usageMetadata"')
 
 
@@ -27,34 +29,52 @@ class AnswerReader:
         self.usage: LoggedUsage | None = None
         self.model: str | None = None
         self._is_stream = content_type.startswith("text/event-stream")
-        self._decode: Callable[[bytes], bytes] | None = decoder(encoding)
-        self._rest = b""
+        self._decode: Callable[[bytes], Iterator[bytes]] | None = decoder(encoding)
+        self._left = _FREE_BYTES  # bytes that may yet be decoded
+        self._rest: list[bytes] = []  # of the answer, or of a line that has not ended
+        self._size = 0
         self._found: dict[str, Any] = {}
 
     def feed(self, piece: bytes) -> None:
         """The next bytes of the answer, as they came."""
         if self._decode is None:
             return
+        self._left += _MAX_RATIO * len(piece)
         try:
-            self._rest += self._decode(piece)
+            for plain in self._decode(piece):
+                self._left -= len(plain)
+                if self._is_stream:
+                    *lines, plain = plain.split(b"\n")
+                    for line in lines:
+                        self._keep(line)
+                        self._end_line()
+                self._keep(plain)
+                if min(self._left, _MAX_BYTES - self._size) < 0:
+                    return self._give_up()
         except Exception:  # each library has its own error; an answer that cannot be decoded is passed on all the same
-            self._decode = None
-            return
-        if self._is_stream:
-            *lines, self._rest = self._rest.split(b"\n")
-            for line in lines:
-                if line.startswith(b"data:"):
-                    self._read(line[5:])
-        if len(self._rest) > _MAX_BYTES:
-            self._decode, self._rest = None, b""
+            self._give_up()
 
     def end(self) -> None:
         """The answer has ended."""
-        if not self._is_stream:
-            self._read(self._rest)
-        elif self._rest.startswith(b"data:"):
-            self._read(self._rest[5:])
-        self._rest = b""
+        if self._is_stream:
+            self._end_line()
+        else:
+            self._read(b"".join(self._rest))
+        self._give_up()
+
+    def _keep(self, data: bytes) -> None:
+        if data:
+            self._rest.append(data)
+            self._size += len(data)
+
+    def _end_line(self) -> None:
+        line = b"".join(self._rest)
+        self._rest, self._size = [], 0
+        if line.startswith(b"data:"):
+            self._read(line[5:])
+
+    def _give_up(self) -> None:
+        self._decode, self._rest, self._size = None, [], 0
 
     def _read(self, data: bytes) -> None:
         if not any(word in data for word in _WORDS):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -42,23 +44,47 @@ def decoded(data: bytes, encoding: str, max_bytes: int) -> bytes:
     return plain
 
 
-def decoder(encoding: str) -> Callable[[bytes], bytes] | None:
-    """What decodes an answer piece by piece; None if the encoding is unknown here."""
+_STEP = 1 << 16  # bytes that are decoded at a time
+
+
+def decoder(encoding: str) -> Callable[[bytes], Iterator[bytes]] | None:
+    """What decodes an answer piece by piece, each in steps of at most 64 KB; None if the encoding is unknown here."""
     encoding = encoding.strip().lower()
     if encoding in ("", "identity"):
-        return lambda piece: piece
+        return lambda piece: iter((piece,))
     if encoding in ("gzip", "x-gzip", "deflate"):
-        return zlib.decompressobj(47 if encoding != "deflate" else 15).decompress
-    try:
+        return partial(_inflated, zlib.decompressobj(47 if encoding != "deflate" else 15))
+    with suppress(EncodingError, ImportError):
         if encoding == "zstd":
-            decompress: Callable[[bytes], bytes] = _zstd().decompress
-            return decompress
+            return partial(_unpacked, _zstd())
         if encoding == "br":
-            decompress = import_module("brotli").Decompressor().process
-            return decompress
-    except (EncodingError, ImportError):
-        pass
+            return partial(_unpacked_brotli, import_module("brotli").Decompressor())
     return None
+
+
+def _inflated(engine: Any, piece: bytes) -> Iterator[bytes]:
+    while True:
+        plain = engine.decompress(piece, _STEP)
+        yield plain
+        piece = engine.unconsumed_tail
+        if not piece and len(plain) < _STEP:
+            return
+
+
+def _unpacked(engine: Any, piece: bytes) -> Iterator[bytes]:
+    while not engine.eof:
+        yield engine.decompress(piece, _STEP)
+        piece = b""
+        if engine.needs_input:
+            return
+
+
+def _unpacked_brotli(engine: Any, piece: bytes) -> Iterator[bytes]:
+    while True:
+        yield engine.process(piece, output_buffer_limit=_STEP)  # a TypeError before Brotli 1.2, which knows no limit
+        piece = b""
+        if engine.can_accept_more_data():
+            return
 
 
 def _zstd() -> Any:

@@ -1,24 +1,47 @@
-"""What aiohttp would do by itself, and a proxy must not: add headers, and say what is in a request."""
+"""What aiohttp would do by itself, and a proxy must not: add headers, drop bytes of them, say what is in a request."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 import aiohttp
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
+from multidict import CIMultiDict, CIMultiDictProxy
 
-__all__ = ["Answer", "Request", "Server"]
+__all__ = ["Answer", "Request", "Server", "error_of", "passed_on"]
 
 _log = logging.getLogger("recede.proxy")
 _of_aiohttp = logging.getLogger("recede.proxy.aiohttp")
 _of_aiohttp.disabled = True  # its lines have bytes of requests
 
+_HOP_BY_HOP = frozenset(
+    "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding "
+    "upgrade".split()
+)
+
 
 class Request(aiohttp.ClientRequest):
-    """A request of the client, to which nothing is added."""
+    """A request of the client, to which nothing is added and from which nothing is dropped."""
 
     GET_METHODS = {*aiohttp.ClientRequest.GET_METHODS, "DELETE"}  # noqa: RUF012 - a DELETE has no Content-Length of 0
+
+    async def send(self, conn: Any) -> aiohttp.ClientResponse:
+        """Send it."""
+        if _has_other_bytes(self.headers.values()):
+            self._continue = asyncio.get_running_loop().create_future()  # or there is no `write_bytes` without a body
+        return await super().send(conn)
+
+    async def write_bytes(self, writer: Any, conn: Any, content_length: int | None = None) -> None:
+        """Send the body, before which the headers were not sent."""
+        if _has_other_bytes(self.headers.values()):
+            self._continue = None
+            first_line = writer._headers_buf.partition(b"\r\n")[0]
+            writer._headers_buf = _head(first_line, self.headers.items())
+        await super().write_bytes(writer, conn, content_length)
 
 
 class Answer(web.StreamResponse):
@@ -30,6 +53,29 @@ class Answer(web.StreamResponse):
         for name in {"Content-Type", "Date", "Server"} & {name for name in self.headers if name.lower() not in given}:
             del self.headers[name]
 
+    async def _write_headers(self) -> None:
+        if not _has_other_bytes([self.reason, *self.headers.values()]):
+            return await super()._write_headers()
+        self._send_headers_immediately = False
+        await super()._write_headers()
+        assert self._req is not None
+        writer: Any = self._payload_writer
+        version = self._req.version
+        first_line = f"HTTP/{version[0]}.{version[1]} {self.status} {self.reason}"
+        writer._headers_buf = _head(first_line.encode("utf-8", "surrogateescape"), self.headers.items())
+        writer.send_headers()
+
+
+def _has_other_bytes(values: Iterable[str]) -> bool:
+    """Whether there are bytes that are not UTF-8: aiohttp reads them, and leaves them out where it writes."""
+    return any(not value.isascii() and any("\udc80" <= one <= "\udcff" for one in value) for value in values)
+
+
+def _head(first_line: bytes, headers: Iterable[tuple[str, str]]) -> bytes:
+    """A head that aiohttp has made and checked, with all of its bytes."""
+    lines = [first_line, *(f"{name}: {value}".encode("utf-8", "surrogateescape") for name, value in headers)]
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
 
 class Server(web.Server):
     """A server whose refusals have nothing of what was sent to it."""
@@ -40,9 +86,45 @@ class Server(web.Server):
 
 
 class _Handler(web.RequestHandler):
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        fault = next((getattr(message, "exc", None) for message, _ in self._messages), None)
+        if fault is None:
+            return
+        # It waits until the request is answered in whose body it is, and that one for the rest of its body.
+        current = [] if self._current_request is None else [self._current_request.content]
+        for body in (*current, *(body for _, body in self._messages)):
+            if not body.is_eof():
+                body.set_exception(fault)
+
     def handle_error(self, request: web.BaseRequest, status: int = 500, exc: Any = None, message: Any = None) -> Any:
+        status = 400 if isinstance(exc, HttpProcessingError) else status
         _log.warning("a request is answered with %s: %s", status, type(exc).__name__)
+        if request.writer.output_size > 0:
+            raise ConnectionError("half an answer is sent already")
         what = "this is no request of HTTP" if status == 400 else "an error of the proxy"
         answer = web.Response(status=status, text=f"recede proxy: {what} ({type(exc).__name__})\n")
         answer.force_close()
         return answer
+
+
+def passed_on(headers: CIMultiDictProxy[str], left_out: frozenset[str] = frozenset()) -> CIMultiDict[str]:
+    """The headers without these, and without those of the connection alone."""
+    named = ",".join(headers.getall("Connection", ())).lower().replace(",", " ").split()
+    left_out = _HOP_BY_HOP.union(left_out, named)
+    return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in left_out)
+
+
+def error_of(provider: str, status: int, message: str) -> web.Response:
+    """An error of the proxy, as the provider writes its own."""
+    message = f"recede proxy: {message}"
+    body: dict[str, Any]
+    if provider == "anthropic":
+        kind = {413: "request_too_large", 504: "timeout_error"}.get(status, "api_error")
+        body = {"type": "error", "error": {"type": kind, "message": message}}
+    elif provider == "gemini":
+        kind = {413: "INVALID_ARGUMENT", 504: "DEADLINE_EXCEEDED"}.get(status, "UNAVAILABLE")
+        body = {"error": {"code": status, "message": message, "status": kind}}
+    else:
+        body = {"error": {"message": message, "type": "server_error", "param": None, "code": None}}
+    return web.json_response(body, status=status)

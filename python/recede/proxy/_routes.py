@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 __all__ = ["Route", "provider_of", "route_of"]
@@ -25,19 +27,37 @@ _ROUTES = {
 }
 
 
+_OF_GEMINI = ("/v1beta/", "/upload/v1beta/")
+_KEY = re.compile(r"[?&]key=")
+
+
 def route_of(method: str, path: str) -> Route | None:
     """The route of a request; None if it has no history. A base URL may put anything before the provider's path."""
     if method != "POST":
         return None
     path = path.partition("?")[0].replace("%3A", ":")
-    return next((route for end, route in _ROUTES.items() if path.endswith(end)), None)
+    route = next((route for end, route in _ROUTES.items() if path.endswith(end)), None)
+    return Route("gemini") if route is not None and path.startswith(_OF_GEMINI) else route
 
 
-def provider_of(path: str, names: frozenset[str]) -> str:
-    """Whose any request is, by its path and the names of its headers in lower case."""
+def provider_of(method: str, path: str, headers: Mapping[str, str]) -> str | None:
+    """Whose a request is, by its path and its headers; None if neither identifies a provider, or they name two.
+
+    The key that it has goes to no one else: what says whose the key is comes before the path.
+    """
+    names = {name.lower() for name in headers}
+    place = path.partition("?")[0]
+    keys = set()
+    if place.startswith(_OF_GEMINI) or _KEY.search(path) or any(name.startswith("x-goog-") for name in names):
+        keys.add("gemini")
+    if "x-api-key" in names or any(name.startswith("anthropic-") for name in names):
+        keys.add("anthropic")
+    if keys:
+        return keys.pop() if len(keys) == 1 else None
     route = route_of("POST", path)
     if route is not None:
         return route.provider
-    if "anthropic-version" in names:
+    if place == "/api/hello" or (method == "HEAD" and place == "/"):  # Claude Code asks whether there is a network
         return "anthropic"
-    return "gemini" if "x-goog-api-key" in names or path.startswith("/v1beta/models") else "openai"
+    is_of_openai = place.startswith("/v1/") and headers.get("Authorization", "").lower().startswith("bearer ")
+    return "openai" if is_of_openai else None

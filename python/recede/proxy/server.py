@@ -16,11 +16,12 @@ from typing import Any
 
 import aiohttp
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 from multidict import CIMultiDict
 from yarl import URL
 
 from recede.proxy._answers import AnswerReader
-from recede.proxy._http import Answer, Request, Server
+from recede.proxy._http import Answer, Request, Server, error_of, passed_on
 from recede.proxy._masker import MAX_BODY_BYTES, MaskedRequest, RequestMasker
 from recede.proxy._routes import provider_of, route_of
 from recede.proxy._totals import Totals
@@ -36,12 +37,12 @@ _SHUTDOWN_SECONDS = 30.0
 _RING_SECONDS = 2
 _MAX_ROW = 16  # proxies one after the other
 _SIZES: dict[str, Any] = {"max_line_size": 1 << 16, "max_field_size": 1 << 16, "max_headers": 1_000}
-_HOP_BY_HOP = frozenset(
-    "connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding "
-    "upgrade".split()
-)
-_NOT_SENT = _HOP_BY_HOP | {"host", "content-length", "expect", "x-recede"}
+_NOT_SENT = frozenset({"host", "content-length", "expect", "x-recede"})
 _ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")  # by aiohttp, unless it is asked not to
+_WHOSE = (
+    "neither the path nor the headers of this request identify its provider, so it is not sent: check the base URL of "
+    "the client (OpenAI's ends in /v1), or give the proxy its address with --upstream"
+)
 _PAGE = Path(__file__).with_name("page.html")
 _PAGE_HEADERS = {
     "Cache-Control": "no-store",
@@ -62,6 +63,8 @@ class Proxy:
         host: the address to listen on.
         port: the port; 0: any that is free.
         observe: requests are sent raw, and what masking would have saved is estimated.
+        of_command: all requests are of one command; those of no known provider go where its others go.
+        usual: where the requests of that command usually go, a name of `UPSTREAMS`.
 
     Attributes:
         totals: what was saved.
@@ -77,6 +80,8 @@ class Proxy:
         host: str = "127.0.0.1",
         port: int = 8787,
         observe: bool = False,
+        of_command: bool = False,
+        usual: str | None = None,
     ) -> None:
         """Take the settings; `start` begins to listen."""
         self.totals = Totals(observe)
@@ -84,6 +89,7 @@ class Proxy:
         self._masker = masker
         chosen = {name: upstream or (upstreams or {}).get(name) or url for name, url in UPSTREAMS.items()}
         self._upstreams = {name: checked_upstream(url) for name, url in chosen.items()}
+        self._is_of_command, self._of_command = of_command, {usual} - {None}
         self._host, self._port = host, port
         self._proxies = network_proxies(self._upstreams.values())
         self._name = secrets.token_hex(8)
@@ -119,7 +125,7 @@ class Proxy:
             access_log=None,
             **_SIZES,
         )
-        self._runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_SECONDS)
+        self._runner = web.ServerRunner(server, shutdown_timeout=2 * _SHUTDOWN_SECONDS)  # it waits for each step of it
         await self._runner.setup()
         await web.SockSite(self._runner, listener).start()
         place = await self._place_of_ring([*self._upstreams], [])
@@ -135,13 +141,22 @@ class Proxy:
             )
 
     async def stop(self) -> None:
-        """Take no more requests, and let those that are running end, for half a minute."""
+        """Take no more requests, and let those that are running end, for half a minute in all."""
         self._is_stopping = True
         self._changed.set()
         if self._runner is not None:
+            late = asyncio.get_running_loop().call_later(_SHUTDOWN_SECONDS, self.break_off)
             await self._runner.cleanup()
+            late.cancel()
         if self._session is not None:
             await self._session.close()
+
+    def break_off(self) -> None:
+        """Close every connection at once, so that nothing is left that `stop` waits for."""
+        server = None if self._runner is None else self._runner.server
+        for connection in [] if server is None else server.connections:
+            if connection.transport is not None:
+                connection.transport.abort()
 
     # Requests
 
@@ -155,14 +170,28 @@ class Proxy:
         if request.method == "CONNECT":
             text = "this is no proxy of the network; set the base URL of the client to its address\n"
             return web.Response(status=405, text=f"recede proxy: {text}", headers={"Allow": "GET, POST"})
-        names = frozenset(name.lower() for name in request.headers)
-        provider = provider_of(path, names)
+        provider = self._provider(request, path)
         if request.headers.get("Upgrade", "").lower() == "websocket":
             # Codex then falls back to HTTP at once; another status costs it seconds.
-            answer = _error(provider, 426, "WebSockets are not passed on; use HTTP")
+            answer = error_of(provider or "openai", 426, "WebSockets are not passed on; use HTTP")
             answer.headers["Connection"] = "close"
             return answer
+        if provider is None:
+            _log.warning("%s %s is refused: its provider is not known", request.method, path.partition("?")[0])
+            self._note_error()
+            return error_of("openai", 400, _WHOSE)
         return await self._forward(request, path, provider)
+
+    def _provider(self, request: web.BaseRequest, path: str) -> str | None:
+        """Whose a request is. Nothing is guessed: it has a key, which is for one provider alone."""
+        found = provider_of(request.method, path, request.headers)
+        if found is not None:
+            self._of_command |= {found} if self._is_of_command else set()
+        elif len(set(self._upstreams.values())) == 1:
+            found = "openai"  # all go to one place
+        elif len(self._of_command) == 1:
+            (found,) = self._of_command
+        return found
 
     def _refusal(self, request: web.BaseRequest) -> str | None:
         """Why a browser may have been tricked into this request; None if it has not.
@@ -179,8 +208,7 @@ class Proxy:
 
     async def _forward(self, request: web.BaseRequest, path: str, provider: str) -> web.StreamResponse:
         began = time.monotonic()
-        named = request.headers.get("Connection", "").lower().replace(",", " ").split()
-        headers = CIMultiDict((n, v) for n, v in request.headers.items() if n.lower() not in {*_NOT_SENT, *named})
+        headers = passed_on(request.headers, _NOT_SENT)
         if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         url = self._upstreams[provider]
@@ -192,7 +220,7 @@ class Proxy:
                 pieces.append(piece)
                 size += len(piece)
                 if size > MAX_BODY_BYTES:
-                    return _error(provider, 413, f"a request has at most {MAX_BODY_BYTES >> 20} MB")
+                    return error_of(provider, 413, f"a request has at most {MAX_BODY_BYTES >> 20} MB")
             masked = self._masker.mask(request.method, path, request.headers.items(), b"".join(pieces))
             body = b"".join(pieces) if self.totals.is_observing else masked.body
             del pieces
@@ -237,6 +265,9 @@ class Proxy:
                 return self._break(request, answer, path, status, "the client has gone")
             return self._unreachable(provider, path, error)
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
+            fault = request.content.exception()
+            if isinstance(fault, HttpProcessingError):  # of the client: its body is no body
+                raise fault from None
             if answer is not None and answer.prepared:
                 return self._break(request, answer, path, status, f"the answer broke off: {type(error).__name__}")
             return self._unreachable(provider, path, error)
@@ -248,6 +279,11 @@ class Proxy:
         self._changed.set()
         self._log_request(request.method, path, status, masked, time.monotonic() - began)
         return answer
+
+    def _note_error(self) -> None:
+        self.totals.errors += 1
+        self.totals.version += 1
+        self._changed.set()
 
     def _note_of(self, masked: MaskedRequest) -> str | None:
         if not masked.changed or self.totals.is_observing:
@@ -267,19 +303,15 @@ class Proxy:
         host = urllib.parse.urlsplit(self._upstreams[provider]).hostname
         why = "did not answer in time" if is_late else "could not be reached, or did not answer"
         _log.warning("%s: %s %s (%s)", path.partition("?")[0], host, why, type(error).__name__)
-        self.totals.errors += 1
-        self.totals.version += 1
-        self._changed.set()
-        return _error(provider, 504 if is_late else 502, f"{host} {why} ({type(error).__name__})")
+        self._note_error()
+        return error_of(provider, 504 if is_late else 502, f"{host} {why} ({type(error).__name__})")
 
     def _break(
         self, request: web.BaseRequest, answer: web.StreamResponse, path: str, status: int, why: str
     ) -> web.StreamResponse:
         """Close the connection, so that half an answer does not look whole."""
         _log.warning("%s: %s; %s", path.partition("?")[0], status, why)
-        self.totals.errors += 1
-        self.totals.version += 1
-        self._changed.set()
+        self._note_error()
         if request.transport is not None:
             request.transport.close()
         return answer
@@ -354,23 +386,7 @@ class Proxy:
 
 
 def _answer_headers(found: aiohttp.ClientResponse, note: str | None) -> CIMultiDict[str]:
-    named = found.headers.get("Connection", "").lower().replace(",", " ").split()
-    headers = CIMultiDict((n, v) for n, v in found.headers.items() if n.lower() not in {*_HOP_BY_HOP, *named})
+    headers = passed_on(found.headers)
     if note is not None:
         headers["x-recede"] = note
     return headers
-
-
-def _error(provider: str, status: int, message: str) -> web.Response:
-    """An error of the proxy, as the provider writes its own."""
-    message = f"recede proxy: {message}"
-    body: dict[str, Any]
-    if provider == "anthropic":
-        kind = {413: "request_too_large", 504: "timeout_error"}.get(status, "api_error")
-        body = {"type": "error", "error": {"type": kind, "message": message}}
-    elif provider == "gemini":
-        kind = {413: "INVALID_ARGUMENT", 504: "DEADLINE_EXCEEDED"}.get(status, "UNAVAILABLE")
-        body = {"error": {"code": status, "message": message, "status": kind}}
-    else:
-        body = {"error": {"message": message, "type": "server_error", "param": None, "code": None}}
-    return web.json_response(body, status=status)
