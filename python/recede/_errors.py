@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from recede._printable import printable
+
 TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -113,7 +115,7 @@ class TranscriptError(RecedeError, ValueError):
         if line is not None:
             said = f"line {line}: {said}"
         if source is not None:
-            said = f"{source if source.isprintable() else ascii(source)}: {said}"
+            said = f"{printable(source)}: {said}"
         super().__init__(said)
         self.kind = kind
         self.offset = offset
@@ -199,7 +201,7 @@ class StoreError(RecedeError, OSError):
         name = os.fspath(path)
         found = [part for part in (what, None if page is None else f"page {page}", said) if part is not None]
         where = f" ({', '.join(found)})" if found else ""
-        super().__init__(f"{name if name.isprintable() else ascii(name)}: {wrong}{where}: {advice}")
+        super().__init__(f"{printable(name)}: {wrong}{where}: {advice}")
         self.kind = kind
         self.path = name
         self.page = page

@@ -338,7 +338,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert "No such file" in refused("stats", tmp_path / "missing.json")
     assert "Is a directory" in refused("reduce", tmp_path, *BUDGET)
     assert "standard input: the file is empty" in refused("stats", "-")
-    assert "'a\\nb'" in refused("stats", "a\nb")
+    assert "recede: a\\nb: " in refused("stats", "a\nb")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="for root every file is readable")
@@ -506,7 +506,7 @@ def test_tool_names_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     history = [message for number, name in enumerate(names) for message in turns(1, name=name)]
     path.write_bytes(dumps([*history, result("nobody", "orphan")]))
     shown = ok("stats", path).decode()
-    for name in ("'\\x1b[31mred'", "[bold]markup", "'\\ud800'", "'a\\nb'", "(unknown)"):
+    for name in ("\n\\u001b[31mred ", "[bold]markup", "\n\\ud800 ", "\na\\nb ", "(unknown)"):
         assert name in shown
     assert "\x1b" not in shown
     assert "orphans: in message 10\n" in shown

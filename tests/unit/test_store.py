@@ -575,7 +575,7 @@ def test_errors_can_be_pickled() -> None:
     error = recede.StoreError("damaged", path="a\nb", page=7, what="its checksum is wrong", errno=5, said="bad")
     again = pickle.loads(pickle.dumps(error))
     assert vars(again) == vars(error) and str(again) == str(error)
-    assert str(error).startswith("'a\\nb': the store is damaged (its checksum is wrong, page 7, bad): ")
+    assert str(error).startswith("a\\nb: the store is damaged (its checksum is wrong, page 7, bad): ")
 
 
 # A disk that is full

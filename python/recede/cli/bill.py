@@ -9,7 +9,7 @@ import click
 
 from recede.cli.notices import counted
 from recede.cli.options import all_of
-from recede.cli.tables import table
+from recede.cli.tables import prose, table
 from recede.cli.verdict import Logged, Session, money
 from recede.costs import (
     SYSTEM_CHARS,
@@ -162,7 +162,7 @@ def check_text(sessions: Sequence[Session]) -> str:
         for name, timed, _ in found
         if timed.notes and _is_off(timed.logged, timed.estimated)
     ]
-    return "\n".join([table(headings, rows), *_WORDS, *(["", *reasons] if reasons else []), ""])
+    return "\n".join([table(headings, rows), prose([*_WORDS, *(["", *reasons] if reasons else []), ""])])
 
 
 _WORDS = (

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from recede._printable import printable
 from recede.cli.verdict import Session
 from recede.costs import PolicyCost
 
@@ -118,13 +119,6 @@ def compact(number: int) -> str:
 
 
 # Words
-
-
-def printable(text: str) -> str:
-    """The text with an escape for each character that cannot be seen, or that no file in UTF-8 may hold."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
-    )
 
 
 def text(words: str) -> str:

@@ -7,6 +7,7 @@ import sys
 import click
 
 from recede import __version__
+from recede._printable import printable
 from recede.cli.about import ABOUT
 from recede.cli.batch.command import batch
 from recede.cli.prices import prices
@@ -30,6 +31,9 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(130)
+        except click.ClickException as error:
+            error.message = printable(error.message)  # type: ignore[misc]  # it may name a file of others
+            raise
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from recede.cli.tables import cost_columns, of_columns, percent_or_dash, share, table
+from recede.cli.tables import cost_columns, of_columns, percent_or_dash, prose, share, table
 from recede.cli.verdict import PASTE, Session, notes, percent, price_line, requests_of, verdict
 from recede.costs import PolicyCost, cheapest_policy, compare_costs
 
@@ -37,13 +37,17 @@ def for_people(sessions: list[Session], said: list[str], *, by_format: bool, tur
         parts.append(_costs_table(costs, len(sessions)))
         lines = verdict_lines(costs, sessions)
         lines += notes(costs, len(sessions)) if has_notes else []
-    return "\n".join([*parts, "\n".join([*lines, *said, price_line(replays)]) + "\n"])
+    return "\n".join([*parts, prose([*lines, *said, price_line(replays)]) + "\n"])
 
 
 def verdict_lines(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[str]:
     """The sentences of the verdict, the line to paste below its own, so that it can be copied whole."""
     found = verdict(costs, sessions)
-    return [line.replace(PASTE, f"{PASTE.rstrip()}\n    ") if line.startswith(PASTE) else line for line in found]
+    return [
+        part
+        for line in found
+        for part in ([PASTE.rstrip(), f"    {line.removeprefix(PASTE)}"] if line.startswith(PASTE) else [line])
+    ]
 
 
 def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
@@ -70,7 +74,7 @@ def _turns_table(session: Session, sessions: int) -> str:
     for number, turns in enumerate(zip(*(replayed.turns for replayed in policies), strict=True), 1):
         cells = (f"{turn.view_tokens:,} {share(turn.cached_chars, turn.view_chars):>5}" for turn in turns)
         rows.append([str(number), *cells])
-    head = f"{session.name}\n" if sessions > 1 else ""
+    head = f"{prose([session.name])}\n" if sessions > 1 else ""
     return head + table(["turn", *(replayed.policy for replayed in policies)], rows)
 
 

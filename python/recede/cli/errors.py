@@ -11,11 +11,12 @@ from typing import Any
 import click
 
 from recede import StoreError, TranscriptError
+from recede._printable import printable
 
 
 def say(line: str) -> None:
-    """Print a line beside the results."""
-    click.echo(f"recede: {line}", err=True)
+    """Print a line beside the results; an end of a line in it is escaped, like all that a terminal interprets."""
+    click.echo(f"recede: {printable(line)}", err=True)
 
 
 class BadFile(click.ClickException):
@@ -63,14 +64,9 @@ def line_of(error: TranscriptError) -> BadFile:
 
 def bad_file(name: str, reason: str) -> BadFile:
     """The error for a file that cannot be read or written."""
-    return BadFile(f"{shown(name)}: {reason}", reason)
+    return BadFile(f"{name}: {reason}", reason)
 
 
 def name_of(path: str) -> str:
     """What a file is called in errors; `-` is standard input."""
     return "standard input" if path == "-" else path
-
-
-def shown(name: str) -> str:
-    """The printable name of a file."""
-    return name if name.isprintable() else ascii(name)

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import stat
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,8 @@ import click
 
 from recede import History, TranscriptError, reduce_json, transcripts
 from recede._files import identity, is_same_file, write_whole
-from recede.cli.errors import BadFile, bad_file, errors_of, line_of, name_of, shown
+from recede._printable import printable
+from recede.cli.errors import BadFile, bad_file, errors_of, line_of, name_of
 from recede.cli.reading import Reading
 from recede.cli.signatures import HEAD_BYTES, is_saved_history, likeness
 
@@ -265,7 +267,7 @@ def keep_apart(option: str, path: str | None, sources: Iterable[str], instead: s
         return
     for source in sources:
         if is_same_file(path, source) or (source == "-" and identity(path) == identity(0) is not None):
-            raise click.UsageError(f"{option} would write over {shown(source)}, which is read: {instead}")
+            raise click.UsageError(f"{option} would write over {source}, which is read: {instead}")
 
 
 def fault_of(value: bytes) -> TranscriptError | None:
@@ -310,6 +312,13 @@ def write(
             if path.endswith(".gz") if packs is None else packs:
                 pieces = [gzip.compress(b"".join(pieces), mtime=0)]
             write_whole(path, pieces, _mode_of(sources))
+
+
+def for_screen(data: bytes) -> bytes:
+    """What others wrote, as it is; on a terminal with escapes for all that it would interpret."""
+    if not sys.stdout.isatty():
+        return data
+    return printable(data.decode(errors="replace").replace("\r\n", "\n"), keep="\n\t").encode()
 
 
 def write_json(value: Any) -> None:

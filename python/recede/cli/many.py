@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from recede.cli.errors import BadFile, say, shown
+from recede.cli.errors import BadFile, say
 from recede.cli.files import InputHistory, read, write_json
 from recede.cli.notices import counted, warning_lines
 from recede.cli.processes import in_processes
@@ -73,8 +73,7 @@ def _without_text(history: InputHistory) -> InputHistory:
 
 def named(history: InputHistory) -> str:
     """The name of the file, with the number of the history if there are several."""
-    name = shown(history.name)
-    return name if history.siblings == 1 else f"{name}#{history.index + 1}"
+    return history.name if history.siblings == 1 else f"{history.name}#{history.index + 1}"
 
 
 def write_report(

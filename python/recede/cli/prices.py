@@ -8,7 +8,7 @@ import click
 
 from recede.cli.bill import prices_option
 from recede.cli.files import write, write_json
-from recede.cli.tables import table
+from recede.cli.tables import prose, table
 from recede.costs import MODELS, ModelPrices
 
 
@@ -44,4 +44,4 @@ def prices(own_prices: Mapping[str, ModelPrices], as_json: bool) -> None:
         for model, row in rows.items()
     ]
     sources = dict.fromkeys(f"{row.provider}: {row.source}" for row in rows.values() if row.source)
-    write(None, "\n".join([table(headings, cells), *sources, ""]).encode())
+    write(None, "\n".join([table(headings, cells), prose([*sources, ""])]).encode())

@@ -10,7 +10,7 @@ import click
 from recede import HistoryReducer, JsonReduction
 from recede._files import identity
 from recede.cli.errors import bad_file, errors_of, say
-from recede.cli.files import InputHistory, is_gzipped, keep_apart, write
+from recede.cli.files import InputHistory, for_screen, is_gzipped, keep_apart, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
 from recede.cli.options import given, policy_options, usage_error
@@ -110,7 +110,8 @@ class _Target:
 
     def write(self, history: InputHistory, view: bytes) -> None:
         if not self._is_folder and history.siblings == 1:
-            write(self._output, view, [history.path])
+            is_printed = self._output in (None, "-")
+            write(self._output, for_screen(view) if is_printed else view, [history.path])
             return
         if self._output is None or self._output == "-":
             raise bad_file(history.name, f"it holds {history.siblings} histories: they need a folder, -o OUT")

@@ -23,6 +23,7 @@ from recede.cli.page import CONTEXT_WINDOW, page
 from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import chosen, project_option, since_option
 from recede.cli.suggestion import sentences, suggestion_as_json, tables_of
+from recede.cli.tables import prose
 from recede.cli.verdict import Session, price_line
 from recede.costs import (
     CACHES,
@@ -302,7 +303,7 @@ def replay(
     elif suggestion is not None:
         lines = [*verdict_lines(suggestion.costs, sessions), *sentences(suggestion)]
         lines += [*logged_lines(sessions, is_flat=prices is not None), price_line([one.replay for one in sessions])]
-        write(None, "\n".join([tables_of(suggestion, len(sessions)), *lines, ""]).encode())
+        write(None, "\n".join([tables_of(suggestion, len(sessions)), prose([*lines, ""])]).encode())
     elif sessions:
         said = logged_lines(sessions, is_flat=prices is not None)
         text = for_people(sessions, said, by_format=by_format, turns=turns, has_notes=has_grid or bool(policies))

@@ -12,8 +12,9 @@ import click
 
 from recede import StoreError, TurnStore
 from recede.cli.errors import BadFile, bad_file, errors_of, name_of
-from recede.cli.files import keep_apart, read_bytes, write, write_json
+from recede.cli.files import for_screen, keep_apart, read_bytes, write, write_json
 from recede.cli.reading import max_bytes_option
+from recede.cli.tables import prose
 
 Kind = Literal["turn", "message", "summary", "session"]
 _OTHER_KINDS: tuple[Kind, ...] = ("message", "summary", "session")
@@ -88,7 +89,7 @@ def verify(context: click.Context, file: str, as_json: bool) -> None:
     else:
         found = f"{report.turns:,} turns, {report.messages:,} messages, {report.summaries:,} summaries"
         lines = [f"sound: {found}"] if report.is_sound else [f"damaged; whole are {found}", *map(str, report.faults)]
-        write(None, "".join(f"{line}\n" for line in lines).encode())
+        write(None, prose([*lines, ""]).encode())
     if not report.is_sound:
         context.exit(1)
 
@@ -230,4 +231,4 @@ def recall(file: str, turns: tuple[int, ...], as_json: bool) -> None:
     else:
         # Each ends its last line, so that the next begins on one of its own.
         ended = (text if text.endswith("\n") or not text else f"{text}\n" for text in texts)
-        write(None, "".join(ended).encode("utf-8", "replace"))
+        write(None, for_screen("".join(ended).encode("utf-8", "replace")))

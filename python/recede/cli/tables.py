@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recede import approx_tokens
+from recede._printable import printable
 from recede.cli.notices import has_colors
 from recede.cli.verdict import money, percent
 from recede.costs import PolicyCost
@@ -69,11 +70,13 @@ def tools_table(tools: Mapping[str, ToolReport]) -> str:
     """A line for each tool, in order of first use, after an empty line; empty without tools."""
     if not tools:
         return ""
-    rows = [
-        ((name if name.isprintable() else ascii(name)) or "(unknown)", *(f"{number:,}" for number in figures))
-        for name, figures in tools.items()
-    ]
+    rows = [(name or "(unknown)", *(f"{number:,}" for number in figures)) for name, figures in tools.items()]
     return "\n" + table(("tool", "results", "masked", "chars", "removed"), rows)
+
+
+def prose(lines: Iterable[str]) -> str:
+    """Sentences, which may hold what others wrote, a line each."""
+    return "\n".join(map(printable, lines))
 
 
 def table(
@@ -88,13 +91,14 @@ def table(
 
     Args:
         headings: of the columns.
-        rows: the cells.
+        rows: the cells, which may hold what others wrote.
         names: how many columns are names.
         optional: the columns that a narrow screen may lack, the first to go first; no name is folded then. None: names
             are folded there.
         best: the row to highlight on a terminal.
     """
-    rows = [list(row) for row in rows]
+    headings = [printable(heading) for heading in headings]
+    rows = [[printable(cell) for cell in row] for row in rows]
     console = Console(
         file=(text := io.StringIO()),
         # Only for a screen: in a file or a pipe each row is one line.

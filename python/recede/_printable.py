@@ -1,0 +1,18 @@
+"""Text of strangers, such as names in logs and of files, for a terminal or a line of a log."""
+
+from __future__ import annotations
+
+__all__ = ["printable"]
+
+
+def printable(text: str, keep: str = "") -> str:
+    """The text with an escape, as JSON writes it, for each character that is not printed as itself.
+
+    These are controls, such as those that begin the commands of a terminal, ends of lines, marks that turn the
+    direction of writing, what has no width, and lone surrogates, which no file in UTF-8 may hold. Those in `keep` stay.
+    """
+    if text.isprintable():
+        return text
+    import json  # here, since names are seldom like this
+
+    return "".join(one if one.isprintable() or one in keep else json.dumps(one)[1:-1] for one in text)
