@@ -60,7 +60,7 @@ _WORDS = {
     "part": ("a part that is not an object", "each part of a content must be a JSON object (a dict)"),
     "session": ("not a saved session of a History", "pass what `save` wrote, unchanged"),
     "empty": ("the file is empty", "an empty history is written []"),
-    "size": ("the text is longer than max_bytes", "raise max_bytes (--max-bytes on the command line)"),
+    "size": ("the text, or a line of it, is longer than is read", "raise max_bytes (--max-bytes on the command line)"),
     "gzip": ("the gzip data is truncated or damaged", "pass the whole file"),
     "format": ("the file does not have the given format", "omit the format to detect it from the content"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -367,6 +368,76 @@ def test_the_best_row_is_in_color_and_no_name_breaks_at_80_columns(tmp_path: Pat
         assert {"hybrid:window=10,at=break_even,tail=10,boundary=break_even", best} <= {row.split()[0] for row in table}
     wide = on_a_terminal("replay", str(path), "--all", columns=160)[1]
     assert "tokens sent" in wide and "tokens sent" not in shown
+
+
+# What strangers may have put there
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes")
+def test_what_is_no_file_among_sessions_is_passed_over(home: Path, tmp_path: Path) -> None:
+    import socket
+
+    found = [chosen.path for chosen in chosen([])]
+    places = [
+        home / ".codex" / "sessions",
+        home / ".claude" / "projects" / "here",
+        home / ".gemini" / "tmp" / "a" / "chats",
+    ]
+    with socket.socket(socket.AF_UNIX) as listener:
+        for number, place in enumerate(places):
+            place.mkdir(parents=True, exist_ok=True)
+            suffix = ".json" if number == 2 else ".jsonl"
+            os.mkfifo(place / f"pipe{suffix}")
+            (place / f"zero{suffix}").symlink_to("/dev/zero")
+            (place / f"null{suffix}").symlink_to("/dev/null")
+            (place / f"linked{suffix}").symlink_to(place / f"pipe{suffix}")
+            (place / f"gone{suffix}").symlink_to(place / "nothing")
+            (place / f"itself{suffix}").symlink_to(place / f"itself{suffix}")
+        listener.bind(str(places[0] / "socket.jsonl"))
+        events = home / ".openhands" / "sessions" / "x" / "events"
+        os.mkfifo(put(events / "0.json", dumps({"id": 0, "source": "user", "action": "message"})).with_name("1.json"))
+        (events / "2.json").symlink_to("/dev/zero")
+        assert [chosen.path for chosen in chosen([])] == sorted([*found, str(events)], key=[*found, str(events)].index)
+        for arguments in ([], ["--project", "here"], [home / ".codex"], [home / ".claude"]):
+            recede_command("replay", *arguments)  # ends
+
+
+def packed(path: Path, *, head: bytes = b"", piece: bytes, times: int) -> Path:
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(head)
+        for _ in range(times):
+            file.write(piece)
+    return path
+
+
+BOMBS = {
+    "a line": {"piece": b" " * 1_000_000},
+    "a string": {"head": b'{"type": "user", "message": "', "piece": b"x" * 1_000_000},
+    "brackets": {"piece": b"[" * 1_000_000},
+    "empty lines": {"piece": b"\n" * 1_000_000},
+    "lines": {"piece": (b" " * 99_999 + b"\n") * 10},
+    "a second line": {"head": CLAUDE, "piece": b"x" * 1_000_000},
+    "many records": {"head": CLAUDE, "piece": CLAUDE * (1_000_000 // len(CLAUDE))},
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_what_is_found_is_unpacked_within_limits(bomb: str, tmp_path: Path) -> None:
+    """Limits of a tenth, so that the test ends soon: 40 MB in 40 KB to 400 KB."""
+    path = packed(tmp_path / "session.jsonl", times=40, **BOMBS[bomb])  # type: ignore[arg-type]
+    code = (
+        "import sys; from recede.cli import reading\n"
+        "from recede.cli.commands import recede\n"
+        "reading._FOUND_LINE_BYTES = 25_600_000; reading._LINE_BYTES = 36_000_000\n"
+        "recede(['replay', *sys.argv[1:]], standalone_mode=False)"
+    )
+    other = put(tmp_path / "sound.jsonl", CLAUDE)
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "left out: " in done.stderr and str(path) in done.stderr
+    assert "it has more text than is read of a file that is found: name the file" in done.stderr
+    assert str(other) not in done.stderr and "paid: " in done.stdout
 
 
 # Files of other kinds

@@ -96,32 +96,46 @@ class InputHistory:
         return b"".join(line + b"\n" for line in lines if line)
 
 
-def read(path: str, reading: Reading) -> list[InputHistory]:
-    """Read the histories of a file, of a folder of events, or of standard input where the path is `-`."""
+def read(path: str, reading: Reading, *, is_found: bool = False) -> list[InputHistory]:
+    """Read the histories of a file, of a folder of events, or of standard input where the path is `-`.
+
+    Of a file that was found, not named, less is read.
+    """
     name = name_of(path)
     with errors_of(name):
-        return [replace(history, path=path) for history in _histories(path, name, reading)]
+        if is_found:
+            reading = reading.of_found(Path(path).stat().st_size)
+        try:
+            return [replace(history, path=path) for history in _histories(path, name, reading)]
+        except TranscriptError as error:
+            if is_found and error.kind == "size":
+                raise bad_file(name, "it has more text than is read of a file that is found: name the file") from None
+            raise line_of(error) from None
 
 
 def _histories(path: str, name: str, reading: Reading) -> list[InputHistory]:
     source: str | bytes = path
-    format, max_bytes = reading.format, reading.max_bytes
+    format, most = reading.format, reading.max_line_bytes
+    limits = {"max_bytes": reading.max_bytes, "max_line_bytes": most}
     try:
         if path == "-" or not Path(path).is_file():
-            source = _joined(Path(path)) if path != "-" and Path(path).is_dir() else read_bytes(path, max_bytes)
+            is_folder = path != "-" and Path(path).is_dir()
+            source = _joined(Path(path), most) if is_folder else read_bytes(path, reading.max_bytes)
         elif is_saved_history(_head(path)):
             return [_saved(path)]
         # A file is read in a stream; what can be read only once, such as standard input or a pipe, is held.
         found = None
         if reading.path is None and not reading.text_mode and format in (None, *_OWN_FORMS):
-            found = transcripts.detect(source, name=name, max_bytes=max_bytes)
+            found = transcripts.detect(source, name=name, **limits)
         if found in _OWN_FORMS and format in (None, found):
-            data = source if isinstance(source, bytes) else read_bytes(path, max_bytes)
+            data = source if isinstance(source, bytes) else read_bytes(path, most)
             return [_own_form(name, found, data)]
         if isinstance(source, bytes) or Path(path).stat().st_size < _LARGE_BYTES:
             reading = reading._replace(keep_texts=True)
         histories = transcripts.read_all(source, name=name, **reading._asdict())
     except TranscriptError as error:
+        if error.kind == "size":
+            raise
         raise _misread(error, name, source) from None
     return [_converted(history, len(histories)) for history in histories]
 
@@ -131,11 +145,13 @@ def _head(path: str) -> bytes:
         return file.read(HEAD_BYTES)
 
 
-def _joined(folder: Path) -> bytes:
+def _joined(folder: Path, most: int) -> bytes:
     """The events of OpenHands, each of which is a file with its number in the name, as one array."""
-    files = sorted((path for path in folder.glob("*.json") if _EVENT.match(path.stem)), key=_number)
+    files = sorted((path for path in folder.glob("*.json") if _EVENT.match(path.stem) and path.is_file()), key=_number)
     if not files:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if sum(path.stat().st_size for path in files) > most:
+        raise TranscriptError("size", source=str(folder), offset=most)
     return b"[" + b",".join(path.read_bytes() for path in files) + b"]"
 
 
@@ -159,7 +175,7 @@ def _saved(path: str) -> InputHistory:
 def _misread(error: TranscriptError, name: str, source: str | bytes) -> BadFile:
     """The error of a reader, or what the file looks like where that is no JSON at all."""
     looks = None
-    if error.kind not in ("size", "gzip", *WRONG_SHAPES):
+    if error.kind not in ("gzip", *WRONG_SHAPES):
         looks = likeness(source[:HEAD_BYTES] if isinstance(source, bytes) else _head(source))
     if looks is None:
         return line_of(error)

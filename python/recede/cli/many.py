@@ -50,7 +50,7 @@ def over(
 
     def outcome(file: Chosen) -> list[tuple[InputHistory, _Done]] | Failure:
         try:
-            return [(_without_text(one), work(one)) for one in read(file.path, reading)]
+            return [(_without_text(one), work(one)) for one in read(file.path, reading, is_found=not file.is_named)]
         except BadFile as error:
             return Failure(file, error)
 

@@ -126,7 +126,9 @@ def chosen(
     if not files:
         for place in usual_places():
             paths = sorted({path for pattern in place.patterns for path in place.folder.glob(pattern)})
-            found += (Chosen(str(path), False) for path in paths if is_wanted(path, place.folder))
+            found += (
+                Chosen(str(path), False) for path in paths if _can_be_read(path) and is_wanted(path, place.folder)
+            )
     if not found:
         raise BadFile(_nothing(files, is_filtered=since is not None or project is not None))
     return found
@@ -144,7 +146,12 @@ def _walked(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
             if _has_events(here / inner):
                 folders.remove(inner)
                 yield here / inner
-        yield from (here / file for file in sorted(files) if file.endswith(suffixes))
+        yield from (here / file for file in sorted(files) if file.endswith(suffixes) and (here / file).is_file())
+
+
+def _can_be_read(path: Path) -> bool:
+    """Whether it is a file or a folder; a named pipe that nobody writes to is waited for, a device has no end."""
+    return path.is_file() or path.is_dir()
 
 
 def _has_events(folder: Path) -> bool:

@@ -105,6 +105,7 @@ def read(
     text_mode: bool = False,
     name: str | None = None,
     max_bytes: int = MAX_BYTES,
+    max_line_bytes: int | None = None,
 ) -> Transcript:
     """Read the history in a file, whichever agent wrote it.
 
@@ -116,6 +117,7 @@ def read(
         text_mode: take each user message that follows one of the agent without calls as its observation.
         name: the name in errors; by default the path of the file.
         max_bytes: the limit of decompressed bytes, 4 GB by default.
+        max_line_bytes: that of a line, or of a file that is one value: what is held in memory; `max_bytes` by default.
 
     Returns:
         A `Transcript`. A file with several histories returns the first, with a warning that says how many there are;
@@ -123,9 +125,9 @@ def read(
         with a warning.
 
     Raises:
-        TranscriptError: malformed JSON, a wrong shape, an unknown format, or more than `max_bytes`; names the file and
+        TranscriptError: malformed JSON, a wrong shape, an unknown format, or more than the limits; names the file and
             the line or byte.
-        ValueError: `format` is unknown, or `max_bytes` is below 1.
+        ValueError: `format` is unknown, or a limit is below 1.
         OSError: the file cannot be read.
 
     Time is linear in the size of the file. A file with one record per line is streamed; any other is read into memory.
@@ -140,7 +142,9 @@ def read(
         >>> transcript.format, transcript.messages
         ('codex', [{'type': 'message', 'role': 'user', 'content': 'hello'}])
     """
-    found = read_all(source, format, path=path, text_mode=text_mode, name=name, max_bytes=max_bytes)
+    found = read_all(
+        source, format, path=path, text_mode=text_mode, name=name, max_bytes=max_bytes, max_line_bytes=max_line_bytes
+    )
     if len(found) == 1:
         return found[0]
     more = f"the first of {len(found)} histories in the file: read_all gives them all"
@@ -155,6 +159,7 @@ def read_all(
     text_mode: bool = False,
     name: str | None = None,
     max_bytes: int = MAX_BYTES,
+    max_line_bytes: int | None = None,
     keep_texts: bool = True,
 ) -> list[Transcript]:
     """Read every history in a file: runs of a benchmark, samples of a log, one request body per line.
@@ -166,6 +171,7 @@ def read_all(
         text_mode: as for `read`.
         name: as for `read`.
         max_bytes: as for `read`.
+        max_line_bytes: as for `read`.
         keep_texts: False leaves out texts of 1,000 characters or more, so that a file with long results can be larger
             than memory: in their place is a str of the same length without the characters. That is all that
             `recede.costs.replay_transcript` reads of them, unless `recede.costs.reads_texts`. Files with one record
@@ -183,7 +189,7 @@ def read_all(
         >>> [(run.format, run.index, len(run.messages)) for run in transcripts.read_all(runs)]
         [('tau_bench', 0, 1), ('tau_bench', 1, 0)]
     """
-    with open_source(source, name, max_bytes) as opened:
+    with open_source(source, name, max_bytes, max_line_bytes) as opened:
         wanted = _checked(format)
         try:
             name_of_format, drafts = _drafts(opened, wanted, path, keep_texts)
@@ -196,19 +202,22 @@ def read_all(
     return found or [Transcript([], 0, name_of_format, opened.name, ("the file contains no history",))]
 
 
-def detect(source: Input, *, name: str | None = None, max_bytes: int = MAX_BYTES) -> str:
+def detect(
+    source: Input, *, name: str | None = None, max_bytes: int = MAX_BYTES, max_line_bytes: int | None = None
+) -> str:
     """Detect the format of a file by its content.
 
     Args:
         source: as for `read`. Only the first lines are read if the file has one record per line.
         name: as for `read`.
         max_bytes: as for `read`.
+        max_line_bytes: as for `read`.
 
     Returns:
         One of `FORMATS`.
 
     Raises:
-        TranscriptError: the content is malformed, of an unknown format, or over `max_bytes`.
+        TranscriptError: the content is malformed, of an unknown format, or over a limit.
         OSError: the file cannot be read.
 
     Example:
@@ -216,7 +225,7 @@ def detect(source: Input, *, name: str | None = None, max_bytes: int = MAX_BYTES
         >>> transcripts.detect(b'{"model": "any", "messages": []}')
         'body'
     """
-    with open_source(source, name, max_bytes) as opened:
+    with open_source(source, name, max_bytes, max_line_bytes) as opened:
         kind, value, _ = _recognized(opened, None)
         return _name(kind, value)
 

@@ -23,6 +23,8 @@ MAX_BYTES = 4_000_000_000  # decompressed: a gzip file of a few megabytes can ho
 
 Input = Union[str, "PathLike[str]", bytes, bytearray, memoryview]
 
+_PIECE = 1 << 20  # of a long line
+
 # Kinds of errors in well-formed JSON.
 _WRONG_SHAPES = frozenset({"duplicate_key", "history", "message", "content", "part"})
 _SPACE = b" \t\r\n"
@@ -37,11 +39,11 @@ class Record(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line, and the empty lines before it."""
+    """A line, and the bytes of the empty lines before it."""
 
     number: int
     text: bytes
-    before: bytes
+    before: int
 
 
 class Source:
@@ -52,9 +54,10 @@ class Source:
         has_lines: whether each line is a value; otherwise the whole file is one.
     """
 
-    def __init__(self, name: str, stream: BinaryIO, max_bytes: int) -> None:
+    def __init__(self, name: str, stream: BinaryIO, max_bytes: int, max_line_bytes: int) -> None:
         self.name = name
         self._max_bytes = max_bytes
+        self._max_line_bytes = max_line_bytes
         self._lines = self._numbered(stream)
         self._head = list(islice(self._lines, 2))
         if not self._head:
@@ -71,32 +74,50 @@ class Source:
     def document(self) -> Any:
         """The single value of the file."""
         # Empty lines count in the offset of an error.
-        data = b"".join(line.before + line.text for line in chain(self._head, self._lines))
+        data = b"".join(self._pieces())
         try:
             return _loads(data)
         except (ValueError, RecursionError) as error:
             self._fail(_fault(data, error), None)
 
+    def _pieces(self) -> Iterator[bytes]:
+        """The lines of a file that is one value, which is held whole: it has the limit of a line."""
+        read = 0
+        for line in chain(self._head, self._lines):
+            read += line.before + len(line.text)
+            if read > self._max_line_bytes:
+                raise TranscriptError("size", source=self.name, offset=self._max_line_bytes)
+            yield b"\n" * line.before
+            yield line.text
+
     def _numbered(self, stream: BinaryIO) -> Iterator[_Line]:
         """The non-empty lines."""
-        read = number = 0
-        before = b""
-        while True:
+        read = number = before = 0
+        while line := self._line(stream, read):
             number += 1
-            try:
-                line = stream.readline(self._max_bytes + 1 - read)
-            except (EOFError, gzip.BadGzipFile, zlib.error):
-                raise TranscriptError("gzip", source=self.name, offset=read) from None
-            if not line:
-                return
             read += len(line)
-            if read > self._max_bytes:
-                raise TranscriptError("size", source=self.name, offset=self._max_bytes)
             if line.strip(_SPACE):
                 yield _Line(number, line, before)
-                before = b""
+                before = 0
             else:
-                before += line
+                before += len(line)
+
+    def _line(self, stream: BinaryIO, read: int) -> bytes:
+        """The next line. It is read in pieces, so that one over a limit is refused before it is put together."""
+        most = min(self._max_line_bytes, self._max_bytes - read)
+        pieces: list[bytes] = []
+        size = 0
+        while True:
+            try:
+                piece = stream.readline(min(_PIECE, most + 1 - size))
+            except (EOFError, gzip.BadGzipFile, zlib.error):
+                raise TranscriptError("gzip", source=self.name, offset=read + size) from None
+            size += len(piece)
+            if size > most:
+                raise TranscriptError("size", source=self.name, offset=read + most)
+            pieces.append(piece)
+            if not piece or piece.endswith(b"\n"):
+                return piece if len(pieces) == 1 else b"".join(pieces)
 
     def _of_line(self, line: _Line) -> Iterator[Record]:
         try:
@@ -128,9 +149,10 @@ class Source:
 
 
 @contextmanager
-def open_source(source: Input, name: str | None, max_bytes: int) -> Iterator[Source]:
-    """Open a path or bytes, decompressed if gzipped; at most `max_bytes` of text are read."""
+def open_source(source: Input, name: str | None, max_bytes: int, max_line_bytes: int | None = None) -> Iterator[Source]:
+    """Open a path or bytes, decompressed if gzipped; at most `max_bytes` of text are read, and of a line fewer."""
     max_bytes = whole_number(1)("max_bytes", max_bytes)
+    limits = (max_bytes, max_bytes if max_line_bytes is None else whole_number(1)("max_line_bytes", max_line_bytes))
     if isinstance(source, (bytes, bytearray, memoryview)):
         raw = cast(io.RawIOBase, io.BytesIO(source))
         name = name or "bytes"
@@ -140,10 +162,10 @@ def open_source(source: Input, name: str | None, max_bytes: int) -> Iterator[Sou
         raw = path.open("rb", buffering=0)
     with io.BufferedReader(raw) as stream:
         if stream.peek(2)[:2] != b"\x1f\x8b":
-            yield Source(name, stream, max_bytes)
+            yield Source(name, stream, *limits)
             return
         with gzip.open(stream) as unpacked:
-            yield Source(name, cast(BinaryIO, unpacked), max_bytes)
+            yield Source(name, cast(BinaryIO, unpacked), *limits)
 
 
 def _has_lines(first: bytes, second: bytes | None = None) -> bool:
