@@ -443,13 +443,15 @@ def main() -> None:
         return
     from integrations import TESTS, environment
 
+    from formatting import measured_here  # not where a framework is measured, whose environment has less
+
     found = {}
     for name in [name for name in given.only.split(",") if name] or FRAMEWORKS:
         python = environment(TESTS / "requirements" / f"{name}-newest.txt", time.monotonic() + 600)
         command = [python, __file__, "--here", name, "--turns", str(given.turns)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         found[name] = Figures(*json.loads(done.stdout.splitlines()[-1]))
-    print(report(found, given.turns))
+    print(f"{measured_here()}\n\n{report(found, given.turns)}")
 
 
 def report(found: dict[str, Figures], turns: int) -> str:

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 import histories
 import recede
-from formatting import markdown
+from formatting import markdown, measured_here
 from recede.arrow import Reducer, Stats
 
 BUDGET = 32_000  # tokens
@@ -188,13 +188,13 @@ def main() -> None:
         corpus = generate(Path(folder, "corpus.parquet"), given.mb)
         stored = corpus.path.stat().st_size
         sizes = f"{corpus.json_bytes / 1e6:,.0f} MB of JSON, {stored / 1e6:,.0f} MB of parquet (zstd)"
-        print(f"{corpus.rows:,} rows, {sizes}\n")
         rows = [
             [what, f"{spent:.2f}", f"{rate:.2f}" if rate else ""]
             for what, spent, rate in measure(corpus, Path(folder), given.threads)
         ]
+    peak = f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:,.0f} MB"
+    print(f"{measured_here()} {corpus.rows:,} rows, {sizes}; {peak}.\n")
     print(markdown(["", "CPU s", "GB of JSON a CPU s"], rows))
-    print(f"\npeak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:,.0f} MB")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,11 @@
-"""The section of the table that says what a boundary costs by the providers' rules, on recorded sessions."""
+"""The section of the table that says what a boundary costs by the providers' rules, on recorded sessions.
+
+`python benches/economy.py` prints it alone, with `--table` as docs/caching.md has it.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,7 @@ from recorded import corpus
 
 import recede
 from claims import Claim, Plan, Section
+from formatting import markdown
 from recede import transcripts
 from recede.costs import Prices, Replay, compare_costs, replay
 
@@ -39,12 +44,7 @@ def economy(_: Plan) -> Section:
         figure = f"{cost.of_raw:.3f} (worst session {cost.worst_of_raw:.2f}, worst moment {cost.worst_moment:.2f})"
         is_met = cost.of_raw <= most and cost.worst_of_raw <= 1.1 and cost.worst_moment <= 1.1
         claims.append(Claim("11", what, figure, f"at most {most:.2f}, no session over 1.10", is_met))
-    paused = [
-        replay(one.messages, [PINNED], prices=PRICES, system_chars=12_000, times=_times(one))
-        for one in _sessions(CORPUS / "claude_code")
-        if _is_long(one.messages)
-    ]
-    cost = _cost(paused)
+    cost = _cost(_paused())
     what = f"claude_code, the same with 12,000 and the pauses of the logs: {PINNED} / raw"
     claims.append(Claim("11", what, f"{cost.of_raw:.3f}", "at most 0.57", cost.of_raw <= 0.57))
     every = [_replayed(one, "break_even:window=10", "ideal", 12_000, optimum=True) for one in _every()]
@@ -92,8 +92,33 @@ def _sessions(folder: Path) -> Iterator[transcripts.Transcript]:
         yield from found
 
 
+def table() -> str:
+    """What the first claims say, as docs/caching.md has it."""
+    rows = []
+    for system_chars in sorted({chars for _, chars in TARGETS}):
+        costs = [
+            _cost([_replayed(one, PINNED, "anthropic", system_chars) for one in _long(name)])
+            for name in ("claude_code", "codex")
+        ]
+        worst = max(cost.worst_moment for cost in costs)
+        rows.append([f"{system_chars:,}", *(f"{cost.of_raw:.3f}" for cost in costs), f"{worst:.2f}"])
+    rows.append(["12,000, with the pauses of the logs", f"{_cost(_paused()).of_raw:.3f}", "", ""])
+    header = ["characters of system prompt and tools", "Claude Code", "Codex", "worst moment of any session"]
+    return markdown(header, rows)
+
+
+def _paused() -> list[Replay]:
+    return [
+        replay(one.messages, [PINNED], prices=PRICES, system_chars=12_000, times=_times(one))
+        for one in _sessions(CORPUS / "claude_code")
+        if _is_long(one.messages)
+    ]
+
+
 if __name__ == "__main__":
     from claims import FULL
 
+    if "--table" in sys.argv:
+        sys.exit(print(table()))
     for claim in economy(FULL).claims:
         print(f"{'met' if claim.is_met else 'missed'}: {claim.what}: {claim.figure}; {claim.target}")

@@ -256,7 +256,7 @@ def main() -> None:
 
     from corpora import generate
 
-    from formatting import markdown
+    from formatting import markdown, measured_here
 
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "in")
@@ -277,11 +277,12 @@ def main() -> None:
             rows.append(cells)
         if len(set(digests.values())) != 1:
             raise SystemExit(f"views differ: {digests}")
-        print(f"{sum(one.rows for one in made):,} rows, {sum(one.json_bytes for one in made) / 1e6:,.0f} MB of JSON\n")
-        print(markdown(["CPU s", *WAYS.values()], rows))
+        sizes = f"{sum(one.rows for one in made):,} rows, {sum(one.json_bytes for one in made) / 1e6:,.0f} MB of JSON"
+        print(f"{measured_here()} {sizes}.\n\n{markdown(['CPU s', *WAYS.values()], rows)}")
         if len(work) == 2:
             tasks, local = work["Ray"], work["pyarrow"]
-            print(f"\nRay's tasks with recede.arrow: {tasks:.1f} CPU s, {tasks / local:.2f} of pyarrow in one process")
+            said = f"Ray's tasks with recede.arrow: {tasks:.1f} CPU s, {tasks / local:.2f} of pyarrow in one process"
+            print(said, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -63,15 +63,26 @@ def comparison(columns: dict[str, dict[str, float]], rates: dict[str, Callable[[
     return markdown(header, rows)
 
 
-def surroundings() -> str:
-    """Date, machine and versions."""
+def processor() -> tuple[str, str]:
+    """Its name, and the widest vectors that it has."""
     try:
         cpuinfo = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)
-        facts = {key.strip(): value.strip() for key, value in cpuinfo.items()}
-        model = facts.get("model name", platform.processor())
-        vectors = next((name for name in ("avx512bw", "avx2") if name in facts.get("flags", "").split()), "")
     except OSError:
-        model, vectors = platform.processor() or platform.machine(), ""
+        return platform.processor() or platform.machine(), ""
+    facts = {key.strip(): value.strip() for key, value in cpuinfo.items()}
+    vectors = next((name for name in ("avx512bw", "avx2") if name in facts.get("flags", "").split()), "")
+    return facts.get("model name", platform.processor()), vectors
+
+
+def measured_here() -> str:
+    """What stands above times in a document: date and machine."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return f"Measured on {now:%Y-%m-%d}: {processor()[0]}, {os.cpu_count()} cores."
+
+
+def surroundings() -> str:
+    """Date, machine and versions."""
+    model, vectors = processor()
     try:
         rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):

@@ -4,7 +4,8 @@
 answers each request with a stream of events, and the proxies before it, each in its own process; they take turns,
 three each. `--mitmdump PROGRAM`, `--litellm PROGRAM` and `--headroom PROGRAM` measure these proxies too. Of several
 sizes each stream takes one, in turn: with `--seconds 600 --megabytes 0.1 0.5 1 5` the resident memory over time shows
-whether it grows.
+whether it grows. `--table bodies` and `--table proxies` print the tables of docs/proxy.md, the second with such
+programs.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+
+import formatting
+from formatting import markdown, measured_here
 
 ROUNDS = 3
 MODEL = "claude-opus-5"
@@ -155,33 +159,95 @@ def main() -> None:
     parser.add_argument("--megabytes", type=float, nargs="+", default=[0.1])
     for name in PEERS:
         parser.add_argument(f"--{name}", metavar="PROGRAM")
+    parser.add_argument("--table", choices=["bodies", "proxies"], help="one of docs/proxy.md, as Markdown")
     parser.add_argument("--upstream", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.upstream:
         asyncio.run(upstream(given.upstream))
         return
-    bodies = [body(size) for size in given.megabytes]
-    sizes = ", ".join(f"{len(one) / 1e6:.1f}" for one in bodies)
+    programs = {name: program for name in PEERS if (program := getattr(given, name))}
+    if given.table:
+        table = table_of_bodies() if given.table == "bodies" else table_of_proxies(programs)
+        print(f"{measured_here()}\n\n{table}")
+        return
+    for streams, runs in played(programs, given.megabytes, given.streams, given.seconds):
+        sizes = ", ".join(f"{size:.1f}" for size in given.megabytes)
+        print(f"{streams} streams, {sizes} MB, {given.seconds:.0f} s", flush=True)
+        for name, run in runs.items():
+            print(f"{name:10} {run.said()}", flush=True)
+
+
+def played(
+    programs: dict[str, str], megabytes: list[float], streams: list[int], seconds: float
+) -> Iterator[tuple[int, dict[str, Run]]]:
+    """The upstream, `recede proxy` and these proxies under load, for each number of streams."""
+    bodies = [body(size) for size in megabytes]
     target = free_port()
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         runs = {"direct": Run(target, stack, [sys.executable, __file__, "--upstream", str(target)])}
-        for name in ("recede", *PEERS):
-            if name == "recede" or getattr(given, name):
-                port = free_port()
-                command = command_of(name, getattr(given, name, ""), f"http://127.0.0.1:{target}", port, Path(folder))
-                runs[name] = Run(port, stack, command)
-        for streams in given.streams:
-            print(f"{streams} streams, {sizes} MB, {given.seconds:.0f} s", flush=True)
+        for name, program in {"recede": "", **programs}.items():
+            port = free_port()
+            runs[name] = Run(port, stack, command_of(name, program, f"http://127.0.0.1:{target}", port, Path(folder)))
+        for number in streams:
+            for run in runs.values():
+                run.forget()
             for _ in range(ROUNDS):
                 for run in runs.values():
-                    run.play(bodies, streams, given.seconds / ROUNDS)
-            for name, run in runs.items():
-                print(f"{name:10} {run.said()}", flush=True)
-                run.forget()
+                    run.play(bodies, number, seconds / ROUNDS)
+            yield number, runs
+
+
+def table_of_bodies() -> str:
+    """Times and memory by size and number of streams."""
+    rows = []
+    for megabytes, streams, seconds in BODIES:
+        [(_, runs)] = ((number, table_cells(runs)) for number, runs in played({}, megabytes, [streams], seconds))
+        sizes = " and ".join(filter(None, [", ".join(f"{size:g}" for size in megabytes[:-1]), f"{megabytes[-1]:g}"]))
+        direct, proxied = runs["direct"], runs["recede"]
+        rows.append([f"{sizes} MB, {streams}", direct["first"], proxied["first"], proxied["at most"]])
+    return markdown(["body, streams", "first event, direct", "through `recede proxy`", "resident at most"], rows)
+
+
+def table_of_proxies(programs: dict[str, str]) -> str:
+    """Proxies with bodies of 0.1 MB, one stream and many."""
+    one, many = (table_cells(runs) for _, runs in played(programs, [0.1], [1, 64], 12))
+    columns = {"first": "first event", "CPU": "CPU a request"}
+    header = [f"{title}, {number}" for title in columns.values() for number in ("1 stream", "64 streams")]
+    rows = [
+        [
+            name,
+            *(cells[name][key] for key in columns for cells in (one, many)),
+            many[name]["idle"],
+            many[name]["at most"],
+        ]
+        for name in one
+    ]
+    return markdown(["", *header, "resident, idle", "at most"], rows)
+
+
+def table_cells(runs: dict[str, Run]) -> dict[str, dict[str, str]]:
+    """What was measured until now."""
+    return {
+        name: {
+            "first": formatting.time(statistics.median(run.first)),
+            "CPU": formatting.time(run.cpu / len(run.first)),
+            "idle": f"{run.idle:.0f} MB",
+            "at most": f"{run.resident('VmHWM'):.0f} MB",
+        }
+        for name, run in runs.items()
+    }
 
 
 PEERS = ("mitmdump", "litellm", "headroom")
+# Megabytes, streams, seconds.
+BODIES: list[tuple[list[float], int, float]] = [
+    ([0.1], 1, 12),
+    ([0.1], 64, 12),
+    ([1], 64, 12),
+    ([5], 1, 12),
+    ([0.1, 0.5, 1, 5], 64, 600),
+]
 
 
 def command_of(name: str, program: str, url: str, port: int, folder: Path) -> list[str]:

@@ -55,7 +55,7 @@ _SHARED_TESTS = (
     "test_proxy_corpus.py",
     "test_maskers_corpus.py",
     "test_requests_corpus.py",
-    "test_tokens_corpus.py",
+    "test_measured_figures.py",
     "test_transcripts_corpus.py",
     "test_views_corpus.py",
 )

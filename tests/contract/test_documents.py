@@ -120,26 +120,3 @@ def test_files_that_are_named_exist(name: str) -> None:
     )
     for path in re.findall(r"`([\w./-]+\.(?:py|rs|md|pyi))`", (ROOT / name).read_text()):
         assert any((folder / path).exists() for folder in folders), path
-
-
-def test_the_measured_figures_of_the_managers_are_those_of_the_table() -> None:
-    """docs/managers.md quotes the first table of docs/summaries.md, which is compared with what its command prints."""
-    table = (ROOT / "docs" / "summaries.md").read_text().partition("```text\n")[2].partition("```")[0]
-    costs = {
-        name: shares for name, *shares in re.findall(r"^(\S+) .*?\$\S+ +(\d+) % +\$\S+ +(\d+) %", table, re.MULTILINE)
-    }
-    quoted = {
-        row[0]: row[4:]
-        for line in (ROOT / "docs" / "managers.md").read_text().splitlines()
-        if (row := [cell.strip() for cell in line.strip("|").split("|")]) and len(row) == 7
-    }
-
-    def shares(policy: str, paying: str = "") -> list[str]:
-        cached, uncached = costs[policy]
-        return [f"{uncached} %", f"{cached} %", f"{costs[paying][0]} %" if paying else ""]
-
-    hybrid = "hybrid:window=10,at=43,tail=10"
-    assert quoted["raw"] == shares("raw")
-    assert quoted["masking, M = 10"] == shares("sliding:window=10", "break_even:window=10")
-    assert quoted["summary, every 21 turns"] == shares("summary:every=21,tail=10")
-    assert quoted["hybrid, 10 / 43 / 10"] == shares(hybrid, f"{hybrid},boundary=break_even")

@@ -1,24 +1,20 @@
-"""Replays of the corpus against what its logs say was paid; the table of docs/bill.md is what the command prints."""
+"""Replays of the corpus against what its logs say was paid."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
 import pytest
 from shared_data import CORPUS, corpus_files, need
 
 from recede import costs, transcripts
 from recede.costs import Bill, BillCheck
-from support import ROOT
 
 FILES = corpus_files()
-COMMAND = "recede replay --check ../shared/corpus/*/*"
 
 # What the log of a session shows, and no rule predicts: requests that OpenAI or Google served from another machine,
 # pauses that a cache of an hour outlived, a change of the model or of the tools.
@@ -98,16 +94,6 @@ def test_models_of_the_large_sessions_have_prices() -> None:
         model for one in checks("logged").values() for model in one.prices.models if not costs.model_prices(model)
     }
     assert unknown == {"meta-llama/llama-4-maverick", "llama3.1"}
-
-
-def test_the_table_of_the_documents_is_what_the_command_prints() -> None:
-    need(CORPUS)
-    page = (ROOT / "docs" / "bill.md").read_text()
-    [shown] = re.findall(rf"```text\n\$ {re.escape(COMMAND)}\n(.*?)```", page, re.DOTALL)
-    command = [sys.executable, "-m", "recede.cli", "replay", "-q", "--check", *map(str, FILES)]
-    done = subprocess.run(command, capture_output=True, check=True, text=True)
-    assert shown == done.stdout
-    assert str(Path.home()) not in shown
 
 
 def test_a_replay_of_the_corpus_says_what_was_paid() -> None:

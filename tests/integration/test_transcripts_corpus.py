@@ -15,7 +15,7 @@ from shared_data import CORPUS, MANIFEST, corpus_files, each_file, need
 
 import recede
 from recede import transcripts
-from support import ENGINES, ROOT, using
+from support import ENGINES, using
 
 # Folders of the corpus whose name is not that of the format.
 FORMATS = {"tau_openai": "tau_bench", "openai_parts": "body"}
@@ -211,22 +211,6 @@ def test_a_history_grows_through_the_longest_sessions_message_by_message(agent: 
 def observations(transcript: transcripts.Transcript) -> int:
     tools = recede.mask_observations(transcript.messages, keep_results=0).tools.values()
     return sum(tool.observations for tool in tools)
-
-
-@pytest.mark.parametrize(
-    "document", [pytest.param("caching.md", marks=pytest.mark.slow), "replay.md", "transcripts.md"]
-)
-def test_the_tables_of_the_documents_are_what_their_commands_print(document: str, rows: dict[str, Row]) -> None:
-    if not CORPUS.samefile(ROOT.parent / "shared" / "corpus"):
-        pytest.skip("the commands in the documents read ../shared/corpus, and the corpus is elsewhere")
-    blocks = re.findall(
-        r"^```text\n\$ recede ([^\n]*)\n(.*?)^```$", (ROOT / "docs" / document).read_text(), re.M | re.S
-    )
-    assert blocks
-    for command, shown in blocks:
-        *options, files = command.split()
-        assert files == "../shared/corpus/*/*"
-        assert run(*options, *sorted(ROOT.glob("../shared/corpus/*/*"))).stdout.decode() == shown
 
 
 def test_one_command_measures_them_all(rows: dict[str, Row]) -> None:

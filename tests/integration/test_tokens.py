@@ -1,12 +1,10 @@
-"""The table in docs/kit.md of how far off four characters a token are: it is that of the recorded sessions."""
+"""What counts the tokens of docs/kit.md."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import pytest
-from shared_data import CORPUS, corpus_files, need
 
 from support import ROOT
 
@@ -16,14 +14,6 @@ import tokens
 
 # Of bpe-openai, which opens its own files in a way that is old.
 pytestmark = pytest.mark.filterwarnings("ignore:open_binary is deprecated:DeprecationWarning")
-
-
-def test_the_table_is_what_the_command_prints(record_property: Any) -> None:
-    need(CORPUS)
-    formats = tokens.counted(corpus_files())
-    assert tokens.table(formats) in (ROOT / "docs" / "kit.md").read_text()
-    for name in formats:
-        record_property(f"read: tokens of {name}", 1)
 
 
 def test_the_counter_is_a_real_one() -> None:

@@ -1,0 +1,136 @@
+"""What recorded sessions cost, as the documents have it: `python benches/replayed.py boundaries`.
+
+`boundaries` is of docs/kit.md, `managers` of docs/managers.md, `others` of docs/alternatives.md, `readme` of README.md.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from recorded import files
+
+from formatting import markdown
+
+Costs = dict[str, dict[str, Any]]
+
+SUMMARY = "summary:every=21,tail=10"
+HYBRID = "hybrid:window=10,at=43,tail=10"
+CLEARING = "clear_tool_uses:trigger=100000,keep=3"
+
+
+def replayed(min_results: int, *policies: str) -> tuple[Costs, dict[str, Any]]:
+    """What each policy costs by Anthropic's prices and cache, and the sums of the replay."""
+    prices = ["--price", "anthropic,output=0", "--cache", "anthropic", "--summary-price", "anthropic"]
+    options = [part for policy in policies for part in ("--policy", policy)]
+    command = [sys.executable, "-m", "recede.cli", "replay", "--json", "--min-results", str(min_results)]
+    done = subprocess.run([*command, *prices, *options, *map(str, files())], stdout=subprocess.PIPE, check=True)
+    total = json.loads(done.stdout)["total"]
+    return {one["policy"]: one for one in total["policies"]}, total
+
+
+def percent(share: float) -> str:
+    """A share as the commands write it."""
+    return f"{share:.0%}".replace("%", " %")
+
+
+def boundaries() -> str:
+    """A `Budget` with either boundary, without a threshold."""
+    names = {"`sliding`": "sliding:window=4", "`break_even`": "break_even:window=4"}
+    found, total = replayed(10, *names.values())
+    header = ["boundary", "with a prompt cache", "without one", "tokens sent", "sessions that cost more than raw"]
+    rows = [["none: everything is sent", "100 %", "100 %", _million(found["raw"]), ""]]
+    for name, policy in names.items():
+        one = found[policy]
+        spread = f"mean of sessions {percent(one['mean_of_raw'])}, worst {percent(one['worst_of_raw'])}"
+        cached = f"{percent(one['of_raw'])} ({spread})"
+        rows.append([name, cached, percent(one["of_raw_uncached"]), _million(one), str(one["loss_count"])])
+    sessions = f"{total['histories']} sessions, {total['requests']:,} requests:"
+    return f"{sessions}\n\n{markdown(header, rows)}"
+
+
+def _million(one: dict[str, Any]) -> str:
+    return f"{one['usage']['sent_chars'] / 4e6:.1f} million"
+
+
+def managers() -> str:
+    """The columns of the managers that are not the research's."""
+    pairs = {
+        "masking, M = 10": ("sliding:window=10", "break_even:window=10"),
+        "summary, every 21 turns": (SUMMARY, None),
+        "hybrid, 10 / 43 / 10": (HYBRID, f"{HYBRID},boundary=break_even"),
+    }
+    found, _ = replayed(30, *(policy for pair in pairs.values() for policy in pair if policy))
+    header = [
+        "policy",
+        "measured, no cache: of raw",
+        "under Anthropic's cache: of raw",
+        'the same, boundary="break_even"',
+    ]
+    rows = [
+        [
+            name,
+            percent(found[sliding]["of_raw_uncached"]),
+            percent(found[sliding]["of_raw"]),
+            percent(found[paying]["of_raw"]) if paying else "",
+        ]
+        for name, (sliding, paying) in pairs.items()
+    ]
+    return markdown(header, rows)
+
+
+def _others() -> Callable[[str], str]:
+    policies = (
+        "break_even:window=10",
+        "break_even:window=3",
+        "clear_tool_uses",
+        "clear_tool_uses:at_least=20000",
+        "langchain_clear",
+        "clip:chars=4000",
+        "summary",
+    )
+    found, _ = replayed(30, *policies)
+    return lambda policy: percent(found[policy]["of_raw"])
+
+
+def others() -> str:
+    """What people use instead: its cost."""
+    of_raw = _others()
+    rows = [
+        ["recede", f"{of_raw('break_even:window=10')} ({of_raw('break_even:window=3')} with a window of 3)"],
+        [
+            "Anthropic context editing",
+            f"{of_raw(CLEARING)}; {of_raw(f'{CLEARING},at_least=20000')} with `clear_at_least` 20,000",
+        ],
+        ["LangChain ContextEditingMiddleware", of_raw("langchain_clear:trigger=100000,keep=3")],
+        ["results that are cut on arrival", f"{of_raw('clip:chars=4000')} (cut at 4,000 characters)"],
+        [
+            "summarizers of frameworks, such as LangChain's SummarizationMiddleware",
+            f"{of_raw(SUMMARY)}, calls included, with one every 21 turns ([summaries.md](summaries.md#measured))",
+        ],
+    ]
+    return markdown(["", "cost"], rows)
+
+
+def readme() -> str:
+    """The same in short."""
+    of_raw = _others()
+    rows = [
+        ["recede", f"{of_raw('break_even:window=10')} of raw"],
+        [
+            "Anthropic's context editing",
+            f"{of_raw(CLEARING)}; {of_raw(f'{CLEARING},at_least=20000')} with a minimum to clear",
+        ],
+        ["LangChain's ClearToolUsesEdit", of_raw("langchain_clear:trigger=100000,keep=3")],
+        ["summarizers, such as LangChain's", f"{of_raw(SUMMARY)}, its calls included"],
+    ]
+    return markdown(["sources", "cost, 21 long sessions"], rows)
+
+
+TABLES = {one.__name__: one for one in (boundaries, managers, others, readme)}
+
+if __name__ == "__main__":
+    print(TABLES[sys.argv[1]]())
