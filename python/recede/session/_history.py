@@ -53,9 +53,9 @@ class History(HistoryReader):
         token_counter: ``text -> tokens``, for the budget or the threshold. Each text is counted once on append; kept
             messages are counted again after a summary. Without it four characters are a token.
         store: a `TurnStore` to which each message and summary is written. A history made with a store that has
-            messages resumes with all of them, however its process ended (docs/store.md). Only messages whose rendering can still change
-            are in memory: without a budget the newest ones, with a budget those since the last summary. Everything
-            else, evicted parts of a view included, is read from the store on demand.
+            messages resumes with all of them, however its process ended (docs/store.md). Only messages whose rendering
+            can still change are in memory: without a budget the newest ones, with a budget those since the last
+            summary. Everything else, evicted parts of a view included, is read from the store on demand.
         on_move: called with a `BoundaryMove` when a view first has it, or with the answer if no view was taken; the log
             gets a line in any case. What it raises is logged. It may read messages, but not append or take a view.
 

@@ -154,8 +154,8 @@ class TurnStore:
     Args:
         path: the file; created if missing, readable only by its owner. While it is open for writing, a log with the
             same mode and owner is next to it.
-        sync_every: wait for the disk after this many records were appended or changed, 1 for every turn: what the end of
-            the machine may lose. By default only `sync`, `close`, `append` with ``sync=True``, and 32 MiB of log do.
+        sync_every: wait for the disk after this many records were appended or changed, 1 for every turn: what the end
+            of the machine may lose. By default only `sync`, `close`, `append` with ``sync=True``, and 32 MiB of log do.
         read_only: read what was last written, even while a writer is active. Nothing is written.
 
     Raises:
