@@ -305,7 +305,7 @@ impl WriteAheadLog {
         pages: impl Iterator<Item = (u32, &'a Page)>,
     ) -> Result<(Tail, Vec<(u32, LogFrame)>)> {
         let mut frames = vec![];
-        let mut buffer = vec![];
+        let mut buffer = Vec::with_capacity(4 * PAGE); // one change has about three frames
         let mut sum = self.tail.sum;
         for (number, page) in pages {
             let bytes = &page.bytes()[..page.length()];

@@ -144,7 +144,7 @@ impl Page {
     /// Its length without trailing zeros, in blocks of 64 bytes.
     #[must_use]
     pub fn length(&self) -> usize {
-        let empty = self.0.chunks_exact(64).rev().take_while(|block| block.iter().all(|&byte| byte == 0)).count();
+        let empty = self.0.chunks_exact(64).rev().take_while(|block| **block == [0; 64]).count();
         PAGE - 64 * empty
     }
 }

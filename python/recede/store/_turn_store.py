@@ -154,12 +154,14 @@ class TurnStore:
     Args:
         path: the file; created if missing, readable only by its owner. While it is open for writing, a log with the
             same mode and owner is next to it.
-        sync_every: wait for the disk after this many records were appended or changed, 1 for every turn: what the end
-            of the machine may lose. By default only `sync`, `close`, `append` with ``sync=True``, and 32 MiB of log do.
+        sync_every: wait for the disk after this many records were appended or changed, 1 for every turn: fewer than
+            these may be lost with the machine. By default only `sync`, `close`, `append` with ``sync=True``, and 32 MiB
+            of log wait.
         read_only: read what was last written, even while a writer is active. Nothing is written.
 
     Raises:
         StoreError: the file is not a store, is damaged, or has another writer; names the page or file.
+        ImportError: the engine in use is the plain-Python mirror, which has no store.
 
     It is thread-safe: calls are serialized. Close it, or use it as a context manager: then everything is in one file.
 
@@ -178,6 +180,8 @@ class TurnStore:
 
     def __init__(self, path: str | os.PathLike[str], *, sync_every: int | None = None, read_only: bool = False) -> None:
         whole_number(1, optional=True)("sync_every", sync_every)
+        if not hasattr(_engine.engine, "Store"):
+            raise ImportError("TurnStore needs recede's Rust core: its plain-Python mirror has no store")
         self._read_only = read_only
         self._path = str(Path(path).resolve())  # the log must be next to the file, whichever link leads to it
         self._store = _engine.engine.Store(self._path, read_only, sync_every)
