@@ -149,7 +149,7 @@ class TurnStore:
     Memory does not grow with the session. Appending a turn and reading one by its number take constant time. Masking
     moves an observation out of its turn: reading masked turns does not touch their observations, which `recall`
     fetches. Each append or change is written before the call returns: the end of the process loses nothing, that of the
-    machine nothing that was synced (docs/store.md has the exact guarantees). Needs the Rust core.
+    machine nothing that was synced (docs/store.md has the exact guarantees).
 
     Args:
         path: the file; created if missing, readable only by its owner. While it is open for writing, a log with the
@@ -161,7 +161,6 @@ class TurnStore:
 
     Raises:
         StoreError: the file is not a store, is damaged, or has another writer; names the page or file.
-        ImportError: the engine in use is the plain-Python mirror, which has no store.
 
     It is thread-safe: calls are serialized. Close it, or use it as a context manager: then everything is in one file.
 
