@@ -1,4 +1,4 @@
-"""An agent of the OpenAI Agents SDK whose old tool outputs are masked; `pip install "recede[openai_agents]"` first.
+"""An agent of the OpenAI Agents SDK whose old tool outputs are masked; `pip install "recede[openai-agents]"` first.
 
 The model plays a script, so that no key is needed; leave `model` out, and OpenAI answers.
 """

@@ -1,4 +1,4 @@
-"""An agent of Pydantic AI whose old tool returns are masked: `pip install "recede[pydantic_ai]"`, then run this file.
+"""An agent of Pydantic AI whose old tool returns are masked: `pip install "recede[pydantic-ai]"`, then run this file.
 
 The model is a function, so that no key is needed; put `"openai:gpt-5.5"` or another one in its place.
 """

@@ -36,7 +36,7 @@ def test_each_adapter_has_a_page_an_example_an_extra_and_pinned_releases() -> No
     for name in modules:
         assert (ROOT / "docs/integrations" / f"{name}.md").is_file()
         assert (ROOT / "examples" / f"{name}_agent.py").is_file()
-        assert (f"\n{name} = [" in extras) != (name in IMPORTS_NOTHING)
+        assert ("\n{} = [".format(name.replace("_", "-")) in extras) != (name in IMPORTS_NOTHING)
         for which in ("newest", "oldest"):
             assert (Path(__file__).parent / "requirements" / f"{name}-{which}.txt").is_file()
 

@@ -41,7 +41,7 @@ _SCALAR_CHARS = 4
 
 def missing(module: str, needs: str) -> ImportError:
     """The error of a module whose framework is not installed."""
-    return ImportError(f'recede.integrations.{module} needs {needs}: pip install "recede[{module}]"')
+    return ImportError(f'recede.integrations.{module} needs {needs}: pip install "recede[{module.replace("_", "-")}]"')
 
 
 class Masking:
