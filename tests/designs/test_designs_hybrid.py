@@ -11,7 +11,7 @@ import pytest
 from design_rows import row
 
 import recede
-from recede import HybridContextManager, ProductionHybridContextManager
+from recede import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager
 
 HIDDEN = "[Observation omitted]"
 SEEN = "word " * 90
@@ -276,3 +276,32 @@ def test_the_report() -> None:
     dearer = Coder(Agent(), LLM(), price_per_token=0.001)
     savings = dearer.run_agent("the task")["report"]["savings"]
     assert savings["estimated_cost"] == pytest.approx(savings["tokens"] * 0.001)
+
+
+@row("other methods with an underscore: `_generate_summary`, `_get_context`, `_add_turn`, `_build_result`, …")
+def test_hooks_that_would_not_be_called_are_refused_when_the_class_is_made() -> None:
+    said = {
+        "_generate_summary": "give summarizer_llm",
+        "_create_summary": "give summarizer_llm",
+        "_check_phase_transition": "summarize_at_n says when",
+        "_get_context": "override get_context",
+        "_apply_masking": "override get_context",
+        "_apply_hybrid": "override get_context",
+        "_add_turn": "on_turn=",
+        "_build_result": "override run_agent",
+    }
+    managers = (ObservationMaskingContextManager, HybridContextManager, ProductionHybridContextManager)
+    for manager in managers:
+        for name, instead in said.items():
+            with pytest.raises(TypeError, match=f"Mine.{name} would never be called: .*{instead}"):
+                type("Mine", (manager,), {name: lambda self, *given: None})
+            mixin = type("Mixin", (), {name: lambda self, *given: None})
+            with pytest.raises(TypeError, match=f"Mine.{name} would never be called"):
+                type("Mine", (mixin, manager), {})
+
+    class Scored(Coder):
+        def _calculate_efficiency_score(self) -> float:
+            return 7 + super()._calculate_efficiency_score()
+
+    scored = Scored(Agent(20), LLM())
+    assert 7 < scored.run_agent("the task")["report"]["efficiency_score"] < 8

@@ -51,6 +51,21 @@ class TurnStats(NamedTuple):
     summary_failures: int
 
 
+_SUMMARIES = "give summarizer_llm, a function (turns, previous_summary) -> text; summarize_at_n says when it is asked"
+_CONTEXTS = "override get_context, or of the masking manager get_masked_context"
+# Methods of the published managers that are not called here, and what to do instead.
+_INSTEAD = {
+    "_generate_summary": _SUMMARIES,
+    "_create_summary": _SUMMARIES,
+    "_check_phase_transition": _SUMMARIES,
+    "_get_context": _CONTEXTS,
+    "_apply_masking": f"{_CONTEXTS}; the window and placeholder= say what is masked",
+    "_apply_hybrid": f"{_CONTEXTS}; the window and placeholder= say what is masked",
+    "_add_turn": "override add_turn, or give run_agent on_turn=, which is called with each turn",
+    "_build_result": "override run_agent, and change what super().run_agent(...) returns",
+}
+
+
 class TurnManager:
     """Base of the managers: turns are stored in full and rendered masked."""
 
@@ -85,6 +100,13 @@ class TurnManager:
         self._boundary = options["boundary"] if options["mask_chunk"] is None else "stepped"
         self._kept = Turns(policy, store, named)
         self._kept.resume(self._tokens)
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Refuse methods of the published class that are named otherwise here: an override would not be called."""
+        super().__init_subclass__(**arguments)
+        for name, instead in _INSTEAD.items():
+            if hasattr(cls, name):
+                raise TypeError(f"{cls.__name__}.{name} would never be called: {instead}")
 
     def __len__(self) -> int:
         with self._lock:

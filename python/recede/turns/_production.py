@@ -63,8 +63,9 @@ class ProductionHybridContextManager(HybridContextManager):
 
     Any of the functions may be async; then use `arun_agent`.
 
-    A subclass may override the methods ``_execute(action)``, ``_is_complete(reasoning)`` and ``_get_system_prompt()``.
-    An override is what runs; the inherited method calls what the constructor was given, so that an override may wrap
+    A subclass may override the methods ``_execute(action)``, ``_is_complete(reasoning)``, ``_get_system_prompt()``
+    and ``_calculate_efficiency_score()``; other hooks of the published class are a `TypeError` in a subclass. An
+    override is what runs; the inherited method calls what the constructor was given, so that an override may wrap
     `execute` by ``super()._execute(action)``.
 
     Raises:
@@ -225,6 +226,12 @@ class ProductionHybridContextManager(HybridContextManager):
         """The beginning of each context."""
         return self._system_prompt
 
+    def _calculate_efficiency_score(self) -> float:
+        """The `efficiency_score` of the report: the saved tokens as a share of the raw ones."""
+        with self._lock:
+            stats = self._kept.stats()
+        return (stats.raw_tokens - stats.sent_tokens) / stats.raw_tokens if stats.raw_tokens else 0.0
+
     # The loop
 
     def run_agent(
@@ -343,14 +350,13 @@ class ProductionHybridContextManager(HybridContextManager):
             >>> report["savings"]["tokens"], round(report["efficiency_score"], 3)
             (5418, 0.584)
         """
-        with self._lock:
-            metrics, raw = self.metrics, self._kept.stats().raw_tokens
+        metrics = self.metrics
         count, saved = metrics["summaries_created"], metrics["tokens_saved"]
         return {
             "phases": {"masking": metrics["masking_turns"], "summarizing": metrics["summarizing_turns"]},
             "summaries": {"count": count, "frequency": len(self) / max(1, count)},
             "savings": {"tokens": saved, "estimated_cost": saved * self._price},
-            "efficiency_score": saved / raw if raw else 0.0,
+            "efficiency_score": self._calculate_efficiency_score(),
         }
 
 
