@@ -52,6 +52,7 @@ _WORDS = {
         "not a history",
         "pass a list of messages, or an object whose `messages`, `input` or `contents` is one",
     ),
+    "request": ("a whole request", "pass its list of messages; functions of JSON take whole requests"),
     "message": (
         "a message that is not an object",
         "each message must be a JSON object (a dict) or an object of a client; of a response, pass its message",
@@ -72,8 +73,9 @@ class TranscriptError(RecedeError, ValueError):
     Attributes:
         kind: what is wrong, as one word: ``eof``, ``syntax``, ``control``, ``escape``, ``utf8``,
             ``depth``, ``number``, ``trailing`` (malformed JSON); ``duplicate_key``, ``history``,
-            ``message``, ``content``, ``part`` (JSON of a wrong shape); ``session`` (a file that `History.load`
-            rejects); ``empty``, ``size``, ``gzip``, ``format`` (a file that `recede.transcripts` cannot read).
+            ``request``, ``message``, ``content``, ``part`` (JSON of a wrong shape); ``session`` (a file that
+            `History.load` rejects); ``empty``, ``size``, ``gzip``, ``format`` (a file that `recede.transcripts` cannot
+            read).
         offset: the offset of the first offending byte in the UTF-8 input, or in its line where `line` is given; None
             for Python objects.
         message_index: the index of the message, from 0; None outside of messages.
@@ -111,7 +113,8 @@ class TranscriptError(RecedeError, ValueError):
             if value is not None
         ]
         where = ", ".join(places)
-        said = f"{what} {where}: {advice}" if where else f"{what}: {advice}"
+        where = f" {where}" if offset is not None else f" in {where}" if where else ""
+        said = f"{what}{where}: {advice}"
         if line is not None:
             said = f"line {line}: {said}"
         if source is not None:
@@ -141,6 +144,7 @@ def _rebuild(kind: str, places: dict[str, Any]) -> TranscriptError:
 _STORE_WORDS = {
     "io": ("the operating system reported an error", "nothing that was synced is lost; see `is_usable`"),
     "missing": ("the store does not exist", "open it without read_only to create it"),
+    "folder": ("its folder does not exist", "make the folder first, or give another path"),
     "foreign": ("not a turn store", "nothing was written; choose another path for the store"),
     "ledger": ("not a ledger of requests", "nothing was written; choose another path for it"),
     "version": ("the store was written by a newer recede", "update recede"),
@@ -164,11 +168,12 @@ class StoreError(RecedeError, OSError):
     """An operation of a turn store failed. Everything synced before is still there.
 
     Attributes:
-        kind: what is wrong, as one word: ``io`` (a full disk, a failed read or write), ``missing``, ``foreign`` (the
-            file is not a store), ``ledger`` (it is not the state of a `RequestMasker`), ``version`` (a newer format),
-            ``damaged``, ``log`` (the log belongs to another store), ``locked`` (a second writer), ``reading`` (the
-            store has readers), ``read_only``, ``broken`` (an earlier write or sync failed), ``gone`` (the file or its
-            log was deleted or replaced while it was open), ``too_long``, ``closed``, ``forked``.
+        kind: what is wrong, as one word: ``io`` (a full disk, a failed read or write), ``missing``, ``folder`` (it is
+            missing), ``foreign`` (the file is not a store), ``ledger`` (it is not the state of a `RequestMasker`),
+            ``version`` (a newer format), ``damaged``, ``log`` (the log belongs to another store), ``locked`` (a
+            second writer), ``reading`` (the store has readers), ``read_only``, ``broken`` (an earlier write or sync
+            failed), ``gone`` (the file or its log was deleted or replaced while it was open), ``too_long``,
+            ``closed``, ``forked``.
         path: the file of the store, or its log.
         page: the number of the 4,096-byte page, from 0; None where no single page is at fault.
         what: what was found, or which operation failed.

@@ -81,6 +81,11 @@ def plain_message(message: Any) -> Any:
     """A message as its provider takes it back; itself where it is plain already, or is no message."""
     if not is_object(message):
         return _unwrapped(message, 0)
+    if type(message).__module__.startswith("langchain_core."):
+        raise TypeError(
+            f"{type(message).__name__} is a message of LangChain: recede.integrations.langchain masks those of an "
+            "agent (MaskObservationsMiddleware); or convert them (langchain_core.messages.convert_to_openai_messages)"
+        )
     form = plain(message)
     if isinstance(form, dict) and "type" not in form:
         form = {name: field for name, field in form.items() if field is not None or name == "content"}

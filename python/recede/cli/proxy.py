@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import signal
@@ -89,13 +90,15 @@ def proxy(
         masker = RequestMasker(keep_results, state=_state(state))
     except (StoreError, OSError) as error:
         raise BadFile(str(error)) from None
+    if port is None:
+        port = 0 if command else _PORT
     try:
         server = Proxy(
             masker,
             upstream=upstream,
             upstreams=upstreams,
             host=host,
-            port=port if port is not None else 0 if command else _PORT,
+            port=port,
             observe=observe,
             of_command=bool(command),
             usual=_provider(command),
@@ -105,10 +108,17 @@ def proxy(
         with _logged(verbose, held=bool(command)):
             code = asyncio.run(_run(server, command, environment))
     except (OSError, ValueError) as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(_refused(error, port, host)) from None
     finally:
         masker.close()
     click.get_current_context().exit(code)
+
+
+def _refused(error: Exception, port: int, host: str) -> str:
+    """Why the server did not start."""
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is taken, perhaps by another recede proxy: give --port N, 0 for any free one"
+    return str(error)
 
 
 def _state(given: str | None) -> str | None:

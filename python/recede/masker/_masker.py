@@ -113,6 +113,8 @@ class Masker(Generic[_M]):
         if "keep_results" in options:
             raise TypeError("there is no option 'keep_results' here: the window is keep, a number of results")
         self._options = {**breaking_even(options), "keep_results": keep}
+        if keep is not None:
+            whole_number()("keep", keep)
         self._core = core = _engine.engine
         self._policy = compiled(core, "mask", self._options)
         self._reader = DictReader(core) if adapter is None else AdapterReader(core, adapter)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recede import _engine
-from recede.reduction._input import ask_engine
+from recede.reduction._input import ask_engine, messages_of, value_of
 from recede.reduction._policy import compiled, image_chars_of
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from recede.reduction._exchange import MessageTexts
+    from recede.reduction._input import Json
     from recede.types import TokenCounter
 
 __all__ = ["approx_tokens", "costs_of", "count_chars", "count_tokens", "counted", "history_tokens"]
@@ -19,14 +20,14 @@ __all__ = ["approx_tokens", "costs_of", "count_chars", "count_tokens", "counted"
 _MAX_TOKENS = 1 << 40
 
 
-def count_chars(messages: list[Any], *, image_chars: int = 6_400) -> int:
+def count_chars(messages: list[Any] | dict[str, Any] | Json, *, image_chars: int = 6_400) -> int:
     """The characters of a history, as budgets count them: Unicode code points of decoded text.
 
     Texts and observations count their length; a call its name, its arguments and 20; an image or document
     `image_chars`. Thinking is not counted.
 
     Args:
-        messages: as for `reduce`.
+        messages: as for `reduce`, or a whole request, of which its messages count; also as JSON, in bytes or a str.
         image_chars: about the 1,600 tokens of a large picture by default.
 
     Raises:
@@ -40,7 +41,8 @@ def count_chars(messages: list[Any], *, image_chars: int = 6_400) -> int:
         >>> recede.count_chars([{"role": "user", "content": "naïve"}])
         5
     """
-    chars: int = ask_engine("count_chars", messages, image_chars_of({"image_chars": image_chars}))[0]
+    history = messages_of(value_of(messages))
+    chars: int = ask_engine("count_chars", history, image_chars_of({"image_chars": image_chars}))[0]
     return chars
 
 

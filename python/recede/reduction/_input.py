@@ -5,6 +5,7 @@ from __future__ import annotations
 from recede import _engine
 from recede._errors import TranscriptError
 from recede.reduction._options import BODY_KEYS
+from recede.reduction._policy import compiled
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
@@ -14,7 +15,17 @@ if TYPE_CHECKING:
 
     Json: TypeAlias = Union[bytes, bytearray, memoryview, str]
 
-__all__ = ["as_bytes", "ask_engine", "copy_of", "forms_of", "history_of", "loads"]
+__all__ = [
+    "as_bytes",
+    "ask_engine",
+    "body_key",
+    "copy_of",
+    "forms_of",
+    "history_of",
+    "loads",
+    "messages_of",
+    "value_of",
+]
 
 
 def ask_engine(name: str, messages: list[Any], *rest: Any) -> tuple[Any, Forms | None]:
@@ -37,6 +48,8 @@ def forms_of(messages: list[Any], fault: TranscriptError) -> Forms:
     forms = Forms.of(messages)
     if forms is None and isinstance(getattr(messages, "messages", None), (list, tuple)):
         raise TypeError(f"give the messages of the {type(messages).__name__}: its .messages") from fault
+    if body_key(messages) is not None:
+        raise TranscriptError("request") from fault
     if forms is None:
         raise fault
     return forms
@@ -68,9 +81,28 @@ def loads(raw: bytes) -> Any:
 
 
 def history_of(raw: bytes) -> list[Any]:
-    value = loads(raw)
-    if isinstance(value, list):
-        return value
-    fields = (value.get(key) for key in BODY_KEYS)
-    history: list[Any] = next(field for field in fields if isinstance(field, list))
+    history: list[Any] = messages_of(loads(raw))
     return history
+
+
+def body_key(value: Any) -> str | None:
+    """The field of a whole request that has its messages; None for what is no request."""
+    if not isinstance(value, dict):
+        return None
+    return next((key for key in BODY_KEYS if isinstance(value.get(key), list)), None)
+
+
+def messages_of(value: Any) -> Any:
+    """The messages of a whole request; what is none, as it is."""
+    key = body_key(value)
+    return value if key is None else value[key]
+
+
+def value_of(history: Any) -> Any:
+    """The list or the whole request that is written in JSON; what is no JSON, as it is."""
+    if not isinstance(history, (bytes, bytearray, memoryview, str)):
+        return history
+    raw, surrogates = as_bytes(history)
+    # It refuses what is no history, and says where.
+    _engine.engine.reduce_json(raw, surrogates, compiled(_engine.engine, "truncate", {}))
+    return loads(raw)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from recede.reduction._input import ask_engine, copy_of, loads
+from recede.reduction._input import ask_engine, body_key, copy_of, loads, messages_of, value_of
 from recede.reduction._report import PairReport
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeVar
 
     from recede.reduction._exchange import Repair
+    from recede.reduction._input import Json
+
+    _History = TypeVar("_History", list[Any], dict[str, Any], bytes, str)
 
 __all__ = ["check_pairs", "repair_pairs"]
 
 
-def check_pairs(messages: list[Any]) -> PairReport:
+def check_pairs(messages: list[Any] | dict[str, Any] | Json) -> PairReport:
     """Find calls and results that do not pair, and pairs that providers refuse.
 
     Args:
-        messages: as for `reduce`.
+        messages: as for `reduce`, or a whole request; also as JSON, in bytes or a str.
 
     Returns:
         A `PairReport` with its findings in the order of the messages.
@@ -36,10 +39,10 @@ def check_pairs(messages: list[Any]) -> PairReport:
         >>> report.is_whole
         False
     """
-    return PairReport(tuple(ask_engine("check_pairs", messages)[0]))
+    return PairReport(tuple(ask_engine("check_pairs", messages_of(value_of(messages)))[0]))
 
 
-def repair_pairs(messages: list[Any]) -> list[Any]:
+def repair_pairs(messages: _History) -> _History:
     """Repair orphans: answer calls without result, drop results without call.
 
     An answer is ``[no result recorded]``, in the shape of its call and at the place that providers
@@ -47,10 +50,10 @@ def repair_pairs(messages: list[Any]) -> list[Any]:
     id, and calls whose id is called again before an answer, cannot be repaired and stay.
 
     Args:
-        messages: as for `reduce`.
+        messages: as for `reduce`, or a whole request; also as JSON, in bytes or a str.
 
     Returns:
-        The repaired history; the input list if it has no orphans.
+        The repaired history, in the form of the input; the input itself if it has no orphans.
 
     Raises:
         TranscriptError: the input is no history.
@@ -62,6 +65,21 @@ def repair_pairs(messages: list[Any]) -> list[Any]:
         >>> recede.repair_pairs([{"role": "tool", "tool_call_id": "9", "content": "?"}])
         []
     """
+    value: Any = value_of(messages)
+    history, key = messages_of(value), body_key(value)
+    repaired = _whole(history)
+    if repaired is history:
+        return messages
+    whole: Any = repaired if key is None else {**value, key: repaired}
+    if value is messages:
+        return whole  # type: ignore[no-any-return]
+    import json
+
+    text: Any = json.dumps(whole, separators=(",", ":"))
+    return text if isinstance(messages, str) else text.encode()  # type: ignore[no-any-return]
+
+
+def _whole(messages: list[Any]) -> list[Any]:
     copied = copy_of(messages)
     repairs, forms = ask_engine("repairs", copied)
     if not repairs:

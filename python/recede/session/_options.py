@@ -26,6 +26,7 @@ _HANDLES = {
 
 _FORMAT = 1
 # With `clip_at` nothing is masked, and texts are measured in characters.
+_KEEP = 4  # the newest results that stay raw without a budget
 _NOT_CLIPPED = (
     *BUDGETS, "threshold_tokens", "max_view_tokens", "token_counter", "boundary", "mask_chunk", "keep_by_tool"
 )  # fmt: skip
@@ -50,7 +51,7 @@ class HistoryOptions:
     def __init__(
         self,
         *,
-        keep: int = 4,
+        keep: int = _KEEP,
         threshold_tokens: int = 0,
         max_view_tokens: int | None = None,
         clip_at: int | None = None,
@@ -88,6 +89,8 @@ class HistoryOptions:
         self.summarizer: Summarizer | None = options.get("summarizer")
         self.has_budget = has_budget = any(options.get(name) is not None for name in BUDGETS)
         handles = _HANDLES[has_budget] if recall_handles else None
+        if has_budget and keep != _KEEP:
+            raise TypeError("keep is for a History without a budget: with one, give keep_results=N")
         if clip_at is not None:
             self.policy = arrival_policy(self.engine, own["clip_at"], options, handles)
         elif has_budget:

@@ -183,7 +183,12 @@ class TurnStore:
             raise ImportError("TurnStore needs recede's Rust core: its plain-Python mirror has no store")
         self._read_only = read_only
         self._path = str(Path(path).resolve())  # the log must be next to the file, whichever link leads to it
-        self._store = _engine.engine.Store(self._path, read_only, sync_every)
+        try:
+            self._store = _engine.engine.Store(self._path, read_only, sync_every)
+        except StoreError as error:
+            if error.kind in ("io", "missing") and not Path(self._path).parent.is_dir():
+                raise StoreError("folder", path=self._path) from None
+            raise
 
     # Writing
 
