@@ -100,7 +100,17 @@ class Source:
                 yield _Line(number, line, before)
                 before = 0
             else:
-                before += len(line)
+                more = self._empty(stream, read)
+                number, read, before = number + more, read + more, before + len(line) + more
+
+    def _empty(self, stream: Any, read: int) -> int:
+        """Pass over the empty lines that follow, which may be very many; the number of those that are in the buffer."""
+        try:
+            ahead = stream.peek(1)
+            most = self._max_bytes - read
+            return len(stream.read(min(len(ahead) - len(ahead.lstrip(b"\n")), most)))
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise TranscriptError("gzip", source=self.name, offset=read) from None
 
     def _line(self, stream: BinaryIO, read: int) -> bytes:
         """The next line. It is read in pieces, so that one over a limit is refused before it is put together."""
