@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import click
 
+from recede import approx_tokens
 from recede.cli.notices import counted
 from recede.cli.options import all_of
 from recede.cli.tables import prose, table
@@ -127,10 +128,8 @@ def logged_lines(sessions: Sequence[Session], *, is_flat: bool) -> list[str]:
         lines.append(f"logged: {money(bill.cost)} for {counted(bill.requests, 'request')}, tokens: {kinds} ({models})")
     silent = sum(session.log is None or not session.log.bill.requests for session in sessions)
     if silent:
-        tokens = (
-            f"four characters a token, {SYSTEM_CHARS // 4:,} tokens of system prompt and tools unless --system-chars"
-        )
-        lines.append(f"assumed: {counted(silent, 'session')} without usage: {tokens}")
+        system = f"{approx_tokens(SYSTEM_CHARS):,} tokens of system prompt and tools unless --system-chars"
+        lines.append(f"assumed: {counted(silent, 'session')} without usage: four characters a token, {system}")
     assumed = Counter(line for log in logs for line in log.prices.assumed)
     if not is_flat:
         lines += [f"assumed: {counted(count, 'session')}: {line}" for line, count in assumed.most_common()]

@@ -9,6 +9,7 @@ from recede import approx_tokens
 from recede.cli.anatomy import KINDS, Anatomy, Block, Sample
 from recede.cli.chart import TEXT, at, compact, element, hint, label, level, picture, shortened, stretched, ticks
 from recede.cli.lines import hover_columns, turn_ticks
+from recede.reduction._options import CHARS_PER_TOKEN
 
 _HEIGHT = 200
 _MOST_LAYERS = 5
@@ -38,7 +39,7 @@ def tools_chart(key: str, samples: Sequence[Sample]) -> str:
         return round(1000 * turn / (turns - 1)) if turns > 1 else 1000
 
     def down(chars: float) -> int:
-        return round(10 * _HEIGHT * (1 - chars / 4 / rows[-1]))
+        return round(10 * _HEIGHT * (1 - chars / CHARS_PER_TOKEN / rows[-1]))
 
     areas, lower = [], [0] * len(samples)
     for place, (name, chars) in enumerate(found):

@@ -17,6 +17,7 @@ from recede.cli.markup import key_of, legend, swatch
 from recede.cli.notices import counted
 from recede.cli.verdict import money
 from recede.costs import PolicyReplay, Prices, Replay, ReplayedTurn, cheapest_policy
+from recede.reduction._options import CHARS_PER_TOKEN
 
 _COLUMNS = 150
 _HEIGHT = 140
@@ -203,7 +204,7 @@ def _panel(
 ) -> str:
     turns = panel.turns
     found = columns(turns)
-    scale = 10 * height / rows[-1] / 4
+    scale = 10 * height / rows[-1] / CHARS_PER_TOKEN
 
     def area(class_: str, chars: Sequence[int]) -> str:
         # Relative whole numbers between rounded absolute positions, so that rounding errors do not add up.

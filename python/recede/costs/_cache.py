@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from recede._errors import meant, one_of
-from recede.costs._prices import CHARS_PER_TOKEN, Prices
+from recede.costs._prices import Prices
+from recede.reduction._options import CHARS_PER_TOKEN
 
 __all__ = ["CACHES", "PROVIDERS", "Cache", "CacheFacts", "cache_facts", "cache_of_format", "named_cache"]
 

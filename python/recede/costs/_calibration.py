@@ -8,8 +8,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from recede.costs._policies import values_of
-from recede.costs._prices import CHARS_PER_TOKEN
 from recede.costs._turn import ReplayedTurn
+from recede.reduction._options import CHARS_PER_TOKEN
 
 __all__ = ["Calibration", "calibrated"]
 

@@ -11,9 +11,10 @@ from recede.costs._cache import CACHES, Cache
 from recede.costs._calibrate import SERVED, calibrate
 from recede.costs._models import ModelPrices
 from recede.costs._policies import DEFAULT_POLICIES, reads_texts
-from recede.costs._prices import CHARS_PER_TOKEN, SUMMARY_CHARS, Prices
+from recede.costs._prices import SUMMARY_CHARS, Prices
 from recede.costs._replay import SYSTEM_CHARS, Replay, replay
 from recede.costs._turn import ReplayedTurn
+from recede.reduction._options import CHARS_PER_TOKEN
 
 if TYPE_CHECKING:
     from recede.transcripts import LoggedRequest, LoggedUsage, Transcript

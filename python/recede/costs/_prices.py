@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from recede._errors import meant, one_of
+from recede.reduction._options import CHARS_PER_TOKEN
 
-__all__ = ["CHARS_PER_TOKEN", "PRESETS", "SUMMARY_CHARS", "SUMMARY_PROMPT_CHARS", "Prices", "Usage"]
+__all__ = ["PRESETS", "SUMMARY_CHARS", "SUMMARY_PROMPT_CHARS", "Prices", "Usage"]
 
 SUMMARY_CHARS = 4_000
 """The assumed length of a summary that a model writes: about 1,000 tokens."""
@@ -20,7 +21,6 @@ SUMMARY_CHARS = 4_000
 SUMMARY_PROMPT_CHARS = 1_200
 """The approximate length of the instructions for a summary, in characters."""
 
-CHARS_PER_TOKEN = 4
 _PER_TOKENS = 1_000_000
 
 

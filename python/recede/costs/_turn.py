@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from recede.costs._prices import Usage
+from recede.reduction._options import tokens_of
 
 __all__ = ["ReplayedTurn"]
 
@@ -47,4 +48,4 @@ class ReplayedTurn(NamedTuple):
     @property
     def view_tokens(self) -> int:
         """The approximate number of tokens sent, at four characters each."""
-        return -(-self.view_chars // 4)
+        return tokens_of(self.view_chars)

@@ -9,10 +9,10 @@ from typing import Any
 from recede._usage import LoggedUsage
 from recede.costs import PRESETS, Prices, model_prices
 from recede.proxy._masker import MaskedRequest
+from recede.reduction._options import CHARS_PER_TOKEN
 
 __all__ = ["Totals"]
 
-_CHARS_PER_TOKEN = 4
 _MAX_CONVERSATIONS = 50
 _MAX_POINTS = 200
 _MAX_KEYS = 65_536
@@ -135,11 +135,11 @@ class Totals:
         self, conversation: ConversationTotals, masked: MaskedRequest, usage: LoggedUsage | None
     ) -> RequestSums:
         """The sums of one request: one side as the provider reported it, the other estimated from it."""
-        removed = (masked.chars_before - masked.chars_after) // _CHARS_PER_TOKEN
+        removed = (masked.chars_before - masked.chars_after) // CHARS_PER_TOKEN
         prices, write_1h = _prices(conversation.model, masked.provider or "")
         if usage is None:
             sent = masked.chars_before if self.is_observing else masked.chars_after
-            usage, is_reported = LoggedUsage(sent // _CHARS_PER_TOKEN, 0, 0, 0, 0), False
+            usage, is_reported = LoggedUsage(sent // CHARS_PER_TOKEN, 0, 0, 0, 0), False
         else:
             is_reported = True
         reported = usage.sent_tokens
@@ -150,7 +150,7 @@ class Totals:
         conversation.last = raw, view
         is_warm = conversation.is_cached and not masked.cold
         if self.is_observing:
-            fixed = max(0, reported - masked.chars_before // _CHARS_PER_TOKEN)  # the prompt and the tools
+            fixed = max(0, reported - masked.chars_before // CHARS_PER_TOKEN)  # the prompt and the tools
             kept = fixed if masked.moved else view_before
             other, total = min(view, kept) if is_warm else 0, view
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recede import _engine
 from recede.reduction._input import ask_engine, messages_of, value_of
+from recede.reduction._options import CHARS_PER_TOKEN, tokens_of
 from recede.reduction._policy import compiled, image_chars_of
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
@@ -71,7 +72,7 @@ def approx_tokens(what: list[Any] | str | int) -> int:
         raise TypeError(f"give a list of messages, a text or a number of characters, not {type(what).__name__}")
     if chars < 0:
         raise ValueError(f"a number of characters is at least 0, not {chars}")
-    return -(-chars // 4)
+    return tokens_of(chars)
 
 
 def history_tokens(messages: list[Any], counter: TokenCounter | None) -> int:
@@ -81,25 +82,29 @@ def history_tokens(messages: list[Any], counter: TokenCounter | None) -> int:
     texts, _ = ask_engine("texts", messages, compiled(_engine.engine, "truncate", {}))
     unmasked = [own._replace(observations=[one._replace(masked=None) for one in own.observations]) for own in texts]
     costs, observations = costs_of(unmasked, counter, image_chars_of({}))
-    return -(-(sum(costs) + sum(raw for raw, _ in observations)) // 4)
+    return tokens_of(sum(costs) + sum(raw for raw, _ in observations))
 
 
 def costs_of(
     texts: list[MessageTexts], counter: TokenCounter, image_chars: int
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """Costs in budget units: quarter tokens, so that constants in characters need no rounding."""
+    """Costs in budget units: quarter tokens."""
+
+    def cost(text: str) -> int:
+        return CHARS_PER_TOKEN * count_tokens(counter, text)
+
     messages, observations = [], []
     for own in texts:
-        messages.append(4 * count_tokens(counter, own.text) + own.constant_chars + own.images * image_chars)
+        messages.append(cost(own.text) + own.constant_chars + own.images * image_chars)
         for one in own.observations:
-            raw = 4 * count_tokens(counter, one.text) + one.images * image_chars
-            observations.append((raw, raw if one.masked is None else 4 * count_tokens(counter, one.masked)))
+            raw = cost(one.text) + one.images * image_chars
+            observations.append((raw, raw if one.masked is None else cost(one.masked)))
     return messages, observations
 
 
 def counted(texts: list[str], counter: TokenCounter) -> list[tuple[str, int]]:
     """Each text and its budget units; see `costs_of`."""
-    return [(text, 4 * count_tokens(counter, text)) for text in texts]
+    return [(text, CHARS_PER_TOKEN * count_tokens(counter, text)) for text in texts]
 
 
 def count_tokens(counter: TokenCounter, text: str) -> int:

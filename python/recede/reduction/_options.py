@@ -19,6 +19,7 @@ __all__ = [
     "BOUNDARIES",
     "BUDGETS",
     "CEILING",
+    "CHARS_PER_TOKEN",
     "ENTRANCES",
     "MIN_KEEP",
     "OPTIONS",
@@ -29,6 +30,7 @@ __all__ = [
     "optional_function",
     "optional_summarizer",
     "template",
+    "tokens_of",
     "whole_number",
 ]
 
@@ -39,6 +41,8 @@ BUDGETS = ("max_input_chars", "max_input_tokens")
 
 # Larger numbers mean the same; sums in the core do not overflow.
 CEILING = 1 << 60
+# Where nothing counts tokens. What is counted is kept in quarter tokens: constants in characters need no rounding.
+CHARS_PER_TOKEN = 4
 # The current request, among those with a cold cache.
 _NOW = 1 << 60
 _IMAGE_CEILING = 1 << 40
@@ -100,6 +104,11 @@ class Option:
         self.help = help
         self.flag = "--" + name.replace("_", "-") if flag == "" else flag
         self.parameter = kind.check(name, default)
+
+
+def tokens_of(chars: int) -> int:
+    """About how many tokens so many characters, or quarter tokens, are: rounded up."""
+    return -(-chars // CHARS_PER_TOKEN)
 
 
 def whole_number(least: int = 0, *, optional: bool = False, ceiling: int = CEILING) -> _Check:

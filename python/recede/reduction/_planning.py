@@ -6,6 +6,7 @@ from recede import _engine
 from recede._errors import TranscriptError
 from recede.reduction._counting import costs_of, count_tokens, counted
 from recede.reduction._input import as_bytes, ask_engine, copy_of, forms_of, history_of, loads
+from recede.reduction._options import CHARS_PER_TOKEN
 from recede.reduction._policy import compiled, image_chars_of
 from recede.reduction._report import JsonReduction, Reduction
 from recede.reduction._unrecognized import warn_if_unrecognized
@@ -113,7 +114,7 @@ def asked_summary(
                 raise ValueError("the summarizer returned no text")
         except Exception as error:
             return False, error
-    return (text, None if counter is None else 4 * count_tokens(counter, text)), None
+    return (text, None if counter is None else CHARS_PER_TOKEN * count_tokens(counter, text)), None
 
 
 def reduced(messages: list[Any], policy: Any, costs: Any = None, summary: Any = None) -> Any:

@@ -7,7 +7,16 @@ from functools import lru_cache
 
 from recede._errors import meant
 from recede._off import is_off
-from recede.reduction._options import BOUNDARIES, CEILING, MIN_KEEP, OPTIONS, TURN_FIELDS, template, whole_number
+from recede.reduction._options import (
+    BOUNDARIES,
+    CEILING,
+    CHARS_PER_TOKEN,
+    MIN_KEEP,
+    OPTIONS,
+    TURN_FIELDS,
+    template,
+    whole_number,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,7 +161,7 @@ def _budget(chars: int | None, tokens: int | None) -> int:
         raise ValueError("give max_input_chars or max_input_tokens, not both")
     if chars is not None:
         return chars
-    return min(4 * (tokens or 0), CEILING)  # ceil(chars / 4) <= tokens is the same as chars <= 4 * tokens
+    return min(CHARS_PER_TOKEN * (tokens or 0), CEILING)  # tokens_of(chars) <= tokens
 
 
 def image_chars_of(options: Mapping[str, Any]) -> int:

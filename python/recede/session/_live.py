@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from recede import _engine
 from recede._errors import StoreError, TranscriptError
 from recede.reduction._exchange import CountRequest, RecountRequest, SummaryRequest
+from recede.reduction._options import CHARS_PER_TOKEN
 from recede.session._callbacks import Callbacks
 from recede.session._known import DictComparison, KnownMessages
 from recede.session._messages import Messages, serialized
@@ -47,7 +48,7 @@ class LiveSession:
     def _new_core(self) -> Any:
         return self.options.engine.Session(
             self.options.policy,
-            raw_cost_at_most=4 * min(self.options.threshold_tokens, 1 << 40),
+            raw_cost_at_most=CHARS_PER_TOKEN * min(self.options.threshold_tokens, 1 << 40),
             calibrates=self.options.calibrates,
             store=None if self.store is None else self.store._store,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from recede.reduction._options import tokens_of
 from recede.reduction._report import BoundaryMove
 from recede.session._moves import StoredMoves
 from recede.session._reported import ReportedUsage, usage_of_sums
@@ -71,12 +72,12 @@ class HistoryStats(NamedTuple):
     @property
     def raw_tokens(self) -> int:
         """About how many tokens were appended, at four characters each."""
-        return -(-self.raw_chars // 4)
+        return tokens_of(self.raw_chars)
 
     @property
     def view_tokens(self) -> int:
         """About how many tokens the view has."""
-        return -(-self.view_chars // 4)
+        return tokens_of(self.view_chars)
 
 
 def stats_of(session: Any, summary_failures: int) -> HistoryStats:
