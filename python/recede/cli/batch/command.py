@@ -114,8 +114,9 @@ def _run(
     except (TypeError, ValueError) as error:
         raise usage_error(error) from None
     tasks = tasks_of(inputs, out)
-    for left in Path(out).rglob(".*.part"):  # of a job that was killed
-        left.unlink(missing_ok=True)
+    for pattern in (".*.part", ".recede-*"):
+        for left in Path(out).rglob(pattern):  # of a job that was killed
+            left.unlink(missing_ok=True)
     done: dict[Task, Outcome] = {}
     left_over = [task for task in tasks if not task.is_done()]
     work = in_workers(partial(do, Job(operator, has_views, column, text_mode)), left_over, jobs or cores())
