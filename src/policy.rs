@@ -80,6 +80,9 @@ pub enum CacheModel {
     Breakpoints,
 }
 
+/// Characters that count as a token where nothing counts tokens; costs are in characters, or quarter tokens.
+pub const CHARS_PER_TOKEN: usize = 4;
+
 /// The current request, in the list of requests that found nothing in the cache.
 pub const NOW: usize = 1 << 60;
 

@@ -11,7 +11,7 @@ use super::outcome::Masked;
 use super::planner::Planner;
 use super::window::Window;
 use crate::outline::{Outline, TextSpan};
-use crate::policy::{Boundary, Goal, Policy};
+use crate::policy::{Boundary, CHARS_PER_TOKEN, Goal, Policy};
 use crate::source::Source;
 use crate::text::count_chars;
 use crate::turns::Turns;
@@ -78,10 +78,10 @@ pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, cache: &C
     }
 }
 
-/// The tokens of this many messages as `LangChain` approximates them: four characters each, of text, roles and ids, and three
+/// The tokens of this many messages as `LangChain` approximates them: by the characters of text, roles and ids, and three
 /// more for each message; each result is a message there.
 fn counted_tokens(outline: &Outline, end: usize) -> usize {
-    let tokens = |chars: usize| chars.div_ceil(4) + 3;
+    let tokens = |chars: usize| chars.div_ceil(CHARS_PER_TOKEN) + 3;
     let id_chars = |id: Option<TextSpan>| id.map_or(0, |id| count_chars(outline.text(id)));
     let of_message = |message: usize| {
         let results = &outline.results[outline.results_of(message)];

@@ -9,18 +9,18 @@ use super::context::PlanContext;
 use super::fold::{Fold, message_of};
 use super::pins::LOOKBACK_BLOCKS;
 use super::replay::blocks_of;
-use crate::policy::{Boundary, CacheModel, NOW, Policy};
+use crate::policy::{Boundary, CHARS_PER_TOKEN, CacheModel, NOW, Policy};
 
 /// What whole steps of 128 tokens may leave of a prefix.
-const STEP_REST_CHARS: usize = 4 * 128 - 1;
+const STEP_REST_CHARS: usize = CHARS_PER_TOKEN * 128 - 1;
 
 impl CacheModel {
-    /// The least characters of an entry, at four to a token.
+    /// The least characters of an entry.
     fn min_chars(self) -> usize {
         match self {
             CacheModel::Ideal => 0,
-            CacheModel::Prefix => 4 * 1_024,
-            CacheModel::Breakpoints => 4 * 2_048,
+            CacheModel::Prefix => CHARS_PER_TOKEN * 1_024,
+            CacheModel::Breakpoints => CHARS_PER_TOKEN * 2_048,
         }
     }
 
