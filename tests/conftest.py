@@ -101,6 +101,7 @@ _WITHOUT_ORACLE = frozenset(
     test_stored_managers
     test_suggest
     test_summaries_asked_for
+    test_totals
     test_transcripts
     test_turn_managers
     test_turns

@@ -173,7 +173,7 @@ def reduce_json(
 ) -> JsonReduction | SummaryRequest | CountRequest: ...
 def mask_request(
     data: bytes,
-    policy: Policy,
+    policy: Callable[[bytes | None], Policy],
     kept_by_provider: Sequence[str],
     cold_requests: Callable[[list[tuple[int, bytes]]], list[int]],
 ) -> JsonReduction | None: ...

@@ -7,18 +7,18 @@ use crate::plan::SummaryInput;
 use crate::points::request_points;
 use crate::policy::Policy;
 use crate::reduce::{Reduced, reduce_scanned};
-use crate::scan::{has_field, scan};
+use crate::scan::{field, has_field, scan};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-/// Masks a request body; see `recede.RequestMasker`. `cold_requests` is given the messages before each request that the body implies,
+/// Masks a request body; see `recede.RequestMasker`. `policy` is given the JSON of its model, if it has one. `cold_requests` is given the messages before each request that the body implies,
 /// with their key, and returns those of them that found the cache cold. None if the body has one of the fields of a history that the
 /// provider keeps.
 #[pyfunction]
 pub fn mask_request<'py>(
     data: &Bound<'py, PyBytes>,
-    policy: &PyPolicy,
+    policy: &Bound<'py, PyAny>,
     kept_by_provider: Vec<String>,
     cold_requests: &Bound<'py, PyAny>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -30,6 +30,8 @@ pub fn mask_request<'py>(
             outline.recycle();
             return Ok(None);
         }
+        let model = field(bytes, &outline, "model").map(|model| PyBytes::new(py, model));
+        let policy = policy.call1((model,))?.extract::<PyRef<'py, PyPolicy>>()?;
         let points = request_points(&outline);
         let points = points.into_iter().map(|(messages, key)| (messages, PyBytes::new(py, &key.to_le_bytes())));
         let mut cache_cold: Vec<usize> =

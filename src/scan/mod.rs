@@ -142,13 +142,19 @@ pub fn member_around(data: &[u8], key: &[u8], messages: (usize, usize)) -> Optio
     find_around(&mut cursor, key, messages).ok()?
 }
 
-/// Whether a request body that was scanned before has this field beside its messages, and something in it.
+/// The value of this field beside the messages of a request body that was scanned before.
 #[must_use]
-pub fn has_field(data: &[u8], outline: &Outline, field: &str) -> bool {
+pub fn field<'a>(data: &'a [u8], outline: &Outline, field: &str) -> Option<&'a [u8]> {
     let is_body = outline.array_start > 0 && data.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     let end = outline.spans.last().map_or(outline.array_start, |last| last.end);
     let value = if is_body { member_around(data, field.as_bytes(), (outline.array_start, end)) } else { None };
-    value.is_some_and(|value| !matches!(value.of(data), b"null" | b"false" | b"\"\"" | b"{}" | b"[]"))
+    value.map(|value| value.of(data))
+}
+
+/// Whether a request body that was scanned before has this field beside its messages, and something in it.
+#[must_use]
+pub fn has_field(data: &[u8], outline: &Outline, name: &str) -> bool {
+    field(data, outline, name).is_some_and(|value| !matches!(value, b"null" | b"false" | b"\"\"" | b"{}" | b"[]"))
 }
 
 fn find_around(cursor: &mut Cursor, wanted: &[u8], (array_start, messages_end): (usize, usize)) -> Read<Option<Span>> {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 from recede import _engine
 from recede._errors import RecedeError
 from recede._kept_by_provider import KEPT_BY_PROVIDER
-from recede.costs import CACHES, PRESETS, Cache
+from recede.costs import CACHES, PRESETS, Cache, model_prices
 from recede.proxy._encodings import EncodingError, decoded
 from recede.proxy._ledger import ColdRequests
 from recede.proxy._routes import Route, route_of
@@ -26,6 +27,8 @@ _log = logging.getLogger("recede")
 MAX_BODY_BYTES = 256 << 20
 _HOUR = re.compile(rb'"cache_control"\s*:\s*\{[^{}]*"ttl"\s*:\s*"1h"')
 _DAY = re.compile(rb'"prompt_cache_retention"\s*:\s*"24h"')
+_MODEL = re.compile(r"/models/([^/:?]{1,100}):")
+_MOST_NAME = 100  # characters of a model's name
 _NEAR = 1 << 14  # bytes at either end of a body, outside of most histories
 
 
@@ -39,6 +42,7 @@ class MaskedRequest(NamedTuple):
         provider: ``"anthropic"``, ``"openai"`` or ``"gemini"``; None if the request has no history, or one that
             the provider keeps, or is sent raw.
         cache: the name of the prompt cache in `recede.costs.CACHES`.
+        model: the model that the request names; None if it names none.
         masked_count: masked observations.
         chars_before: characters of the history.
         chars_after: characters of the view.
@@ -66,6 +70,7 @@ class MaskedRequest(NamedTuple):
     counted: bool = False
     fault: str | None = None
     points: tuple[tuple[int, bytes], ...] = ()
+    model: str | None = None
 
     def __repr__(self) -> str:
         """The figures, without the body."""
@@ -77,7 +82,8 @@ class RequestMasker:
     """Masks old observations in the request bodies of any client, each a whole history.
 
     The boundary follows from the body and from the pauses between requests, so conversations need not be distinguished,
-    and the same body always gives the same bytes. Anthropic's bodies get a cache breakpoint at the boundary.
+    and the same body always gives the same bytes. Anthropic's bodies get a cache breakpoint at the boundary. It moves
+    where that pays at the prices of the model that the body names; if they are unknown, at the provider's usual ones.
 
     Args:
         keep: the newest N results stay raw.
@@ -112,7 +118,10 @@ class RequestMasker:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._engine = _engine.engine
-        self._policies = {name: _policy(self._engine, keep, name) for name in CACHES}
+        self._keep = keep
+        self._policies: dict[tuple[str, float, float], Any] = {}
+        for cache in CACHES:
+            self._policy(cache, None)
         self._ledger = ColdRequests(state)
         self._clock = clock
 
@@ -148,7 +157,7 @@ class RequestMasker:
         if named.get("x-recede", "").strip().lower() == "off":
             return MaskedRequest(body)
         try:
-            return self._mask(route, named.get("content-encoding", ""), body)
+            return self._mask(route, path, named.get("content-encoding", ""), body)
         except EncodingError as error:
             fault = f"encoding {error}"
         except RecedeError as error:
@@ -158,11 +167,16 @@ class RequestMasker:
         _log.warning("a request to %s is sent as it came: %s", route.provider, fault)
         return MaskedRequest(body, provider=route.provider, counted=route.is_counted, fault=fault)
 
-    def _mask(self, route: Route, encoding: str, body: bytes) -> MaskedRequest:
+    def _mask(self, route: Route, path: str, encoding: str, body: bytes) -> MaskedRequest:
         plain = decoded(body, encoding, MAX_BODY_BYTES)
         cache = _cache_of(route.provider, plain)
         found: list[tuple[int, bytes]] = []
         cold: list[int] = []
+        models: list[str | None] = []
+
+        def policy_of(model: bytes | None) -> Any:
+            models.append(_model_of(path, model))
+            return self._policy(cache, models[0])
 
         def cold_requests(points: list[tuple[int, bytes]]) -> list[int]:
             found.extend(points)
@@ -172,7 +186,7 @@ class RequestMasker:
         ask = partial(
             self._ledger.cold_requests, ttl_seconds=_ttl_of(cache, plain), now=self._clock(), note=not route.is_counted
         )
-        done = self._engine.mask_request(plain, self._policies[cache], KEPT_BY_PROVIDER, cold_requests)
+        done = self._engine.mask_request(plain, policy_of, KEPT_BY_PROVIDER, cold_requests)
         if done is None:
             return MaskedRequest(body)
         moves = done.boundary_moves
@@ -188,7 +202,18 @@ class RequestMasker:
             cold=bool(found) and found[-1][0] in cold,
             counted=route.is_counted,
             points=tuple(found),
+            model=models[0],
         )
+
+    def _policy(self, cache: str, model: str | None) -> Any:
+        """The policy at the prices of a model, or at those of the provider where they are not known."""
+        found = model_prices(model) if model else None
+        prices = found.prices if found is not None else PRESETS.get(cache, PRESETS["anthropic"])
+        write = found.write_1h if found is not None and cache == "anthropic_1h" else prices.write
+        key = cache, prices.cached / prices.input, write / prices.input
+        if key not in self._policies:
+            self._policies[key] = _policy(self._engine, self._keep, *key)
+        return self._policies[key]
 
     def close(self) -> None:
         """Close the file of the pauses, if there is one.
@@ -200,18 +225,26 @@ class RequestMasker:
         self._ledger.close()
 
 
-def _policy(engine: Any, keep: int, name: str) -> Any:
+def _policy(engine: Any, keep: int, name: str, read: float, write: float) -> Any:
     cache: Cache = CACHES[name]
-    prices = PRESETS.get(name, PRESETS["anthropic"])
     options = {
         "keep_results": keep,
         "boundary": "break_even",
         "cache": cache.rule,
         "cache_breakpoint": "boundary" if cache.rule == "breakpoints" else "keep",
-        "cache_read": prices.cached / prices.input,
-        "cache_write": prices.write / prices.input,
+        "cache_read": read,
+        "cache_write": write,
     }
     return compiled(engine, "mask", options)
+
+
+def _model_of(path: str, field: bytes | None) -> str | None:
+    """The model that a request names: in its body, or with Gemini in its path."""
+    if field is None:
+        found = _MODEL.search(path.replace("%3A", ":"))
+        return found[1] if found else None
+    name = json.loads(field)
+    return name[:_MOST_NAME] if isinstance(name, str) else None
 
 
 def _cache_of(provider: str, body: bytes) -> str:

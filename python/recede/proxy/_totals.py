@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,9 @@ __all__ = ["Totals"]
 _MAX_CONVERSATIONS = 50
 _MAX_POINTS = 200
 _MAX_KEYS = 65_536
+_MAX_UNKNOWN = 20
+
+_log = logging.getLogger("recede.proxy")
 
 
 @dataclass
@@ -56,7 +60,7 @@ class ConversationTotals:
     sums: RequestSums = field(default_factory=RequestSums)
     # Seconds, tokens of the raw request, of the one that was sent, and those that were read from the cache.
     points: list[tuple[float, int, int, int]] = field(default_factory=list)
-    last: tuple[int, int] = (0, 0)  # tokens of the raw and of the masked request before
+    last_raw: int = 0  # tokens of the raw request before
     is_cached: bool = False
     first_chars: int | None = None  # of a conversation that has only begun
 
@@ -77,6 +81,7 @@ class Totals:
         self.errors = 0
         self.faults = 0
         self.version = 0  # grows with each change
+        self.unknown_models: list[str] = []  # whose prices are not known
         self.conversations: dict[int, ConversationTotals] = {}
         self._numbers: dict[bytes, int] = {}
         self._count = 0
@@ -95,7 +100,7 @@ class Totals:
         if masked.counted or masked.fault is not None:
             return
         conversation = self._conversation(masked)
-        conversation.model = model or conversation.model
+        conversation.model = model or masked.model or conversation.model
         sums = self._request(conversation, masked, usage)
         conversation.sums.add(sums)
         self.sums.add(sums)
@@ -134,38 +139,32 @@ class Totals:
     def _request(
         self, conversation: ConversationTotals, masked: MaskedRequest, usage: LoggedUsage | None
     ) -> RequestSums:
-        """The sums of one request: one side as the provider reported it, the other estimated from it."""
-        removed = (masked.chars_before - masked.chars_after) // CHARS_PER_TOKEN
-        prices, write_1h = _prices(conversation.model, masked.provider or "")
+        """The sums of one request: one side as the provider reported it, the other estimated from it.
+
+        While nothing is masked both are the same request, so they cost the same, whatever the cache did.
+        """
+        prices, write_1h = self._prices(conversation.model, masked.provider or "")
         if usage is None:
             sent = masked.chars_before if self.is_observing else masked.chars_after
             usage, is_reported = LoggedUsage(sent // CHARS_PER_TOKEN, 0, 0, 0, 0), False
         else:
             is_reported = True
         reported = usage.sent_tokens
+        removed = (masked.chars_before - masked.chars_after) // CHARS_PER_TOKEN if masked.changed else 0
         conversation.is_cached |= bool(usage.cached_tokens or usage.written_tokens or usage.written_1h_tokens)
         raw = reported if self.is_observing else reported + removed
         view = max(0, reported - removed) if self.is_observing else reported
-        raw_before, view_before = conversation.last
-        conversation.last = raw, view
-        is_warm = conversation.is_cached and not masked.cold
-        if self.is_observing:
-            fixed = max(0, reported - masked.chars_before // CHARS_PER_TOKEN)  # the prompt and the tools
-            kept = fixed if masked.moved else view_before
-            other, total = min(view, kept) if is_warm else 0, view
-        else:
-            other, total = min(raw, raw_before) if is_warm else 0, raw
-        written_at = write_1h if masked.cache == "anthropic_1h" else prices.write
-        written_price = written_at if conversation.is_cached else prices.input
-        estimated = (
-            other * prices.cached + (total - other) * written_price + usage.output_tokens * prices.output
-        ) / 1e6
         tokens = (usage.input_tokens, usage.cached_tokens, usage.written_tokens, usage.written_1h_tokens)
         # A provider that does not say what it wrote charges input, or what its price of writing is.
         plain = prices.write if masked.provider == "openai" and conversation.is_cached else prices.input
         each = (plain, prices.cached, prices.write, write_1h)
         charged = sum(count * price for count, price in zip(tokens, each, strict=True))
         paid = (charged + usage.output_tokens * prices.output) / 1e6
+        written_at = write_1h if masked.cache == "anthropic_1h" else prices.write
+        written_price = written_at if conversation.is_cached and is_reported else prices.input
+        read = self._read_more(conversation, masked, usage, raw) if masked.changed else 0
+        more = (read * prices.cached + (raw - view - read) * written_price) / 1e6
+        conversation.last_raw = raw
         return RequestSums(
             requests=1,
             masked_requests=int(masked.masked_count > 0),
@@ -175,10 +174,34 @@ class Totals:
             cached_tokens=usage.cached_tokens,
             written_tokens=usage.written_tokens + usage.written_1h_tokens,
             output_tokens=usage.output_tokens,
-            raw_usd=paid if self.is_observing else estimated,
-            paid_usd=estimated if self.is_observing else paid,
+            raw_usd=paid if self.is_observing else paid + more,
+            paid_usd=max(0.0, paid - more) if self.is_observing else paid,
             without_usage=int(not is_reported),
         )
+
+    def _prices(self, model: str, provider: str) -> tuple[Prices, float]:
+        """The prices of a model, or of its provider where it is not known; and the price of writes for an hour."""
+        found = model_prices(model)
+        if found is not None:
+            return found.prices, found.write_1h
+        if model not in self.unknown_models and len(self.unknown_models) < _MAX_UNKNOWN:
+            self.unknown_models.append(model)
+            _log.warning("the prices of %s are not known: those usual for %s are taken", named(model), provider)
+        hour = PRESETS["anthropic_1h" if provider == "anthropic" else provider]
+        return PRESETS[provider], hour.write
+
+    def _read_more(self, conversation: ConversationTotals, masked: MaskedRequest, usage: LoggedUsage, raw: int) -> int:
+        """How many tokens more than the view the raw request reads from the cache."""
+        chars = masked.chars_before if self.is_observing else masked.chars_after
+        fixed = max(0, usage.sent_tokens - chars // CHARS_PER_TOKEN)  # the prompt and the tools
+        of_history = max(0, usage.cached_tokens - fixed)
+        if not masked.moved:  # the masks lie in what is read again, unless nothing of the history is
+            removed = (masked.chars_before - masked.chars_after) // CHARS_PER_TOKEN
+            return min(removed, of_history) if self.is_observing else removed * (of_history > 0)
+        if self.is_observing:
+            return of_history
+        is_warm = conversation.is_cached and (not masked.cold or of_history > 0)
+        return max(0, min(raw, conversation.last_raw) - usage.cached_tokens) if is_warm else 0
 
     def shown(self) -> dict[str, Any]:
         """Everything, as JSON."""
@@ -189,6 +212,7 @@ class Totals:
             "errors": self.errors,
             "faults": self.faults,
             "totals": self.sums.shown(),
+            "unknown_models": self.unknown_models,
             "conversations": [one.shown() for one in reversed(self.conversations.values())],
         }
 
@@ -209,17 +233,15 @@ class Totals:
             return "no requests with a history"
         saved, part = sums.raw_tokens - sums.sent_tokens, sums.sent_tokens / max(1, sums.raw_tokens)
         what = "masking would have saved" if self.is_observing else "saved"
-        dollars = sums.raw_usd - sums.paid_usd
+        dollars = round(sums.raw_usd - sums.paid_usd, 2)
+        money = f"about ${abs(dollars):,.2f} {'of' if dollars >= 0 else 'lost on'} ${sums.raw_usd:,.2f}"
+        unknown = f"; at assumed prices: {', '.join(map(named, self.unknown_models))}" if self.unknown_models else ""
         return (
             f"{sums.requests:,} requests: {what} {saved:,} of {sums.raw_tokens:,} input tokens ({1 - part:.0%}), "
-            f"about ${dollars:,.2f} of ${sums.raw_usd:,.2f}"
+            f"{money}{unknown}"
         )
 
 
-def _prices(model: str, provider: str) -> tuple[Prices, float]:
-    """The prices of a model, or of its provider where it is not known; and the price of writes for an hour."""
-    found = model_prices(model)
-    if found is not None:
-        return found.prices, found.write_1h
-    hour = PRESETS["anthropic_1h" if provider == "anthropic" else provider]
-    return PRESETS[provider], hour.write
+def named(model: str) -> str:
+    """The name of a model as it may be printed: it is a word of a request or an answer."""
+    return ascii(model) if model else "a model without a name"

@@ -1,0 +1,142 @@
+"""What the proxy says that requests cost: raw and sent, against a provider that keeps a cache by the rules."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from caching_provider import CachingProvider
+
+from recede import RequestMasker
+from recede.costs import model_prices
+from recede.proxy._answers import AnswerReader
+from recede.proxy._totals import Totals
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+SYSTEM = [{"type": "text", "text": "s" * 12_000, **MARK}]
+MODEL = "claude-opus-5"
+
+
+def request(said: str, turns: int, chars: int, first: int = 0, model: str = MODEL) -> dict[str, Any]:
+    """A request after so many turns, with the marks of Claude Code."""
+    messages: list[Any] = [{"role": "user", "content": [{"type": "text", "text": said}]}]
+    for number in range(first, first + turns):
+        use = {"type": "tool_use", "id": f"toolu_{number}", "name": "run", "input": {"n": number}}
+        result = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": f"{number}" + "x" * chars}
+        messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+    for message in messages[-1:-4:-2]:
+        message["content"][-1] |= MARK
+    return {"model": model, "system": SYSTEM, "messages": messages}
+
+
+def with_compactions(count: int, turns: int, chars: int) -> Iterator[dict[str, Any]]:
+    """A session whose agent begins again with a summary so many times."""
+    for context in range(count + 1):
+        for turn in range(turns):
+            said = "Go." if context == 0 else f"This session is continued; summary {context}. " + "y" * 3_000
+            yield request(said, turn, chars, first=1_000 * context)
+
+
+class Played:
+    """Requests through the masker to one provider, and as they came to another one."""
+
+    def __init__(self, observe: bool = False) -> None:
+        self.totals = Totals(observe)
+        self.clock = 1_700_000_000.0
+        self.masker = RequestMasker(keep=10, clock=lambda: self.clock)
+        self.sides = {"sent": CachingProvider(""), "raw": CachingProvider("")}
+        self.paid = dict.fromkeys(self.sides, 0.0)
+
+    def send(self, body: dict[str, Any], seconds: float = 5.0, answers: str | None = None) -> None:
+        self.clock += seconds
+        data = json.dumps(body).encode()
+        masked = self.masker.mask("POST", "/v1/messages", {}, data)
+        found = model_prices(body["model"])
+        for side, sent in (("sent", masked.body), ("raw", data)):
+            provider = self.sides[side]
+            provider.seconds += seconds
+            usage = provider.count(json.loads(sent))
+            assert isinstance(usage, dict), usage
+            if (side == "raw") is self.totals.is_observing:
+                said = {"model": answers or body["model"], "usage": usage}
+                reader = AnswerReader("application/json", "")
+                reader.feed(json.dumps(said).encode())
+                reader.end()
+                self.totals.answered(masked, reader.usage, reader.model)
+            if found is not None:
+                names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+                self.paid[side] += found.prices.cost(*(usage[name] for name in names))
+
+    def check(self, rel: float) -> None:
+        sums = self.totals.sums
+        assert sums.raw_usd == pytest.approx(self.paid["raw"], rel=rel)
+        assert sums.paid_usd == pytest.approx(self.paid["sent"], rel=rel)
+
+
+@pytest.mark.parametrize("observe", [False, True])
+def test_while_nothing_is_masked_raw_and_sent_cost_the_same(observe: bool) -> None:
+    played = Played(observe)
+    for body in with_compactions(11, 9, 6_000):
+        played.send(body)
+    for number in range(20):  # new conversations, whose first request reads the prompt from the cache
+        for turn in range(3):
+            played.send(request(f"Question {number}.", turn, 3_000, first=7_000 + 10 * number))
+    played.send(request("A late one.", 2, 3_000, first=9_000), seconds=900)  # nothing is in the cache
+    sums = played.totals.sums
+    assert sums.requests == 12 * 9 + 61 and sums.masked_requests == 0
+    assert sums.raw_usd == sums.paid_usd and sums.raw_tokens == sums.sent_tokens
+    played.check(rel=1e-9)
+    assert "about $0.00 of" in played.totals.sentence()
+
+
+@pytest.mark.parametrize("observe", [False, True])
+@pytest.mark.parametrize("count", [0, 11])
+@pytest.mark.parametrize("pauses", [False, True])
+def test_raw_costs_what_the_same_requests_had_cost_without_a_mask(observe: bool, count: int, pauses: bool) -> None:
+    played = Played(observe)
+    for number, body in enumerate(with_compactions(count, 60 if count == 0 else 45, 6_000)):
+        played.send(body, seconds=900 if pauses and number % 25 == 24 else 5)
+    assert played.totals.sums.masked_requests > 20 and played.paid["sent"] < 0.95 * played.paid["raw"]
+    played.check(rel=0.03)
+
+
+def test_a_proxy_that_starts_in_the_middle_of_a_session_takes_what_it_reads_as_read() -> None:
+    played = Played()
+    bodies = list(with_compactions(0, 60, 4_000))
+    for body in bodies[:30]:
+        played.send(body)
+    played.totals = Totals()
+    before = dict(played.paid)
+    for body in bodies[30:]:
+        played.send(body)
+    assert played.totals.sums.raw_usd == pytest.approx(played.paid["raw"] - before["raw"], rel=0.03)
+
+
+def test_a_loss_is_called_one() -> None:
+    totals = Totals()
+    totals.sums.requests, totals.sums.raw_usd, totals.sums.paid_usd = 1, 1.0, 1.012
+    assert "about $0.01 lost on $1.00" in totals.sentence()
+    totals.sums.paid_usd = 1.001
+    assert "about $0.00 of $1.00" in totals.sentence()
+
+
+def test_a_model_without_prices_is_reported_and_takes_the_usual_ones(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    played = Played()
+    hostile = "\x1b[2J\u202e\ud800<b>"
+    for answers in ("claude-of-tomorrow", "claude-of-tomorrow", hostile, MODEL):
+        played.send(request("Go.", 2, 3_000), answers=answers)
+    shown = played.totals.shown()
+    assert shown["unknown_models"] == ["claude-of-tomorrow", hostile]
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 2 and "prices of 'claude-of-tomorrow' are not known: those usual for anthropic" in lines[0]
+    for text in (*lines, played.totals.sentence()):
+        assert text.isascii() and text.isprintable()
+    assert "assumed prices: 'claude-of-tomorrow'" in played.totals.sentence()
+    json.dumps(shown).encode()
+    for number in range(100):
+        played.send(request("Go.", 0, 0), answers=f"m{number}")
+    assert len(played.totals.shown()["unknown_models"]) == 20
