@@ -1,15 +1,16 @@
 //! Cutting a text to its beginning and end, around a marker with the number of omitted characters.
 
+use crate::handle::{HANDLE_CHARS, Handle, is_handle};
 use crate::text::{clip, count_chars};
 use memchr::memmem;
 
 const HEAD: &str = "[… ";
 const OMITTED: &str = " chars omitted";
-const RECALL: &str = ", recall #";
+const RECALL: &str = ", recall ";
 const TAIL: &str = " …]";
-/// Characters of the marker without its numbers; and those with which it names an observation.
+/// Characters of the marker without its numbers; and those with which it names a handle.
 const MARKER_CHARS: usize = 20;
-const RECALL_CHARS: usize = 10;
+const RECALL_CHARS: usize = 9 + HANDLE_CHARS;
 const MOST_DIGITS: usize = 20;
 /// The minimum length of a cut text, of which the marker is a large part.
 pub const MIN_CLIP_CHARS: usize = 60;
@@ -23,16 +24,16 @@ pub struct Clip {
     pub omitted: usize,
     /// Characters of its end.
     pub end: usize,
-    /// The number of the observation, if the marker names it.
-    pub recall: Option<usize>,
+    /// The handle of the observation, if the marker names it.
+    pub recall: Option<Handle>,
 }
 
 impl Clip {
     /// A cut of a text of `chars`, with images that count `images`, to exactly `max_chars` characters, at least
     /// [`MIN_CLIP_CHARS`]; or if the text is no longer than that, a cut that omits only the images.
     #[must_use]
-    pub fn of(chars: usize, images: usize, max_chars: usize, recall: Option<usize>) -> Self {
-        let recall_chars = recall.map_or(0, |number| RECALL_CHARS + digits_of(number));
+    pub fn of(chars: usize, images: usize, max_chars: usize, recall: Option<Handle>) -> Self {
+        let recall_chars = recall.map_or(0, |_| RECALL_CHARS);
         // The marker names what it leaves out, which depends on its own length.
         let mut digits = 1;
         loop {
@@ -55,7 +56,8 @@ impl Clip {
     /// The text between beginning and end.
     #[must_use]
     pub fn marker(&self) -> String {
-        let recall = self.recall.map_or(String::new(), |number| format!("{RECALL}{number}"));
+        let recall =
+            self.recall.map_or(String::new(), |handle| format!("{RECALL}{}", String::from_utf8_lossy(&handle)));
         format!("{HEAD}{}{OMITTED}{recall}{TAIL}", self.omitted)
     }
 
@@ -123,9 +125,14 @@ pub fn is_clipped(text: &[u8]) -> bool {
 /// The marker at the beginning of a text.
 fn marker_of(text: &[u8]) -> Option<&[u8]> {
     let rest = after_number(text.strip_prefix(HEAD.as_bytes())?)?.strip_prefix(OMITTED.as_bytes())?;
-    let rest = rest.strip_prefix(RECALL.as_bytes()).map_or(Some(rest), after_number)?;
+    let rest = rest.strip_prefix(RECALL.as_bytes()).map_or(Some(rest), after_handle)?;
     let rest = rest.strip_prefix(TAIL.as_bytes())?;
     Some(&text[..text.len() - rest.len()])
+}
+
+/// What follows a handle.
+fn after_handle(text: &[u8]) -> Option<&[u8]> {
+    text.split_at_checked(HANDLE_CHARS).filter(|(handle, _)| is_handle(handle)).map(|(_, rest)| rest)
 }
 
 /// What follows a number.

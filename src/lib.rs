@@ -12,6 +12,7 @@
 pub mod clip;
 pub mod dispatch;
 pub mod error;
+pub mod handle;
 pub mod json;
 pub mod marks;
 pub mod outline;

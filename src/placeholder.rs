@@ -2,10 +2,11 @@
 
 use crate::clip::Clip;
 use crate::dispatch::{dispatch_blocks, dispatch_form, dispatch_head, is_dispatch_form};
+use crate::handle::Handle;
 use crate::outline::Outline;
 use crate::policy::{Field, Policy, Template};
 use crate::source::{OneText, Source};
-use crate::template::{self, built_ins, literal_chars};
+use crate::template::{self, built_ins, constant_chars};
 use crate::text::{clip, count_chars, encode_text};
 use std::borrow::Cow;
 
@@ -58,14 +59,16 @@ pub struct ObservationFacts<'a> {
     pub tool: &'a [u8],
     /// The id.
     pub id: &'a [u8],
+    /// The handle, where the placeholder names it.
+    pub handle: Handle,
 }
 
 /// The placeholder of a policy.
 pub struct Placeholder<'a> {
     templates: Cow<'a, Template>,
     with_images: Option<Cow<'a, Template>>,
-    /// Characters outside of the fields: of `templates`, and of `with_images`.
-    literal_chars: (usize, usize),
+    /// Characters outside of the fields that vary in length: of `templates`, and of `with_images`.
+    constant_chars: (usize, usize),
     is_custom: bool,
     is_encoded: bool,
     max_chars: Option<usize>,
@@ -85,7 +88,7 @@ impl<'a> Placeholder<'a> {
         Placeholder {
             templates: Cow::Borrowed(templates),
             with_images: with_images.map(Cow::Borrowed),
-            literal_chars: (literal_chars(templates), with_images.map_or(0, |template| literal_chars(template))),
+            constant_chars: (constant_chars(templates), with_images.map_or(0, |template| constant_chars(template))),
             is_custom: policy.placeholder.is_some(),
             is_encoded: false,
             max_chars: policy.max_observation_chars,
@@ -99,11 +102,32 @@ impl<'a> Placeholder<'a> {
         self.templates.iter().any(|(_, field)| *field == Some(Field::Turn))
     }
 
-    /// The template for an observation, and its characters outside of the fields.
+    /// Whether the template names the handle.
+    #[must_use]
+    pub fn names_handle(&self) -> bool {
+        self.templates.iter().any(|(_, field)| *field == Some(Field::Handle))
+    }
+
+    /// The values of an observation with the handle, where the template names it.
+    #[must_use]
+    pub fn with_handle<'f>(
+        &self,
+        facts: ObservationFacts<'f>,
+        outline: &Outline,
+        source: &dyn Source,
+        result: usize,
+    ) -> ObservationFacts<'f> {
+        if !self.names_handle() {
+            return facts;
+        }
+        ObservationFacts { handle: source.handle(outline, result), ..facts }
+    }
+
+    /// The template for an observation, and its characters outside of the fields that vary in length.
     fn template(&self, facts: &ObservationFacts) -> (&Template, usize) {
         match &self.with_images {
-            Some(with_images) if facts.images > 0 => (with_images, self.literal_chars.1),
-            _ => (&self.templates, self.literal_chars.0),
+            Some(with_images) if facts.images > 0 => (with_images, self.constant_chars.1),
+            _ => (&self.templates, self.constant_chars.0),
         }
     }
 
@@ -112,10 +136,11 @@ impl<'a> Placeholder<'a> {
     pub fn chars(&self, facts: &ObservationFacts) -> usize {
         let field_chars = |field: &Field| match facts.field(*field) {
             FieldValue::Number(number) => number.checked_ilog10().unwrap_or(0) as usize + 1,
+            FieldValue::Text(_) if *field == Field::Handle => 0,
             FieldValue::Text(text) => count_chars(text),
         };
-        let (template, literal_chars) = self.template(facts);
-        literal_chars + template.iter().filter_map(|(_, field)| field.as_ref()).map(field_chars).sum::<usize>()
+        let (template, constant_chars) = self.template(facts);
+        constant_chars + template.iter().filter_map(|(_, field)| field.as_ref()).map(field_chars).sum::<usize>()
     }
 
     /// The placeholder as a number and the text around it, where it names one number and no text.
@@ -262,8 +287,8 @@ enum FieldValue<'a> {
     Text(&'a [u8]),
 }
 
-impl<'a> ObservationFacts<'a> {
-    fn field(&self, field: Field) -> FieldValue<'a> {
+impl ObservationFacts<'_> {
+    fn field(&self, field: Field) -> FieldValue<'_> {
         match field {
             Field::Chars => FieldValue::Number(self.chars),
             Field::Lines => FieldValue::Number(self.newlines + 1),
@@ -272,6 +297,7 @@ impl<'a> ObservationFacts<'a> {
             Field::Number => FieldValue::Number(self.number),
             Field::Tool => FieldValue::Text(self.tool),
             Field::Id => FieldValue::Text(self.id),
+            Field::Handle => FieldValue::Text(&self.handle),
         }
     }
 }
@@ -297,6 +323,7 @@ impl OneText {
         let newlines = memchr::memchr_iter(b'\n', &self.0).count();
         let facts = ObservationFacts { chars: count_chars(&self.0), newlines, ..ObservationFacts::default() };
         let placeholder = Placeholder::of(policy);
+        let facts = placeholder.with_handle(facts, &Outline::default(), self, 0);
         let (form, _) = placeholder.form(&Outline::default(), self, 0, &facts);
         placeholder.render(&form, &facts, || self.0.clone())
     }

@@ -33,6 +33,8 @@ pub enum Field {
     Tool,
     /// The id of the call.
     Id,
+    /// The handle by which it can be recalled.
+    Handle,
 }
 
 /// When the boundary between masked and raw observations moves.
@@ -285,11 +287,9 @@ impl Policy {
         }
     }
 
-    /// Whether the placeholder names the number by which an observation can be recalled.
+    /// Whether the placeholder names the handle by which an observation can be recalled.
     #[must_use]
-    pub fn has_recall_handles(&self) -> bool {
-        let is_handle =
-            |(literal, field): &(Vec<u8>, _)| *field == Some(Field::Number) && literal.ends_with(b"recall #");
-        self.placeholder.iter().flatten().any(is_handle)
+    pub fn names_handle(&self) -> bool {
+        self.placeholder.iter().flatten().any(|(_, field)| *field == Some(Field::Handle))
     }
 }

@@ -2,6 +2,7 @@
 //! messages that a summary replaces.
 
 use crate::dispatch::{begin_dispatch, may_begin_in};
+use crate::handle::{Handle, handle_of};
 use crate::json::{Scanner, decode, skip_chars};
 use crate::outline::{Outline, Span};
 use crate::scan;
@@ -17,6 +18,11 @@ pub trait Source {
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool;
     /// The pieces of a message's text in order, observations included.
     fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>>;
+    /// The handle of an observation; of one that is no text by its JSON.
+    fn handle(&self, outline: &Outline, result: usize) -> Handle {
+        let id = outline.results.get(result).and_then(|result| result.id);
+        handle_of(id.map_or(b"", |id| outline.text(id)), &self.observation(outline, result))
+    }
     /// Whether a message has a tag.
     fn has_tag(&self, outline: &Outline, message: usize, tag: &str) -> bool;
 }
@@ -54,6 +60,15 @@ impl Source for Bytes<'_> {
             decode(raw, &mut text);
         }
         text
+    }
+
+    fn handle(&self, outline: &Outline, result: usize) -> Handle {
+        let seen = &outline.results[result];
+        let id = seen.id.map_or(&b""[..], |id| outline.text(id));
+        match seen.frame.holds_text() {
+            true => handle_of(id, &self.observation(outline, result)),
+            false => handle_of(id, seen.value.of(self.0)),
+        }
     }
 
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {

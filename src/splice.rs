@@ -287,6 +287,7 @@ impl<'a> ViewWriter<'a> {
     fn replacement(&mut self, masked: &Masked, moved: Option<Moved>) {
         let result = masked.result as usize;
         let facts = facts(self.outline, self.pairs, self.turns, result);
+        let facts = self.placeholder.with_handle(facts, self.outline, &Bytes(self.data), result);
         self.out.text(|out| {
             marked_text(self.data, self.outline.results[result].frame, moved, out, |out| {
                 out.push(b'"');

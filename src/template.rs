@@ -1,5 +1,6 @@
 //! Templates of placeholders: the built-in ones, and whether a text was written by one.
 
+use crate::handle::HANDLE_CHARS;
 use crate::policy::{Field, Template};
 use crate::text::count_chars;
 use std::sync::OnceLock;
@@ -28,17 +29,18 @@ pub fn built_ins() -> &'static [Template; 4] {
     })
 }
 
-/// Characters outside of the fields.
-pub fn literal_chars(template: &[(Vec<u8>, Option<Field>)]) -> usize {
-    template.iter().map(|(literal, _)| count_chars(literal)).sum()
+/// Characters outside of the fields that vary in length.
+pub fn constant_chars(template: &[(Vec<u8>, Option<Field>)]) -> usize {
+    let handle_chars = |field: Option<Field>| if field == Some(Field::Handle) { HANDLE_CHARS } else { 0 };
+    template.iter().map(|(literal, field)| count_chars(literal) + handle_chars(*field)).sum()
 }
 
 /// Whether a template may have written this many characters, if no number in it has more digits than recede writes.
 pub fn may_have(template: &Template, chars: usize) -> bool {
     let is_number = |field: &Field| !matches!(field, Field::Tool | Field::Id);
-    let fields = || template.iter().filter_map(|(_, field)| field.as_ref());
+    let fields = || template.iter().filter_map(|(_, field)| field.as_ref()).filter(|field| **field != Field::Handle);
     let numbers = fields().filter(|field| is_number(field)).count();
-    let least = literal_chars(template) + numbers;
+    let least = constant_chars(template) + numbers;
     chars >= least && (numbers < fields().count() || chars <= least + numbers * (MAX_DIGITS - 1))
 }
 
@@ -47,6 +49,8 @@ pub fn may_have(template: &Template, chars: usize) -> bool {
 enum TemplatePart {
     Byte(u8),
     Digit,
+    /// A digit of a handle.
+    Hex,
     /// Further digits, or none.
     Digits,
     /// Any text.
@@ -61,6 +65,7 @@ pub fn matches(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool {
         wanted.extend(literal.iter().copied().map(TemplatePart::Byte));
         match field {
             Some(Field::Tool | Field::Id) => wanted.push(TemplatePart::Any),
+            Some(Field::Handle) => wanted.extend([TemplatePart::Hex; HANDLE_CHARS]),
             Some(_) => wanted.extend([TemplatePart::Digit, TemplatePart::Digits]),
             None => {}
         }
@@ -84,6 +89,9 @@ pub fn matches(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool {
             match wanted.get(place) {
                 Some(TemplatePart::Byte(other)) if other == byte => reach(place + 1, at + 1, &mut next),
                 Some(TemplatePart::Digit) if byte.is_ascii_digit() => reach(place + 1, at + 1, &mut next),
+                Some(TemplatePart::Hex) if matches!(byte, b'0'..=b'9' | b'a'..=b'f') => {
+                    reach(place + 1, at + 1, &mut next)
+                }
                 Some(TemplatePart::Digits) if byte.is_ascii_digit() => reach(place, at + 1, &mut next),
                 Some(TemplatePart::Any) => reach(place, at + 1, &mut next),
                 _ => {}

@@ -15,7 +15,8 @@ TEMPLATES = (
     "<{tool} {id}: {chars} chars, {lines} lines, {images} images, turn {turn}, number {number}>",
     "{chars} é\ud83d! {tool}",
     "…{{{lines}}}",
-    "{lines}, recall #{number}",
+    "{lines}, recall {handle}",
+    "{handle}{chars} é {tool}{handle}",
 )
 
 _PATTERNS = ("bash", "read_file", "*", "r*d?file", "search", "é*", "", "nothing")

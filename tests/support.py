@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import hashlib
 import importlib
 import json
 import os
@@ -344,3 +345,9 @@ def assert_view_of(before: str, after: str) -> None:
     assert len(old) == len(new)
     for one, other in zip(old, new, strict=True):
         assert_only_observations_differ(one, other)
+
+
+def handle_of(id: str, text: str) -> str:
+    """The handle of an observation, as it is defined."""
+    data = id.encode("utf-8", "surrogatepass"), text.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(b"%d:%b%b" % (len(data[0]), *data)).hexdigest()[:12]

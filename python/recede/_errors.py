@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-__all__ = ["RecedeError", "StoreError", "TranscriptError", "meant", "no_such", "one_of"]
+__all__ = ["RecedeError", "StoreError", "TranscriptError", "meant", "no_such", "one_of", "without_text"]
 
 
 class RecedeError(Exception):
@@ -221,6 +221,11 @@ class StoreError(RecedeError, OSError):
 
 def _rebuild_store(kind: str, places: dict[str, Any]) -> StoreError:
     return StoreError(kind, **places)
+
+
+def without_text(observation: object) -> LookupError:
+    """The error for an observation that cannot be recalled as text."""
+    return LookupError(f"observation {observation!r} has no text, only images or documents")
 
 
 def no_such(what: str, key: object) -> LookupError:

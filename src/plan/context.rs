@@ -1,6 +1,7 @@
 //! What the rules read: a history, its facts, and the costs of its texts.
 
 use super::outcome::Masked;
+use crate::handle::Handle;
 use crate::outline::Outline;
 use crate::pairs::{Pairs, own_name};
 use crate::placeholder::{Form, ObservationFacts};
@@ -108,5 +109,6 @@ pub fn facts_of_pair(
         number: outline.numbers.get(result).map_or(result + 1, |number| *number as usize),
         tool: call.map_or_else(|| own_name(outline, result), |call| call.name).map_or(b"", |name| outline.name(name)),
         id: seen.id.map_or(b"", |id| outline.text(id)),
+        handle: Handle::default(),
     }
 }

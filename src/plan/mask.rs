@@ -155,17 +155,18 @@ impl<'a> Masker<'a> {
         !self.is_exempt(result)
             && ((may_hold_dispatch && chars >= MIN_DISPATCH_CHARS)
                 || self.placeholder.may_have(chars)
+                || self.placeholder.names_handle()
                 || (policy.max_observation_chars.is_some() && chars > 0)
                 || !policy.keep_matching.0.is_empty())
     }
 
     /// Cuts an observation that is longer than this, and may be cut.
     fn clip(&self, result: usize, max_chars: usize) -> Option<Clip> {
-        let PlanContext { outline, policy, pairs, .. } = self.context;
+        let PlanContext { outline, source, .. } = self.context;
         let chars = outline.results[result].chars;
         (chars > max_chars && self.may_clip(result)).then(|| {
-            let number = facts(outline, pairs, None, result).number;
-            Clip::of(chars, 0, max_chars, policy.has_recall_handles().then_some(number))
+            let handle = self.placeholder.names_handle().then(|| source.handle(outline, result));
+            Clip::of(chars, 0, max_chars, handle)
         })
     }
 

@@ -102,6 +102,7 @@ impl<'py> MessageMasker<'_, 'py> {
             return Ok(text);
         }
         let placeholder = &self.texts.placeholder;
+        let facts = placeholder.with_handle(facts, self.outline, self.dicts, result);
         let text = placeholder.render(&masked.form, &facts, || self.dicts.observation(self.outline, result));
         to_str(self.dicts.list.py(), &text.unwrap_or_default())
     }

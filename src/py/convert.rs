@@ -182,6 +182,7 @@ impl Parameter for Template {
             "number" => Ok(Some(Field::Number)),
             "tool" => Ok(Some(Field::Tool)),
             "id" => Ok(Some(Field::Id)),
+            "handle" => Ok(Some(Field::Handle)),
             other => Err(PyValueError::new_err(format!("unknown placeholder field {other:?}"))),
         };
         let parts: Vec<(Bound<'_, PyString>, String)> = value.extract()?;

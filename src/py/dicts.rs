@@ -7,6 +7,7 @@ use super::values::name;
 use super::values::{Any, Dict, cast, compact_chars};
 use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::error::{Error, Kind};
+use crate::handle::{Handle, handle_of};
 use crate::outline::Outline;
 use crate::scan::CALL_CHARS;
 use crate::shape::{self, Key, Path, RawCall, RawResult, Sink, Value};
@@ -166,6 +167,11 @@ impl Source for Dicts<'_> {
             let _ = shape::read_observation(value, outline.results[result].frame, &mut pieces);
         }
         pieces.0.concat()
+    }
+
+    fn handle(&self, outline: &Outline, result: usize) -> Handle {
+        let id = outline.results[result].id.map_or(&b""[..], |id| outline.text(id));
+        handle_of(id, &self.counted_text(outline, result).unwrap_or_default())
     }
 
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {

@@ -138,6 +138,7 @@ fn texts<'py>(
             for result in results {
                 let text = dicts.counted_text(&outline, result)?;
                 let facts = plan::facts(&outline, &pairs, Some(&turns), result);
+                let facts = placeholder.with_handle(facts, &outline, &dicts, result);
                 let (form, _) = placeholder.form(&outline, &dicts, result, &facts);
                 let masked = placeholder.render(&form, &facts, || text.clone());
                 observations.append(named!(

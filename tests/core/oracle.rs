@@ -1,6 +1,7 @@
 //! The rules again, written to be read: quadratic, recursive, and on Rust's own strings.
 
 use crate::sketch::Sketch;
+use recede::handle::is_handle;
 use recede::outline::{Outline, Role, Shape};
 use recede::pairs::FindingKind;
 use recede::policy::{Boundary, Field, Policy, Template};
@@ -53,6 +54,7 @@ fn render(template: &Template, facts: &ObservationFacts) -> String {
             Some(Field::Number) => facts.number.to_string(),
             Some(Field::Tool) => facts.tool.clone(),
             Some(Field::Id) => facts.id.clone(),
+            Some(Field::Handle) => "0".repeat(12),
         };
     }
     text
@@ -65,6 +67,7 @@ fn fits(template: &[(Vec<u8>, Option<Field>)], text: &str) -> bool {
     let mut ends = (0..=rest.len()).filter(|end| rest.is_char_boundary(*end));
     match field {
         None => fits(behind, rest),
+        Some(Field::Handle) => rest.len() >= 12 && is_handle(&rest.as_bytes()[..12]) && fits(behind, &rest[12..]),
         Some(Field::Tool | Field::Id) => ends.any(|end| fits(behind, &rest[end..])),
         Some(_) => ends.any(|end| {
             end > 0 && rest[..end].chars().all(|character| character.is_ascii_digit()) && fits(behind, &rest[end..])

@@ -8,6 +8,7 @@ from typing import Any
 
 from definitions.attempts import Attempts
 from oracle.apply import changes_of
+from oracle.handle import handle_of
 from oracle.marks import marks_in
 from oracle.outline import Result
 from oracle.plan import Costs, Facts, Given, Plan, make_plan
@@ -346,19 +347,22 @@ class Messages:
     def message(self, index: int) -> bytes:
         return self.messages[index]
 
-    def recall(self, observation: int | str) -> str | None:
+    def recall(self, observation: int | str) -> tuple[str, int] | None:
         observations = self._observations()
         if isinstance(observation, str):
-            numbers = [number for number, (found, _) in enumerate(observations, 1) if found == observation]
-            observation = numbers[-1] if numbers else 0
-        return observations[observation - 1][1] if 0 < observation <= len(observations) else None
+            by_handle = [
+                number
+                for number, (id, text, _) in enumerate(observations, 1)
+                if handle_of(id or "", text) == observation
+            ]
+            by_id = [number for number, (id, *_) in enumerate(observations, 1) if id == observation]
+            observation = (by_handle or by_id or [0])[-1]
+        return observations[observation - 1][1:] if 0 < observation <= len(observations) else None
 
-    def _observations(self) -> list[tuple[str | None, str]]:
-        data, results = written(self.messages), walk(listed(self.messages)).results
+    def _observations(self) -> list[tuple[str | None, str, int]]:
         return [
-            (one.id, one.text.joined if json is None else data[slice(*span_of(json))].decode("utf-8", "surrogatepass"))
-            for one in results
-            for json in [one.text.json]
+            (one.id, one.text.joined if one.text.json is None else one.text.json.own_json, one.text.images)
+            for one in walk(listed(self.messages)).results
         ]
 
     def _facts(self) -> SessionFacts:

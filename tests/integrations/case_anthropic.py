@@ -32,7 +32,8 @@ def _blocks(turn: Turn) -> list[dict[str, Any]]:
 
 def _content(result: Result) -> Any:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": IMAGE}}
-    return [{"type": "text", "text": result.text}, image] if result.has_image else result.text
+    texts = [{"type": "text", "text": result.text}] if result.text else []  # an empty one is refused
+    return [*texts, image] if result.has_image else result.text
 
 
 def history(turns: list[Turn]) -> list[Any]:
@@ -75,6 +76,11 @@ def view(masking: Any, messages: list[Any]) -> list[Any]:
 
 def results(messages: list[Any]) -> list[tuple[str, str]]:
     return shown(messages)
+
+
+def contents(messages: list[Any]) -> dict[str, Any]:
+    blocks = [block for message in messages if isinstance(message["content"], list) for block in message["content"]]
+    return {block["tool_use_id"]: block["content"] for block in blocks if block["type"] == "tool_result"}
 
 
 def calls(messages: list[Any]) -> list[str]:

@@ -16,7 +16,7 @@ def history(turns: list[Turn]) -> list[Any]:
     return as_dicts(turns)
 
 
-def masking(*, recall: bool = False, **options: Any) -> recede.Masker[Any]:
+def masking(**options: Any) -> recede.Masker[Any]:
     return recede.Masker(**options)
 
 
@@ -48,7 +48,10 @@ def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], lis
         stored += as_dicts([turn])[1:]
         for call in turn.calls:
             if call.name == "recall":
-                text = masking.recall(stored, call.args["id"])
+                try:
+                    text = masking.recall(stored, call.args["handle"])
+                except LookupError as error:
+                    text = f"{error}: call the tool again"
                 stored.append(
                     {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": text}]}
                 )

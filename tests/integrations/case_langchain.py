@@ -68,6 +68,10 @@ def results(messages: list[Any]) -> list[tuple[str, str]]:
     return [(message.tool_call_id, str(message.text)) for message in messages if isinstance(message, ToolMessage)]
 
 
+def contents(messages: list[Any]) -> dict[str, Any]:
+    return {message.tool_call_id: message.content for message in messages if isinstance(message, ToolMessage)}
+
+
 def calls(messages: list[Any]) -> list[str]:
     return [call["id"] for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 from collections.abc import AsyncIterator
@@ -18,6 +19,7 @@ from litellm.utils import custom_llm_setup
 
 from recede.integrations.litellm import MaskToolMessages
 
+AT_ONCE = ("sync",)  # callbacks are those of the process
 WAYS = ("sync", "async", "stream")
 
 
@@ -55,6 +57,10 @@ def history(turns: list[Turn]) -> list[Any]:
 dicts = history  # recede reads them itself
 
 
+def contents(messages: list[Any]) -> dict[str, Any]:
+    return {message["tool_call_id"]: message["content"] for message in messages if message["role"] == "tool"}
+
+
 def masking(**options: Any) -> MaskToolMessages:
     return MaskToolMessages(**options)
 
@@ -64,6 +70,9 @@ def view(masking: Any, messages: list[Any]) -> list[Any]:
     hook = masking.async_pre_call_deployment_hook(request, litellm.types.utils.CallTypes.acompletion)
     given: list[Any] = (asyncio.run(hook) or request)["messages"]
     return given
+
+
+_runs = itertools.count()
 
 
 class Scripted(litellm.CustomLLM):
@@ -100,27 +109,28 @@ class Scripted(litellm.CustomLLM):
 
 def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
     provider = Scripted([*turns, LAST], is_failing=way == "failing")
-    litellm.custom_provider_map = [{"provider": "scripted", "custom_handler": provider}]
+    name = f"scripted{next(_runs)}"  # runs at once have providers of their own
+    litellm.custom_provider_map.append({"provider": name, "custom_handler": provider})
     custom_llm_setup()
     litellm.callbacks = [masking]
     messages: list[Any] = history([])
 
     async def loop() -> None:
         for turn in [*turns, LAST]:
-            given: dict[str, Any] = {"model": "scripted/m", "messages": messages}
+            given: dict[str, Any] = {"model": f"{name}/m", "messages": messages}
             if way == "stream":
                 async for _ in await litellm.acompletion(**given, stream=True):
                     pass
             elif way == "async":
                 await litellm.acompletion(**given)
             elif way == "failing":
-                await litellm.acompletion(**given, fallbacks=["scripted/other"])
+                await litellm.acompletion(**given, fallbacks=[f"{name}/other"])
             else:
                 masking.completion(**given)
             messages.extend([_said(turn), *_returned(turn)])
             for call in turn.calls:
                 if call.name == "recall":
-                    text = masking.masker.recall(messages, call.args["id"])
+                    text = masking.recalled(messages, call.args["handle"])
                     messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
 
     try:

@@ -71,6 +71,10 @@ def _text(output: Any) -> str:
     return output if isinstance(output, str) else "".join(part.get("text", "") for part in output)
 
 
+def contents(messages: list[Any]) -> dict[str, Any]:
+    return {item["call_id"]: item["output"] for item in messages if item.get("type") == "function_call_output"}
+
+
 def calls(messages: list[Any]) -> list[str]:
     return [item["call_id"] for item in messages if item.get("type") == "function_call"]
 

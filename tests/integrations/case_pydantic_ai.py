@@ -70,6 +70,11 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else "".join(one for one in content if isinstance(one, str))
 
 
+def contents(messages: list[Any]) -> dict[str, Any]:
+    parts = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
+    return {part.tool_call_id: part.content for part in parts}
+
+
 def calls(messages: list[Any]) -> list[str]:
     return [part.tool_call_id for message in messages for part in message.parts if isinstance(part, ToolCallPart)]
 

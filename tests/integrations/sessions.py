@@ -97,6 +97,9 @@ class Case(Protocol):
     def results(self, messages: list[Any]) -> list[tuple[str, str]]:
         """The results in them, in order: ids and texts."""
 
+    def contents(self, messages: list[Any]) -> dict[str, Any]:
+        """The contents of the results in them, by id, as the framework has them."""
+
     def calls(self, messages: list[Any]) -> list[str]:
         """The ids of the calls in them, in order."""
 

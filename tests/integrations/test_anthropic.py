@@ -21,10 +21,11 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import case_anthropic as case
 from anthropic import Anthropic, AsyncAnthropic
-from sessions import session
+from sessions import Call, Result, Turn, session
 
 from provider_server import Failure, Server, serving, text
 from recede.integrations.anthropic import MaskingMiddleware
+from support import handle_of
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -171,11 +172,32 @@ def test_a_loop_of_ones_own_recalls_by_the_dict_of_the_tool() -> None:
     masking = MaskingMiddleware(keep=4, boundary="sliding", recall=True)
     view = case.view(masking, case.history(turns))
     (asked,) = turns[2].results
-    assert dict(case.results(view))[asked].endswith(f"recall {asked}]")
+    handle = handle_of(asked, turns[2].results[asked].text)
+    assert dict(case.results(view))[asked].endswith(f"recall {handle}]")
     described: Any = masking.recall_tool.to_dict()
-    assert (described["name"], described["input_schema"]["required"]) == ("recall", ["id"])
-    assert masking.recall_tool.call({"id": asked}) == turns[2].results[asked].text
-    assert masking.recall_tool.call({"id": "call_x"}) == "there is no observation 'call_x'"
+    assert (described["name"], described["input_schema"]["required"]) == ("recall", ["handle"])
+    assert masking.recall_tool.call({"handle": handle}) == turns[2].results[asked].text
+    for unknown in ("call_x", asked, "000000000000"):  # an id may be that of another conversation
+        answer = masking.recall_tool.call({"handle": unknown})
+        assert answer == f"there is no observation {unknown!r}: call the tool again"
+
+
+def test_recall_finds_each_of_the_conversations_that_began_alike_and_forgets_the_oldest() -> None:
+    masking = MaskingMiddleware(keep=1, boundary="sliding", recall=True, most=3)
+    sessions = [
+        [Turn("", [Call(id, "run", {})], {id: Result(id, f"{seed} {id}\n" * 40)}) for id in ("a", "b", "c", "d")]
+        for seed in range(5)
+    ]
+    for count in range(1, 5):
+        for turns in sessions[:3]:
+            case.view(masking, case.history(turns[:count]))
+    for turns in sessions[3:]:
+        case.view(masking, case.history(turns))
+    for seed, turns in enumerate(sessions):
+        for turn in turns[:-1]:
+            (result,) = turn.results.values()
+            answer = masking.recall_tool.call({"handle": handle_of(result.id, result.text)})
+            assert answer == result.text if seed > 1 else "call the tool again" in str(answer)
 
 
 def test_without_the_middleware_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import importlib.util
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ sys.path.insert(0, str(HERE))
 from sessions import Call, Turn, as_dicts, session, shown
 
 import recede
+from support import handle_of
 
 pytestmark = pytest.mark.filterwarnings("default")  # frameworks warn of their own
 
@@ -41,7 +43,12 @@ FRAMEWORKS = {
 # (case, test) -> why a framework cannot keep to it.
 LIMITS: dict[tuple[str, str], str] = {
     ("http", "test_what_is_not_masked_is_the_object_given_at_this_call"): "a client is given objects, and sends bytes",
+    ("dicts", "test_what_has_an_image_is_recalled_with_it_or_with_words"): "a `Masker` gives texts",
     ("http", "test_the_agent_recalls_a_masked_result"): "a transport has no tools: see `Masker`",
+    ("http", "test_a_template_gets_the_handle_before_its_last_character"): "a transport has no tools",
+    ("http", "test_what_has_an_image_is_recalled_with_it_or_with_words"): "a transport has no tools",
+    ("http", "test_each_run_recalls_its_own_text_where_all_ids_are_equal"): "a transport has no tools",
+    ("http", "test_a_handle_of_another_run_is_not_known"): "a transport has no tools",
     ("pydantic_ai", "test_a_retry_sends_the_same"): "a retry is in the model, which gets the messages once",
     ("openai_agents", "test_a_retry_sends_the_same"): "a retry is in the model, which gets the input once",
 }
@@ -238,14 +245,100 @@ def test_a_retry_sends_the_same(case: Any) -> None:
 # 10, 11
 
 
+def recalling(case: Any, **options: Any) -> Any:
+    return case.masking(keep=4, boundary="sliding", recall=True, **options)
+
+
+def recalled_of(turns: list[Turn], turn: int) -> tuple[str, str]:
+    """The id and the text of the first result of a turn."""
+    result = next(iter(turns[turn].results.values()))
+    return result.id, result.text
+
+
+def recall(id: str, text: str) -> Turn:
+    return Turn("I need it.", [Call("again", "recall", {"handle": handle_of(id, text)})])
+
+
+def numbered_from_zero(turns: list[Turn]) -> list[Turn]:
+    """The turns with ids that every session has."""
+    return [
+        Turn(
+            turn.said,
+            [replace(call, id=f"call_{number}_{place}") for place, call in enumerate(turn.calls)],
+            {
+                f"call_{number}_{place}": replace(one, id=f"call_{number}_{place}")
+                for place, one in enumerate(turn.results.values())
+            },
+        )
+        for number, turn in enumerate(turns)
+    ]
+
+
 def test_the_agent_recalls_a_masked_result(case: Any) -> None:
+    for way in case.WAYS:
+        if way == "failing":
+            continue
+        turns = session(30)
+        asked, text = recalled_of(turns, 2)
+        requests, stored = of_run(case, recalling(case), [*turns, recall(asked, text)], way)
+        view = dict(requests[-1][1])
+        assert view[asked].endswith(f", recall {handle_of(asked, text)}]"), way
+        assert view["again"] == dict(stored)["again"] == text, way
+
+
+def test_a_template_gets_the_handle_before_its_last_character(case: Any) -> None:
     turns = session(30)
-    asked = next(iter(turns[2].results))
-    again = Turn("I need it.", [Call("again", "recall", {"id": asked})])
-    requests, stored = of_run(case, case.masking(keep=4, boundary="sliding", recall=True), [*turns, again])
-    text = turns[2].results[asked].text
-    assert dict(requests[-1][1])[asked] != text
-    assert dict(requests[-1][1])["again"] == dict(stored)["again"] == text
+    asked, text = recalled_of(turns, 2)
+    for template, shown_text in (
+        ("<{tool}: gone>", f"<run: gone recall {handle_of(asked, text)}>"),
+        ("<{handle} of {tool}>", f"<{handle_of(asked, text)} of run>"),
+        ("gone: {chars}", f"gone: {len(text)} recall {handle_of(asked, text)}"),
+    ):
+        masking = recalling(case, placeholder=template)
+        assert dict(case.results(case.view(masking, case.history(turns))))[asked] == shown_text
+
+
+def test_what_has_an_image_is_recalled_with_it_or_with_words(case: Any) -> None:
+    turns = session(30)
+    pictured = next(one for one in turns[5].results.values() if one.has_image)
+    for text in (pictured.text, ""):
+        turns[5] = Turn(turns[5].said, turns[5].calls, {pictured.id: replace(pictured, text=text)})
+        stored = case.run(recalling(case), [*turns, recall(pictured.id, text)], "sync")[1]
+        again, given = (case.contents(stored)[id] for id in ("again", pictured.id))
+        assert again == given or (text in again and "call the tool again" in again)
+
+
+@pytest.mark.parametrize("how", ["one after the other", "threads", "tasks"])
+def test_each_run_recalls_its_own_text_where_all_ids_are_equal(case: Any, how: str) -> None:
+    masking = recalling(case)
+    way = "async" if how == "tasks" and "async" in getattr(case, "AT_ONCE", case.WAYS) else "sync"
+
+    def run(seed: int) -> tuple[str, str, str]:
+        turns = numbered_from_zero(session(30, seed))
+        asked, text = recalled_of(turns, 2)
+        requests, stored = of_run(case, masking, [*turns, recall(asked, text)], way)
+        return requests[-1][1][-1][1], dict(stored)["again"], text
+
+    async def at_once() -> list[Any]:
+        return await asyncio.gather(*[asyncio.to_thread(run, seed) for seed in range(1, 7)])
+
+    if how == "one after the other":
+        answers = [run(seed) for seed in range(1, 7)]
+    elif how == "threads":
+        with ThreadPoolExecutor(6) as pool:
+            answers = list(pool.map(run, range(1, 7)))
+    else:
+        answers = asyncio.run(at_once())
+    assert len({text for *_, text in answers}) == 6
+    for sent, stored, text in answers:
+        assert sent == stored == text
+
+
+def test_a_handle_of_another_run_is_not_known(case: Any) -> None:
+    asked, text = recalled_of(numbered_from_zero(session(30, 1)), 2)
+    other = numbered_from_zero(session(30, 2))
+    _, stored = of_run(case, recalling(case), [*other, recall(asked, text)])
+    assert dict(stored)["again"] == f"there is no observation '{handle_of(asked, text)}': call the tool again"
 
 
 @pytest.mark.parametrize(

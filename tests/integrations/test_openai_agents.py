@@ -18,6 +18,7 @@ import case_openai_agents as case
 from sessions import session
 
 from recede.integrations.openai_agents import MaskToolOutputs
+from support import handle_of
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -39,17 +40,26 @@ def test_usage_is_reported_with_the_input_of_its_call() -> None:
     assert heard == [({"cached_tokens": 8_900}, length) for length in (1, 3, 6, 9, 15)]
 
 
-def test_recall_knows_many_conversations_and_forgets_the_oldest() -> None:
-    masking = MaskToolOutputs(keep=4, boundary="sliding", recall=True, most=2)
-    sessions = [session(10, seed) for seed in (1, 2, 3)]
-    for turns in sessions:
-        case.view(masking, case.history(turns))
-        case.view(masking, case.history(turns[:5]))
-    wanted = [next(iter(turns[1].results.values())) for turns in sessions]
-    for number, result in enumerate(wanted):
-        asked: Any = masking.recall_tool.on_invoke_tool(None, json.dumps({"id": result.id}))  # type: ignore[arg-type]
-        given = asyncio.run(asked)
-        assert given == (f"there is no observation {result.id!r}" if number == 0 else result.text)
+def test_recall_is_of_the_run_that_asks() -> None:
+    masking = MaskToolOutputs(keep=4, boundary="sliding", recall=True)
+
+    async def asked(handle: str) -> Any:
+        return await masking.recall_tool.on_invoke_tool(None, json.dumps({"handle": handle}))  # type: ignore[arg-type]
+
+    async def run(seed: int) -> None:
+        case.view(masking, case.history(session(10, seed)))
+        await asyncio.sleep(0)  # the other runs are filtered meanwhile
+        for other in (1, 2, 3):
+            result = next(iter(session(10, other)[1].results.values()))
+            handle = handle_of(result.id, result.text)
+            words = f"there is no observation {handle!r}: call the tool again"
+            assert await asked(handle) == (result.text if other == seed else words)
+
+    async def at_once() -> None:
+        await asyncio.gather(*map(run, (1, 2, 3)))
+
+    asyncio.run(at_once())
+    assert "call the tool again" in asyncio.run(asked("3f9c2a1b07de"))  # outside of a run
 
 
 def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

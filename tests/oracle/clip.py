@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 
+from oracle.handle import HANDLE
 from oracle.placeholder import Masked
 
 _MARKER = "[… {} chars omitted{} …]"
-_MARKER_FORM = re.compile(r"\[… [0-9]{1,20} chars omitted(, recall #[0-9]{1,20})? …\]")
+_MARKER_FORM = re.compile(rf"\[… [0-9]{{1,20}} chars omitted(, recall {HANDLE.pattern})? …\]")
 LEAST_CHARS = 60
 """The minimum length of a cut text, of which the marker is a large part."""
 
 
-def clip(text: str, max_chars: int, image_chars: int = 0, recall: int | None = None) -> Masked:
-    """Cut a text with images to this many characters; the marker may name the observation."""
-    handle = "" if recall is None else f", recall #{recall}"
+def clip(text: str, max_chars: int, image_chars: int = 0, recall: str | None = None) -> Masked:
+    """Cut a text with images to this many characters; the marker may name its handle."""
+    handle = "" if recall is None else f", recall {recall}"
     kept, marker = min(len(text), max_chars), ""
     while len(marker) < len(marker := _MARKER.format(len(text) + image_chars - kept, handle)):
         kept = min(len(text), max_chars - len(marker))

@@ -6,6 +6,7 @@ import re
 import string
 from typing import NamedTuple
 
+from oracle.handle import HANDLE, HANDLE_CHARS, handle_of
 from oracle.policy import Policy
 
 Template = tuple[tuple[str, str], ...]
@@ -41,6 +42,11 @@ class Observation(NamedTuple):
     id: str = ""
     number: int = 0
     json_chars: int = 0  # of JSON that is no text
+    json: str = ""  # that JSON
+
+    @property
+    def handle(self) -> str:
+        return handle_of(self.id, self.text or self.json)
 
 
 class Masked(NamedTuple):
@@ -85,6 +91,7 @@ def fill(observation: Observation, policy: Policy) -> str:
         "number": observation.number,
         "tool": observation.tool,
         "id": observation.id,
+        "handle": observation.handle,
         "": "",
     }
     if observation.images and policy.placeholder_with_images is not None:
@@ -96,6 +103,11 @@ def fill(observation: Observation, policy: Policy) -> str:
     else:
         template = _CHARS_IMAGES if observation.images else _CHARS
     return "".join(f"{literal}{values[field]}" for literal, field in template)
+
+
+def names_handle(policy: Policy) -> bool:
+    """Whether the placeholder names the handle."""
+    return any(field == "handle" for _, field in policy.placeholder or ())
 
 
 def _cut(placeholder: str, max_chars: int, has_text: bool) -> list[str | slice]:
@@ -155,6 +167,8 @@ def _fits(text: str, template: Template) -> bool:
             return False
         if field in _WORD_FIELDS:
             reached = set(range(min(reached), len(text) + 1))
+        elif field == "handle":
+            reached = {place + HANDLE_CHARS for place in reached if HANDLE.match(text, place)}
         elif field:
             reached = {end for run in _DIGITS.finditer(text) for end in _ends(run, reached)}
     return len(text) in reached

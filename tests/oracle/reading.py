@@ -35,9 +35,10 @@ _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_LIST, _CLOSE_LIST = b"{}[]"
 class JsonObject(dict[str, Any]):
     """An object, with the last of repeated members."""
 
-    __slots__ = ("repeated", "spans")
+    __slots__ = ("data", "repeated", "spans")
 
-    def __init__(self) -> None:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
         self.spans: dict[str, Span] = {}
         # For each repetition: the key, its position, and the replaced value.
         self.repeated: list[tuple[str, int, Any]] = []
@@ -46,9 +47,10 @@ class JsonObject(dict[str, Any]):
 class JsonList(list[Any]):
     """A list."""
 
-    __slots__ = ("spans",)
+    __slots__ = ("data", "spans")
 
-    def __init__(self) -> None:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
         self.spans: list[Span] = []
 
 
@@ -103,7 +105,7 @@ class _Reader:
             elif byte in (_OPEN_OBJECT, _OPEN_LIST):
                 if len(stack) == MAX_DEPTH:
                     self.fault("depth", at)
-                container = JsonObject() if byte == _OPEN_OBJECT else JsonList()
+                container = JsonObject(data) if byte == _OPEN_OBJECT else JsonList(data)
                 stack.append(_Open(container, start))
                 at = self.after_space(at + 1)
                 if data[at] != byte + 2:  # in ASCII, the code of a closing bracket is two more

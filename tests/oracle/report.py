@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from oracle.outline import Result
@@ -90,5 +89,5 @@ def texts_of(facts: Facts) -> list[MessageTexts]:
 def _observation_texts(facts: Facts, result: Result) -> ObservationTexts:
     masked, text = facts.mask(result), result.text.joined
     if result.text.json is not None:
-        text = json.dumps(result.text.json.value, ensure_ascii=False, separators=(",", ":"))
+        text = result.text.json.compact_json
     return ObservationTexts(text, result.text.images, masked and masked.text)

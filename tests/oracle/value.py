@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -22,6 +23,19 @@ class Member(NamedTuple):
     def value(self) -> Any:
         """Its value; None if there is no such member."""
         return self.holder.get(self.key) if isinstance(self.holder, dict) else self.holder[self.key]
+
+    @property
+    def compact_json(self) -> str:
+        """It as JSON without white space."""
+        return json.dumps(self.value, ensure_ascii=False, separators=(",", ":"))
+
+    @property
+    def own_json(self) -> str:
+        """Its own bytes; of Python objects compact JSON."""
+        if self.span is None:
+            return self.compact_json
+        data: bytes = self.holder.data
+        return data[slice(*self.span)].decode("utf-8", "surrogatepass")
 
     @property
     def span(self) -> Span | None:

@@ -13,7 +13,7 @@ import recede
 from oracle.clip import clip, is_clipped
 from recede import History, TurnStore
 from recede.testing import histories
-from support import call, result, user
+from support import call, handle_of, result, user
 
 BLOCK = "BEGIN_DISPATCH_RESULT\n{}\nEND_DISPATCH_RESULT"
 LONG = st.builds(lambda text, times: text * times, st.text(min_size=1, max_size=9), st.integers(1, 60))
@@ -27,11 +27,11 @@ def session_of(texts: list[str]) -> list[Any]:
     return messages
 
 
-def cut(text: str, clip_at: int, number: int | None) -> str:
+def cut(text: str, clip_at: int, id: str | None) -> str:
     """The definition."""
     if len(text) <= clip_at or is_clipped(text) or recede.reduction.mask_observation(text) == text:
         return text
-    return str(clip(text, clip_at, recall=number).text)
+    return str(clip(text, clip_at, recall=None if id is None else handle_of(id, text)).text)
 
 
 def requests(history: History, messages: list[Any]) -> list[list[Any]]:
@@ -49,7 +49,7 @@ def test_each_long_result_is_cut_to_its_beginning_and_end(texts: list[str], clip
     messages = session_of(texts)
     history = History(clip_at=clip_at, recall_handles=handles)
     views = requests(history, messages)
-    shown = [cut(text, clip_at, number if handles else None) for number, text in enumerate(texts, 1)]
+    shown = [cut(text, clip_at, str(number) if handles else None) for number, text in enumerate(texts)]
     whole = session_of(shown)
     assert views == [whole[: len(view)] for view in views]
     assert views[-1] == whole
@@ -77,7 +77,7 @@ def test_no_request_changes_what_an_earlier_one_sent(history: list[Any], clip_at
 def test_a_saved_or_stored_history_goes_on_cutting(tmp_path: Path) -> None:
     texts = [f"{number} a line of the output\n" * (number % 7 * 30) for number in range(1_400)]
     messages = session_of(texts)
-    whole = session_of([cut(text, 400, number) for number, text in enumerate(texts, 1)])
+    whole = session_of([cut(text, 400, str(number)) for number, text in enumerate(texts)])
     options: dict[str, Any] = {"clip_at": 400, "recall_handles": True}
     path = tmp_path / "session.db"
     with TurnStore(path) as store:

@@ -6,7 +6,6 @@ import json
 import tempfile
 from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -73,11 +72,22 @@ def masked_options() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def _without_clash(options: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
-    clashes = {"recall_handles"} if options.get("placeholder") is not None else set()
+    clashes: set[str] = set()
     limit = options.get("max_input_tokens") or options.get("max_view_tokens")
     if limit is None or options.get("token_counter") is not None:
         clashes.add("calibrate")
     return options | {name: value for name, value in others.items() if name not in clashes}
+
+
+def named(placeholder: str | None) -> str:
+    """The placeholder of a history with handles."""
+    if placeholder is None:
+        return "[observation masked — {chars} chars, recall {handle}]"
+    if "{handle}" in placeholder:
+        return placeholder
+    last = 2 if placeholder.endswith(("}}", "{{")) else 0 if placeholder.endswith("}") else 1
+    beginning, end = placeholder[: len(placeholder) - last], placeholder[len(placeholder) - last :]
+    return f"{beginning} recall {{handle}}{end}"
 
 
 class Reduced:
@@ -94,7 +104,7 @@ class Reduced:
         self.has_other_limit = options.pop("calibrate", False) or options.pop("max_view_tokens", None) is not None
         self.has_handles = options.pop("recall_handles", False)
         if self.has_handles and self.has_budget:
-            options["placeholder"] = "[observation masked — {chars} chars, recall #{number}]"
+            options["placeholder"] = named(options.get("placeholder"))
         self.counter = options.get("token_counter") if self.has_budget else options.pop("token_counter", None)
         self.options = options
         self.reducing = Reducing(options)
@@ -266,9 +276,13 @@ class Sessions(RuleBasedStateMachine):
 
 def _observations(session: History) -> Iterator[str]:
     """All of them, by their numbers."""
-    with suppress(LookupError):
-        for number in count(1):
+    for number in count(1):
+        try:
             yield session.recall(number)
+        except LookupError as error:
+            if "there is no" in str(error):
+                return
+            yield str(error)
 
 
 TestSessions = Sessions.TestCase

@@ -17,6 +17,7 @@ from support import (
     contents,
     function_call,
     function_call_output,
+    handle_of,
     masked,
     reduce,
     result,
@@ -70,12 +71,12 @@ def test_off_by_default() -> None:
     assert (view.clipped_count, view.within_budget) == (0, False)
 
 
-@pytest.mark.parametrize(("placeholder", "handles"), [("[{chars}, recall #{number}]", True), ("[{number}]", False)])
+@pytest.mark.parametrize(("placeholder", "handles"), [("[{chars}, recall {handle}]", True), ("[{number}]", False)])
 def test_a_clip_names_its_result_where_a_placeholder_does(placeholder: str, handles: bool) -> None:
     history = [user("task"), *turns(11, chars=500), call("1"), result("1", "x" * 900)]
     view = reduce(history, max_input_chars=1_000, clip_results=100, placeholder=placeholder)
     shown = view.messages[-1]["content"]
-    marker = "[… {} chars omitted, recall #12 …]" if handles else "[… {} chars omitted …]"
+    marker = f"[… {{}} chars omitted, recall {handle_of('1', 'x' * 900)} …]" if handles else "[… {} chars omitted …]"
     assert len(shown) == 100 and shown.strip("x") == marker.format(900 - shown.count("x"))
     # Known whoever cut it.
     again = reduce(view.messages, max_input_chars=100, clip_results=60, fill=None)
@@ -85,16 +86,19 @@ def test_a_clip_names_its_result_where_a_placeholder_does(placeholder: str, hand
 @pytest.mark.parametrize(
     ("marker", "is_clip"),
     [
-        ("[… 900 chars omitted, recall #1 …]", True),
-        (f"[… 900 chars omitted, recall #{'9' * 20} …]", True),
-        (f"[… 900 chars omitted, recall #{'9' * 21} …]", False),
-        ("[… 900 chars omitted, recall # …]", False),
-        ("[… 900 chars omitted, recall #1…]", False),
-        ("[… 900 chars omitted, recall #1 …", False),
-        ("[… chars omitted, recall #1 …]", False),
+        ("[… 900 chars omitted, recall 3f9c2a1b07de …]", True),
+        ("[… 900 chars omitted, recall 000000000000 …]", True),
+        ("[… 900 chars omitted, recall 3f9c2a1b07d …]", False),
+        ("[… 900 chars omitted, recall 3f9c2a1b07de0 …]", False),
+        ("[… 900 chars omitted, recall 3F9C2A1B07DE …]", False),
+        ("[… 900 chars omitted, recall 3f9c2a1b07d\u00e9 …]", False),
+        ("[… 900 chars omitted, recall  …]", False),
+        ("[… 900 chars omitted, recall 3f9c2a1b07de…]", False),
+        ("[… 900 chars omitted, recall 3f9c2a1b07de …", False),
+        ("[… chars omitted, recall 3f9c2a1b07de …]", False),
     ],
 )
-def test_a_marker_with_a_number_is_known(marker: str, is_clip: bool) -> None:
+def test_a_marker_with_a_handle_is_known(marker: str, is_clip: bool) -> None:
     text = "y" * 200 + marker + "y" * 200
     assert clipped([user("task"), call("1"), result("1", text)], 100) == [len(text) if is_clip else 100]
 

@@ -16,7 +16,7 @@ import pytest
 
 import recede
 from recede import History
-from support import assistant, call, contents, dumps, result, system, turns, user
+from support import assistant, call, contents, dumps, handle_of, result, system, turns, user
 
 SESSION = [system("Be brief."), user("Go."), *turns(40, chars=900)]
 
@@ -224,33 +224,38 @@ def test_recall_reads_parts_and_survives_summaries() -> None:
     assert history.recall(21) == "x" * 900
 
 
-def test_placeholders_name_the_number_that_recalls_them() -> None:
+def test_placeholders_name_the_handle_that_recalls_them() -> None:
     history = grown(SESSION, keep=3, recall_handles=True)
-    assert history.view()[3]["content"] == "[observation masked — 1 lines omitted, recall #1]"
-    assert history.view()[9]["content"].endswith("recall #4]")
+    first = handle_of(SESSION[3]["tool_call_id"], SESSION[3]["content"])
+    assert history.view()[3]["content"] == f"[observation masked — 1 lines omitted, recall {first}]"
+    fourth = handle_of(SESSION[9]["tool_call_id"], SESSION[9]["content"])
+    assert history.view()[9]["content"].endswith(f"recall {fourth}]")
+    assert history.recall(fourth) == SESSION[9]["content"]
     budget = grown(SESSION, max_input_chars=9_000, recall_handles=True)
-    assert budget.view()[3]["content"] == "[observation masked — 900 chars, recall #1]"
+    assert budget.view()[3]["content"] == f"[observation masked — 900 chars, recall {first}]"
     # The answer is a new result; what stands before stays.
     for shape, name in (("openai", "function"), ("anthropic", "input_schema"), ("responses", "parameters")):
         assert name in history.tool_definition(shape)
     with pytest.raises(ValueError, match="shape must be"):
         history.tool_definition("gemini")
     before = history.view_json()
-    history.append(call("r1", name="recall", arguments='{"number": 1}'))
-    history.append(result("r1", history.recall(1)))
+    history.append(call("r1", name="recall", arguments=json.dumps({"handle": first})))
+    history.append(result("r1", history.recall(first)))
     assert history.view_json().startswith(before[:-1])
     assert history.recall(41) == history.recall(1)
 
 
-def test_placeholders_that_name_a_number_name_images_too() -> None:
+def test_placeholders_that_name_a_handle_name_images_too() -> None:
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
     history = History(keep=0, recall_handles=True)
     budget = History(max_input_chars=9_000, keep_results=0, preserve_recent_raw_turns=0, recall_handles=True)
     for one in (history, budget):
         one.extend([call("1"), result("1", [{"type": "text", "text": "x" * 4_000}, image]), *turns(9, chars=700)])
-    assert history.view()[1]["content"] == "[observation masked — 1 lines, 1 images omitted, recall #1]"
-    assert budget.view()[1]["content"] == "[observation masked — 4000 chars, 1 images, recall #1]"
-    assert budget.view()[3]["content"] == "[observation masked — 700 chars, recall #2]"
+    handle = handle_of("1", "x" * 4_000)
+    assert history.view()[1]["content"] == f"[observation masked — 1 lines, 1 images omitted, recall {handle}]"
+    assert budget.view()[1]["content"] == f"[observation masked — 4000 chars, 1 images, recall {handle}]"
+    handle = handle_of(budget[3]["tool_call_id"], budget[3]["content"])
+    assert budget.view()[3]["content"] == f"[observation masked — 700 chars, recall {handle}]"
 
 
 @pytest.mark.parametrize("keep", [0, 1, 2])
@@ -262,27 +267,28 @@ def test_fewer_than_three_results_stay_where_no_design_has_a_bound(keep: int) ->
     assert any(masked)
 
 
-def test_a_clip_names_the_number_that_recalls_its_result() -> None:
+def test_a_clip_names_the_handle_that_recalls_its_result() -> None:
     history = History(max_input_chars=2_500, clip_results=300, recall_handles=True)
     history.extend([user("task"), *turns(40, chars=90)])
     assert len(history.view()) < 70, "there was a compaction"
     history.extend([call("long"), result("long", "b" + "x" * 9_000 + "e")])
+    handle = handle_of("long", "b" + "x" * 9_000 + "e")
     for _ in range(3):
-        [shown] = [text for text in map(str, contents(history.view())) if "recall #41" in text]
+        [shown] = [text for text in map(str, contents(history.view())) if f"recall {handle}" in text]
         beginning, _, end = shown.partition("[… ")
         assert (len(shown), beginning[0], end[-1]) == (300, "b", "e")
-        assert end.partition(" …]")[0] == f"{9_000 - shown.count('x')} chars omitted, recall #41"
-        assert history.recall(41) == "b" + "x" * 9_000 + "e"
+        assert end.partition(" …]")[0] == f"{9_000 - shown.count('x')} chars omitted, recall {handle}"
+        assert history.recall(handle) == history.recall(41) == "b" + "x" * 9_000 + "e"
         history.append(assistant("ok"))
 
 
-def test_numbers_are_those_of_the_whole_history_also_after_summaries(tmp_path: Path) -> None:
+def test_handles_recall_from_the_whole_history_also_after_summaries(tmp_path: Path) -> None:
     options: dict[str, Any] = {"max_input_chars": 6_000, "preserve_recent_raw_turns": 2, "boundary": "sliding"}
     history = History(**options, recall_handles=True)
     seen = set()
     turns = 150
     for number in range(turns):
-        # Each text is as long as its number says, so a wrong handle would be seen.
+        # Each text is as long as its number says, so a wrong one would be seen.
         history.append(call(str(number)))
         history.append(result(str(number), "x" * (800 + number)))
         if number == turns - 30:
@@ -290,10 +296,10 @@ def test_numbers_are_those_of_the_whole_history_also_after_summaries(tmp_path: P
             history = History.load(tmp_path / "session.json")
         for message in history.view():
             text = str(message.get("content"))
-            if "recall #" in text:
-                chars, handle = int(text.split("— ")[1].split()[0]), int(text.split("#")[1][:-1])
-                assert chars == len(history.recall(handle)) == 799 + handle
-                seen.add(handle)
+            if ", recall " in text:
+                chars = int(text.split("— ")[1].split()[0])
+                assert chars == len(history.recall(text[-13:-1])) == len(history.recall(chars - 799))
+                seen.add(chars - 799)
     assert max(seen) > turns - 10
     assert history.view()[0]["content"].startswith("Conversation summary:")
 

@@ -14,6 +14,7 @@ import recede
 from definitions.masker import cold_masks, cold_view
 from recede import Masker, TranscriptError
 from recede.masker import CallFacts, Facts, Mask, MaskerStats, Masks, ResultFacts
+from support import handle_of
 
 SLIDING: dict[str, Any] = {"boundary": "sliding"}
 
@@ -562,3 +563,97 @@ def test_empty_lists_are_not_remembered() -> None:
 def test_an_observation_is_a_number_or_an_id(observation: Any) -> None:
     with pytest.raises(TypeError, match="an observation is a number or the id of a call"):
         Masker().recall(conversation(2), observation)
+
+
+# Recall by handle, and what is remembered
+
+
+def chat_of(*texts: Any, task: str = "Go.") -> list[Any]:
+    """A conversation whose ids are those of every other one."""
+    messages: list[Any] = [{"role": "user", "content": task}]
+    for number, text in enumerate(texts):
+        call = {"id": f"call_{number}", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"call_{number}", "content": text})
+    return messages
+
+
+def test_a_handle_recalls_from_the_messages_that_are_given_alone() -> None:
+    masker = Masker(keep=0, recall=True, **SLIDING)
+    one, other = (chat_of(*[f"{name} {number}\n" * 40 for number in range(9)]) for name in ("one", "other"))
+    for messages in (one, other):
+        for end in range(1, len(messages) + 1):
+            masker.view(messages[:end])
+    handle = handle_of("call_3", one[8]["content"])
+    assert masker.view(one)[8]["content"] == f"[observation masked — {len(one[8]['content'])} chars, recall {handle}]"
+    assert masker.recall(one, handle) == masker.recall(one, "call_3") == one[8]["content"]
+    with pytest.raises(LookupError, match=f"there is no observation '{handle}'"):
+        masker.recall(other, handle)
+    fresh = Masker(keep=0, recall=True, **SLIDING)  # after a restart, and of a list that was trimmed
+    assert fresh.recall([one[0], *one[5:]], handle) == one[8]["content"]
+
+
+def test_remembered_conversations_are_searched_by_handle_and_never_by_id() -> None:
+    masker = Masker(keep=0, recall=True, most=2, **SLIDING)
+    chats = [chat_of(*[f"{name} {number}\n" * 40 for number in range(3)]) for name in ("one", "two", "three")]
+    for messages in chats:
+        masker.view(messages)
+    handles = [handle_of("call_0", messages[2]["content"]) for messages in chats]
+    for handle, messages in zip(handles[1:], chats[1:], strict=True):
+        assert masker.recall_remembered(handle) == messages[2]["content"]
+    for unknown in (handles[0], "call_0", ""):
+        with pytest.raises(LookupError, match="there is no observation"):
+            masker.recall_remembered(unknown)
+
+
+def test_an_image_is_never_recalled_as_an_empty_text_or_as_another_one() -> None:
+    def image(data: str) -> list[Any]:
+        return [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}]
+
+    masker = Masker(keep=0, recall=True, **SLIDING)
+    messages = chat_of(image("aGk="), [{"type": "text", "text": "a map"}, *image("aGo=")])
+    masker.view(messages)
+    alone, with_text = handle_of("call_0", ""), handle_of("call_1", "a map")
+    for recall in (lambda handle: masker.recall(messages, handle), masker.recall_remembered):
+        with pytest.raises(LookupError, match="has no text, only images or documents"):
+            recall(alone)
+    assert masker.place(messages, alone) == (2, 0)
+    assert masker.recall(messages, with_text) == "a map"
+    assert masker.recall_remembered(with_text) == "a map\n[Its images cannot be recalled: call the tool again.]"
+    twice = [*messages[:3], *chat_of(image("aGk="), image("aGw="))[1:3]]
+    twice[-1] = {**twice[-1], "content": image("aGw=")}
+    with pytest.raises(LookupError, match="there is no observation"):
+        masker.place(twice, alone)  # a handle says nothing of images
+
+
+def test_conversations_take_no_more_than_the_bytes_that_are_permitted() -> None:
+    masker = Masker(keep=1, max_bytes=1_000_000, **SLIDING)
+    for number in range(30):
+        view = masker.view(chat_of(*[f"{number}.{place} " * 20_000 for place in range(2)], task=f"Go {number}."))
+        assert view[2]["content"].startswith("[observation masked")
+    assert masker.stats().evicted == 30 - masker.stats().conversations > 20
+    huge = chat_of("x" * 3_000_000, "y")
+    assert masker.view(huge)[2]["content"] == "[observation masked — 3000000 chars]"
+    assert masker.stats().conversations == 1  # the newest is remembered whatever it takes
+    assert masker.view(huge[:3]) == huge[:3] and masker.stats().rewound == 1
+    masker.view(chat_of("z" * 900_000, task="z"))
+    masker.view(chat_of("w", task="w"))
+    assert masker.stats().conversations == 2
+    images = Masker(max_bytes=1_000_000)  # base64 counts in full
+    for number in range(5):
+        images.view(chat_of([{"type": "image_url", "image_url": {"url": "x" * 600_000}}], task=f"{number}"))
+    assert images.stats().conversations == 1
+
+
+def test_recall_needs_texts() -> None:
+    class Mute:
+        def facts(self, message: Any) -> Any: ...
+        def masked(self, message: Any, texts: Any) -> Any: ...
+
+    for options in ({"recall": True}, {"placeholder": "[gone: {handle}]"}):
+        with pytest.raises(TypeError, match="recall needs an adapter with a method 'text'"):
+            Masker(Mute(), **options)
+    with pytest.raises(TypeError, match="recall must be True or False"):
+        Masker(recall=1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="max_bytes"):
+        Masker(max_bytes="1")  # type: ignore[arg-type]

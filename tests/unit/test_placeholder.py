@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+import recede
 from recede.reduction import mask_observation
-from support import block_mask, call, function_call_output, mask, masked, result, tool_result, turns, user
+from support import block_mask, call, function_call_output, handle_of, mask, masked, result, tool_result, turns, user
 
 IMAGE = {"type": "image", "source": {"type": "base64", "data": "x" * 1_000}}
 FILLER = "." * 60
@@ -37,10 +39,10 @@ def test_block_masker_names_the_lines_newlines_plus_one() -> None:
 
 def test_images_are_named_before_the_handle_of_a_recall() -> None:
     history = [call("1"), result("1", [text("x" * 90), IMAGE]), call("2"), result("2", "x" * 90)]
-    for handle in ("#{number}", "{id}"):
+    for handle in ("{handle}", "{id}"):
         placeholder = f"[observation masked — {{chars}} chars, recall {handle}]"
         view = mask(history, keep_results=0, placeholder=placeholder).messages
-        shown = handle.format(number=1, id="1")
+        shown = handle.format(handle=handle_of("1", "x" * 90), id="1")
         assert view[1]["content"] == f"[observation masked — 90 chars, 1 images, recall {shown}]"
         assert "images" not in view[3]["content"]
         assert mask(view, keep_results=0, placeholder=placeholder).messages is view
@@ -51,6 +53,41 @@ def test_images_are_named_before_the_handle_of_a_recall() -> None:
     )
     plain = "<{number}: {chars}>"
     assert mask(history, keep_results=0, placeholder=plain).messages[1]["content"] == "<1: 90>"
+
+
+def test_the_handle_is_the_beginning_of_the_hash_of_id_and_text() -> None:
+    for size in (*range(40, 200), 10_000):  # every place in the blocks of the hash
+        text = "é" * (size // 2) + "x" * (size % 2)
+        history = [call("a"), result("a", text)]
+        view = mask(history, keep_results=0, placeholder="[{handle}]").messages
+        assert view[1]["content"] == f"[{handle_of('a', text)}]", size
+        assert mask_observation(text, placeholder="[{handle}]") == f"[{handle_of('', text)}]"
+    assert handle_of("a", "1:b") != handle_of("a:1", "b")
+
+
+def test_equal_handles_are_equal_texts_whatever_ids_repeat() -> None:
+    history = [*turns(3), call("0"), result("0", "a" * 99), call("0"), result("0", "b" * 99)]
+    view = mask(history, keep_results=0, placeholder="[{handle}]").messages
+    shown = [message["content"] for message in view if message["role"] == "tool"]
+    assert shown[-2:] == [f"[{handle_of('0', 'a' * 99)}]", f"[{handle_of('0', 'b' * 99)}]"]
+
+
+def test_json_results_of_one_id_have_handles_of_their_own() -> None:
+    def gemini(value: int) -> list[Any]:
+        called = {"functionCall": {"name": "run", "args": {}}}
+        answer = {"functionResponse": {"name": "run", "response": {"rows": ["x" * 99], "count": value}}}
+        return [{"role": "model", "parts": [called]}, {"role": "user", "parts": [answer]}]
+
+    def shown(messages: list[Any]) -> list[str]:
+        options: dict[str, Any] = {"keep_results": 0, "placeholder": "[gone, recall {handle}]"}
+        view = recede.mask_observations(messages, **options).messages
+        compact = json.dumps(messages, separators=(",", ":"))  # bytes are hashed as they are
+        assert json.loads(recede.mask_observations_json(compact, **options).json) == view
+        return [one["parts"][0]["functionResponse"]["response"]["output"] for one in view[1::2]]
+
+    value = json.dumps(gemini(1)[1]["parts"][0]["functionResponse"]["response"], separators=(",", ":"))
+    assert shown([*gemini(1), *gemini(2)])[0] == shown(gemini(1))[0] == f"[gone, recall {handle_of('', value)}]"
+    assert shown(gemini(2)) != shown(gemini(1))
 
 
 def test_images_are_named() -> None:

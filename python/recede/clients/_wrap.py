@@ -158,7 +158,8 @@ def wrap(
     client: _Client, masker: Masker[Any] | None = None, *, keep: int | None = 10,
     boundary: Literal["sliding", "stepped", "break_even"] = "break_even",
     cache: Literal["ideal", "prefix", "breakpoints"] | None = None,
-    cache_breakpoint: Literal["keep", "boundary"] | None = None, most: int = 128, check: bool = False,
+    cache_breakpoint: Literal["keep", "boundary"] | None = None, recall: bool = False, most: int = 128,
+    max_bytes: int = 256_000_000, check: bool = False,
     dispatch: bool = True, on_move: Callable[[BoundaryMove], Any] | None = None,
     keep_messages: int | None = None, keep_turns: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
@@ -188,7 +189,10 @@ def wrap(
         cache: by default ``"breakpoints"`` for Anthropic and ``"prefix"`` for OpenAI.
         cache_breakpoint: by default ``"boundary"`` for Anthropic: if the messages have marks of the cache, so has the
             last masked result.
+        recall: as for `Masker`: placeholders name handles, for the tool `recede.masker.recall_tool`. Give a masker to
+            answer its calls with `Masker.recall`.
         most: as for `Masker`.
+        max_bytes: as for `Masker`.
         check: as for `Masker`.
         dispatch: as for `Masker`.
         on_move: as for `Masker`.

@@ -1,20 +1,19 @@
-"""What adapters have in common: their options, the tool `recall`, reading contents, usage."""
+"""What adapters have in common: their options, what the tool `recall` answers, reading contents, usage."""
 # mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
+from recede._errors import without_text
+from recede._objects import plain_message
 from recede.clients._defaults import with_defaults
 from recede.masker import Masker
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 
 __all__ = [
-    "RECALL_DESCRIPTION",
-    "RECALL_PARAMETERS",
-    "LatestHistories",
     "Masking",
     "content_facts",
     "content_text",
@@ -22,21 +21,17 @@ __all__ = [
     "masked_content",
     "missing",
     "sent_usage",
+    "unknown",
 ]
-
-# A call is named by its id: its number would change where a framework cuts or summarizes the history that it sends.
-_RECALL_PLACEHOLDER = "[observation masked — {chars} chars, recall {id}]"
-RECALL_DESCRIPTION = "Fetch the full text of a masked observation again, by the id after `recall` in its placeholder."
-RECALL_PARAMETERS = {
-    "type": "object",
-    "properties": {"id": {"type": "string", "description": "The id after `recall` in the placeholder."}},
-    "required": ["id"],
-    "additionalProperties": False,
-}
 
 _TEXTS = {"text", "input_text", "output_text"}
 _IMAGES = {"image", "image_url", "input_image", "document", "file", "input_file"}
 _SCALAR_CHARS = 4
+
+
+def unknown(error: LookupError) -> str:
+    """What the tool `recall` says to the model where it has nothing."""
+    return f"{error}: call the tool again"
 
 
 def missing(module: str, needs: str) -> ImportError:
@@ -45,7 +40,7 @@ def missing(module: str, needs: str) -> ImportError:
 
 
 class Masking:
-    """An adapter: a `Masker` with all of its options, and what was asked of recall."""
+    """An adapter: a `Masker` with all of its options, and what the tool `recall` answers."""
 
     masker: Masker[Any]
     _reads: ClassVar[Any] = None  # the adapter of the masker; None: messages are dicts
@@ -56,8 +51,9 @@ class Masking:
         self, *, recall: bool = False, keep: int | None = 10,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even",
         cache: Literal["ideal", "prefix", "breakpoints"] | None = None,
-        cache_breakpoint: Literal["keep", "boundary"] | None = None, most: int = 128, check: bool = False,
-        dispatch: bool = True, on_move: Callable[[BoundaryMove], Any] | None = None,
+        cache_breakpoint: Literal["keep", "boundary"] | None = None, most: int = 128,
+        max_bytes: int = 256_000_000, check: bool = False, dispatch: bool = True,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
         keep_messages: int | None = None, keep_turns: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
@@ -68,43 +64,35 @@ class Masking:
     ) -> None:  # fmt: skip
         """The options are those of a `recede.Masker`."""
 
-    def _begin(self, *, recall: bool = False, **options: Any) -> None:
-        named = {"placeholder": _RECALL_PLACEHOLDER} if recall else {}
-        self.masker = Masker(self._reads, **with_defaults(options, {**self._cache, **named}))
-        self._has_recall = recall
+    def _begin(self, **options: Any) -> None:
+        self.masker = Masker(self._reads, **with_defaults(options, self._cache))
 
-    def _recalled(self, messages: Sequence[Any], id: str) -> str:
-        """What the tool answers: the text of the observation, or words for the model that there is none."""
+    def recalled(self, messages: Sequence[Any], handle: str) -> Any:
+        """What the tool `recall` answers.
+
+        Args:
+            messages: those of the run that asks.
+            handle: that of the placeholder.
+
+        Returns:
+            The text of the result; its content in the parts of the framework, if that is more than text; or words for
+            the model that it must call the tool again.
+        """
         try:
-            return self.masker.recall(list(messages), id)
+            index, place = self.masker.place(list(messages), handle)
+            return self._content(messages[index], place) or unknown(without_text(handle))
         except LookupError as error:
-            return str(error)
+            return unknown(error)
 
-
-class LatestHistories:
-    """The newest history of each conversation, identified by its first call: for tools that are not given it."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._histories: dict[str, list[Any]] = {}
-
-    def add(self, history: list[Any], calls: Iterable[str]) -> None:
-        """Remember a history, by the id of the first of its calls; the one used longest ago is forgotten."""
-        first = next(iter(calls), None)
-        if first is not None:
-            self._histories.pop(first, None)
-            self._histories[first] = history
-            if len(self._histories) > self._most:
-                self._histories.pop(next(iter(self._histories)), None)
-
-    def recalled(self, masking: Masking, id: str) -> str:
-        """What the tool answers, from the newest history that has this call."""
-        for history in reversed(list(self._histories.values())):
-            try:
-                return masking.masker.recall(history, id)
-            except LookupError:
-                continue
-        return f"there is no observation {id!r}"
+    def _content(self, message: Any, place: int) -> Any:
+        """The content of a result: a text, or parts that hold more than text. Here of a dict."""
+        form = plain_message(message)
+        content = form.get("output", form.get("content"))
+        blocks = [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
+        results = [one for one in blocks if one.get("type") == "tool_result"]
+        if results:
+            content = results[place].get("content")
+        return content if content_facts(content)[1] else content_text(content)
 
 
 def json_chars(value: Any) -> int:

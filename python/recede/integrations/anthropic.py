@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any, ClassVar
 
 from recede._kept_by_provider import KEPT_BY_PROVIDER
+from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
 from recede.clients._requests import Answered, marks_elsewhere
-from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PARAMETERS, LatestHistories, Masking, missing
+from recede.integrations._shared import Masking, missing, unknown
 
 try:
     from anthropic import APIResponse, AsyncAPIResponse, Middleware, beta_async_tool, beta_tool
@@ -30,7 +31,7 @@ class MaskingMiddleware(Masking, Middleware):
     runner with ``thread=False``. Anything else is sent as it is: batches, and threads, which Anthropic keeps.
 
     Args:
-        recall: placeholders name the id of the call, with which `recall_tool` fetches the result.
+        recall: placeholders name the handle of the result, with which `recall_tool` fetches its text.
         cache: by default ``"breakpoints"``.
         cache_breakpoint: by default ``"boundary"``: if the messages have marks of the cache, so has the last masked
             result.
@@ -56,14 +57,16 @@ class MaskingMiddleware(Masking, Middleware):
 
     def _begin(self, **options: Any) -> None:
         super()._begin(**options)
-        self._histories = LatestHistories(options.get("most", 128))
         described: dict[str, Any] = {"description": RECALL_DESCRIPTION, "input_schema": RECALL_PARAMETERS}
 
-        def recall(id: str) -> str:
-            return self._histories.recalled(self, id)
+        def recall(handle: str) -> str:
+            try:  # the client does not give its messages to tools
+                return self.masker.recall_remembered(handle)
+            except LookupError as error:
+                return unknown(error)
 
-        async def async_recall(id: str) -> str:
-            return recall(id)
+        async def async_recall(handle: str) -> str:
+            return recall(handle)
 
         self.recall_tool = beta_tool(recall, name="recall", **described)
         self.async_recall_tool = beta_async_tool(async_recall, name="recall", **described)
@@ -98,8 +101,6 @@ class MaskingMiddleware(Masking, Middleware):
 
     def _masked(self, request: Any, history: list[Any]) -> Any:
         """The request with the view; its `copy` would copy all of the messages."""
-        calls = (block["id"] for message in history for block in _blocks(message) if block.get("type") == "tool_use")
-        self._histories.add(history, calls)
         view = self.masker.view(history, marks_elsewhere=marks_elsewhere(_body(request)))
         request = copy.copy(request)
         request.options = copy.copy(request.options)
@@ -146,11 +147,6 @@ def _history(request: Any) -> list[Any] | None:
     body = _body(request) if request.url.partition("?")[0] in _PATHS else {}
     history = body.get("messages")
     return history if isinstance(history, list) and not any(body.get(name) for name in KEPT_BY_PROVIDER) else None
-
-
-def _blocks(message: Any) -> list[Any]:
-    content = message.get("content")
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
 def _is_stream(request: Any, response: Any) -> bool:

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from recede._recall import RECALL_DESCRIPTION
 from recede.integrations._shared import (
-    RECALL_DESCRIPTION,
     Masking,
     content_facts,
     content_text,
@@ -73,7 +73,7 @@ class MaskObservationsMiddleware(Masking, AgentMiddleware[Any, Any]):
 
     Args:
         recall: adds a tool `recall` to the agent, with which it can fetch a masked result; placeholders then name the
-            id of the call.
+            handle of the result.
 
     The other options are those of a `recede.Masker`.
 
@@ -95,7 +95,7 @@ class MaskObservationsMiddleware(Masking, AgentMiddleware[Any, Any]):
     def _begin(self, **options: Any) -> None:
         AgentMiddleware.__init__(self)
         super()._begin(**options)
-        self.tools = [self._recall_tool()] if self._has_recall else []
+        self.tools = [self._recall_tool()] if options.get("recall") else []
 
     def view(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
         """The messages to send: for a node that calls the model itself."""
@@ -151,7 +151,11 @@ class MaskObservationsMiddleware(Masking, AgentMiddleware[Any, Any]):
 
     def _recall_tool(self) -> Any:
         @tool("recall", description=RECALL_DESCRIPTION)
-        def recall(id: str, runtime: ToolRuntime) -> str:
-            return self._recalled(runtime.state["messages"], id)
+        def recall(handle: str, runtime: ToolRuntime) -> Any:
+            return self.recalled(runtime.state["messages"], handle)
 
         return recall
+
+    def _content(self, message: BaseMessage, place: int) -> Any:
+        content: Any = message.content
+        return content if content_facts(content)[1] else content_text(content)

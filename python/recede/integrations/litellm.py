@@ -8,7 +8,8 @@ from typing import Any
 
 from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede._off import is_off
-from recede.integrations._shared import RECALL_DESCRIPTION, RECALL_PARAMETERS, Masking, missing
+from recede._recall import recall_tool
+from recede.integrations._shared import Masking, missing
 
 try:
     import litellm
@@ -51,7 +52,7 @@ class MaskToolMessages(Masking, CustomLogger):
     forwards. The synchronous `litellm.completion` runs no hook: call `completion` of this object.
 
     Args:
-        recall: placeholders name the id of the call, for the tool `recall_tool`.
+        recall: placeholders name the handle of the result, for the tool `recall_tool`.
 
     The other options are those of a `recede.Masker`.
 
@@ -59,8 +60,8 @@ class MaskToolMessages(Masking, CustomLogger):
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
 
     Attributes:
-        masker: the `recede.Masker`, for its `recall`, `masks` and `stats`.
-        recall_tool: a tool for ``tools=``, whose calls ``masker.recall(messages, id)`` answers.
+        masker: the `recede.Masker`, for its `masks` and `stats`.
+        recall_tool: a tool for ``tools=``, whose calls ``recalled(messages, handle)`` answers.
 
     One object serves any number of models and conversations.
 
@@ -72,8 +73,7 @@ class MaskToolMessages(Masking, CustomLogger):
     def _begin(self, **options: Any) -> None:
         CustomLogger.__init__(self)
         super()._begin(**options)
-        described = {"name": "recall", "description": RECALL_DESCRIPTION, "parameters": RECALL_PARAMETERS}
-        self.recall_tool: dict[str, Any] = {"type": "function", "function": described}
+        self.recall_tool: dict[str, Any] = recall_tool()
 
     def view(self, messages: list[Any]) -> list[Any]:
         """The messages to send: for a call that runs no hook. A view is given back as it is."""

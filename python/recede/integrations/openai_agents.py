@@ -6,14 +6,8 @@ import json
 from contextvars import ContextVar
 from typing import Any
 
-from recede.integrations._shared import (
-    RECALL_DESCRIPTION,
-    RECALL_PARAMETERS,
-    LatestHistories,
-    Masking,
-    missing,
-    sent_usage,
-)
+from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
+from recede.integrations._shared import Masking, missing, sent_usage
 
 try:
     from agents import FunctionTool, RunHooks
@@ -33,7 +27,7 @@ class MaskToolOutputs(Masking, RunHooks[Any]):
     Input that continues a response or conversation stored by OpenAI is only what is new, and is left as it is.
 
     Args:
-        recall: placeholders name the id of the call, with which `recall_tool` fetches the output.
+        recall: placeholders name the handle of the output, with which `recall_tool` fetches it.
 
     The other options are those of a `recede.Masker`.
 
@@ -60,7 +54,6 @@ class MaskToolOutputs(Masking, RunHooks[Any]):
             params_json_schema=RECALL_PARAMETERS,
             on_invoke_tool=self._recall,
         )
-        self._inputs = LatestHistories(options.get("most", 128))
 
     def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """The filter: the view of the input."""
@@ -69,7 +62,6 @@ class MaskToolOutputs(Masking, RunHooks[Any]):
         if _is_continuation(given):
             return data.model_data
         _running.set(given)
-        self._inputs.add(given, (item["call_id"] for item in given if _is_call(item)))
         return ModelInputData(input=self.masker.view(given), instructions=data.model_data.instructions)
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
@@ -79,8 +71,14 @@ class MaskToolOutputs(Masking, RunHooks[Any]):
             details = getattr(usage.input_tokens_details, "cached_tokens", None)
             self.masker.reported(sent_usage(usage.input_tokens, usage.output_tokens, details), given)
 
-    async def _recall(self, context: Any, arguments: str) -> str:
-        return self._inputs.recalled(self, str(json.loads(arguments).get("id")))
+    async def _recall(self, context: Any, arguments: str) -> Any:
+        content = self.recalled(_running.get() or [], str(json.loads(arguments).get("handle")))
+        return content if isinstance(content, str) else list(map(_tool_output, content))
+
+
+def _tool_output(part: Any) -> Any:
+    """A part of an output, as a tool returns it."""
+    return {**part, "type": str(part.get("type")).removeprefix("input_")}
 
 
 def _is_call(item: Any) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from recede.integrations._shared import RECALL_DESCRIPTION, Masking, json_chars, missing, sent_usage
+from recede._recall import RECALL_DESCRIPTION
+from recede.integrations._shared import Masking, json_chars, missing, sent_usage
 from recede.masker import Facts
 
 try:
@@ -67,8 +68,12 @@ class _Messages:
         return masked
 
     def text(self, message: ModelMessage, result_index: int) -> str:
-        part: Any = [part for part in message.parts if _is_result(part)][result_index]
+        part = _results(message)[result_index]
         return _read(part)[0] if isinstance(part, ToolReturnPart) else str(part.content)
+
+
+def _results(message: ModelMessage) -> list[Any]:
+    return [part for part in message.parts if _is_result(part)]
 
 
 def _is_result(part: Any) -> bool:
@@ -89,7 +94,7 @@ class MaskToolReturns(Masking, AbstractCapability[Any]):
 
     Args:
         recall: adds a tool `recall` to the agent, with which it can fetch a masked return; placeholders then name the
-            id of the call.
+            handle of the return.
 
     The other options are those of a `recede.Masker`.
 
@@ -108,6 +113,10 @@ class MaskToolReturns(Masking, AbstractCapability[Any]):
 
     _reads = _Messages()
 
+    def _begin(self, **options: Any) -> None:
+        super()._begin(**options)
+        self._has_recall = options.get("recall")
+
     def get_toolset(self) -> Any:
         """The tool `recall`, if it was asked for."""
         if not self._has_recall:
@@ -115,10 +124,17 @@ class MaskToolReturns(Masking, AbstractCapability[Any]):
         toolset: FunctionToolset[Any] = FunctionToolset()
 
         @toolset.tool(description=RECALL_DESCRIPTION)
-        def recall(ctx: RunContext[Any], id: str) -> str:
-            return self._recalled(ctx.messages, id)
+        def recall(ctx: RunContext[Any], handle: str) -> Any:
+            return self.recalled(ctx.messages, handle)
 
         return toolset
+
+    def _content(self, message: ModelMessage, place: int) -> Any:
+        part = _results(message)[place]
+        if not isinstance(part, ToolReturnPart):
+            return str(part.content)
+        text, files = _read(part)
+        return part.content if files else text
 
     async def wrap_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, handler: WrapModelRequestHandler

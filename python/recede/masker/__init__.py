@@ -1,13 +1,12 @@
 """Views of conversations that are handed over whole before each request, of messages of any type."""
 
-from recede._recall import RECALL_PLACEHOLDER, recall_tool
+from recede._recall import recall_tool
 from recede.masker._facts import Adapter, CallFacts, Facts, ResultFacts
 from recede.masker._masker import Masker
 from recede.masker._stats import MaskerStats
 from recede.reduction._masks import Mask, Masks
 
 __all__ = [
-    "RECALL_PLACEHOLDER",
     "Adapter",
     "CallFacts",
     "Facts",

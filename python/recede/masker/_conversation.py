@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable
 from itertools import groupby
 from typing import Any
@@ -13,6 +14,26 @@ from recede.session._known import NEWEST, KnownMessages
 from recede.session._reported import Reports
 
 __all__ = ["KnownConversation"]
+
+# A message of more parts than this counts as if it had no more: it may be a cycle.
+_MOST_PARTS = 10_000
+
+
+def bytes_of(message: Any) -> int:
+    """About how many bytes a message takes."""
+    size, parts = 0, [message]
+    for _ in range(_MOST_PARTS):
+        if not parts:
+            break
+        part = parts.pop()
+        size += sys.getsizeof(part)
+        if isinstance(part, dict):
+            parts += part.values()
+        elif isinstance(part, (list, tuple)):
+            parts += part
+        elif hasattr(part, "__dict__"):
+            parts.append(vars(part))
+    return size
 
 
 class KnownConversation:
@@ -35,6 +56,8 @@ class KnownConversation:
         self._pins = pins  # views have marks at the boundary
         self._is_plain = True  # all messages are plain dicts
         self._marked: set[int] = set()  # these may have cache marks
+        self._sizes: list[int] = []
+        self.bytes = 0  # of the messages
 
     def fork(self, key: Hashable) -> KnownConversation:
         """Another conversation that begins with the same messages."""
@@ -43,11 +66,16 @@ class KnownConversation:
         other._reported_moves = self._reported_moves
         other._copied_from, other._stale = self._copied_from, list(self._stale)
         other._is_plain, other._marked = self._is_plain, set(self._marked)
+        other._sizes, other.bytes = list(self._sizes), self.bytes
         return other
 
-    def sync(self, messages: list[Any], same: int, marked: list[int]) -> None:
-        """Take the messages of this call, of which the first are known."""
-        before = len(self.known.messages)
+    def has_masks_from(self, message: int) -> bool:
+        """Whether the view masks results of this message or a later one."""
+        return len(self.masks) > 0 and self.masks[-1].message_index >= message
+
+    def sync(self, messages: list[Any], same: int, marked: list[int]) -> int:
+        """Take the messages of this call, of which the first are known. Returns how many bytes more it takes."""
+        before, bytes_before = len(self.known.messages), self.bytes
         if same < before:
             self.session.rewind(same)
         if same < len(messages):
@@ -68,6 +96,10 @@ class KnownConversation:
         self._stale = [place for place in {*self._stale, *marked} if place in self._copies]
         if same < before and self._reported_moves is not None:
             self._reported_moves = min(self._reported_moves, update.settled_moves)
+        new = list(map(bytes_of, messages[same:]))
+        self.bytes += sum(new) - sum(self._sizes[same:])
+        self._sizes[same:] = new
+        return self.bytes - bytes_before
 
     def new_moves(self) -> list[BoundaryMove]:
         """The moves of the boundary that no view had; for the first view only that of the newest request."""

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from recede import _engine
-from recede._errors import TranscriptError, no_such
+from recede._errors import TranscriptError, no_such, without_text
 from recede._off import is_off
 from recede.masker._conversation import KnownConversation
 from recede.masker._readers import AdapterReader, DictReader
@@ -35,6 +36,8 @@ __all__ = ["Masker"]
 
 _M = TypeVar("_M")
 
+_NEEDS_TEXT = "recall needs an adapter with a method 'text'"
+
 
 class Masker(Generic[_M]):
     """Masks conversations that are handed over whole before each request; by default with a break-even boundary.
@@ -49,7 +52,10 @@ class Masker(Generic[_M]):
             dicts in any of the shapes that `reduce` reads.
         keep: how many of the newest results stay raw; None with another window (`keep_messages`, `keep_turns`).
         boundary: as for `mask_observations`; with `mask_chunk` it is ``"stepped"``.
+        recall: placeholders name the handle of the result, by which `recall` finds it. An adapter needs `text`.
         most: how many conversations are remembered; the one used longest ago is forgotten first.
+        max_bytes: how many bytes the messages of the remembered conversations may take. A message counts for each
+            conversation that has it; the newest conversation is always remembered.
         check: whether all messages are compared with those of the last call. Otherwise an object that was given
             before is taken to be unchanged, but for the newest 16.
         dispatch: False if no result has dispatch blocks, so that texts need not be read for them.
@@ -79,8 +85,8 @@ class Masker(Generic[_M]):
     @runs(lambda self, *arguments, **options: self._begin(*arguments, **options))
     def __init__(
         self, adapter: Adapter[_M] | None = None, *, keep: int | None = 10,
-        boundary: Literal["sliding", "stepped", "break_even"] = "break_even",
-        most: int = 128, check: bool = False, dispatch: bool = True,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", recall: bool = False,
+        most: int = 128, max_bytes: int = 256_000_000, check: bool = False, dispatch: bool = True,
         on_move: Callable[[BoundaryMove], Any] | None = None,
         keep_messages: int | None = None, keep_turns: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
@@ -98,7 +104,9 @@ class Masker(Generic[_M]):
         adapter: Any = None,
         *,
         keep: int | None = 10,
+        recall: bool = False,
         most: int = 128,
+        max_bytes: int = 256_000_000,
         check: bool = False,
         dispatch: bool = True,
         on_move: Any = None,
@@ -107,7 +115,7 @@ class Masker(Generic[_M]):
         for name in ("facts", "masked"):
             if adapter is not None and not callable(getattr(adapter, name, None)):
                 raise TypeError(f"an adapter needs a method {name!r}, which {type(adapter).__name__} does not have")
-        for name, flag in (("check", check), ("dispatch", dispatch)):
+        for name, flag in (("recall", recall), ("check", check), ("dispatch", dispatch)):
             if not isinstance(flag, bool):
                 raise TypeError(f"{name} must be True or False, not {type(flag).__name__}")
         if "keep_results" in options:
@@ -116,11 +124,15 @@ class Masker(Generic[_M]):
         if keep is not None:
             whole_number()("keep", keep)
         self._core = core = _engine.engine
-        self._policy = compiled(core, "mask", self._options)
+        self._policy = compiled(core, "mask", self._options, recall=recall)
         self._reader = DictReader(core) if adapter is None else AdapterReader(core, adapter)
+        self._recall = recall or "{handle}" in (self._options.get("placeholder") or "")
+        if self._recall and self._reader.text is None:
+            raise TypeError(_NEEDS_TEXT)
         self._dispatch = dispatch and self._reader.text is not None
         self._pins = adapter is None and options.get("cache_breakpoint") == "boundary"
-        self._most = whole_number(1)("most", most)
+        self._most, self._max_bytes = whole_number(1)("most", most), whole_number()("max_bytes", max_bytes)
+        self._bytes = 0
         self._check = check
         self._on_move = optional_function("on_move", on_move)
         self._lock = threading.RLock()
@@ -197,10 +209,11 @@ class Masker(Generic[_M]):
 
         Args:
             messages: the conversation.
-            observation: its number among all observations, from 1; or the id of its call (the newest, if it repeats).
+            observation: its number among all observations, from 1; its handle, if placeholders name handles; or the id
+                of its call (the newest, if it repeats).
 
         Raises:
-            LookupError: there is no such observation.
+            LookupError: there is no such observation, or it is one of several with images that have this handle.
             TypeError: it is neither a whole number nor a str.
         """
         if isinstance(observation, bool) or not isinstance(observation, (int, str)):
@@ -216,16 +229,40 @@ class Masker(Generic[_M]):
 
         Args:
             messages: the conversation.
-            observation: its number among all observations, from 1; or the id of its call (the newest, if it repeats).
+            observation: as for `place`.
 
         Raises:
-            LookupError: there is no such observation.
+            LookupError: there is no such observation, or it has images and no text.
             TypeError: the adapter has no `text`.
         """
         if self._reader.text is None:
-            raise TypeError("recall needs an adapter with a method 'text'")
+            raise TypeError(_NEEDS_TEXT)
         index, place = self.place(messages, observation)
-        return self._reader.text(messages[index], place)
+        text, images = self._reader.read(messages[index], place)
+        if images and not text:
+            raise without_text(observation)
+        return text
+
+    def recall_remembered(self, handle: str) -> str:
+        """The full text of an observation of any conversation that is remembered, for a tool that is not given its own.
+
+        Equal handles are equal texts. They say nothing of images, so of these it only says that there were some.
+
+        Args:
+            handle: that of its placeholder.
+
+        Raises:
+            LookupError: no such observation is remembered, or it has images and no text.
+        """
+        with self._alone():
+            for conversation in reversed(self._conversations):
+                place = conversation.session.place_by_handle(handle)
+                if place is not None:
+                    text, images = self._reader.read(conversation.known.messages[place[0]], place[1])
+                    if images and not text:
+                        raise without_text(handle)
+                    return f"{text}\n[Its images cannot be recalled: call the tool again.]" if images else text
+        raise no_such("observation", handle)
 
     def reported(self, usage: Any, messages: list[_M] | None = None) -> None:
         """Report what the provider counted for a request, before the next one is made.
@@ -245,7 +282,7 @@ class Masker(Generic[_M]):
         if is_off():
             return
         with self._alone():
-            last: KnownConversation | None = getattr(self._of_thread, "last", None)
+            last: KnownConversation | None = getattr(self._of_thread, "last", lambda: None)()
             conversation = last
             if messages is not None and (last is None or not self._has(last, messages)):
                 conversation = self._synced(messages)
@@ -283,11 +320,13 @@ class Masker(Generic[_M]):
             return self._new(None)  # nothing to remember
         conversation, same, marked = self._found(given)
         try:
-            conversation.sync(given, same, marked)
+            self._bytes += conversation.sync(given, same, marked)
         except BaseException:
             self._forget(conversation)
             raise
-        self._of_thread.last = conversation
+        while self._bytes > self._max_bytes and len(self._conversations) > 1:
+            self._evict()
+        self._of_thread.last = weakref.ref(conversation)  # what is forgotten takes no memory
         return conversation
 
     def _has(self, conversation: KnownConversation, messages: list[_M]) -> bool:
@@ -317,7 +356,7 @@ class Masker(Generic[_M]):
         if best is None or same == 0:
             self._count(begun=1)
             return self._remember(self._new(key)), 0, []
-        if len(best.known.messages) - same > NEWEST:
+        if len(best.known.messages) - same > NEWEST or (self._recall and best.has_masks_from(same)):
             self._count(forked=1)
             return self._remember(best.fork(key)), same, marked
         self._conversations.move_to_end(best)
@@ -332,13 +371,18 @@ class Masker(Generic[_M]):
     def _remember(self, conversation: KnownConversation) -> KnownConversation:
         self._conversations[conversation] = None
         self._by_key.setdefault(conversation.key, []).append(conversation)
+        self._bytes += conversation.bytes
         if len(self._conversations) > self._most:
-            self._forget(next(iter(self._conversations)))
-            self._count(evicted=1)
+            self._evict()
         return conversation
+
+    def _evict(self) -> None:
+        self._forget(next(iter(self._conversations)))
+        self._count(evicted=1)
 
     def _forget(self, conversation: KnownConversation) -> None:
         del self._conversations[conversation]
+        self._bytes -= conversation.bytes
         alike = self._by_key[conversation.key]
         alike.remove(conversation)
         if not alike:

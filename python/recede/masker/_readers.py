@@ -7,7 +7,7 @@ from typing import Any
 
 from recede._errors import TranscriptError
 from recede._objects import plain_message, restored
-from recede.masker._facts import Facts
+from recede.masker._facts import Facts, ResultFacts
 from recede.reduction._input import forms_of
 from recede.reduction._policy import compiled
 from recede.session._known import DictComparison
@@ -44,9 +44,13 @@ class DictReader(DictComparison):
 
     def text(self, message: Any, place: int) -> str:
         """The text of a result."""
-        form = plain_message(message)
-        (texts,) = self._core.texts([form], compiled(self._core, "truncate", {}))
-        return str(texts.observations[place].text)
+        return self.read(message, place)[0]
+
+    def read(self, message: Any, place: int) -> tuple[str, int]:
+        """The text of a result, and how many images it has."""
+        (texts,) = self._core.texts([plain_message(message)], compiled(self._core, "truncate", {}))
+        observation = texts.observations[place]
+        return str(observation.text), int(observation.images)
 
     def key(self, messages: list[Any]) -> Hashable:
         """What conversations that begin alike have in common."""
@@ -75,6 +79,11 @@ class AdapterReader:
         if self.text is not None:
             session.give_texts([((index, place), self.text(messages[index], place)) for index, place in needed])
         return False
+
+    def read(self, message: Any, place: int) -> tuple[str, int]:
+        """The text of a result, and how many images it has."""
+        text = self.text(message, place) if self.text else ""
+        return text, ResultFacts(*Facts(*self._facts(message)).results[place]).images
 
     def prefix(self, old: list[Any], new: list[Any]) -> tuple[int, list[int]]:
         """How many of the first messages are the same."""

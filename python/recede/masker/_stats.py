@@ -16,7 +16,7 @@ class MaskerStats(NamedTuple):
         rewound: calls whose list departed from one within its newest messages.
         forked: calls whose list departed from one before them, of which a copy was made.
         begun: calls with a list that was not known.
-        evicted: conversations that it forgot, since there were more than `most`.
+        evicted: conversations that it forgot, since there were more than `most`, or they took more than `max_bytes`.
 
     Example:
         >>> import recede

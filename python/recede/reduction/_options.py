@@ -52,7 +52,7 @@ _LARGEST_PRICE = 1e300
 _MAX_FIELDS, _MAX_TEMPLATE_CHARS = 64, 1_000
 _MAX_PATTERNS, _MAX_PATTERN_CHARS = 256, 1_000
 
-_TEMPLATE_FIELDS = ("chars", "lines", "images", "turn", "tool", "id", "number")
+_TEMPLATE_FIELDS = ("chars", "lines", "images", "turn", "tool", "id", "number", "handle")
 TURN_FIELDS = ("turn", "chars", "lines")
 # Shorter summaries would lose the first line, by which they are recognized.
 _MIN_SUMMARY_CHARS = 30
@@ -352,7 +352,7 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
     ("max_observation_chars", _COUNT, None, _MASK,
      "old observations are cut to N characters instead of replaced"),
     ("placeholder", Kind("str | None", template), None, _MASK,
-     "a template with {chars}, {lines}, {images}, {turn}, {tool}, {id}, {number}"),
+     "a template with {chars}, {lines}, {images}, {turn}, {tool}, {id}, {number}, {handle}"),
     ("min_masked_chars", _whole(), 0, _MASK,
      "nothing is masked if that removes fewer than N characters"),
     ("image_chars", _whole(ceiling=_IMAGE_CEILING), 6_400, _STAGES,

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from recede._errors import meant
 from recede._off import is_off
+from recede._recall import with_handle
 from recede.reduction._options import (
     BOUNDARIES,
     CEILING,
@@ -44,8 +45,8 @@ _FUNCTIONS = frozenset({"summarizer", "token_counter"})
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
-def compiled(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
-    """The engine's Policy for these options, cached for plain values.
+def compiled(engine: Any, goal: str, options: Mapping[str, Any], *, recall: bool = False) -> Any:
+    """The engine's Policy for these options, cached for plain values; with `recall` placeholders name the handle.
 
     A Policy only knows whether there is a function. The cache has no objects of the caller, which it would keep alive.
     """
@@ -56,13 +57,13 @@ def compiled(engine: Any, goal: str, options: Mapping[str, Any]) -> Any:
         elif type(value) in _PLAIN:
             plain[name] = value
         else:
-            return _policy(engine, goal, options)
-    return _cached(engine, goal, **plain)
+            return _policy(engine, goal, options, recall)
+    return _cached(engine, goal, recall, **plain)
 
 
 @lru_cache(maxsize=256, typed=True)  # True is not 1
-def _cached(engine: Any, goal: str, /, **options: Any) -> Any:
-    return _policy(engine, goal, options)
+def _cached(engine: Any, goal: str, recall: bool, /, **options: Any) -> Any:
+    return _policy(engine, goal, options, recall)
 
 
 def breaking_even(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,9 +73,11 @@ def breaking_even(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, "boundary": "break_even"}
 
 
-def _policy(engine: Any, goal: str, options: Mapping[str, Any], **parameters: Any) -> Any:
+def _policy(engine: Any, goal: str, options: Mapping[str, Any], recall: bool = False, **parameters: Any) -> Any:
     """The Policy; `parameters` are added to those of the options."""
     checked = {**_parameters(goal, _checked(goal, options)), **parameters}
+    if recall:
+        checked["placeholder"] = with_handle(checked["placeholder"], has_lines=checked.get("lines_form", False))
     checked["placeholder_with_images"] = _with_images(checked["placeholder"])
     return engine.Policy(_raw(checked) if IS_OFF else checked)
 
@@ -188,31 +191,31 @@ def block_policy(
     keep: int,
     mask_chunk: int | None,
     options: Mapping[str, Any],
-    placeholder: str | None = None,
+    recall: bool = False,
     max_tokens: int | None = None,
     least: int = MIN_KEEP,
 ) -> Any:
-    """The Policy of the block masker: the newest `keep` observations, the `lines` placeholder or another one.
+    """The Policy of the block masker: the newest `keep` observations, the `lines` placeholder.
 
     A view of more than `max_tokens` is masked up to the window, whatever the boundary. At least `least` results stay.
     """
     options = {**options, "mask_chunk": mask_chunk}
-    if placeholder is None and max_tokens is None and least == MIN_KEEP:
-        return compiled(engine, "block", {**options, "keep": keep})
+    if max_tokens is None and least == MIN_KEEP:
+        return compiled(engine, "block", {**options, "keep": keep}, recall=recall)
     return _policy(
         engine,
         "block",
         options,
+        recall,
         keep_results=whole_number(least)("keep", keep),
-        placeholder=template("placeholder", placeholder),
         max_cost=None if max_tokens is None else _budget(None, max_tokens),
     )
 
 
-def arrival_policy(engine: Any, clip_at: int, options: Mapping[str, Any], placeholder: str | None) -> Any:
+def arrival_policy(engine: Any, clip_at: int, options: Mapping[str, Any], *, recall: bool) -> Any:
     """The Policy that cuts results from their first request on, and masks none."""
-    window = {"keep_results": 0, "clip_at": clip_at, "placeholder": template("placeholder", placeholder)}
-    return _policy(engine, "block", {**options, "boundary": "sliding"}, **window)
+    options = {**options, "boundary": "sliding"}
+    return _policy(engine, "block", options, recall, keep_results=0, clip_at=clip_at)
 
 
 def turn_policy(

@@ -83,7 +83,7 @@ def reduce(
         marks_elsewhere: marks on the system prompt and on tools, which are sent with a list of messages.
         observation_masking: False skips masking and goes straight to the summary.
         max_observation_chars: old observations are cut to N characters instead of replaced.
-        placeholder: a template with {chars}, {lines}, {images}, {turn}, {tool}, {id}, {number}.
+        placeholder: a template with {chars}, {lines}, {images}, {turn}, {tool}, {id}, {number}, {handle}.
         min_masked_chars: nothing is masked if that removes fewer than N characters.
         image_chars: characters that an image or a document counts.
         strict_pairs: any call without result, or result without call, rules a stage out.

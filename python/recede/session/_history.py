@@ -48,8 +48,8 @@ class History(HistoryReader):
         calibrate: with ``max_input_tokens`` or ``max_view_tokens``: from the next request on, a token counts as many
             characters (1 to 8) as it had in the requests given to `reported`, instead of four. Earlier views stay, also
             in a saved or stored history.
-        recall_handles: placeholders and clips name the number of the observation, so that the agent can request it
-            with the tool of `tool_definition`: ``[observation masked — 4200 chars, recall #12]``.
+        recall_handles: placeholders and clips name the handle of the observation, so that the agent can request it
+            with the tool of `tool_definition`: ``[observation masked — 4200 chars, recall 3f9c2a1b07de]``.
         token_counter: ``text -> tokens``, for the budget or the threshold. Each text is counted once on append; kept
             messages are counted again after a summary. Without it four characters are a token.
         store: a `TurnStore` to which each message and summary is written. A history made with a store that has

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from recede import _engine
 from recede._errors import TranscriptError
-from recede._recall import RECALL_PLACEHOLDER
 from recede._strict import unique
 from recede.reduction._options import BUDGETS, MIN_KEEP, OPTIONS, SESSION_DEFAULTS, optional_function, whole_number
 from recede.reduction._policy import IS_OFF, arrival_policy, block_policy, breaking_even, compiled, image_chars_of
@@ -17,12 +16,6 @@ if TYPE_CHECKING:
     from recede.types import Summarizer, TokenCounter
 
 __all__ = ["HistoryOptions", "refuse_other_stores", "saved_options"]
-
-# Placeholders with recall handles, by whether there is a budget.
-_HANDLES = {
-    True: RECALL_PLACEHOLDER,
-    False: "[observation masked — {lines} lines omitted, recall #{number}]",
-}
 
 _FORMAT = 1
 # With `clip_at` nothing is masked, and texts are measured in characters.
@@ -80,31 +73,26 @@ class HistoryOptions:
         self.given = {**own, **options}
         if not isinstance(recall_handles, bool):
             raise TypeError(f"recall_handles must be True or False, not {type(recall_handles).__name__}")
-        if recall_handles and options.get("placeholder") is not None:
-            raise TypeError("give recall_handles, or a placeholder with {number} in it")
         self.counter = optional_function("token_counter", token_counter)
         self.counts = token_counter is not None
         options = breaking_even(options)
         self.engine = _engine.engine
         self.summarizer: Summarizer | None = options.get("summarizer")
         self.has_budget = has_budget = any(options.get(name) is not None for name in BUDGETS)
-        handles = _HANDLES[has_budget] if recall_handles else None
         if has_budget and keep != _KEEP:
             raise TypeError("keep is for a History without a budget: with one, give keep_results=N")
         if clip_at is not None:
-            self.policy = arrival_policy(self.engine, own["clip_at"], options, handles)
+            self.policy = arrival_policy(self.engine, own["clip_at"], options, recall=recall_handles)
         elif has_budget:
-            if handles is not None:
-                options["placeholder"] = handles
             if threshold_tokens or max_view_tokens is not None:
                 name = "threshold_tokens" if threshold_tokens else "max_view_tokens"
                 raise TypeError(f"{name} is for a History without a budget")
             options = {**SESSION_DEFAULTS, **options, "token_counter": token_counter}
-            self.policy = compiled(self.engine, "reduce", options)
+            self.policy = compiled(self.engine, "reduce", options, recall=recall_handles)
         else:
             chunk = options.pop("mask_chunk", None)
             least = 0 if options.get("boundary") == "break_even" else MIN_KEEP  # that of the published designs
-            self.policy = block_policy(self.engine, keep, chunk, options, handles, max_view_tokens, least)
+            self.policy = block_policy(self.engine, keep, chunk, options, recall_handles, max_view_tokens, least)
         self.pins_boundary = options.get("cache_breakpoint") == "boundary"
         self.image_chars = image_chars_of(options)
         self.threshold_tokens = threshold_tokens

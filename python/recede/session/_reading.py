@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, overload
 
-from recede._errors import no_such
+from recede._errors import no_such, without_text
 from recede._files import is_same_file, write_whole
 from recede._recall import recall_tool
 from recede.reduction._masks import Masks
@@ -65,21 +65,25 @@ class HistoryReader:
         """The full text of an observation, masked or not.
 
         Args:
-            observation: its number among all observations, from 1; or the id of its call (the newest, if it repeats).
+            observation: its number among all observations, from 1; its handle; or the id of its call (the newest, if it
+                repeats).
 
         Raises:
-            LookupError: there is no such observation.
+            LookupError: there is no such observation, or it has images and no text.
         """
         with self._lock:
-            text: str | None = self._live.core.recall(observation)
-        if text is None:
+            found: tuple[str, int] | None = self._live.core.recall(observation)
+        if found is None:
             raise no_such("observation", observation)
+        text, images = found
+        if images and not text:
+            raise without_text(observation)
         return text
 
     def tool_definition(self, shape: str = "openai") -> dict[str, Any]:
         """The schema of a tool with which the agent can fetch a masked observation.
 
-        With ``recall_handles=True`` placeholders name the number to pass. Answer a call with `recall`, and append that
+        With ``recall_handles=True`` placeholders name the handle to pass. Answer a call with `recall`, and append that
         as its result; earlier messages stay masked.
 
         Args:

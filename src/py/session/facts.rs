@@ -85,7 +85,9 @@ impl PyFactsSession {
                 Stopped::Python(_) => stopped,
             })?;
             let placeholder = Placeholder::of(&self.policy);
-            let reads_all = self.policy.max_observation_chars.is_some() || !self.policy.keep_matching.0.is_empty();
+            let reads_all = self.policy.max_observation_chars.is_some()
+                || !self.policy.keep_matching.0.is_empty()
+                || placeholder.names_handle();
             let is_needed = |result: &usize| {
                 (self.dispatch && dicts.observation_may_hold_dispatch(&outline, *result))
                     || reads_all
@@ -139,16 +141,24 @@ impl PyFactsSession {
         guarded(|| moves_of(py, &self.shared.change(py, |session, _| Ok(session.moves_from(first)))?))
     }
 
-    /// The place of an observation, by its number or the id of its call.
+    /// The place of an observation, by its number, its handle or the id of its call.
     fn place(&self, observation: &Any<'_>) -> PyResult<Option<ResultPlace>> {
         guarded(|| {
             let (py, observation) = (observation.py(), Observation::of(observation)?);
             self.shared.change(py, |session, _| {
                 Ok(match observation {
                     Observation::Number(number) => session.place(number),
-                    Observation::Id(id) => session.place_by_id(&id),
+                    Observation::Id(id) => session.place_by_handle(&id).or_else(|| session.place_by_id(&id)),
                 })
             })
+        })
+    }
+
+    /// The place of an observation by its handle alone, whatever images others with this handle have.
+    fn place_by_handle(&self, handle: &Bound<'_, PyString>) -> PyResult<Option<ResultPlace>> {
+        guarded(|| {
+            let (py, handle) = (handle.py(), bytes_of(handle));
+            self.shared.change(py, |session, _| Ok(session.newest_by_handle(&handle)))
         })
     }
 

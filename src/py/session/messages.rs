@@ -1,7 +1,9 @@
 //! The session of messages for Python.
 
 use super::shared::{Observation, Shared, chunks_of, moves_of, texts_of};
-use crate::py::convert::{PyPolicy, RawCosts, bytes_of, costs_of, count_request, summary_of, summary_request, text_of};
+use crate::py::convert::{
+    PyPolicy, RawCosts, bytes_of, costs_of, count_request, summary_of, summary_request, text_of, to_str,
+};
 use crate::py::guard::guarded;
 use crate::py::named::{NamedTuple, named};
 use crate::py::store::PyStore;
@@ -140,18 +142,21 @@ impl PySession {
         })
     }
 
-    /// The text of an observation, by its number or the id of its call.
-    fn recall<'py>(&self, observation: &Any<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
+    /// The text of an observation, by its number, its handle or the id of its call; and how many images it has.
+    fn recall<'py>(&self, observation: &Any<'py>) -> PyResult<Option<(Bound<'py, PyString>, usize)>> {
         guarded(|| {
             let (py, observation) = (observation.py(), Observation::of(observation)?);
-            let text = self.shared.read(py, |session, mut store| {
+            let found = self.shared.read(py, |session, mut store| {
                 let number = match observation {
                     Observation::Number(number) => Some(number),
-                    Observation::Id(id) => session.number_of(&id, store.as_deref_mut())?,
+                    Observation::Id(id) => match session.number_of_handle(&id, store.as_deref_mut())? {
+                        None => session.number_of(&id, store.as_deref_mut())?,
+                        number => number,
+                    },
                 };
                 number.map_or(Ok(None), |number| session.recall(number, store))
             })?;
-            text_of(py, text.as_deref())
+            found.map(|(text, images)| Ok((to_str(py, &text)?, images))).transpose()
         })
     }
 

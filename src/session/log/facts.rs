@@ -3,6 +3,7 @@
 
 use super::Log;
 use crate::dispatch::dispatch_blocks;
+use crate::handle::{Handle, handle_of};
 use crate::outline::{Call, Message, Outline, ToolResult, reserve};
 use crate::placeholder::Placeholder;
 use crate::plan::Move;
@@ -17,11 +18,12 @@ pub type ResultPlace = (usize, usize);
 
 /// What must be kept of the text of a result.
 #[derive(Debug, Clone)]
-pub enum KnownText {
-    /// All of it: it is a placeholder, or has dispatch blocks.
-    Whole(Vec<u8>),
-    /// What a cut keeps of it.
-    Beginning(Vec<u8>),
+pub struct KnownText {
+    /// All of it if it is a placeholder or has dispatch blocks, else what a cut keeps of it.
+    text: Vec<u8>,
+    is_whole: bool,
+    /// By which it is recalled; zeros where placeholders do not name it.
+    handle: Handle,
 }
 
 /// The texts that are kept, by result.
@@ -32,18 +34,19 @@ pub struct Known<'a>(pub &'a KnownTexts);
 
 impl Source for Known<'_> {
     fn observation(&self, _: &Outline, result: usize) -> Vec<u8> {
-        match self.0.get(&(result as u32)) {
-            Some(KnownText::Whole(text) | KnownText::Beginning(text)) => text.clone(),
-            None => vec![],
-        }
+        self.0.get(&(result as u32)).map_or(vec![], |known| known.text.clone())
     }
 
     fn observation_begins(&self, _: &Outline, result: usize, prefix: &[u8]) -> bool {
-        matches!(self.0.get(&(result as u32)), Some(KnownText::Whole(text)) if text.starts_with(prefix))
+        self.0.get(&(result as u32)).is_some_and(|known| known.is_whole && known.text.starts_with(prefix))
     }
 
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool {
         outline.results[result].may_hold_dispatch
+    }
+
+    fn handle(&self, _: &Outline, result: usize) -> Handle {
+        self.0.get(&(result as u32)).map_or(Handle::default(), |known| known.handle)
     }
 
     fn pieces(&self, _: &Outline, _: usize) -> Vec<Vec<u8>> {
@@ -91,14 +94,18 @@ impl Log {
         let is_kept = policy.keep_matching.fit(|beginning| text.starts_with(beginning), || text.clone());
         self.outline.results[result].is_pinned |= is_kept;
         let text = OneText(text);
-        let known = if has_dispatch || Placeholder::of(policy).is_placeholder(&self.outline, &text, result) {
-            KnownText::Whole(text.0)
-        } else if let Some(max_chars) = policy.max_observation_chars {
-            KnownText::Beginning(text.0[..clip(&text.0, max_chars)].to_vec())
+        let placeholder = Placeholder::of(policy);
+        let is_whole = has_dispatch || placeholder.is_placeholder(&self.outline, &text, result);
+        let handle = if placeholder.names_handle() {
+            handle_of(self.outline.results[result].id.map_or(b"", |id| self.outline.text(id)), &text.0)
         } else {
-            return;
+            Handle::default()
         };
-        self.texts.insert(result as u32, known);
+        let kept_chars = if is_whole { usize::MAX } else { policy.max_observation_chars.unwrap_or(0) };
+        let text = text.0[..clip(&text.0, kept_chars)].to_vec();
+        if !text.is_empty() || placeholder.names_handle() {
+            self.texts.insert(result as u32, KnownText { text, is_whole, handle });
+        }
     }
 }
 
@@ -183,6 +190,27 @@ impl Session {
     pub fn place(&self, number: usize) -> Option<ResultPlace> {
         let result = number.checked_sub(1).filter(|result| *result < self.log.outline.results.len())?;
         Some(self.place_of(result))
+    }
+
+    /// The observations with this handle, of those of which the text was given.
+    fn results_by_handle(&self, handle: &[u8]) -> impl Iterator<Item = usize> + Clone {
+        self.log.texts.iter().filter(move |(_, known)| known.handle == handle).map(|(result, _)| *result as usize)
+    }
+
+    /// The place of the newest of them.
+    #[must_use]
+    pub fn newest_by_handle(&self, handle: &[u8]) -> Option<ResultPlace> {
+        Some(self.place_of(self.results_by_handle(handle).max()?))
+    }
+
+    /// The same; None if others may be meant.
+    #[must_use]
+    pub fn place_by_handle(&self, handle: &[u8]) -> Option<ResultPlace> {
+        let found = self.results_by_handle(handle);
+        let newest = found.clone().max()?;
+        // A handle says nothing of images: they may be others.
+        let is_certain = self.log.outline.results[newest].images == 0 || found.count() == 1;
+        is_certain.then(|| self.place_of(newest))
     }
 
     /// The place of the newest observation with this id.

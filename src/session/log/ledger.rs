@@ -1,9 +1,11 @@
 //! Totals of all appended messages, also those replaced by a summary, and where each observation is. Written to the store,
 //! if there is one, and then dropped from memory.
 
+use crate::handle::is_handle;
 use crate::outline::{Outline, Span};
 use crate::session::stored::{index, observation_of};
-use crate::session::{Failure, Result, Session};
+use crate::session::{Failure, Result, Session, scanned};
+use crate::source::{Bytes, Source};
 use crate::store::Store;
 
 #[derive(Debug, Default, Clone)]
@@ -102,17 +104,40 @@ impl Session {
         })
     }
 
-    /// The text of an observation, by its number from 1.
+    /// The number of the newest observation with this handle, from 1. Reads the observations until it is found.
     ///
     /// # Errors
     /// Those of the store.
-    pub fn recall(&self, number: usize, mut store: Option<&mut Store>) -> Result<Option<Vec<u8>>> {
-        let place = match (self.ledger.place(number), &mut store) {
+    pub fn number_of_handle(&self, handle: &[u8], mut store: Option<&mut Store>) -> Result<Option<usize>> {
+        let count = if is_handle(handle) { self.ledger.observations() } else { 0 };
+        for number in (1..=count).rev() {
+            if let Some((message, place)) = self.place_of_number(number, store.as_deref_mut())? {
+                let data = self.message(message, store.as_deref_mut())?;
+                if Bytes(&data).handle(&scanned(&data)?, place) == handle {
+                    return Ok(Some(number));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The text of an observation, by its number from 1, and how many images it has.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn recall(&self, number: usize, mut store: Option<&mut Store>) -> Result<Option<(Vec<u8>, usize)>> {
+        let Some((message, place)) = self.place_of_number(number, store.as_deref_mut())? else { return Ok(None) };
+        let data = self.message(message, store)?;
+        let images = scanned(&data)?.results.get(place).map_or(0, |result| result.images as usize);
+        Ok(observation_of(&data, place).map(|text| (text, images)))
+    }
+
+    fn place_of_number(&self, number: usize, store: Option<&mut Store>) -> Result<Option<(usize, usize)>> {
+        let place = match (self.ledger.place(number), store) {
             (None, Some(store)) if number <= self.ledger.stored => index::place(store, number)?,
             (None, None) if number > 0 && number <= self.ledger.stored => return Err(Failure::Closed),
             (place, _) => place,
         };
-        let Some((message, place)) = place.filter(|(message, _)| *message < self.len()) else { return Ok(None) };
-        Ok(observation_of(&self.message(message, store)?, place))
+        Ok(place.filter(|(message, _)| *message < self.len()))
     }
 }

@@ -259,6 +259,7 @@ impl Log {
         let (placeholder, source) = (Placeholder::of(policy), Bytes(data));
         let text = |result: usize| {
             let facts = facts_of_pair(outline, pairs.pairs.call_of(result), turn_at, result);
+            let facts = placeholder.with_handle(facts, outline, &source, result);
             let (form, _) = placeholder.form(outline, &source, result, &facts);
             placeholder.render(&form, &facts, || source.observation(outline, result))
         };

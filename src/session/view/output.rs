@@ -195,6 +195,7 @@ impl Session {
             for one in &masked {
                 let result = one.result as usize;
                 let facts = facts(context.outline, context.pairs, Some(context.turns), result);
+                let facts = placeholder.with_handle(facts, context.outline, context.source, result);
                 let observation = || context.source.observation(context.outline, result);
                 let text = placeholder.render(&one.form, &facts, observation);
                 masks.extend(text.map(|text| (self.place_of(result), text)));

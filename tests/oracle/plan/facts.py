@@ -76,11 +76,13 @@ class Facts:
 
     def mask(self, result: Result) -> Masked | None:
         """Mask an observation; None if it stays."""
+        return mask(self.observation(result), self.policy)
+
+    def observation(self, result: Result) -> Observation:
+        """What a placeholder may say of it."""
         text, tool, turn = result.text, self.tools[result.index] or "", self.turns[result.index]
-        number = self.number_of(result)
-        return mask(
-            Observation(text.joined, text.images, turn, tool, result.id or "", number, text.json_chars), self.policy
-        )
+        number, json = self.number_of(result), text.json.own_json if text.json else ""
+        return Observation(text.joined, text.images, turn, tool, result.id or "", number, text.json_chars, json)
 
     def number_of(self, result: Result) -> int:
         """Its number among all observations, from 1."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from oracle.clip import clip, is_clipped
-from oracle.placeholder import stays_whole
+from oracle.placeholder import names_handle, stays_whole
 from oracle.plan.facts import Facts, Plan
 from oracle.plan.window import exempt, older_than_window
 
@@ -35,16 +35,13 @@ def clip_results(facts: Facts, before: Plan) -> Plan:
     """Cut raw results in the window, largest first, then oldest first, until the view fits."""
     policy, masked, cost = facts.policy, dict(before.masked), facts.cost(before)
     older, is_exempt = older_than_window(facts), exempt(facts)
-    # The placeholder names the number by which an observation can be recalled.
-    template = policy.placeholder or ()
-    has_recall_handles = any(text.endswith("recall #") and field == "number" for text, field in template)
     for result in sorted(facts.outline.results, key=lambda result: -facts.observation_chars[result.index]):
         if cost <= policy.max_cost:
             break
         place, text = result.index, result.text.joined
         stays = older[place] or is_exempt[place] or place in masked or result.text.images or result.text.json
         if not stays and len(text) > policy.clip_results and not is_clipped(text) and not stays_whole(text, policy):
-            recall = facts.number_of(result) if has_recall_handles else None
+            recall = facts.observation(result).handle if names_handle(policy) else None
             masked[place] = clip(text, policy.clip_results, recall=recall)
             cost -= facts.saved_cost(place, masked[place])
     return replace(before, masked=dict(sorted(masked.items())))
