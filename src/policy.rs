@@ -192,6 +192,8 @@ macro_rules! parameters {
             keep_results: Option<usize> = None,
             /// Windows of single tools: name or pattern, and N (None: all).
             keep_by_tool: ByTool<Option<usize>> = ByTool::default(),
+            /// Results that no request has shown may be masked, as in the published designs.
+            masks_unseen: bool = false,
             /// Never masked: results of these tools, names or patterns.
             exclude_tools: ByTool<()> = ByTool::default(),
             /// Never masked: results flagged as errors.

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 import recede
+from support import mask as mask_all
 
 History = list[dict[str, Any]]
 
@@ -79,7 +80,7 @@ def expected_turns(history: History, first: int, every: int, tail: int, **mask: 
     for taken, end in enumerate(ends):
         prefix, called = history[:end], 0
         # What the view shows now, before the boundary moves.
-        now = [*recede.mask_observations(history[:before], **mask).messages, *history[before:end]]
+        now = [*mask_all(history[:before], **mask).messages, *history[before:end]]
         if any(is_torn(one, summarized) for one in turns[before:end]):
             summarized, told, now = 0, set(), prefix
         wanted = first - tail + (taken - first) // every * every if taken >= first else 0
@@ -92,7 +93,7 @@ def expected_turns(history: History, first: int, every: int, tail: int, **mask: 
                 called = recede.count_chars([history[at] for at in new]) + (SUMMARY if summarized else 0) + PROMPT
                 summarized, told, number = wanted, {*told, *new}, number + 1
         seen: list[Any] = []
-        for at, message in enumerate(recede.mask_observations(prefix, **mask).messages):
+        for at, message in enumerate(mask_all(prefix, **mask).messages):
             if not is_within(turns[at], summarized):
                 seen.append((at, message))
             elif at == ends[0]:

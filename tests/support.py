@@ -15,6 +15,9 @@ from typing import Any
 
 import recede
 from recede import _engine
+from recede.reduction._input import as_bytes
+from recede.reduction._planning import reduced
+from recede.reduction._policy import _policy
 
 Message = dict[str, Any]
 
@@ -202,10 +205,23 @@ def reduce(messages: list[Any], **options: Any) -> recede.Reduction:
 
 
 def mask(messages: list[Any], **options: Any) -> recede.Reduction:
-    """`recede.mask_observations`, held against its twin for bytes; all old results, unless a boundary is given."""
+    """`recede.mask_observations`, held against its twin for bytes; all old results, unless a boundary is given.
+
+    Results that no request has shown are masked too, so that a history may end with them.
+    """
     if options.get("mask_chunk") is None:
         options.setdefault("boundary", "sliding")
-    return _both(recede.mask_observations, recede.mask_observations_json, messages, options)
+    policy = _policy(_engine.engine, "mask", options, masks_unseen=True)
+    return _both(lambda history: reduced(history, policy), lambda raw: _in_bytes(raw, policy), messages, {})
+
+
+def mask_json(data: Any, **options: Any) -> Any:
+    """`mask` of bytes alone."""
+    return _in_bytes(data, _policy(_engine.engine, "mask", {"boundary": "sliding", **options}, masks_unseen=True))
+
+
+def _in_bytes(data: Any, policy: Any) -> Any:
+    return _engine.engine.reduce_json(*as_bytes(data), policy)
 
 
 def block_mask(messages: list[Any], *arguments: Any, **options: Any) -> list[Any]:

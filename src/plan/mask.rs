@@ -24,8 +24,8 @@ impl Planner<'_> {
         Masking { masked: all, removed, boundary: self.window.older_end, ..Masking::default() }
     }
 
-    /// If that does not fit: masks more observations, oldest first and not in the newest turn, until the view fits. None if that
-    /// masks nothing, or removes too little.
+    /// If that does not fit: masks more observations, oldest first and not in the newest turn, nor what no request has shown, until
+    /// the view fits. None if that masks nothing, or removes too little.
     pub(super) fn mask_window(&self, masking: &Masking) -> Option<Masking> {
         let mut excluded = Excluded::default();
         excluded.grow(self.policy, self.outline);
@@ -36,7 +36,7 @@ impl Planner<'_> {
             if self.fits(cost) && all.removed >= min_removed {
                 break;
             }
-            if masking.holds(result) || self.is_of_newest_turn(result) {
+            if masking.holds(result) || self.is_of_newest_turn(result) || self.window.is_unseen(result) {
                 continue;
             }
             if let Some(masked) = masker.mask(result) {

@@ -5,6 +5,7 @@ use crate::outline::{Outline, Role};
 use crate::pairs::Pairs;
 use crate::policy::Policy;
 use crate::turns::Turns;
+use core::ops::Range;
 use std::collections::VecDeque;
 
 /// The recent part of a history.
@@ -15,6 +16,8 @@ pub struct Window {
     pub bound: usize,
     /// One past the last observation that is older than the window.
     pub older_end: usize,
+    /// The first observation that no request has shown: it and all after it stay, whatever the window.
+    unseen: usize,
     /// By tool: the first observation of its own window.
     by_tool: Vec<Option<usize>>,
 }
@@ -42,7 +45,12 @@ impl Window {
                 start = start.min(if first == 0 { 0 } else { outline.results[first].message as usize });
             }
         }
-        let mut window = Window { start, bound, older_end: bound, by_tool: vec![] };
+        let unseen = if policy.masks_unseen { results } else { shown(outline, 0..messages).unwrap_or(0) };
+        if unseen < results {
+            start = start.min(outline.results[unseen].message as usize);
+        }
+        bound = bound.min(unseen);
+        let mut window = Window { start, bound, older_end: bound, unseen, by_tool: vec![] };
         if !policy.keep_by_tool.is_empty() {
             window.by_tool = windows_by_tool(outline, policy, pairs, results);
             let mut older =
@@ -55,8 +63,18 @@ impl Window {
     /// Whether an observation is older than the window; `name` is its tool's.
     pub fn is_older(&self, result: usize, name: Option<u32>) -> bool {
         let own = name.and_then(|name| self.by_tool.get(name as usize).copied().flatten());
-        result < own.unwrap_or(self.bound)
+        result < own.unwrap_or(self.bound).min(self.unseen)
     }
+
+    /// Whether no request has shown an observation.
+    pub fn is_unseen(&self, result: usize) -> bool {
+        result >= self.unseen
+    }
+}
+
+/// How many results the model saw before the last of its answers among these messages; None if there is no answer.
+fn shown(outline: &Outline, messages: Range<usize>) -> Option<usize> {
+    messages.rev().find(|message| outline.messages[*message].is_agent_made).map(|last| outline.results_before(last + 1))
 }
 
 /// The start of the last `count` messages before `end`, not counting system messages.
@@ -105,6 +123,9 @@ pub struct Aging {
     results: usize,
     by_tool: Vec<Option<(usize, VecDeque<u32>)>>,
     rest: VecDeque<u32>,
+    /// The results that a request has shown; and those that left their tool's window before that.
+    shown: usize,
+    unseen: Vec<u32>,
     /// One past the last observation that is older.
     pub older_end: usize,
 }
@@ -122,6 +143,13 @@ impl Aging {
                     }
                 }
             }
+        }
+        let mut leaving = vec![];
+        if policy.masks_unseen {
+            self.shown = usize::MAX;
+        } else if let Some(shown) = shown(outline, self.messages..messages) {
+            self.shown = shown;
+            leaving.append(&mut self.unseen);
         }
         self.messages = messages;
         if !policy.keep_by_tool.is_empty() {
@@ -141,8 +169,8 @@ impl Aging {
                     if own.len() > *count
                         && let Some(result) = own.pop_front()
                     {
-                        self.older_end = self.older_end.max(result as usize + 1);
-                        older(result as usize);
+                        let is_shown = (result as usize) < self.shown;
+                        if is_shown { &mut leaving } else { &mut self.unseen }.push(result);
                     }
                 }
                 _ => self.rest.push_back(result as u32),
@@ -150,10 +178,13 @@ impl Aging {
         }
         self.results = results;
         let bound = self.bound(context);
-        while let Some(result) = self.rest.front().map(|result| *result as usize).filter(|result| *result < bound) {
+        while let Some(result) = self.rest.front().filter(|result| (**result as usize) < bound) {
+            leaving.push(*result);
             self.rest.pop_front();
-            self.older_end = self.older_end.max(result + 1);
-            older(result);
+        }
+        for result in leaving {
+            self.older_end = self.older_end.max(result as usize + 1);
+            older(result as usize);
         }
     }
 
@@ -170,19 +201,22 @@ impl Aging {
     /// The first observation that is still in a window, if any.
     pub fn first_recent(&self) -> Option<usize> {
         let own = self.by_tool.iter().flatten().filter_map(|(_, own)| own.front());
-        self.rest.front().into_iter().chain(own).min().map(|result| *result as usize)
+        self.rest.front().into_iter().chain(&self.unseen).chain(own).min().map(|result| *result as usize)
     }
 
     /// [`Window::bound`].
     fn bound(&self, context: PlanContext) -> usize {
-        let bound = context.outline.results_before(self.start(context));
+        let bound = context.outline.results_before(self.start(context)).min(self.shown);
         context.policy.keep_results.map_or(bound, |count| bound.min(self.results.saturating_sub(count)))
     }
 
-    /// The start of the windows that are measured in messages and turns.
+    /// The start of the windows that are measured in messages and turns, and of what no request has shown.
     pub fn start(&self, context: PlanContext) -> usize {
-        let PlanContext { policy, turns, .. } = context;
+        let PlanContext { outline, policy, turns, .. } = context;
         let mut start = self.messages;
+        if self.shown < self.results {
+            start = outline.results[self.shown].message as usize;
+        }
         if let Some(count) = policy.keep_messages.filter(|count| *count > 0) {
             let is_full = self.non_system.len() == count;
             start = start.min(self.non_system.front().filter(|_| is_full).map_or(0, |first| *first as usize));

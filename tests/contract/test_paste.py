@@ -20,7 +20,6 @@ MASKS = [
     "hybrid:window=7,at=never,tail=10,boundary=break_even",
     "hybrid:window=7,at=never,tail=10,boundary=stepped,chunk=4",
     "keep_last:messages=20",
-    "clip:chars=500",
 ]
 HYBRIDS = [
     "hybrid:window=10,at=43,tail=10",

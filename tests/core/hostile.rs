@@ -67,7 +67,8 @@ impl recede::source::Source for Empty {
 fn reduce_all(data: &str) -> usize {
     let mut changed = 0;
     for goal in [Goal::Mask, Goal::Truncate, Goal::Summarize, Goal::Reduce] {
-        let policy = Policy { goal, max_cost: Some(1), keep_messages: Some(1), ..Policy::default() };
+        let policy =
+            Policy { goal, max_cost: Some(1), keep_messages: Some(1), masks_unseen: true, ..Policy::default() };
         let reduced = reduce_json(data.as_bytes(), false, &policy, None, &SummaryInput::NotAsked).unwrap();
         if let Reduced::View(Some(view), ..) = reduced {
             outline_of(view.to_vec(data.as_bytes()));

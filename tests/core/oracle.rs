@@ -257,6 +257,12 @@ pub fn findings(outline: &Outline) -> Vec<(FindingKind, usize, Option<Vec<u8>>)>
     found.into_iter().map(|((message, _), kind, id)| (kind, message as usize, id)).collect()
 }
 
+/// Whether the model has not answered since a result, and this keeps it raw.
+fn is_unseen(outline: &Outline, policy: &Policy, result: usize) -> bool {
+    let answers = outline.messages.iter().skip(outline.results[result].message as usize);
+    !policy.masks_unseen && !answers.into_iter().any(|message| message.is_agent_made)
+}
+
 /// Where the window begins, and how many observations are older by the measures that go for all.
 pub fn window(outline: &Outline, policy: &Policy) -> (usize, usize) {
     let (messages, results) = (outline.messages.len(), outline.results.len());
@@ -291,6 +297,9 @@ pub fn window(outline: &Outline, policy: &Policy) -> (usize, usize) {
         };
         measure(from, results.saturating_sub(count));
     }
+    if let Some(first) = (0..results).find(|result| is_unseen(outline, policy, *result)) {
+        measure(outline.results[first].message as usize, first);
+    }
     (start, bound)
 }
 
@@ -310,6 +319,7 @@ pub fn masked(sketch: &Sketch, policy: &Policy, is_rounded: bool) -> (Vec<(usize
     let is_older = |result: usize| {
         let own = tool(result).and_then(|name| Some((rule(&name)?.1, name)));
         match own {
+            _ if is_unseen(outline, policy, result) => false,
             None => result < bound,
             Some((None, _)) => false,
             Some((Some(count), name)) => {

@@ -86,7 +86,7 @@ fn by_tool<T, const N: usize>(rules: [(&str, T); N]) -> ByTool<T> {
 fn each_measure_of_the_window() {
     let sketch = session(6);
     let mask = |change: fn(&mut Policy)| {
-        let mut policy = Policy { goal: Goal::Mask, keep_messages: None, ..Policy::default() };
+        let mut policy = Policy { goal: Goal::Mask, keep_messages: None, masks_unseen: true, ..Policy::default() };
         change(&mut policy);
         masked(&plan(&sketch, &policy)).len()
     };
@@ -134,7 +134,8 @@ fn errors_are_kept_where_asked() {
         (Role::Assistant, Shape::Anthropic, &[Call(Some("a"), None), Call(Some("b"), None)]),
         (Role::User, Shape::Anthropic, &[ErrorResult(Some("a"), LONG), Answer(Some("b"), LONG)]),
     ]);
-    let policy = Policy { goal: Goal::Mask, keep_messages: Some(0), keep_errors: true, ..Policy::default() };
+    let policy =
+        Policy { goal: Goal::Mask, keep_messages: Some(0), keep_errors: true, masks_unseen: true, ..Policy::default() };
     assert_eq!(masked(&plan(&sketch, &policy)), [1]);
     assert_eq!(plan(&sketch, &policy).boundary, 2);
 }
@@ -235,7 +236,7 @@ fn the_fallback_keeps_pairs_the_task_and_reasoning() {
         (Role::System, Shape::Plain, &[Text("a rule between")]),
         (Role::Other, Shape::OpenAi, &[Answer(Some("b"), LONG)]),
     ]);
-    let policy = Policy { max_cost: Some(0), keep_messages: Some(1), ..Policy::default() };
+    let policy = Policy { max_cost: Some(0), keep_messages: Some(1), masks_unseen: true, ..Policy::default() };
     let plan = plan(&sketch, &policy);
     assert_eq!((plan.stage, plan.within_budget), (Some(Stage::Fallback), false));
     assert_eq!(kept(&plan), [2, 4, 5, 6, 7, 8]);
@@ -280,7 +281,7 @@ fn images_count_and_numbers_do_not_overflow() {
     let policy =
         Policy { max_cost: Some(usize::MAX - 1), keep_messages: Some(0), image_chars: usize::MAX, ..Policy::default() };
     assert_eq!(plan(&sketch, &policy).chars.0, usize::MAX);
-    let policy = Policy { goal: Goal::Mask, keep_messages: Some(0), ..Policy::default() };
+    let policy = Policy { goal: Goal::Mask, keep_messages: Some(0), masks_unseen: true, ..Policy::default() };
     let plan = plan(&sketch, &policy);
     let placeholder = Placeholder::of(&policy);
     let facts = facts(&sketch.outline, &plan.pairs, None, 0);
@@ -337,6 +338,7 @@ fn random_policy(random: &mut Random) -> Policy {
         placeholder: random.once_in(4).then(|| template(random)),
         placeholder_with_images: None,
         lines_form: random.once_in(3),
+        masks_unseen: random.once_in(2),
         min_masked_chars: if random.once_in(5) { random.below(200) } else { 0 },
         image_chars: *random.pick(&[0, 10, 6_400]),
         strict_pairs: random.once_in(5),

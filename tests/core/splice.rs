@@ -376,7 +376,7 @@ fn views_are_plain_replacements() {
 
 #[test]
 fn views_by_hand() {
-    let mask = Policy { goal: Goal::Mask, keep_messages: Some(0), ..Policy::default() };
+    let mask = Policy { goal: Goal::Mask, keep_messages: Some(0), masks_unseen: true, ..Policy::default() };
     let cut = |chars| Policy { max_observation_chars: Some(chars), ..mask.clone() };
     let view = |data: &str, policy: &Policy| reduce(data, policy, &SummaryInput::NotAsked).0.unwrap_or_default();
     let tool = |content: &str| format!("[ {{\"role\":\"tool\",\"content\":{content} , \"x\":1.0}} ]");

@@ -153,7 +153,8 @@ def test_opting_out(tmp_path: Path) -> None:
 @row("`maxObservationChars` truncates", "`maxObservationChars` is 80 by default, for the placeholder")
 def test_max_observation_chars() -> None:
     def texts(**options: Any) -> set[str]:
-        messages = recede.mask_observations(HISTORY, keep_messages=0, boundary="sliding", **options).messages
+        seen = [*HISTORY, {"role": "assistant", "content": "Done."}]
+        messages = recede.mask_observations(seen, keep_messages=0, boundary="sliding", **options).messages
         return {message["content"] for message in messages if message["role"] == "tool"}
 
     placeholder = "[observation masked — 4200 chars]"

@@ -192,7 +192,7 @@ def test_sessions_pair_as_the_history_does(evict_after: int | None, data: Any, h
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("recede.session._live._EVICT_AFTER", (evict_after, 1 << 30))
         store = recede.TurnStore(Path(folder, "session.store")) if evict_after else None
-        session = recede.History(store=store, **options)
+        session = recede.History(store=store, **options, masks_unseen=True)  # the published rule, as of a Budget
         for _ in range(2 * len(history)):
             if len(session) == len(history):
                 break

@@ -332,7 +332,7 @@ def test_a_cache_has_what_is_as_long_as_its_minimum(cache: Any, warranty: float,
     """Of a prefix the cache keeps the task; with breakpoints the view has 26 and 32 characters besides."""
     history = [user("t" * task), call("000"), result("000", "x" * 5_000)]
     options: dict[str, Any] = {"cache": cache, "warranty": warranty, "break_even_at": 0}
-    view = recede.mask_observations(history, keep_results=0, boundary="break_even", **options)
+    view = mask(history, keep_results=0, boundary="break_even", **options)
     assert view.masked_count == masked
 
 

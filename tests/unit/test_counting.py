@@ -156,7 +156,7 @@ def test_tokens_are_a_quarter_rounded_up(chars: int, tokens: int) -> None:
 
 
 def test_a_token_budget_is_met_exactly() -> None:
-    history = [call("1"), result("1", "x" * 75)]
+    history = [call("1"), result("1", "x" * 75), assistant("")]
     assert recede.approx_tokens(history) == 25
     assert reduce(history, max_input_tokens=25, preserve_recent_raw_turns=0).reduction_stage is None
     history[1]["content"] += "x"

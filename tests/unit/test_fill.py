@@ -146,7 +146,7 @@ def kept(history: list[Message], budget: int) -> list[int]:
 
 def test_a_run_and_its_results_are_one_unit() -> None:
     history = [user("task"), assistant("o" * 300), user("q"), assistant("I see."), call("1", "2")]
-    history += [result("1", "x"), result("2", "y"), user("u"), user("v")]
+    history += [result("1", "x"), result("2", "y"), assistant("u"), user("v")]
     # Of the budget a quarter is for a summary, 4 for the task, 1 for the window; 1 and 58 for the two newest units.
     assert kept(history, 86) == [0, 3, 4, 5, 6, 7, 8]
     assert kept(history, 85) == [0, 7, 8]
@@ -154,7 +154,7 @@ def test_a_run_and_its_results_are_one_unit() -> None:
 
 def test_runs_that_one_message_answers_are_one_unit() -> None:
     history = [user("task"), tool_use("1"), user("u" * 300), tool_use("2")]
-    history += [user([tool_result("1", "late"), tool_result("2", "y")]), user("v" * 9)]
+    history += [user([tool_result("1", "late"), tool_result("2", "y")]), assistant("v" * 9)]
     # Of the budget a quarter is for a summary, 4 for the task, 9 for the window, 55 for the unit.
     assert kept(history, 91) == [0, 1, 3, 4, 5]
     assert kept(history, 90) == [0, 5]

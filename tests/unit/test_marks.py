@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import recede
-from support import mask, masked, reduce, result, tool_result, tool_use, user
+from support import mask, mask_json, masked, reduce, result, tool_result, tool_use, user
 
 LONG = "x" * 500
 MARK = {"type": "ephemeral"}
@@ -92,14 +92,14 @@ def test_a_message_of_the_task_that_is_cut_keeps_its_mark() -> None:
 def test_in_bytes_it_is_spliced(before: str, after: str, key: str) -> None:
     value = '[ {"type":"text","text":"%s","%s":{ "a" : 1} } ]' % (LONG, key)
     raw = '[{"role":"user","content":[%s,{"type":"text","text":"hi"}]}]'
-    view = recede.mask_observations_json(raw % (before % value), keep_results=0).json
+    view = mask_json(raw % (before % value), keep_results=0).json
     assert view.decode() == raw % (after % f'"{masked(500)}"')
 
 
 def test_the_last_of_repeated_marks_counts() -> None:
     part = '{"type":"text","text":"%s","cache_control":{"a":1},"cache_control":{"b":2}}' % LONG
     raw = '[{"role":"user","content":[{"type":"tool_result","content":[%s]}]}]' % part
-    view = recede.mask_observations_json(raw, keep_results=0).json.decode()
+    view = mask_json(raw, keep_results=0).json.decode()
     assert view.count("cache_control") == 1
     assert '"cache_control":{"b":2}' in view
 

@@ -17,6 +17,7 @@ from recede.masker import CallFacts, Facts, Mask, MaskerStats, Masks, ResultFact
 from support import handle_of
 
 SLIDING: dict[str, Any] = {"boundary": "sliding"}
+ANSWER = {"role": "assistant", "content": "Done."}
 
 
 def turn(number: int, text: str = "a line of the log\n" * 40) -> list[dict[str, Any]]:
@@ -59,7 +60,7 @@ class Lines:
 
 def lines(*texts: str) -> list[Line]:
     turns = ([Line("assistant", "", name="run"), Line("tool", text)] for text in texts)
-    return [Line("user", "Go."), *(line for turn in turns for line in turn)]
+    return [Line("user", "Go."), *(line for turn in turns for line in turn), Line("assistant", "Done.")]
 
 
 def test_unmasked_messages_are_the_objects_of_this_call() -> None:
@@ -77,7 +78,7 @@ def test_a_message_that_has_one_field_more_is_another() -> None:
     masker = Masker(keep=0, keep_errors=True, **SLIDING)
     for fields, count in (({}, 1), ({"is_error": True}, 0)):
         blocks: list[dict[str, Any]] = [{**result, **fields}]
-        messages = [{"role": "assistant", "content": [call]}, {"role": "user", "content": blocks}]
+        messages = [{"role": "assistant", "content": [call]}, {"role": "user", "content": blocks}, ANSWER]
         assert len(masker.masks(messages).masks) == count
 
 
@@ -91,12 +92,12 @@ def test_the_given_list_and_its_messages_are_unchanged() -> None:
 
 def test_masked_copies_are_made_once() -> None:
     masker, messages = Masker(keep=0, **SLIDING), conversation(8)
-    first, second = masker.view(messages), masker.view([*messages, *turn(9)])
+    first, second = masker.view([*messages, ANSWER]), masker.view([*messages, ANSWER, *turn(9)])
     assert all(one is other for one, other in zip(first, second, strict=False))
 
 
 def test_equal_placeholders_are_one_object() -> None:
-    masks = Masker(keep=0, **SLIDING).masks(conversation(8)).masks
+    masks = Masker(keep=0, **SLIDING).masks([*conversation(8), ANSWER]).masks
     assert len(masks) == 8 and len({id(mask.text) for mask in masks}) == 1
 
 
@@ -161,7 +162,7 @@ def test_cache_marks_are_no_departure() -> None:
         marked["cache_control"] = {"type": "ephemeral"}  # type: ignore[assignment]
         given = copy.deepcopy(messages) if number % 3 == 0 else messages
         assert masker.view(given) == cold_view(None, given, {"keep": 0, **SLIDING})
-        assert masker.masks(given).first_changed == (len(messages) - 2 if number else 0)
+        assert masker.masks(given).first_changed == (len(messages) - 3 if number else 0)
     assert masker.stats().rewound == masker.stats().forked == 0
 
 
@@ -194,8 +195,14 @@ def test_masks_after_a_rewind_name_the_places_of_their_results() -> None:
     results = [{"type": "tool_result", "tool_use_id": str(number), "content": text} for number, text in texts]
     messages = [{"role": "user", "content": results[:count]} for count in (2, 1, 2, 2)]
     masker = Masker(keep=0, **SLIDING)
-    assert [mask[:2] for mask in masker.masks(messages[:3]).masks] == [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1)]
-    changed = [messages[0], messages[3], messages[1]]
+    assert [mask[:2] for mask in masker.masks([*messages[:3], ANSWER]).masks] == [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (2, 0),
+        (2, 1),
+    ]
+    changed = [messages[0], messages[3], messages[1], ANSWER]
     assert [mask[:2] for mask in masker.masks(changed).masks] == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
     assert masker.masks(changed).masks == cold_masks(None, changed, {"keep": 0, **SLIDING})[0]
     assert masker.masks(changed).masks[-1] == masker.masks(changed).masks[4]
@@ -250,7 +257,7 @@ def test_texts_are_not_asked_for_where_sizes_decide() -> None:
     without = Masker(adapter, keep=0, dispatch=False, **SLIDING)
     masked = [line.text for line in without.view(lines("x" * 4_000, "[observation masked — 90 chars]"))]
     assert adapter.texts == ["[observation masked — 90 chars]"]
-    assert masked[2::2] == ["[observation masked — 4000 chars]", "[observation masked — 90 chars]"]
+    assert masked[2:-1:2] == ["[observation masked — 4000 chars]", "[observation masked — 90 chars]"]
 
 
 def test_dispatch_blocks_of_own_messages_stay() -> None:
@@ -268,20 +275,20 @@ def test_pinned_and_matching_results_stay() -> None:
 
     messages = lines("pin" + "x" * 90, "Saved to " + "y" * 90, "z" * 90)
     view = Masker(Pins(), keep=0, keep_matching=["Saved to "], **SLIDING).view(messages)
-    assert [shown is message for shown, message in zip(view, messages, strict=True)] == [True] * 6 + [False]
+    assert [shown is message for shown, message in zip(view, messages, strict=True)] == [True] * 6 + [False, True]
 
 
 def test_the_tool_may_be_named_by_the_result() -> None:
-    messages = [Line("tool", "x" * 90, name="read"), Line("tool", "y" * 90, name="run")]
+    messages = [Line("tool", "x" * 90, name="read"), Line("tool", "y" * 90, name="run"), Line("assistant", "")]
     view = Masker(Lines(), keep=0, exclude_tools=["read"], placeholder="[{tool}: {chars}]", **SLIDING).view(messages)
-    assert [line.text for line in view] == ["x" * 90, "[run: 90]"]
+    assert [line.text for line in view] == ["x" * 90, "[run: 90]", ""]
 
 
 def test_calls_without_ids_pair_by_place_and_tool() -> None:
     calls = [Line("assistant", "", name="read"), Line("assistant", "", name="run")]
-    results = [Line("tool", "x" * 90, name="run"), Line("tool", "y" * 90)]
+    results = [Line("tool", "x" * 90, name="run"), Line("tool", "y" * 90), Line("assistant", "")]
     view = Masker(Lines(), keep=0, placeholder="[{tool}: {chars}]", **SLIDING).view([*calls, *results])
-    assert [line.text for line in view[2:]] == ["[run: 90]", "[read: 90]"]
+    assert [line.text for line in view[2:]] == ["[run: 90]", "[read: 90]", ""]
 
 
 def test_an_adapter_may_say_what_is_the_same() -> None:
@@ -411,7 +418,7 @@ def test_objects_of_clients_are_read_and_masked_in_their_kind() -> None:
     chat = pytest.importorskip("openai.types.chat")
     call = turn(0)[0]["tool_calls"][0]
     message = chat.ChatCompletionMessage.model_validate({"role": "assistant", "content": None, "tool_calls": [call]})
-    messages = [{"role": "user", "content": "Go."}, message, turn(0)[1]]
+    messages = [{"role": "user", "content": "Go."}, message, turn(0)[1], ANSWER]
     view = Masker(keep=0, **SLIDING).view(messages)
     assert view[1] is message
     assert view[2]["content"] == "[observation masked — 720 chars]"

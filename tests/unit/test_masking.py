@@ -79,8 +79,8 @@ def test_a_subclass_of_dict_and_list_is_read_and_left_unharmed() -> None:
     class Own(dict):
         pass
 
-    history = [Own(result("1", LONG)), Own(user("hi"))]
-    view = recede.mask_observations(history, keep_results=0).messages
+    history = [Own(result("1", LONG)), Own(assistant("hi"))]
+    view = recede.mask_observations(history, keep_results=0, boundary="sliding").messages
     assert view[0] == result("1", masked(500))
     assert view[1] is history[1]
     assert type(history[0]) is Own and history[0]["content"] == LONG

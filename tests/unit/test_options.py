@@ -11,7 +11,7 @@ import pytest
 
 import recede
 from recede import HistoryReducer
-from support import call, result, turns
+from support import call, mask, result, turns
 
 WHOLE_FROM_0 = ("preserve_recent_raw_turns", "min_masked_chars", "image_chars")
 WHOLE_OR_NONE = ("keep_messages", "keep_turns", "keep_results", "max_observation_chars")
@@ -178,10 +178,10 @@ def test_an_unknown_placeholder_field_is_named(template: str) -> None:
 def test_lone_surrogates_are_accepted_in_names_and_templates() -> None:
     """Histories may hold them, so that options must be able to name them."""
     history = [call("1", name="\ud83d"), result("1", "x" * 90)]
-    assert recede.mask_observations(history, keep_results=0, exclude_tools=["\ud83d"]).masked_count == 0
-    assert recede.mask_observations(history, keep_results=0, exclude_tools=["?"]).masked_count == 0
-    assert recede.mask_observations(history, keep_results=0, keep_by_tool={"\ud83d": 1}).masked_count == 0
-    assert recede.mask_observations(history, keep_results=0, keep_by_tool={"\ud83e": 1}).masked_count == 1
+    assert mask(history, keep_results=0, exclude_tools=["\ud83d"]).masked_count == 0
+    assert mask(history, keep_results=0, exclude_tools=["?"]).masked_count == 0
+    assert mask(history, keep_results=0, keep_by_tool={"\ud83d": 1}).masked_count == 0
+    assert mask(history, keep_results=0, keep_by_tool={"\ud83e": 1}).masked_count == 1
     assert recede.reduction.mask_observation("x" * 90, placeholder="a\ud83d!") == "a\ud83d!"
     assert (
         recede.reduction.mask_observation("a\ud83d" + "!" * 90, placeholder="{tool}\ud83d{id}!") == "a\ud83d" + "!" * 90

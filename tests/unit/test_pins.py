@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import recede
-from support import call, dumps, loads, mask, masked, reduce, result, tool_result, tool_use, user
+from support import call, dumps, loads, mask, mask_json, masked, reduce, result, tool_result, tool_use, user
 
 LONG = "x" * 500
 MARK = {"type": "ephemeral"}
@@ -134,7 +134,7 @@ def test_a_block_that_is_wanted_twice_is_marked_once() -> None:
     run = {"role": "assistant", "content": [{"type": "text", "text": "hm"}] * 22}
     history = marked([*session(3), run, user([{"type": "text", "text": "Go on."}])], 8)
     options: dict[str, Any] = {"keep_results": 0, "cache_breakpoint": "boundary", "marks_elsewhere": 0}
-    view = recede.mask_observations_json(dumps(history), **options).json
+    view = mask_json(dumps(history), **options).json
     assert marks(loads(view)) == {6: MARK, 8: MARK}
     assert view.count(b"cache_control") == 2
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import recede
-from support import assert_view_of, dumps, loads, masked
+from support import assert_view_of, dumps, loads, mask_json, masked
 
 X = b"x" * 90
 
 
 def mask(data: Any, **options: Any) -> bytes:
-    return recede.mask_observations_json(data, **{"keep_results": 0, **options}).json
+    return mask_json(data, **{"keep_results": 0, **options}).json
 
 
 def truncate(data: Any, keep: int, **options: Any) -> bytes:
@@ -259,7 +259,7 @@ def test_every_format_of_the_same_history_gives_the_same_view() -> None:
         },
         {"role": "assistant", "content": "done"},
     ]
-    expected = recede.mask_observations(history, keep_results=0).messages
+    expected = recede.mask_observations(history, keep_results=0, boundary="sliding").messages
     for options in (
         {},
         {"indent": 3},

@@ -54,7 +54,7 @@ from transcript_files import (
 
 import recede
 from recede import transcripts
-from support import assistant, dumps, user
+from support import assistant, dumps, mask, user
 
 every_file = pytest.mark.parametrize("name", FILES)
 
@@ -206,7 +206,7 @@ def test_swe_agent_text_becomes_pairs() -> None:
     messages = transcripts.read(dumps(SWE_TEXT)).messages
     assert messages[1] == user("A demonstration.")
     assert messages[4]["pairId"] == messages[3]["pairId"]
-    view = recede.mask_observations([*messages[:4], {**messages[4], "content": "x" * 99}], keep_results=0).messages
+    view = mask([*messages[:4], {**messages[4], "content": "x" * 99}], keep_results=0).messages
     assert view[4]["content"] == "[observation masked — 99 chars]"
     assert view[2] == user("Look.")
 

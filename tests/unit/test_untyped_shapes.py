@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import recede
-from support import Message, count, findings, mask, masked
+from support import Message, count, findings, mask, mask_json, masked
 
 LONG = "x" * 100
 PLACEHOLDER = masked(100)
@@ -38,7 +38,7 @@ def used(call_id: str, *content: dict[str, Any], **more: Any) -> Message:
 def masked_alone(message: Message, **options: Any) -> Message:
     """The message with its observations masked, in both entrances."""
     view = mask([message], keep_results=0, **options).messages
-    in_bytes = recede.mask_observations_json(json.dumps([message]), keep_results=0, **options)
+    in_bytes = mask_json(json.dumps([message]), keep_results=0, **options)
     assert json.loads(in_bytes.json) == view
     assert mask(view, keep_results=0, **options).masked_count == 0, "masking twice changes nothing more"
     (only,) = view
@@ -153,7 +153,7 @@ def test_gemini_error_is_a_response_with_that_key_alone() -> None:
 
 def test_gemini_body_is_contents() -> None:
     body = {"systemInstruction": {"parts": []}, "contents": [said("user", answered("f", {"output": LONG}))], "x": 1}
-    view = json.loads(recede.mask_observations_json(json.dumps(body), keep_results=0).json)
+    view = json.loads(mask_json(json.dumps(body), keep_results=0).json)
     assert view == {**body, "contents": [said("user", answered("f", {"output": PLACEHOLDER}))]}
 
 
@@ -296,7 +296,7 @@ def test_repeated_fields_are_errors(message: str, field: str) -> None:
 
 def test_a_response_with_a_repeated_key_is_replaced_whole() -> None:
     message = '[{"parts":[{"functionResponse":{"name":"f","response":{"output":"%s","output":"%s"}}}]}]' % (LONG, LONG)
-    view = json.loads(recede.mask_observations_json(message, keep_results=0).json)
+    view = json.loads(mask_json(message, keep_results=0).json)
     assert LONG not in json.dumps(view)
 
 

@@ -204,6 +204,8 @@ class Budget:
             options["mask_chunk"] = self.mask_chunk
         if self.token_counter is not None:
             options["token_counter"] = self.token_counter
+        if self.boundary != "break_even":
+            options["masks_unseen"] = True
         return History(
             keep=self.keep,
             threshold_tokens=self.threshold_tokens,

@@ -41,11 +41,11 @@ class Reducer(RowOperator):
     Example:
         >>> import pyarrow as pa
         >>> from recede.arrow import Reducer
-        >>> history = '[{"role":"tool","tool_call_id":"1","content":"%s"}]' % ("x" * 90)
+        >>> history = '[{"role":"tool","tool_call_id":"1","content":"%s"},{"role":"assistant"}]' % ("x" * 90)
         >>> table = pa.table({"id": [7, 8, 9], "messages": [history, '[{"role"', None]})
         >>> reduced = Reducer(keep_results=0)(table)
         >>> reduced["messages"][0].as_py()
-        '[{"role":"tool","tool_call_id":"1","content":"[observation masked — 90 chars]"}]'
+        '[{"role":"tool","tool_call_id":"1","content":"[observation masked — 90 chars]"},{"role":"assistant"}]'
         >>> reduced["recede_chars_after"].to_pylist(), reduced["recede_error_kind"].to_pylist()
         ([31, None, None], [None, 'eof', None])
     """

@@ -47,8 +47,6 @@ def mask_options(policy: str, prices: Prices, cache: Cache) -> dict[str, Any] | 
             **_mark(values),
             **_cache(values, prices),
         }
-    if kind == "clip":
-        return {"keep_results": 0, "max_observation_chars": values["chars"], "boundary": "sliding"}
     if kind in ("sliding", "stepped", "break_even"):
         values = {**values, "boundary": kind}
         return {

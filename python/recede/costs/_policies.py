@@ -82,6 +82,8 @@ _UNSAID = (
     ("tokens", 0),
     ("chars", 0),
 )
+# Those that mask results which no request has shown.
+_DESIGNS_OF_OTHERS = ("clear_tool_uses", "langchain_clear", "clip", "hybrid")
 _MASKS = ("sliding", "stepped", "break_even", "high_water", "optimum")
 
 _SUMMARIZING = (
@@ -268,6 +270,8 @@ def _compiled(
         options["cache_cold"] = facts.cold_requests()
     if goal == "mask":
         options["cache_breakpoint"] = values.get("cache_breakpoint", "keep")
+    if name in _DESIGNS_OF_OTHERS:
+        return replay_policy(_engine.engine, goal, options, boundary, summaries, masks_unseen=True)
     return replay_policy(_engine.engine, goal, options, boundary, summaries)
 
 

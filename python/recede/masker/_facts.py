@@ -104,8 +104,8 @@ class Adapter(Protocol[_M]):
         ...         return "tool", texts[0]
         >>> import recede
         >>> masker = recede.Masker(OfPairs(), keep=0, boundary="sliding")
-        >>> masker.view([("user", "Go."), ("assistant", "ls"), ("tool", "x" * 90)])
-        [('user', 'Go.'), ('assistant', 'ls'), ('tool', '[observation masked — 90 chars]')]
+        >>> masker.view([("user", "Go."), ("assistant", "ls"), ("tool", "x" * 90), ("assistant", "ok")])
+        [('user', 'Go.'), ('assistant', 'ls'), ('tool', '[observation masked — 90 chars]'), ('assistant', 'ok')]
     """
 
     def facts(self, message: _M, /) -> Facts:

@@ -21,7 +21,7 @@ class Mask(NamedTuple):
 
     Example:
         >>> import recede
-        >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 90}]
+        >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 90}, {"role": "assistant"}]
         >>> recede.Masker(keep=0, boundary="sliding").masks(history).masks
         [Mask(message_index=0, result_index=0, text='[observation masked — 90 chars]')]
     """

@@ -129,6 +129,9 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     option["pins_boundary"] = option.pop("cache_breakpoint") == "boundary"
     option["ask_summary"] = functions != (None, None)
     option["is_session"] = False  # a session sets it
+    # What no request has shown stays, but in the published designs: a budget, the block masker, single stages.
+    is_published = {"reduce": fill is None, "mask": False, "block": option["boundary"][0] != "break_even"}
+    option["masks_unseen"] = is_published.get(goal, True)
     option["goal"] = goal
     # An integer, so that both engines compute the same shares.
     option["fill_millionths"] = round(fill * _MILLION) if fill is not None and goal == "reduce" else None
@@ -179,10 +182,11 @@ def replay_policy(
     options: Mapping[str, Any],
     boundary: tuple[str, float, float] | None = None,
     summaries: tuple[Any, ...] | None = None,
+    **parameters: Any,
 ) -> Any:
-    """The Policy of a replay, which has additional boundaries and summaries."""
+    """The Policy of a replay, which has additional boundaries, summaries and `parameters`."""
     chosen = {} if boundary is None else {"boundary": boundary}
-    replayed = {"summaries": summaries, **chosen}
+    replayed = {"summaries": summaries, **chosen, **parameters}
     return engine.Policy({**_parameters(goal, _checked(goal, options)), **replayed})  # nothing is sent
 
 
@@ -194,19 +198,22 @@ def block_policy(
     recall: bool = False,
     max_tokens: int | None = None,
     least: int = MIN_KEEP,
+    **parameters: Any,
 ) -> Any:
     """The Policy of the block masker: the newest `keep` observations, the `lines` placeholder.
 
     A view of more than `max_tokens` is masked up to the window, whatever the boundary. At least `least` results stay.
+    `parameters` are added to those of the options.
     """
     options = {**options, "mask_chunk": mask_chunk}
-    if max_tokens is None and least == MIN_KEEP:
+    if max_tokens is None and least == MIN_KEEP and not parameters:
         return compiled(engine, "block", {**options, "keep": keep}, recall=recall)
     return _policy(
         engine,
         "block",
         options,
         recall,
+        **parameters,
         keep_results=whole_number(least)("keep", keep),
         max_cost=None if max_tokens is None else _budget(None, max_tokens),
     )
@@ -215,7 +222,7 @@ def block_policy(
 def arrival_policy(engine: Any, clip_at: int, options: Mapping[str, Any], *, recall: bool) -> Any:
     """The Policy that cuts results from their first request on, and masks none."""
     options = {**options, "boundary": "sliding"}
-    return _policy(engine, "block", options, recall, keep_results=0, clip_at=clip_at)
+    return _policy(engine, "block", options, recall, masks_unseen=True, keep_results=0, clip_at=clip_at)
 
 
 def turn_policy(
@@ -234,7 +241,8 @@ def turn_policy(
                 f"placeholder has an unknown field {{{field}}}; of turns they are {{turn}}, {{chars}}, {{lines}}"
             )
     window = whole_number()(window_name, window)
-    return _policy(engine, "block", options, keep_results=window, placeholder=fields, summaries=summaries)
+    chosen = {"keep_results": window, "placeholder": fields, "summaries": summaries, "masks_unseen": True}
+    return _policy(engine, "block", options, **chosen)
 
 
 def template_policy(engine: Any, max_observation_chars: int | None, placeholder: str | None) -> Any:

@@ -54,8 +54,8 @@ class ToolReport(NamedTuple):
 
     Example:
         >>> import recede
-        >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 90}]
-        >>> recede.mask_observations(history, keep_results=0).tools
+        >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 90}, {"role": "assistant"}]
+        >>> recede.mask_observations(history, keep_results=0, boundary="sliding").tools
         {'': ToolReport(observations=1, masked=1, chars=90, removed_chars=59)}
     """
 

@@ -62,7 +62,7 @@ def mask_observations(
     """Stage 1 alone: mask observations older than the window; by default with a break-even boundary.
 
     Old observations stay raw until masking them pays off under a prompt cache, and then all of them are masked; with
-    ``boundary="sliding"`` each is masked as soon as it is old.
+    ``boundary="sliding"`` each is masked as soon as it is old. Those after the model's last answer are never old.
 
     Args:
         messages: as for `reduce`.
@@ -79,8 +79,9 @@ def mask_observations(
 
     Example:
         >>> import recede
-        >>> history = [{"role": "tool", "tool_call_id": "1", "content": "line\\n" * 50}]
-        >>> recede.mask_observations(history, keep_results=0).messages[0]["content"]
+        >>> history = [{"role": "tool", "tool_call_id": "1", "content": "line\\n" * 50},
+        ...            {"role": "assistant", "content": "Done."}]
+        >>> recede.mask_observations(history, keep_results=0, boundary="sliding").messages[0]["content"]
         '[observation masked — 250 chars]'
     """
 
@@ -102,9 +103,9 @@ def mask_observations_json(
 
     Example:
         >>> import recede
-        >>> data = b'[{"role":"tool","tool_call_id":"1","content":"%s"}]' % (b"x" * 90)
-        >>> recede.mask_observations_json(data, keep_results=0).json.decode()
-        '[{"role":"tool","tool_call_id":"1","content":"[observation masked — 90 chars]"}]'
+        >>> data = b'[{"role":"tool","tool_call_id":"1","content":"%s"},{"role":"assistant"}]' % (b"x" * 90)
+        >>> recede.mask_observations_json(data, keep_results=0, boundary="sliding").json.decode()
+        '[{"role":"tool","tool_call_id":"1","content":"[observation masked — 90 chars]"},{"role":"assistant"}]'
     """
 
 

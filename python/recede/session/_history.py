@@ -34,9 +34,9 @@ class History(HistoryReader):
     """An append-only session, for an agent that asks for a view before every request; by default with break-even.
 
     Messages are kept whole. The views are those of `reduce` for the whole history, or without a budget of
-    `mask_old_observations`; but each message is processed once, so a turn costs microseconds at any length. A
-    summary is kept until the view no longer fits; after it the views are those of `reduce` for the summary and the
-    rest.
+    `mask_old_observations`, but results that no request has shown stay raw. Each message is processed once, so a turn
+    costs microseconds at any length. A summary is kept until the view no longer fits; after it the views are those of
+    `reduce` for the summary and the rest.
 
     Args:
         keep: without a budget: how many of the newest results stay raw; at least 3 unless the boundary is break-even.

@@ -51,6 +51,7 @@ class HistoryOptions:
         calibrate: bool = False,
         recall_handles: bool = False,
         token_counter: TokenCounter | None = None,
+        masks_unseen: bool = False,
         **options: Any,
     ) -> None:
         whole_number()("threshold_tokens", threshold_tokens)
@@ -70,6 +71,8 @@ class HistoryOptions:
                     )
         if calibrate:
             own["calibrate"] = True
+        if masks_unseen:  # of a `Budget`, whose published rule this is
+            own["masks_unseen"] = True
         self.given = {**own, **options}
         if not isinstance(recall_handles, bool):
             raise TypeError(f"recall_handles must be True or False, not {type(recall_handles).__name__}")
@@ -92,7 +95,10 @@ class HistoryOptions:
         else:
             chunk = options.pop("mask_chunk", None)
             least = 0 if options.get("boundary") == "break_even" else MIN_KEEP  # that of the published designs
-            self.policy = block_policy(self.engine, keep, chunk, options, recall_handles, max_view_tokens, least)
+            limits = (max_view_tokens, least)
+            self.policy = block_policy(
+                self.engine, keep, chunk, options, recall_handles, *limits, masks_unseen=masks_unseen
+            )
         self.pins_boundary = options.get("cache_breakpoint") == "boundary"
         self.image_chars = image_chars_of(options)
         self.threshold_tokens = threshold_tokens

@@ -9,7 +9,7 @@ from oracle.clip import LEAST_CHARS, clip, shorter
 from oracle.placeholder import Masked
 from oracle.plan.facts import Facts, Plan
 from oracle.plan.keep import Keeping, keep_set, units
-from oracle.plan.window import exempt, window_start
+from oracle.plan.window import exempt, unseen, window_start
 from oracle.summary import earlier_summaries, user_messages
 
 _LEAST_TASK = 220
@@ -20,14 +20,14 @@ _PARTS = 4_000_000
 
 
 def mask_newer(facts: Facts, before: Plan) -> Plan:
-    """Mask results in the window too, oldest first and not in the newest turn, until the view fits."""
-    is_exempt, newest_turn, policy = exempt(facts), len(facts.runs.starts), facts.policy
+    """Mask results in the window too, until the view fits: oldest first, but not in the newest turn, nor unseen."""
+    is_exempt, newest_turn, policy, new = exempt(facts), len(facts.runs.starts), facts.policy, {*unseen(facts)}
     masked, boundary, cost = dict(before.masked), before.boundary, facts.cost(before)
     removed = facts.removed_chars(masked)
     for place, result in enumerate(facts.outline.results):
         if cost <= policy.max_cost and removed >= policy.min_masked_chars:
             break
-        stays = is_exempt[place] or place in masked or facts.turns[place] == newest_turn
+        stays = is_exempt[place] or place in masked or place in new or facts.turns[place] == newest_turn
         replacement = None if stays else facts.mask(result)
         if replacement is not None:
             masked[place] = replacement

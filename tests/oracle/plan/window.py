@@ -20,7 +20,22 @@ def window_start(facts: Facts) -> int:
         (policy.keep_turns, facts.runs.starts),
         (policy.keep_results, [result.message for result in facts.outline.results]),
     )
-    return min((places[-count] if count < len(places) else 0 for count, places in measures if count), default=end)
+    starts = [places[-count] if count < len(places) else 0 for count, places in measures if count]
+    return min([*starts, *(facts.outline.results[place].message for place in unseen(facts))], default=end)
+
+
+def unseen(facts: Facts) -> list[int]:
+    """The observations that no request has shown, which stay raw: those after the model's last answer."""
+    return [place for place, age in enumerate(_shown_at(facts)) if age > len(facts.outline.messages)]
+
+
+def _shown_at(facts: Facts) -> list[float]:
+    """For each observation, the number of messages at which the model has answered it; 0 if that does not count."""
+    holders = [result.message for result in facts.outline.results]
+    if facts.policy.masks_unseen:
+        return [0] * len(holders)
+    answers = [message.index for message in facts.outline.messages if message.is_agent_made]
+    return [_after(answers, bisect_left(answers, message), 1, message) for message in holders]
 
 
 def _spoken(facts: Facts) -> list[int]:
@@ -29,6 +44,10 @@ def _spoken(facts: Facts) -> list[int]:
 
 def ages_of(facts: Facts) -> list[float]:
     """For each observation, the number of messages at which it leaves the window."""
+    return list(map(max, _ages_in_window(facts), _shown_at(facts)))
+
+
+def _ages_in_window(facts: Facts) -> list[float]:
     policy, starts, spoken = facts.policy, facts.runs.starts, _spoken(facts)
     holders = [result.message for result in facts.outline.results]
     pattern_of, windows = _matches(facts.tools, tuple(dict(policy.keep_by_tool))), dict(policy.keep_by_tool)
