@@ -61,6 +61,7 @@ fn sha256(mut data: Vec<u8>) -> [u32; 8] {
     data.as_chunks::<BLOCK>().0.iter().fold(FIRST, compressed)
 }
 
+#[expect(clippy::many_single_char_names, reason = "the names of the standard")]
 fn compressed(state: [u32; 8], block: &[u8; BLOCK]) -> [u32; 8] {
     let mut words = [0_u32; BLOCK];
     for (word, bytes) in words.iter_mut().zip(block.as_chunks::<4>().0) {

@@ -65,9 +65,10 @@ impl Source for Bytes<'_> {
     fn handle(&self, outline: &Outline, result: usize) -> Handle {
         let seen = &outline.results[result];
         let id = seen.id.map_or(&b""[..], |id| outline.text(id));
-        match seen.frame.holds_text() {
-            true => handle_of(id, &self.observation(outline, result)),
-            false => handle_of(id, seen.value.of(self.0)),
+        if seen.frame.holds_text() {
+            handle_of(id, &self.observation(outline, result))
+        } else {
+            handle_of(id, seen.value.of(self.0))
         }
     }
 

@@ -90,7 +90,7 @@ pub fn matches(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool {
                 Some(TemplatePart::Byte(other)) if other == byte => reach(place + 1, at + 1, &mut next),
                 Some(TemplatePart::Digit) if byte.is_ascii_digit() => reach(place + 1, at + 1, &mut next),
                 Some(TemplatePart::Hex) if matches!(byte, b'0'..=b'9' | b'a'..=b'f') => {
-                    reach(place + 1, at + 1, &mut next)
+                    reach(place + 1, at + 1, &mut next);
                 }
                 Some(TemplatePart::Digits) if byte.is_ascii_digit() => reach(place, at + 1, &mut next),
                 Some(TemplatePart::Any) => reach(place, at + 1, &mut next),
