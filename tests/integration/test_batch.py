@@ -269,6 +269,14 @@ def test_wrong_usage_is_found_before_any_work(arguments: list[str], said: str, t
     assert said in done.stderr.decode()
 
 
+def test_a_folder_of_results_that_cannot_be_one_is_a_line(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(dumps({"messages": HISTORIES[0]}) + b"\n")
+    (tmp_path / "file").write_bytes(b"")
+    done = run("stats", tmp_path / "in.jsonl", "-o", tmp_path / "file", code=1)
+    assert done.stderr.startswith(b"recede: ") and done.stderr.count(b"\n") == 1
+    assert b"take another folder" in run("stats", tmp_path, "-o", tmp_path, code=2).stderr
+
+
 # Jobs that go on
 
 

@@ -11,7 +11,9 @@ from recede.cli.files import WRONG_SHAPES, fault_of
 
 Span = tuple[int, int]
 
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]', re.DOTALL)
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_SCALAR = re.compile(rb"[^ \t\r\n,\]}]+")
+_COLON = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*")
 
 
 def find(data: bytes, paths: Iterable[tuple[str, ...]]) -> Span | None:
@@ -47,19 +49,25 @@ def find(data: bytes, paths: Iterable[tuple[str, ...]]) -> Span | None:
 def _fields(data: bytes, start: int, end: int) -> dict[str, Span]:
     """The values of a well-formed object by name; none of another value."""
     found: dict[str, Span] = {}
-    depth = begin = 0
-    name = None
-    for token in _TOKEN.finditer(data, start, end) if data.startswith(b"{", start) else ():
-        mark = token[0][:1]
-        if depth == 1 and name is None and mark == b'"':
-            name, begin = str(json.loads(token[0])), token.end()
-            if name in found:
-                raise TranscriptError("duplicate_key", offset=token.start())
-        elif depth == 1 and name is not None and mark in b",}":
-            found[name] = _trimmed(data, data.index(b":", begin) + 1, token.start())
-            name = None
-        depth += (mark in b"{[") - (mark in b"}]")
+    at = start
+    while data.startswith(b"{", start) and (key := _STRING.search(data, at, end)):
+        name, colon = str(json.loads(key[0])), _COLON.match(data, key.end())
+        if name in found or colon is None:
+            raise TranscriptError("duplicate_key", offset=key.start())
+        at = _end_of(data, colon.end())
+        found[name] = colon.end(), at
     return found
+
+
+def _end_of(data: bytes, at: int) -> int:
+    """Where a value of a well-formed object ends; what is in an array or an object is read by the core."""
+    first = data[at : at + 1]
+    if first in (b"[", b"{"):
+        fault = fault_of(data[at:])  # that there is more after it
+        end = len(data) if fault is None or fault.offset is None else at + fault.offset
+        return _trimmed(data, at, end)[1]
+    found = (_STRING if first == b'"' else _SCALAR).match(data, at)
+    return len(data) if found is None else found.end()
 
 
 def _trimmed(data: bytes, start: int, end: int) -> Span:

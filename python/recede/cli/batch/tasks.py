@@ -49,8 +49,10 @@ def tasks_of(inputs: Sequence[str], out: str) -> list[Task]:
     """The tasks of files and folders, in order. What is in `out` is no input."""
     results, tasks = Path(out).resolve(), list[Task]()
     files = [file for file in chosen(inputs, suffixes=_SUFFIXES) if results not in Path(file.path).resolve().parents]
+    if not files:
+        raise click.UsageError(f"all files are in {out}, where the results go: take another folder")
     try:
-        shared = os.path.commonpath([Path(file.path).resolve().parent for file in files]) if files else ""
+        shared = os.path.commonpath([Path(file.path).resolve().parent for file in files])
     except ValueError:
         raise click.UsageError("the files are on several drives: start a job for each") from None
     for file in files:

@@ -8,6 +8,7 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,7 +81,8 @@ def do(job: Job, task: Task) -> Outcome:
     except Exception as error:  # of the disk, of pyarrow, of a damaged file: the other tasks are still done
         return Outcome(str(error) or type(error).__name__)
     finally:
-        aside.unlink(missing_ok=True)
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
     return outcome
 
 
