@@ -457,16 +457,17 @@ def main() -> None:
 def report(found: dict[str, Figures], turns: int) -> str:
     """The tables, as Markdown."""
     lines = [
-        f"| at {turns:,} turns | | a model call in its own agent, ms | of that the hook, ms | "
+        f"| at {turns:,} turns | | a model call / alone | in its own agent, ms | of that the hook, ms | "
         f"changed prefixes in {SHORT} requests | cost units |",
-        "|---|---|--:|--:|--:|--:|",
+        "|---|---|--:|--:|--:|--:|--:|",
     ]
     targets = ["| | what | measured | target | |", "|---|---|--:|--:|---|"]
     for name, one in found.items():
         title = f"{NAMES[name]} {one.version}"
         for way, label in {"alone": "alone", "reducer": f"`{one.reducer}`", "recede": "recede"}.items():
             hook = {"alone": "", "reducer": f"{one.hooks['reducer']:.2f}", "recede": f"{one.hooks['same']:.2f}"}[way]
-            figures = f"{one.steps[way]:.1f} | {hook} | {one.changes[way]} | {one.costs[way]:,.0f}"
+            times = f"{one.steps[way] / one.steps['alone']:.1f} | {one.steps[way]:.1f} | {hook}"
+            figures = f"{times} | {one.changes[way]} | {one.costs[way]:,.0f}"
             lines.append(f"| {title if way == 'alone' else ''} | {label} | {figures} |")
         what = {
             "same": "objects the same",

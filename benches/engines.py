@@ -264,21 +264,23 @@ def main() -> None:
         made = [generate(source / f"{number}.parquet", given.mb / FILES, seed=number) for number in range(FILES)]
         rows, digests, work = [], {}, {}
         for engine in given.only:
-            cells = [engine]
+            times: dict[str, float] = {}
             for way in WAYS:
                 out = Path(folder, f"{engine}-{way}")
                 spent, printed = measured(engine, way, source, out)
-                cells.append(f"{spent:.1f}")
+                times[way] = spent
                 if way != "copy":
                     digests[engine, way] = digest(out)
                 if way == "arrow" and engine in ("pyarrow", "Ray"):
                     work[engine] = float(printed.split()[-1])
-                print(engine, way, cells[-1], file=sys.stderr, flush=True)
-            rows.append(cells)
+                print(f"{engine} {way} {spent:.1f}", file=sys.stderr, flush=True)
+            share = f"{times['arrow'] / times['copy']:.2f}"
+            rows.append([engine, share, *(f"{spent:.1f}" for spent in times.values())])
         if len(set(digests.values())) != 1:
             raise SystemExit(f"views differ: {digests}")
         sizes = f"{sum(one.rows for one in made):,} rows, {sum(one.json_bytes for one in made) / 1e6:,.0f} MB of JSON"
-        print(f"{measured_here()} {sizes}.\n\n{markdown(['CPU s', *WAYS.values()], rows)}")
+        header = ["CPU s", f"{WAYS['arrow']} / {WAYS['copy']}", *WAYS.values()]
+        print(f"{measured_here()} {sizes}.\n\n{markdown(header, rows)}")
         if len(work) == 2:
             tasks, local = work["Ray"], work["pyarrow"]
             said = f"Ray's tasks with recede.arrow: {tasks:.1f} CPU s, {tasks / local:.2f} of pyarrow in one process"

@@ -202,17 +202,19 @@ def table_of_bodies() -> str:
     """Times and memory by size and number of streams."""
     rows = []
     for megabytes, streams, seconds in BODIES:
-        [(_, runs)] = ((number, table_cells(runs)) for number, runs in played({}, megabytes, [streams], seconds))
+        [runs] = (table_cells(runs, "direct") for _, runs in played({}, megabytes, [streams], seconds))
         sizes = " and ".join(filter(None, [", ".join(f"{size:g}" for size in megabytes[:-1]), f"{megabytes[-1]:g}"]))
         direct, proxied = runs["direct"], runs["recede"]
-        rows.append([f"{sizes} MB, {streams}", direct["first"], proxied["first"], proxied["at most"]])
-    return markdown(["body, streams", "first event, direct", "through `recede proxy`", "resident at most"], rows)
+        times = [proxied["ratio"], direct["first"], proxied["first"]]
+        rows.append([f"{sizes} MB, {streams}", *times, proxied["at most"]])
+    header = ["body, streams", "through / direct", "first event, direct", "through `recede proxy`", "resident at most"]
+    return markdown(header, rows)
 
 
 def table_of_proxies(programs: dict[str, str]) -> str:
     """Proxies with bodies of 0.1 MB, one stream and many."""
-    one, many = (table_cells(runs) for _, runs in played(programs, [0.1], [1, 64], 12))
-    columns = {"first": "first event", "CPU": "CPU a request"}
+    one, many = (table_cells(runs, "recede") for _, runs in played(programs, [0.1], [1, 64], 12))
+    columns = {"ratio": "first event / recede", "first": "first event", "CPU": "CPU a request"}
     header = [f"{title}, {number}" for title in columns.values() for number in ("1 stream", "64 streams")]
     rows = [
         [
@@ -226,11 +228,13 @@ def table_of_proxies(programs: dict[str, str]) -> str:
     return markdown(["", *header, "resident, idle", "at most"], rows)
 
 
-def table_cells(runs: dict[str, Run]) -> dict[str, dict[str, str]]:
-    """What was measured until now."""
+def table_cells(runs: dict[str, Run], base: str) -> dict[str, dict[str, str]]:
+    """What was measured until now; the ratio is that of the first event to this one's."""
+    first = {name: statistics.median(run.first) for name, run in runs.items()}
     return {
         name: {
-            "first": formatting.time(statistics.median(run.first)),
+            "ratio": formatting.ratio(first[name] / first[base]),
+            "first": formatting.time(first[name]),
             "CPU": formatting.time(run.cpu / len(run.first)),
             "idle": f"{run.idle:.0f} MB",
             "at most": f"{run.resident('VmHWM'):.0f} MB",

@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-from formatting import markdown
+from formatting import markdown, ratio
 
 RESULTS = Path(__file__).with_name("RESULTS.md").read_text(encoding="utf-8")
 
@@ -64,8 +64,17 @@ def speed() -> str:
 
 def stores() -> str:
     """The turn store beside sqlite3 and dbm, and as it grows."""
-    tables = find(r"^## Turns on disk\n\n((?:\|.*\n|\n)*)")[0].strip()
-    return f"{measured()} ([benches/RESULTS.md](../benches/RESULTS.md)).\n\n{tables}"
+    beside, growing = find(r"^## Turns on disk\n\n((?:\|.*\n)*)\n((?:\|.*\n)*)")
+    header, _, *rows = [[one.strip() for one in line.strip("|").split("|")] for line in beside.splitlines()]
+    ratios = [[row[0], ratio(number(row[2]) / number(row[1])), *row[1:]] for row in rows]
+    table = markdown([header[0], "sqlite3, FULL / TurnStore", *header[1:]], ratios)
+    return f"{measured()} ([benches/RESULTS.md](../benches/RESULTS.md)).\n\n{table}\n\n{growing.strip()}"
+
+
+def number(figure: str) -> float:
+    """A time in seconds; what has no unit is a number."""
+    amount, _, unit = figure.partition(" ")
+    return float(amount) * {"": 1, "s": 1, "ms": 1e-3, "µs": 1e-6}[unit]
 
 
 if __name__ == "__main__":

@@ -20,10 +20,6 @@ import figures
 # Page, and its first line -> why a table with numbers has no command.
 NO_MEASUREMENT = {
     ("docs/caching.md", "| provider | `cache_read` | `cache_write` |"): "published prices",
-    (
-        "docs/corpora.md",
-        "| | reduce, views are short | reduce, views are as long as rows | stats | replay |",
-    ): "by hand",
     ("docs/robustness.md", "| run | count | found |"): "each row is a command with its seed",
     ("docs/semantics.md", "| entry point | boundary | fill | clip_results | keeps at least |"): "defaults",
     ("docs/store-format.md", "| at | bytes | what |"): "places in a format",
@@ -70,6 +66,16 @@ def test_a_table_of_figures_has_its_command(page: Path) -> None:
 def test_what_is_listed_as_no_measurement_is_there() -> None:
     found = {(str(page.relative_to(ROOT)), line) for page in PAGES for line in without_command(page)}
     assert found == NO_MEASUREMENT.keys()
+
+
+def test_a_table_of_figures_without_a_command_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    figures_of_a_run = "| size | time |\n|---|--:|\n| small | 1.5 ms |\n| large | **20 %** |"
+    options = "| option | default |\n|---|---|\n| `keep` | `10` |\n| `fill` | `0.9` of it |"
+    marker = "<!-- figures: python a.py; timed -->"
+    listing = f"```text\n{figures_of_a_run}\n```"
+    page.write_text(f"{options}\n\n{figures_of_a_run}\n\n{marker}\n\n{figures_of_a_run}\n\n{listing}\n")
+    assert without_command(page) == ["| size | time |"]
 
 
 MARKED = [one for page in figures.PAGES for one in figures.figures(page)]
