@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -26,6 +27,8 @@ FOLDER = ROOT / ".corpus"
 # A folder is served as GitHub serves: parts of a commit, and blobs by their ids.
 _SERVED = "git -c uploadpack.allowFilter=true -c uploadpack.allowAnySHA1InWant=true upload-pack"
 
+# Set where a hook of git started this.
+_OTHER_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
 _BETWEEN: Any = re.compile(r"[\s,]*")
 
 File = dict[str, Any]
@@ -105,10 +108,17 @@ def fetch(folder: Path, *options: str, objects: Iterable[str]) -> None:
 
 
 def git(folder: Path, *arguments: str, lines: Iterable[str] = ()) -> bytes:
-    """What git prints, run there."""
+    """What git prints for this repository, whatever the environment names."""
     command = ["git", "-C", str(folder), *arguments]
+    # A repository that is gone is an error, not a question for a password.
+    environment = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
+    environment["GIT_TERMINAL_PROMPT"] = "0"
     try:
-        done = subprocess.run(command, input="\n".join(lines).encode(), capture_output=True, check=True)
+        done = subprocess.run(
+            command, input="\n".join(lines).encode(), env=environment, capture_output=True, check=True
+        )
+    except FileNotFoundError:
+        raise CorpusError("git does not run: install git 2.29 or newer") from None
     except subprocess.CalledProcessError as error:
         raise CorpusError(f"{' '.join(command)}: {error.stderr.decode(errors='replace').strip()}") from None
     return done.stdout
@@ -149,7 +159,7 @@ def blob_id(content: bytes) -> str:
 
 def write(into: Path, name: str, content: bytes) -> None:
     """Write a file whole or not at all, packed if its name says so."""
-    path, part = into / name, into / ".part"
+    path, part = into / name, into / f".part-{os.getpid()}"
     path.parent.mkdir(parents=True, exist_ok=True)
     part.write_bytes(packed(content) if path.suffix == ".gz" else content)
     part.replace(path)

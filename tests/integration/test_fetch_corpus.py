@@ -169,6 +169,23 @@ def test_a_commit_or_a_repository_that_is_not_there_is_named(place: Place) -> No
     assert done.returncode == 1 and "a/none" in done.stderr and "Traceback" not in done.stderr
 
 
+def test_variables_of_git_name_no_other_repository(place: Place, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    made(other, {"a": b"a"})
+    before = sorted(path for path in other.rglob("*"))
+    assert place.run(GIT_DIR=str(other / ".git"), GIT_WORK_TREE=str(other)).returncode == 0
+    assert sorted(path for path in other.rglob("*")) == before
+    assert len(place.fetched()) == 4
+
+
+def test_without_git_it_says_what_to_install(place: Place, tmp_path: Path) -> None:
+    done = place.run(PATH=str(tmp_path))
+    assert (done.returncode, done.stderr.split("\n")[-2]) == (
+        1,
+        "corpus: git does not run: install git 2.29 or newer",
+    )
+
+
 def test_the_manifest_says_where_each_file_is_from() -> None:
     repositories = {one["name"]: one for one in MANIFEST["repositories"]}
     assert {one["license"] for one in repositories.values()} == {"MIT"}
