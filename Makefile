@@ -109,7 +109,7 @@ fuzz: build tools ## Scanner against a full parser, turn store against a list, c
 corpus: setup ## Fetch the recorded sessions that tests and documents measure into .corpus/ (MIRROR=folder of repositories instead of the network)
 	$(python) scripts/corpus.py $(if $(MIRROR),--mirror "$(MIRROR)")
 
-figures: $(if $(CHECK),build,release) tools ## Make the tables of the documents again (CHECK=1 only compares, TIMED=no without times, ONLY=kit.md,... some)
+figures: $(if $(CHECK)$(filter no,$(TIMED)),build,release) tools ## Make the tables of the documents again (CHECK=1 only compares, TIMED=no without times, ONLY=kit.md,... some)
 	$(python) benches/figures.py $(if $(CHECK),--check) $(if $(filter no,$(TIMED)),--not-timed) $(if $(ONLY),--only $(ONLY))
 
 dist: setup ## Build the source archive and the wheels for Linux into dist/, and try them (TARGETS=..., PYTHONS=... fewer)
