@@ -54,7 +54,7 @@ def speed() -> str:
         ],
         [
             "one more turn of a `History`",
-            f"at turn 10,000 {float(turns[1]) / float(turns[0]):.1f} times turn 100",
+            f"at turn 10,000 {float(turns[1]) / float(turns[0]):.1f} times as long as at turn 100",
             f"{turns[0]} µs",
         ],
     ]
