@@ -23,7 +23,6 @@ COMMANDS = {
     "reduce, views are short": ["reduce", "--max-input-tokens", "32000"],
     "reduce, views are as long as rows": ["reduce", "--max-input-tokens", "1000000000"],
     "stats": ["stats"],
-    "replay": ["replay"],
 }
 RESULT_CHARS = 100_000
 
