@@ -143,6 +143,8 @@ pub struct Plan {
     pub kept: Option<Vec<bool>>,
     /// The kept message that is cut, if any.
     pub cut: Option<Cut>,
+    /// Characters that this removes.
+    pub cut_chars: usize,
     /// Where the task ends; 0 where nobody asked for it.
     pub task_end: usize,
     /// The summary, if any.

@@ -102,10 +102,12 @@ impl<'a> Planner<'a> {
             None => (self.cost(&masking), self.chars - masking.removed),
             Some(kept) => self.view_cost(|message| kept[message], &masking),
         };
+        let mut cut_chars = 0;
         if let Some(Cut { message, clip, cost: cut_cost }) = cut {
             let (whole_cost, whole_chars) = self.view_cost(|other| other == message, &masking);
             cost = cost.saturating_sub(whole_cost).saturating_add(cut_cost);
             chars = chars.saturating_sub(whole_chars).saturating_add(clip.chars());
+            cut_chars = whole_chars.saturating_sub(clip.chars());
         }
         let (summary, summary_cost) = summary.map_or((None, 0), |(summary, cost)| (Some(summary), cost));
         let summary_chars = summary.as_ref().map_or(0, |summary| count_chars(&summary.text));
@@ -117,6 +119,7 @@ impl<'a> Planner<'a> {
             moves: masking.moves,
             kept,
             cut,
+            cut_chars,
             summary,
             within_budget: self.fits(cost + summary_cost),
             chars: (self.chars, chars + summary_chars),

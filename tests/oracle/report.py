@@ -22,8 +22,9 @@ def report(facts: Facts, plan: Plan) -> dict[str, Any]:
         "reduction_stage": plan.stage,
         "masked_count": len(plan.masked) - len(clipped),
         "masked_chars": sum(tool.removed_chars for tool in tools.values()),
-        "clipped_count": len(clipped),
-        "clipped_chars": facts.removed_chars(clipped),
+        "clipped_count": len(clipped) + len(plan.cut),
+        "clipped_chars": facts.removed_chars(clipped)
+        + sum(facts.own_chars[place] - one.chars for place, one in plan.cut.items()),
         "tools": tools,
         "chars_before": sum(facts.raw_chars),
         "chars_after": facts.chars(plan),

@@ -284,3 +284,11 @@ def test_a_clip_that_costs_more_than_the_text_is_counted_as_it_is() -> None:
         return 900 if "omitted" in text else 101
 
     assert not recede.reduce(history, max_input_tokens=100, token_counter=odd, clip_results=60).within_budget
+
+
+def test_what_is_cut_from_the_task_is_reported() -> None:
+    history = [user("t" * 10_006), *turns(9, chars=900)]
+    view = reduce(history, max_input_chars=3_000)
+    (task,) = (message for message in view.messages if message["role"] == "user")
+    assert "chars omitted" in task["content"]
+    assert (view.clipped_count, view.clipped_chars) == (1, 10_006 - len(task["content"]))

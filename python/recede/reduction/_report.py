@@ -104,7 +104,7 @@ class Reduction(NamedTuple):
         reduction_stage: ``"masking"``, ``"summarization"``, ``"fallback"``, or None.
         masked_count: observations that stage 1 masked, even if a later stage gave the answer.
         masked_chars: characters that stage 1 removed.
-        clipped_count: results in the window that `clip_results` cut.
+        clipped_count: results in the window that `clip_results` cut, and messages of the task that a budget cut.
         clipped_chars: characters that this removed.
         tools: the same by tool name, in order of first use; ``""`` for unknown tools.
         chars_before: characters of the history.
