@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import recede
 from recede.testing import histories
-from support import call, engine_module, result, user
+from support import call, result, user
 
 History = list[dict[str, Any]]
 BOUNDARIES: list[dict[str, Any]] = [{"boundary": "sliding"}, {"mask_chunk": 2}, {"boundary": "break_even"}]
@@ -23,11 +22,6 @@ BATCH: History = [
     call(*map(str, range(15))),
     *(result(str(n), f"line {n}\n" * 90) for n in range(15)),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _needs_the_core() -> None:
-    engine_module("rust")
 
 
 def requests(history: History) -> Iterator[tuple[History, History]]:

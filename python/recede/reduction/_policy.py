@@ -241,7 +241,12 @@ def turn_policy(
                 f"placeholder has an unknown field {{{field}}}; of turns they are {{turn}}, {{chars}}, {{lines}}"
             )
     window = whole_number()(window_name, window)
-    chosen: dict[str, Any] = {"keep_results": window, "placeholder": fields, "summaries": summaries, "masks_unseen": True}
+    chosen: dict[str, Any] = {
+        "keep_results": window,
+        "placeholder": fields,
+        "summaries": summaries,
+        "masks_unseen": True,
+    }
     return _policy(engine, "block", options, **chosen)
 
 
