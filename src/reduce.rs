@@ -29,9 +29,9 @@ pub enum Reduced {
 /// ```
 /// use recede::{policy::Policy, plan::SummaryInput, reduce::{Reduced, reduce_json}};
 /// let policy = Policy { max_cost: Some(35), keep_messages: Some(0), ..Policy::default() };
-/// let data = br#"[{"role":"tool","tool_call_id":"1","content":"a long, long, long, long observation"}]"#;
+/// let data = br#"[{"role":"tool","tool_call_id":"1","content":"a long, long, long, long observation"},{"role":"assistant"}]"#;
 /// let Ok(Reduced::View(Some(view), ..)) = reduce_json(data, false, &policy, None, &SummaryInput::NotAsked) else { unreachable!() };
-/// assert_eq!(String::from_utf8_lossy(&view.to_vec(data)), r#"[{"role":"tool","tool_call_id":"1","content":"[observation masked — 36 chars]"}]"#);
+/// assert_eq!(String::from_utf8_lossy(&view.to_vec(data)), r#"[{"role":"tool","tool_call_id":"1","content":"[observation masked — 36 chars]"},{"role":"assistant"}]"#);
 /// ```
 pub fn reduce_json(
     data: &[u8],

@@ -73,7 +73,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 # asks both (`test_sessions`, `test_both_engines_...`, `test_replay_under_any_policy_...`). The rest needs the core.
 _WITHOUT_ORACLE = frozenset(
     """
-    test_answers
+    test_provider_answers
     test_arrow
     test_bill
     test_budget

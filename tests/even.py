@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 import recede
 from oracle.outline import Message
 from oracle.walk import walk
+from recede import _engine
 from recede.reduction._options import OPTIONS
+from recede.reduction._planning import reduced
+from recede.reduction._policy import _policy
 from support import findings
 
 History = list[dict[str, Any]]
@@ -92,12 +95,17 @@ def failing(messages: list[Any], previous: str | None) -> str:
     raise ValueError("no summary")
 
 
+def kept_at_least(history: History, budget: int, options: dict[str, Any]) -> Any:
+    """The published view without a summary, but for results that no request has shown, which stay raw."""
+    rule = {**options, "fill": None, "clip_results": None, "max_input_chars": budget}
+    return reduced(history, _policy(_engine.engine, "reduce", rule, masks_unseen=False), None, False)
+
+
 def check_budgets(history: History, count: int, **options: Any) -> None:
     """The properties of tests/property/test_even_budgets.py at many budgets of one numbered history."""
     before = copy.deepcopy(history)
     orphans = {(kind, call_id) for kind, _, call_id in findings(history) if kind != "open_call"}
-    rule: dict[str, Any] = {**options, "fill": None, "clip_results": None, "summarizer": failing}
-    published = recede.reduce(history, max_input_chars=0, **rule)
+    published = kept_at_least(history, 0, options)
     chars, task, replaced = recede.count_chars(history), task_of(history), summaries_of(history)
     # The definition is of whole pairs, and of the window that `reduce` has by itself.
     evenly = Evenly(history) if not options and not orphans else None

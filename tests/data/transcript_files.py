@@ -260,6 +260,6 @@ BAD: dict[str, tuple[bytes, str]] = {
     "glued utf-8": (lines(CODEX[0]) + b'{}{"type": "\xff"}\n', "bad: line 2: bytes that are not UTF-8 at byte 12"),
     "deep": (b"[" * 100_000, "bad: nesting deeper than 1,024 levels at byte 1024"),
     "content": (lines(*CLAUDE, claude("user", user(5))), "bad: line 9: a content of the wrong type"),
-    "part": (dumps([{"traj": [user([5])]}]), "bad: a part that is not an object message 0"),
+    "part": (dumps([{"traj": [user([5])]}]), "bad: a part that is not an object in message 0"),
     "foreign line": (lines({"messages": []}, {"a": 1}), "bad: line 2: not a history"),
 }

@@ -154,6 +154,7 @@ def test_other_shapes_are_read_as_transcripts_reads_them(tmp_path: Path) -> None
         {"from": "human", "value": "Look."},
         {"from": "gpt", "value": "ls"},
         {"from": "tool", "value": "a b " * 99},
+        {"from": "gpt", "value": "I see."},
     ]
     rows = [{"id": 1, "conversations": shared}, {"id": 2, "messages": HISTORIES[0]}, {"id": 3, "conversations": shared}]
     (tmp_path / "in.jsonl").write_bytes(lines(*rows))

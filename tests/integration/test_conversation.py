@@ -229,6 +229,7 @@ def test_without_a_budget_the_boundary_is_the_one_that_spares_caches() -> None:
         "boundary": "sliding",
         "max_view_tokens": 99,
         "exclude_tools": ["x"],
+        "masks_unseen": True,
     }
     given = History(max_input_tokens=500)
     assert Conversation(create, history=given).history is given

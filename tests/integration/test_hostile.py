@@ -14,6 +14,7 @@ import threads
 import recede
 from support import (
     ENGINES,
+    assistant,
     call,
     dumps,
     elements,
@@ -210,7 +211,7 @@ def test_templates_with_many_wildcards(engine_name: str, sizes: dict[str, int]) 
 @BOTH
 def test_patterns_with_many_wildcards(engine_name: str, sizes: dict[str, int]) -> None:
     name = "a" * min(sizes[engine_name], 50_000)
-    history = [call("1", name=name), result("1", "x" * 90)]
+    history = [call("1", name=name), result("1", "x" * 90), assistant("Seen.")]
     with using(engine_name):
         assert (
             recede.mask_observations(
@@ -233,6 +234,7 @@ def test_many_tools_and_many_patterns(engine_name: str, sizes: dict[str, int]) -
     history: list[Any] = []
     for number in range(size):
         history += [call(str(number), name=f"tool {number}"), result(str(number), "x" * 40)]
+    history.append(assistant("All seen."))
     with using(engine_name):
         windows: dict[str, int | None] = {f"tool {number}": 0 for number in range(0, size, 2)}
         reduction = recede.mask_observations(history, keep_results=size, keep_by_tool=windows, **ALL_OLD)
@@ -250,7 +252,7 @@ def test_a_tool_is_looked_up_once_among_any_number_of_names(
     size = min(sizes[engine_name], 50_000)
     rules = 20 * size
     names = dict.fromkeys((f"tool {number}" for number in range(size // 2, size // 2 + rules)), 0)
-    history = [message for number in range(size) for message in tool_turn(number)]
+    history = [message for number in range(size) for message in tool_turn(number)] + [assistant("All seen.")]
     options: dict[str, Any] = {option: names if option == "keep_by_tool" else [*names]}
     with using(engine_name):
         masked = recede.mask_observations(

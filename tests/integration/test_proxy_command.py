@@ -374,7 +374,7 @@ def test_what_is_wrong_is_a_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = recede_command("proxy", "--state", "none", "--port", port)
-        assert done.returncode == 2 and b"in use" in done.stderr
+        assert done.returncode == 2 and b"is taken" in done.stderr
     done = recede_command("proxy", "--state", "none", "--upstream", "nonsense")
     assert done.returncode == 2 and b"an upstream must be a URL" in done.stderr
     done = recede_command("proxy", "--state", "none", "--port", port, "--upstream", f"http://localhost:{port}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from answers import numbered, torn
-from even import check_budgets, even, failing, summaries_of, task_of
+from even import check_budgets, even, failing, kept_at_least, summaries_of, task_of
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import words
@@ -151,13 +151,12 @@ def test_a_view_fits_wherever_the_published_keep_set_fits(
 ) -> None:
     """With the least that the task gets."""
     history = numbered(history)
-    published = {**options, "fill": None, "clip_results": None, "summarizer": failing}
     size: dict[str, Any] = {"max_input_chars": budget}
     if counter is not None:
-        size, published["token_counter"] = {"max_input_tokens": budget}, counter
+        size = {"max_input_tokens": budget}
         options = {**options, "token_counter": counter}
     with using(engine_name):
-        if counter is None and recede.reduce(history, max_input_chars=max(0, budget - 220), **published).within_budget:
+        if counter is None and kept_at_least(history, max(0, budget - 220), options).within_budget:
             assert recede.reduce(history, max_input_chars=budget, **options).within_budget
         reduction = recede.reduce(history, **size, **options)
         if counter is None:

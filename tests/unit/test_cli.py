@@ -364,7 +364,7 @@ def test_more_text_than_max_bytes_is_one_line_that_names_the_option(tmp_path: Pa
     packed.write_bytes(gzip.compress(data))
     least = ("--max-bytes", str(len(data)))
     less = ("--max-bytes", str(len(data) - 1))
-    said = f"the text is longer than max_bytes at byte {len(data) - 1}: raise max_bytes (--max"
+    said = f"the text, or a line of it, is longer than is read at byte {len(data) - 1}: raise max_bytes (--max"
     for path in (plain, packed):
         assert refused("stats", path, *less).startswith(f"recede: {path}: {said}")
         ok("stats", path, *least)

@@ -512,8 +512,8 @@ def test_a_store_has_the_masks_of_a_hybrid_at_its_boundary(tmp_path: Path) -> No
         for number in range(1, 21):
             added(manager, 1)
             assert store.stats().masked_turns == manager.stats().masked_turns == max(0, number - 2) // 3 * 3
-        store._store.abandon()  # as if the process had ended here: the last mask was not synced yet
-    assert stored_masks(path) == (15, [True] * 15 + [False] * 5)
+        store._store.abandon()  # as if the process had ended here
+    assert stored_masks(path) == (18, [True] * 18 + [False] * 2)
     with TurnStore(path) as store:
         again = HybridContextManager(over_dicts, 2, 6, 3, mask_chunk=3, store=store)
         assert store.stats().masked_turns == again.stats().masked_turns == 18

@@ -58,7 +58,7 @@ def test_a_panic_while_a_view_is_planned_loses_no_message(core: Any) -> None:
         with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
             history.update_view()
         assert [history.message(place) for place in range(4)] == list(map(dumps, messages))
-        assert (len(history), history.recall(1)) == (4, "y" * 999)
+        assert (len(history), history.recall(1)) == (4, ("y" * 999, 0))
     history.append(dumps(user("More.")), False, (5, []))
     assert history.message(4) == dumps(user("More."))
 

@@ -76,14 +76,15 @@ def test_json_results_of_one_id_have_handles_of_their_own() -> None:
     def gemini(value: int) -> list[Any]:
         called = {"functionCall": {"name": "run", "args": {}}}
         answer = {"functionResponse": {"name": "run", "response": {"rows": ["x" * 99], "count": value}}}
-        return [{"role": "model", "parts": [called]}, {"role": "user", "parts": [answer]}]
+        said = {"role": "model", "parts": [{"text": "Seen."}]}  # what no request has shown is not masked
+        return [{"role": "model", "parts": [called]}, {"role": "user", "parts": [answer]}, said]
 
     def shown(messages: list[Any]) -> list[str]:
         options: dict[str, Any] = {"keep_results": 0, "placeholder": "[gone, recall {handle}]"}
         view = recede.mask_observations(messages, **options).messages
         compact = json.dumps(messages, separators=(",", ":"))  # bytes are hashed as they are
         assert json.loads(recede.mask_observations_json(compact, **options).json) == view
-        return [one["parts"][0]["functionResponse"]["response"]["output"] for one in view[1::2]]
+        return [one["parts"][0]["functionResponse"]["response"]["output"] for one in view[1::3]]
 
     value = json.dumps(gemini(1)[1]["parts"][0]["functionResponse"]["response"], separators=(",", ":"))
     assert shown([*gemini(1), *gemini(2)])[0] == shown(gemini(1))[0] == f"[gone, recall {handle_of('', value)}]"

@@ -24,7 +24,7 @@ def test_a_request_is_not_told_to_pass_itself() -> None:
 
 
 def test_a_window_without_a_name_is_named() -> None:
-    with pytest.raises(TypeError, match=r"name the window: mask_observations\(messages, keep_results=4\)"):
+    with pytest.raises(TypeError, match=r"name the window: mask_observations\(messages, keep_results=N\)"):
         recede.mask_observations(HISTORY, 4)  # type: ignore[call-arg, arg-type]
     with pytest.raises(TypeError, match="of turns and a current_turn"):
         recede.mask_observations(HISTORY, 15, m=10)  # type: ignore[call-arg, arg-type]

@@ -36,11 +36,9 @@ def _of_messages(messages: list[Any], **options: Any) -> Reduction:
 
 def _masked(*arguments: Any, **options: Any) -> Reduction:
     # The research code has a function of this name: mask_observations(turns, current_turn, m=10).
-    if len(arguments) == 2 and isinstance(arguments[1], int) and not options:
-        raise TypeError(f"name the window: mask_observations(messages, keep_results={arguments[1]})")
     if len(arguments) > 1 or not options.keys().isdisjoint(("turns", "current_turn", "m")):
         raise TypeError(
-            "mask_observations(messages, keep_results=N) takes one history of messages; of turns and a current_turn, "
+            "name the window: mask_observations(messages, keep_results=N); of turns and a current_turn, "
             "use recede.apply_observation_masking(trajectory, current_turn, window_size_m)"
         )
     return _of_messages(*arguments, **options)
