@@ -38,7 +38,7 @@ except ImportError as error:
     print("refused:", error)
 else:
     messages = [{"role": "tool", "tool_call_id": "1", "content": "x" * 99}] * 9 + [{"role": "assistant"}]
-    print("masked", recede.mask_observations(messages, keep_results=1).masked_count)
+    print("masked", recede.mask_observations(messages, keep_results=1, boundary="sliding").masked_count)
     try:
         recede.reduce_json(b"[5]", max_input_chars=1)
     except recede.TranscriptError as error:

@@ -80,7 +80,7 @@ def test_json_results_of_one_id_have_handles_of_their_own() -> None:
         return [{"role": "model", "parts": [called]}, {"role": "user", "parts": [answer]}, said]
 
     def shown(messages: list[Any]) -> list[str]:
-        options: dict[str, Any] = {"keep_results": 0, "placeholder": "[gone, recall {handle}]"}
+        options: dict[str, Any] = {"keep_results": 0, "boundary": "sliding", "placeholder": "[gone, recall {handle}]"}
         view = recede.mask_observations(messages, **options).messages
         compact = json.dumps(messages, separators=(",", ":"))  # bytes are hashed as they are
         assert json.loads(recede.mask_observations_json(compact, **options).json) == view
