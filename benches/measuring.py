@@ -203,15 +203,21 @@ def instructions(binary: Path, history: Path) -> tuple[int, str]:
     counts, scanner = [], ""
     for runs in (1, 2):
         environment = {"RECEDE_BENCH_FILE": str(history), "RECEDE_BENCH_RUNS": str(runs)}
-        told = subprocess.run(
-            ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(binary)],
-            capture_output=True,
-            text=True,
-            env={**os.environ, **environment},
-        )
-        collected = re.search(r"Collected : (\d+)", told.stderr)
-        if told.returncode or collected is None:
-            raise SystemExit(f"callgrind failed:\n{told.stderr}")
-        counts.append(int(collected[1]))
-        scanner = told.stdout.strip()
+        count, told = collected([str(binary)], environment)
+        counts.append(count)
+        scanner = told.strip()
     return counts[1] - counts[0], scanner
+
+
+def collected(command: list[str], environment: dict[str, str]) -> tuple[int, str]:
+    """Instructions of a process, and what it prints."""
+    told = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    count = re.search(r"Collected : (\d+)", told.stderr)
+    if told.returncode or count is None:
+        raise SystemExit(f"callgrind failed:\n{told.stderr}")
+    return int(count[1]), told.stdout
