@@ -35,7 +35,7 @@ pub use pins::{
 use planner::Planner;
 pub use replay::{Request, Sent, blocks_of, replay, requests};
 use summarize::built_in_summary;
-pub use warranty::Paid;
+pub use warranty::{Charged, Paid};
 use window::Window;
 
 /// Plans a history.

@@ -90,7 +90,7 @@ impl Masking {
 }
 
 /// A move of the boundary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Move {
     /// The request before which it moved, from 0.
     pub request: usize,

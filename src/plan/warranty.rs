@@ -84,20 +84,6 @@ pub struct Paid {
 }
 
 impl Paid {
-    /// Its numbers, in order.
-    #[must_use]
-    pub fn numbers(self) -> [usize; 8] {
-        let Paid { view, raw, boundary, marked, calls } = self;
-        [view.read, view.written, raw.read, raw.written, boundary, marked, calls.0, calls.1]
-    }
-
-    /// Those of these numbers.
-    #[must_use]
-    pub fn of([view_read, view_written, raw_read, raw_written, boundary, marked, given, said]: [usize; 8]) -> Self {
-        let view = Charged { read: view_read, written: view_written };
-        Paid { view, raw: Charged { read: raw_read, written: raw_written }, boundary, marked, calls: (given, said) }
-    }
-
     /// After a call of a model for a summary, which changes the view.
     pub(super) fn with_summary(self, (given, said): (usize, usize)) -> Self {
         let calls = (self.calls.0.saturating_add(given), self.calls.1.saturating_add(said));

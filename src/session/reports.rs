@@ -22,7 +22,7 @@ pub struct Reports {
 }
 
 /// The cache was cold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cold {
     /// How many messages there were when that was reported.
     pub reported: usize,

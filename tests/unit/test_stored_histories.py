@@ -603,6 +603,17 @@ def test_moves_that_are_counted_and_not_there_are_damage(path: Path) -> None:
                 ask()
 
 
+def test_moves_of_any_numbers_are_told(path: Path) -> None:
+    with recede.TurnStore(path) as store:
+        history = History(store=store)
+        history.extend(turns(400))
+        moves = history.stats().boundary_moves
+        assert let_go(history) > 50
+        ids, stored, places = store.record("session", 2)
+        store.replace_record("session", 2, [ids, ((1 << 64) - 1).to_bytes(8, "little") + stored[8:], places])
+        assert (moves[0].request, moves[0].masked_count) == ((1 << 64) - 1, int.from_bytes(stored[8:16], "little"))
+
+
 def test_observations_that_are_counted_and_not_there_are_planned_anew(path: Path) -> None:
     with recede.TurnStore(path) as store:
         history = History(store=store, **SLIDING)

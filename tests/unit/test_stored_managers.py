@@ -485,7 +485,7 @@ def test_rows_of_any_numbers_are_taken(path: Path, at: int, number: int) -> None
         for turn in range(1, 15):
             *texts, last = store.record("turn", turn)
             if len(texts) == 4:
-                store.replace_record("turn", turn, [*texts[:3], changed(texts[3]), last])
+                store.replace_record("turn", turn, [*texts[:3], changed(texts[3]) + b"more", last])
                 evicted += 1
         assert evicted
         manager = fill(HybridContextManager(count_turns, 2, "break_even", 3, store=store), 9)

@@ -4,8 +4,8 @@
 //! It consists of blocks: records of the kind "session", from the second one on. Each holds the places of 16 observations, up
 //! to 16 moves, and a bucket of a linear hash table of ids.
 
+use super::numbers::Numbers;
 use crate::plan::Move;
-use crate::store::page::{put_u32, put_u64, u32_at, u64_at};
 use crate::store::{Changes, Record, RecordKind, Result, Store, StoreError, StoreErrorKind};
 use std::ops::Range;
 
@@ -17,13 +17,13 @@ const SNAPSHOT_RECORDS: u64 = 1;
 /// The newest call and observation of an id.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IdEntry {
-    hash: u64,
+    pub hash: u64,
     /// One more than the message of its newest evicted call; 0 for none.
-    call: u32,
+    pub call: u32,
     /// Its newest observation, from 1; 0 for none.
-    number: u32,
+    pub number: u32,
     /// 1 if the call has a result, else 0.
-    is_answered: u32,
+    pub is_answered: u32,
 }
 
 /// A change of an entry.
@@ -37,42 +37,23 @@ pub struct IdUpdate {
     pub number: Option<u32>,
 }
 
-const ENTRY: usize = 20;
-const PLACE: usize = 8;
-const MOVE: usize = 32;
-
-/// The encoded parts of a block.
+/// The parts of a block.
 #[derive(Debug, Default)]
 struct Block {
-    ids: Vec<u8>,
-    moves: Vec<u8>,
-    places: Vec<u8>,
+    ids: Vec<IdEntry>,
+    moves: Vec<Move>,
+    places: Vec<(u32, u32)>,
 }
 
 impl Block {
     fn of(record: Option<Record>) -> Self {
         let Some(Record { fields, last }) = record else { return Block::default() };
-        let mut fields = fields.into_iter();
-        let (ids, moves) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
-        Block { ids, moves, places: last.unwrap_or_default() }
+        let field = |place: usize| fields.get(place).map_or(&b""[..], Vec::as_slice);
+        Block { ids: whole(field(0)), moves: whole(field(1)), places: whole(&last.unwrap_or_default()) }
     }
 }
 
 impl IdEntry {
-    fn bytes(self) -> [u8; ENTRY] {
-        let mut bytes = [0; ENTRY];
-        put_u64(&mut bytes, 0, self.hash);
-        put_u32(&mut bytes, 8, self.call);
-        put_u32(&mut bytes, 12, self.number);
-        put_u32(&mut bytes, 16, self.is_answered);
-        bytes
-    }
-
-    fn of(bytes: &[u8; ENTRY]) -> Self {
-        let small = |at| u32_at(bytes, at);
-        IdEntry { hash: u64_at(bytes, 0), call: small(8), number: small(12), is_answered: small(16) }
-    }
-
     fn update(&mut self, update: &IdUpdate) {
         self.is_answered |= u32::from(update.is_answered);
         if let Some((message, is_answered)) = update.call {
@@ -117,12 +98,8 @@ fn record_of(block: u64) -> u64 {
     SNAPSHOT_RECORDS + 1 + block
 }
 
-fn entries(bytes: &[u8]) -> impl Iterator<Item = IdEntry> + '_ {
-    bytes.as_chunks().0.iter().map(IdEntry::of)
-}
-
-fn joined(entries: &[IdEntry]) -> Vec<u8> {
-    entries.iter().flat_map(|entry| entry.bytes()).collect()
+fn whole<T: Numbers>(bytes: &[u8]) -> Vec<T> {
+    T::first(bytes, Some).collect()
 }
 
 fn blocks(store: &Store) -> u64 {
@@ -143,15 +120,14 @@ pub fn find(store: &mut Store, id: &[u8]) -> Result<Option<IdEntry>> {
     }
     let hash = hash_of(id);
     let block = Block::of(store.get(RecordKind::Session, record_of(bucket_of(hash, blocks)), false)?);
-    Ok(entries(&block.ids).find(|entry| entry.hash == hash))
+    Ok(block.ids.into_iter().find(|entry| entry.hash == hash))
 }
 
 /// The message of an observation and its place there, by its number from 1.
 pub fn place(store: &mut Store, number: usize) -> Result<Option<(usize, usize)>> {
     let Some(index) = number.checked_sub(1) else { return Ok(None) };
     let block = Block::of(store.get(RecordKind::Session, record_of((index / BLOCK) as u64), true)?);
-    let place = block.places.chunks_exact(PLACE).nth(index % BLOCK);
-    Ok(place.map(|place| (u32_at(place, 0) as usize, u32_at(place, 4) as usize)))
+    Ok(block.places.get(index % BLOCK).map(|(message, place)| (*message as usize, *place as usize)))
 }
 
 /// A range of the moves of the boundary.
@@ -159,11 +135,7 @@ pub fn moves(store: &mut Store, places: Range<usize>) -> Result<Vec<Move>> {
     let mut moves = vec![];
     let first = places.start / BLOCK;
     for block in first..places.end.div_ceil(BLOCK) {
-        let block = Block::of(store.get(RecordKind::Session, record_of(block as u64), false)?);
-        moves.extend(block.moves.as_chunks::<MOVE>().0.iter().map(|bytes| {
-            let number = |at| u64_at(bytes, at) as usize;
-            Move { request: number(0), masked: number(8), removed: number(16), written_again: number(24) }
-        }));
+        moves.extend(Block::of(store.get(RecordKind::Session, record_of(block as u64), false)?).moves);
     }
     moves.truncate(places.end - first * BLOCK);
     moves.drain(..(places.start - first * BLOCK).min(moves.len()));
@@ -195,49 +167,36 @@ impl<'a, 'b> IndexWriter<'a, 'b> {
     }
 
     fn write(&mut self, number: usize, Block { ids, moves, places }: &Block) -> Result<()> {
-        self.changes.replace(RecordKind::Session, record_of(number as u64), &[ids, moves], places)?;
+        let fields: [&[u8]; 2] = [&ids.encoded(), &moves.encoded()];
+        self.changes.replace(RecordKind::Session, record_of(number as u64), &fields, &places.encoded())?;
         Ok(())
     }
 
     /// Adds a block, for which a bucket is split.
     fn add_block(&mut self) -> Result<()> {
         let blocks = self.blocks();
-        let mut moved = vec![];
+        let mut moved: Vec<IdEntry> = vec![];
         if blocks > 0 {
             let old = split_at(blocks) as usize;
             let mut block = self.block(old)?;
-            let mut stay: Vec<IdEntry> = entries(&block.ids).collect();
-            moved = stay.extract_if(.., |entry| bucket_of(entry.hash, blocks + 1) == blocks).collect();
-            block.ids = joined(&stay);
+            moved = block.ids.extract_if(.., |entry| bucket_of(entry.hash, blocks + 1) == blocks).collect();
             self.write(old, &block)?;
         }
-        self.changes.append(RecordKind::Session, &[&joined(&moved), &[]], &[])?;
+        self.changes.append(RecordKind::Session, &[&moved.encoded(), &[]], &[])?;
         Ok(())
     }
 
     /// Adds the places of the observations after the first `start` ones.
     pub fn add_places(&mut self, start: usize, places: &[(u32, u32)]) -> Result<()> {
-        let bytes = |(message, place): &(u32, u32)| [message.to_le_bytes(), place.to_le_bytes()].concat();
-        self.add(start, places, PLACE, |block| &mut block.places, bytes)
+        self.add(start, places, |block| &mut block.places)
     }
 
     /// Adds the moves after the first `start` ones.
     pub fn add_moves(&mut self, start: usize, moves: &[Move]) -> Result<()> {
-        let bytes = |step: &Move| {
-            let Move { request, masked, removed, written_again } = *step;
-            [request, masked, removed, written_again].map(|number| (number as u64).to_le_bytes()).concat()
-        };
-        self.add(start, moves, MOVE, |block| &mut block.moves, bytes)
+        self.add(start, moves, |block| &mut block.moves)
     }
 
-    fn add<T>(
-        &mut self,
-        start: usize,
-        rows: &[T],
-        width: usize,
-        part: impl Fn(&mut Block) -> &mut Vec<u8>,
-        bytes: impl Fn(&T) -> Vec<u8>,
-    ) -> Result<()> {
+    fn add<T: Copy>(&mut self, start: usize, rows: &[T], part: impl Fn(&mut Block) -> &mut Vec<T>) -> Result<()> {
         let (mut rest, mut at) = (rows, start);
         while !rest.is_empty() {
             while self.blocks() as usize <= at / BLOCK {
@@ -246,8 +205,8 @@ impl<'a, 'b> IndexWriter<'a, 'b> {
             let (now, later) = rest.split_at(rest.len().min(BLOCK - at % BLOCK));
             let mut block = self.block(at / BLOCK)?;
             let part = part(&mut block);
-            part.truncate(at % BLOCK * width);
-            part.extend(now.iter().flat_map(&bytes));
+            part.truncate(at % BLOCK);
+            part.extend(now);
             self.write(at / BLOCK, &block)?;
             at += now.len();
             rest = later;
@@ -268,16 +227,14 @@ impl<'a, 'b> IndexWriter<'a, 'b> {
         for updates in updates.chunk_by(|one, other| bucket_of(one.0, blocks) == bucket_of(other.0, blocks)) {
             let number = bucket_of(updates[0].0, blocks) as usize;
             let mut block = self.block(number)?;
-            let mut entries: Vec<IdEntry> = entries(&block.ids).collect();
             for (hash, update) in updates {
-                let place = entries.iter().position(|entry| entry.hash == *hash).unwrap_or_else(|| {
+                let place = block.ids.iter().position(|entry| entry.hash == *hash).unwrap_or_else(|| {
                     self.ids += 1;
-                    entries.push(IdEntry { hash: *hash, ..IdEntry::default() });
-                    entries.len() - 1
+                    block.ids.push(IdEntry { hash: *hash, ..IdEntry::default() });
+                    block.ids.len() - 1
                 });
-                entries[place].update(update);
+                block.ids[place].update(update);
             }
-            block.ids = joined(&entries);
             self.write(number, &block)?;
         }
         Ok(())

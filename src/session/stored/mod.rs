@@ -2,6 +2,7 @@
 
 mod evict;
 pub mod index;
+pub mod numbers;
 mod open;
 pub mod snapshot;
 

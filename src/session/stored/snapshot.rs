@@ -6,12 +6,13 @@
 //!
 //! A reader skips a field whose tag it does not know, unless that is vital. Numbers have 8 bytes, little-endian.
 
+use super::numbers::{CAPPED, Numbers, REFUSED};
 use crate::outline::Outline;
-use crate::plan::{FoldState, Paid};
+use crate::plan::{BlockPlace, FoldState};
 use crate::scan::scan_message;
 use crate::session::Attempts;
-use crate::session::log::ledger::{Ledger, Totals};
-use crate::session::reports::{Cold, Reports};
+use crate::session::log::ledger::Ledger;
+use crate::session::reports::Reports;
 use crate::session::turns::TurnState;
 use crate::session::turns::stored::Row;
 use crate::session::view::marks::{EvictedMarks, SentMark};
@@ -22,8 +23,6 @@ const VERSION: u16 = 1;
 const VITAL: u16 = 1;
 /// Above the characters that a thousand tokens are taken to have.
 const MOST_CHARS: usize = 1 << 16;
-/// Above every real number of a session; sums of smaller numbers do not overflow.
-pub const LARGEST: usize = 1 << 48;
 
 /// Tags of the fields; never reused.
 mod tag {
@@ -107,7 +106,7 @@ pub struct Snapshot {
     /// State of a session of turns.
     pub turns: Option<TurnState>,
     /// A row for each of its turns in memory.
-    pub rows: Vec<u8>,
+    pub rows: Vec<Row>,
 }
 
 impl Snapshot {
@@ -115,50 +114,32 @@ impl Snapshot {
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let Snapshot { options, ledger, ids, moves, stale, base, attempts, reports, turns, rows } = self;
-        let Totals { chars, turns: runs, ends_with_run } = ledger.totals;
+        let Base { fold, marks: EvictedMarks { pin, newest }, .. } = base;
+        let place = |mark: Option<BlockPlace>| mark.map_or((0, 0), |(message, block)| (message + 1, block));
+        let pins = [fold.boundaries.into(), place(*pin), place(newest.as_ref().map(|mark| (mark.message, mark.block)))];
         let mut out = TaggedFields::new();
-        out.add(tag::OPTIONS, VITAL, options);
-        out.numbers(tag::LEDGER, &[ledger.messages, ledger.stored, chars, runs, usize::from(ends_with_run)]);
+        out.add(tag::OPTIONS, options);
+        out.numbers(tag::LEDGER, ledger);
         out.numbers(tag::INDEX, &[*ids, *moves, *stale]);
-        let Base { messages, view_bytes, chars, cost, counts, fold, marks } = base;
-        out.numbers(tag::BASE, &[*messages, *view_bytes, *chars, *cost, counts.0, counts.1]);
-        let FoldState {
-            observations,
-            masked_count,
-            chars,
-            removed,
-            waste,
-            requests,
-            before,
-            paid,
-            masked,
-            boundaries,
-            ..
-        } = fold;
-        out.numbers(tag::FOLD, &[*observations, *masked_count, *chars, *removed, *waste, *requests, *before]);
-        out.numbers(tag::PAID, &paid.numbers());
-        let pin = marks.pin.map_or([0, 0], |(message, block)| [message + 1, block]);
-        let newest = marks.newest.as_ref();
-        let place = newest.map_or([0, 0], |mark| [mark.message + 1, mark.block]);
-        out.numbers(tag::PINS, &[*boundaries, pin, place].concat());
-        out.add(tag::MARK, VITAL, newest.map_or(&[], |mark| &mark.value));
-        out.numbers(tag::MASKED, &masked.iter().map(|result| *result as usize).collect::<Vec<_>>());
-        let attempts = attempts.iter().flat_map(|(messages, one)| [*messages, one.failures, one.turns, one.cost]);
-        out.numbers(tag::ATTEMPTS, &attempts.collect::<Vec<_>>());
+        out.numbers(tag::BASE, base);
+        out.numbers(tag::FOLD, fold);
+        out.numbers(tag::PAID, &fold.paid);
+        out.numbers(tag::PINS, &pins);
+        out.add(tag::MARK, newest.as_ref().map_or(&[], |mark| &mark.value));
+        out.numbers(tag::MASKED, &wide(&fold.masked));
+        out.numbers(tag::ATTEMPTS, attempts);
         if !reports.cold.is_empty() {
-            let cold = reports.cold.iter().flat_map(|one| [one.reported, one.request.map_or(0, |request| request + 1)]);
-            out.numbers(tag::COLD, &cold.collect::<Vec<_>>());
+            out.numbers(tag::COLD, &reports.cold);
         }
         if !reports.calibrations.is_empty() {
-            let numbers = reports.calibrations.iter().flat_map(|(since, chars)| [*since, *chars]);
-            out.numbers(tag::CALIBRATIONS, &numbers.collect::<Vec<_>>());
+            out.numbers(tag::CALIBRATIONS, &reports.calibrations);
         }
         if !reports.sums.is_empty() {
             out.numbers(tag::SUMS, &reports.sums);
         }
         if let Some(turns) = turns {
-            out.numbers(tag::TURNS, &turns.numbers());
-            out.add(tag::ROWS, VITAL, rows);
+            out.numbers(tag::TURNS, turns);
+            out.numbers(tag::ROWS, rows);
         }
         out.0
     }
@@ -174,80 +155,47 @@ impl Snapshot {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let fields = TaggedFields::read(bytes)?;
-        let numbers = |tag: u16| list_of_numbers(&fields, tag);
-        let [noted, stored, chars, turns, ends_with_run] = fixed(&fields, tag::LEDGER)?;
-        let [ids, moves, stale] = fixed(&fields, tag::INDEX)?;
-        let [messages, view_bytes, base_chars, cost, unanswered, without_call] = fixed(&fields, tag::BASE)?;
-        let [observations, masked_count, fold_chars, removed, waste, requests, before] = fixed(&fields, tag::FOLD)?;
-        let totals = Totals { chars, turns, ends_with_run: ends_with_run == 1 };
-        let ledger = Ledger { messages: noted, stored_messages: noted, stored, totals, ..Ledger::default() };
-        let masked = ascending(numbers(tag::MASKED)?)?;
-        let [boundary_before, boundary, pin, pin_block, newest, newest_block] = fixed(&fields, tag::PINS)?;
-        let evicted = |message: usize| (message <= messages).then_some(message);
-        let pin = evicted(pin)?.checked_sub(1).map(|message| (message, pin_block));
-        let value = fields.get(&tag::MARK).copied().unwrap_or_default();
-        let newest = evicted(newest)?.checked_sub(1);
-        let newest = newest.map(|message| SentMark { message, block: newest_block, value: value.to_vec() });
-        if newest.is_some() && !is_json(value) {
+        let bytes = |tag: u16| fields.get(&tag).copied().unwrap_or_default();
+        let ledger: Ledger = field(&fields, tag::LEDGER)?;
+        let [ids, moves, stale] = field(&fields, tag::INDEX)?;
+        let base: Base = field(&fields, tag::BASE)?;
+        let [boundaries, pin, newest]: [(usize, usize); 3] = field(&fields, tag::PINS)?;
+        let evicted = |(message, block): (usize, usize)| {
+            (message <= base.messages).then(|| message.checked_sub(1).map(|message| (message, block)))
+        };
+        let (pin, newest, value) = (evicted(pin)?, evicted(newest)?, bytes(tag::MARK).to_vec());
+        if newest.is_some() && !is_json(&value) {
             return None;
         }
+        let newest = newest.map(|(message, block)| SentMark { message, block, value });
         let fold = FoldState {
-            messages,
-            observations,
-            masked_count,
-            chars: fold_chars,
-            removed,
-            waste,
-            requests,
-            before,
-            paid: Paid::of(fixed(&fields, tag::PAID)?),
-            boundaries: [boundary_before, boundary],
-            masked,
+            messages: base.messages,
+            paid: field(&fields, tag::PAID)?,
+            boundaries: boundaries.into(),
+            masked: ascending(field(&fields, tag::MASKED)?)?,
+            ..field(&fields, tag::FOLD)?
         };
-        let attempts = numbers(tag::ATTEMPTS)?;
-        let (attempts, []) = attempts.as_chunks() else { return None };
-        let attempt = |[messages, failures, turns, cost]: &[usize; 4]| {
-            (*messages, Attempts { failures: *failures, turns: *turns, cost: *cost })
-        };
-        let cold = numbers(tag::COLD)?;
-        let (cold, []) = cold.as_chunks() else { return None };
-        let reported = |[reported, request]: &[usize; 2]| Cold { reported: *reported, request: request.checked_sub(1) };
-        let calibrations = numbers(tag::CALIBRATIONS)?;
-        let (calibrations, []) = calibrations.as_chunks() else { return None };
-        let calibrations: Vec<_> = calibrations.iter().map(|[since, chars]| (*since, *chars)).collect();
+        let calibrations: Vec<(usize, usize)> = field(&fields, tag::CALIBRATIONS)?;
         if !calibrations.is_sorted_by_key(|(since, _)| *since)
             || calibrations.iter().any(|(_, chars)| *chars > MOST_CHARS)
         {
             return None;
         }
-        let sums = numbers(tag::SUMS)?;
-        let reports = Reports { cold: cold.iter().map(reported).collect(), sums, calibrations };
-        let rows = fields.get(&tag::ROWS).copied().unwrap_or_default().to_vec();
-        if rows.len() % Row::BYTES != 0 {
-            return None;
-        }
+        let reports = Reports { cold: field(&fields, tag::COLD)?, sums: field(&fields, tag::SUMS)?, calibrations };
         Some(Snapshot {
-            options: fields.get(&tag::OPTIONS).copied().unwrap_or_default().to_vec(),
-            ledger,
+            options: bytes(tag::OPTIONS).to_vec(),
+            ledger: Ledger { stored_messages: ledger.messages, ..ledger },
             ids,
             moves,
             stale,
-            base: Base {
-                messages,
-                view_bytes,
-                chars: base_chars,
-                cost,
-                counts: (unanswered, without_call),
-                fold,
-                marks: EvictedMarks { pin, newest },
-            },
-            attempts: attempts.iter().map(attempt).collect(),
+            base: Base { fold, marks: EvictedMarks { pin, newest }, ..base },
+            attempts: field(&fields, tag::ATTEMPTS)?,
             reports,
             turns: match fields.get(&tag::TURNS) {
                 None => None,
-                Some(bytes) => Some(TurnState::of(numbers_of(bytes)?.try_into().ok()?)),
+                Some(bytes) => Some(Numbers::decoded(bytes, REFUSED)?),
             },
-            rows,
+            rows: Numbers::decoded(bytes(tag::ROWS), CAPPED)?,
         })
     }
 }
@@ -258,13 +206,12 @@ impl Compaction {
     pub fn bytes(&self) -> Vec<u8> {
         let Compaction { past, task_end, messages, sources, numbers, masked } = self;
         let mut out = TaggedFields::new();
-        out.numbers(tag::PAST, &[*past, *task_end]);
+        out.numbers(tag::PAST, &(*past, *task_end));
         out.numbers(tag::SOURCES, sources);
-        for (tag, numbers) in [(tag::NUMBERS, numbers), (tag::MASKED, masked)] {
-            out.numbers(tag, &numbers.iter().map(|number| *number as usize).collect::<Vec<_>>());
-        }
+        out.numbers(tag::NUMBERS, &wide(numbers));
+        out.numbers(tag::MASKED, &wide(masked));
         let list = messages.iter().flat_map(|message| [&(message.len() as u64).to_le_bytes()[..], message].concat());
-        out.add(tag::MESSAGES, VITAL, &list.collect::<Vec<_>>());
+        out.add(tag::MESSAGES, &list.collect::<Vec<_>>());
         out.0
     }
 
@@ -272,14 +219,14 @@ impl Compaction {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let fields = TaggedFields::read(bytes)?;
-        let [past, task_end] = numbers_of(fields.get(&tag::PAST)?)?.try_into().ok()?;
+        let (past, task_end) = Numbers::decoded(fields.get(&tag::PAST)?, REFUSED)?;
         Some(Compaction {
             past,
             task_end,
-            sources: list_of_numbers(&fields, tag::SOURCES)?,
+            sources: field(&fields, tag::SOURCES)?,
             messages: list_of(fields.get(&tag::MESSAGES)?)?,
-            numbers: ascending(list_of_numbers(&fields, tag::NUMBERS)?)?,
-            masked: ascending(list_of_numbers(&fields, tag::MASKED)?)?,
+            numbers: ascending(field(&fields, tag::NUMBERS)?)?,
+            masked: ascending(field(&fields, tag::MASKED)?)?,
         })
     }
 }
@@ -292,16 +239,15 @@ impl TaggedFields {
         TaggedFields([&MAGIC[..], &VERSION.to_le_bytes()].concat())
     }
 
-    fn add(&mut self, tag: u16, flags: u16, bytes: &[u8]) {
+    fn add(&mut self, tag: u16, bytes: &[u8]) {
         self.0.extend_from_slice(&tag.to_le_bytes());
-        self.0.extend_from_slice(&flags.to_le_bytes());
+        self.0.extend_from_slice(&VITAL.to_le_bytes());
         self.0.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
         self.0.extend_from_slice(bytes);
     }
 
-    fn numbers(&mut self, tag: u16, numbers: &[usize]) {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|number| (*number as u64).to_le_bytes()).collect();
-        self.add(tag, VITAL, &bytes);
+    fn numbers(&mut self, tag: u16, numbers: &impl Numbers) {
+        self.add(tag, &numbers.encoded());
     }
 
     /// Decodes the fields, by tag.
@@ -326,21 +272,14 @@ impl TaggedFields {
     }
 }
 
-fn numbers_of(bytes: &[u8]) -> Option<Vec<usize>> {
-    let (numbers, rest) = bytes.as_chunks();
-    let number = |bytes: &[u8; 8]| usize::try_from(u64::from_le_bytes(*bytes)).ok();
-    let numbers = numbers.iter().map(|bytes| number(bytes).filter(|number| *number < LARGEST));
-    if rest.is_empty() { numbers.collect() } else { None }
-}
-
-fn list_of_numbers(fields: &BTreeMap<u16, &[u8]>, tag: u16) -> Option<Vec<usize>> {
-    numbers_of(fields.get(&tag).copied().unwrap_or_default())
-}
-
 /// Whether bytes are a JSON value.
 fn is_json(value: &[u8]) -> bool {
     let message = [b"{\"role\":\"user\",\"content\":\"\",\"value\":", value, b"}"].concat();
     scan_message(&message, 0, true, &mut Outline::default()).is_ok()
+}
+
+fn wide(numbers: &[u32]) -> Vec<usize> {
+    numbers.iter().map(|number| *number as usize).collect()
 }
 
 /// Strictly ascending 32-bit numbers.
@@ -349,9 +288,9 @@ fn ascending(numbers: Vec<usize>) -> Option<Vec<u32>> {
     numbers.is_sorted_by(|one, next| one < next).then_some(numbers)
 }
 
-/// The numbers of a field of fixed length; zeros if it is missing.
-fn fixed<const N: usize>(fields: &BTreeMap<u16, &[u8]>, tag: u16) -> Option<[usize; N]> {
-    fields.get(&tag).map_or(Some([0; N]), |bytes| numbers_of(bytes)?.try_into().ok())
+/// The numbers of a field; zeros, or none, if it is missing.
+fn field<T: Numbers + Default>(fields: &BTreeMap<u16, &[u8]>, tag: u16) -> Option<T> {
+    fields.get(&tag).map_or_else(|| Some(T::default()), |bytes| T::decoded(bytes, REFUSED))
 }
 
 fn list_of(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {

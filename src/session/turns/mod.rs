@@ -21,7 +21,7 @@ use text::{Observations, result_of};
 const FRAME_WORDS: usize = 5;
 
 /// Tokens of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TurnTokens {
     /// Without its observation.
     pub own: usize,
@@ -60,15 +60,15 @@ pub struct Figures {
 pub struct TurnState {
     /// Turns before this one are replaced by a summary of this many characters.
     pub first: usize,
-    summary_chars: usize,
-    /// How many turns the due summary replaces, as decided after this many turns; and the characters that requests since the
-    /// last summary could have saved.
-    pub due: Option<usize>,
+    pub summary_chars: usize,
+    /// How many turns the due summary replaces (0: none is due), as decided after this many turns; and the characters that
+    /// requests since the last summary could have saved.
+    pub due: usize,
     pub judged: usize,
-    waste: usize,
+    pub waste: usize,
     pub figures: Figures,
     /// The sum of all answered requests.
-    sums: RequestTokens,
+    pub sums: RequestTokens,
     /// The request before each turn in memory, and the next one once it is made.
     pub requests: Vec<RequestTokens>,
     /// Evicted turns that are in no summary; empty if summaries are off.
@@ -81,49 +81,6 @@ pub struct EvictedTurn {
     pub raw_chars: usize,
     pub shown_chars: usize,
     pub shown_tokens: usize,
-}
-
-impl TurnState {
-    /// Encodes it for a snapshot.
-    #[must_use]
-    pub fn numbers(&self) -> [usize; 13] {
-        let TurnState { first, summary_chars, due, judged, waste, figures, sums, .. } = self;
-        let Figures { masked_turns, observation_tokens, masked_tokens, placeholder_tokens, tokens } = figures;
-        let due = due.unwrap_or(0);
-        [
-            *first,
-            *summary_chars,
-            due,
-            *judged,
-            *waste,
-            *masked_turns,
-            *observation_tokens,
-            *masked_tokens,
-            *placeholder_tokens,
-            tokens.raw,
-            tokens.sent,
-            sums.raw,
-            sums.sent,
-        ]
-    }
-
-    /// Decodes it.
-    #[must_use]
-    pub fn of(numbers: [usize; 13]) -> Self {
-        let [first, summary_chars, due, judged, waste, rest @ ..] = numbers;
-        let [masked_turns, observation_tokens, masked_tokens, placeholder_tokens, raw, sent, rest @ ..] = rest;
-        let tokens = RequestTokens { raw, sent };
-        TurnState {
-            first,
-            summary_chars,
-            due: (due > 0).then_some(due),
-            judged,
-            waste,
-            figures: Figures { masked_turns, observation_tokens, masked_tokens, placeholder_tokens, tokens },
-            sums: RequestTokens { raw: rest[0], sent: rest[1] },
-            ..TurnState::default()
-        }
-    }
 }
 
 impl Session {
@@ -226,9 +183,9 @@ impl Session {
         let turns = self.turn_count();
         if self.turns.judged < turns {
             self.turns.judged = turns;
-            self.turns.due = self.judge();
+            self.turns.due = self.judge().unwrap_or(0);
         }
-        self.turns.due.filter(|_| self.attempts().may_ask(turns, 0, 0))
+        Some(self.turns.due).filter(|due| *due > 0 && self.attempts().may_ask(turns, 0, 0))
     }
 
     /// Records that the due summary failed.
@@ -302,7 +259,7 @@ impl Session {
         let evicted = &mut self.turns.evicted;
         evicted.drain(..summarized.min(evicted.len()));
         self.turns.first += summarized;
-        (self.turns.summary_chars, self.turns.due, self.turns.waste) = (chars, None, 0);
+        (self.turns.summary_chars, self.turns.due, self.turns.waste) = (chars, 0, 0);
         if self.keeps_ledger() {
             let view = chars.saturating_add(self.shown_chars(self.turn_count()));
             self.log.fold.pay_summary(self.policy.cache, view, (given, chars));

@@ -6,7 +6,8 @@ use super::{EvictedTurn, RequestTokens, TurnState, TurnTokens};
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
 use crate::plan::facts;
 use crate::session::log::{Log, TextFormat};
-use crate::session::stored::snapshot::{Base, LARGEST, Snapshot};
+use crate::session::stored::numbers::{CAPPED, Numbers};
+use crate::session::stored::snapshot::{Base, Snapshot};
 use crate::session::stored::too_long;
 use crate::session::view::marks::EvictedMarks;
 use crate::session::{Failure, Result, Session};
@@ -14,7 +15,7 @@ use crate::store::{self, Record, RecordKind, Store, StoreError, StoreErrorKind};
 use std::collections::HashMap;
 
 /// The sizes of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Row {
     /// The request before it.
     pub request: RequestTokens,
@@ -30,38 +31,7 @@ pub struct Row {
     pub tokens: TurnTokens,
 }
 
-const NUMBERS: usize = 9;
-
 impl Row {
-    /// Bytes of an encoded row.
-    pub const BYTES: usize = 8 * NUMBERS;
-
-    /// Encodes the row.
-    #[must_use]
-    pub fn bytes(&self) -> [u8; Self::BYTES] {
-        let Row { request, own_chars, chars, newlines, masked_chars, tokens } = self;
-        let TurnTokens { own, observation, masked } = tokens;
-        let numbers = [&request.raw, &request.sent, own_chars, chars, newlines, masked_chars, own, observation, masked];
-        let mut bytes = [0; Self::BYTES];
-        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
-            place.copy_from_slice(&(*number as u64).to_le_bytes());
-        }
-        bytes
-    }
-
-    /// Decodes whole rows. Their numbers are untrusted, and capped at [`LARGEST`].
-    pub fn all(bytes: &[u8]) -> impl Iterator<Item = Self> + '_ {
-        bytes.chunks_exact(Self::BYTES).map(|bytes| {
-            let mut numbers = [0; NUMBERS];
-            for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks().0) {
-                *number = (u64::from_le_bytes(*bytes) as usize).min(LARGEST);
-            }
-            let [raw, sent, own_chars, chars, newlines, masked_chars, own, observation, masked] = numbers;
-            let (request, tokens) = (RequestTokens { raw, sent }, TurnTokens { own, observation, masked });
-            Row { request, own_chars, chars, newlines, masked_chars, tokens }
-        })
-    }
-
     /// Whether the observation is never masked.
     #[must_use]
     pub fn stays_raw(&self) -> bool {
@@ -94,7 +64,7 @@ impl StoredTurn {
     fn read(store: &mut Store, number: usize) -> store::Result<Self> {
         let record = store.get(RecordKind::Turn, number as u64, false)?;
         let fields = record.map_or_else(Vec::new, |record| record.fields);
-        let row = fields.get(3).and_then(|bytes| Row::all(bytes).next()).ok_or_else(missing_row)?;
+        let row = row_of(&fields)?;
         let record = if row.stays_raw() { store.get(RecordKind::Turn, number as u64, true)? } else { None };
         let observation = record.and_then(|record| record.last).unwrap_or_default();
         Ok(StoredTurn { number, row, fields, observation })
@@ -120,20 +90,22 @@ impl StoredTurn {
     }
 }
 
-fn missing_row() -> StoreError {
-    StoreError::new(StoreErrorKind::Damaged, "a turn in it has no row")
+/// The row among the fields of a turn; its numbers are capped.
+fn row_of(fields: &[Vec<u8>]) -> store::Result<Row> {
+    let row = fields.get(3).and_then(|bytes| Row::first(bytes, CAPPED).next());
+    row.ok_or_else(|| StoreError::new(StoreErrorKind::Damaged, "a turn in it has no row"))
 }
 
 /// Whether a snapshot is consistent with its store.
 fn fits(snapshot: &Snapshot, state: &TurnState, makes_summaries: bool, store: &Store) -> bool {
     let Snapshot { base: Base { messages, fold, .. }, rows, .. } = snapshot;
     let TurnState { first, due, judged, figures, .. } = state;
-    let (evicted, here) = (messages / 2, rows.len() / Row::BYTES);
+    let (evicted, here) = (messages / 2, rows.len());
     let end = evicted + here;
     messages.is_multiple_of(2)
         && end as u64 <= store.last(RecordKind::Turn)
         && [*first, *judged, figures.masked_turns].into_iter().all(|turns| turns <= end)
-        && due.is_none_or(|due| *first < due && due <= end)
+        && (*due == 0 || (*first < *due && *due <= end))
         && (*first == 0 || makes_summaries)
         && figures.masked_tokens <= figures.observation_tokens
         && fold.observations == evicted
@@ -192,13 +164,13 @@ impl Session {
             base,
             attempts: self.attempts.clone(),
             turns: Some(self.turns.clone()),
-            rows: kept.iter().flat_map(Row::bytes).collect(),
+            rows: kept.to_vec(),
             ..Snapshot::default()
         };
         store.change(|changes| {
             for (turn, row) in (evicted as u64 + 1..).zip(settled) {
                 let fields = changes.get(RecordKind::Turn, turn)?.map(|record| record.fields).unwrap_or_default();
-                let row = row.bytes();
+                let row = row.encoded();
                 let fields: Vec<&[u8]> = fields.iter().take(3).map(Vec::as_slice).chain([&row[..]]).collect();
                 changes.replace_before_last(RecordKind::Turn, turn, &fields)?;
             }
@@ -245,7 +217,7 @@ impl Session {
         let evicted = base.messages / 2;
         self.turns = turns;
         let mut log = Log::after(base, TextFormat::Turns);
-        for (number, row) in (evicted + 1..).zip(Row::all(&rows)) {
+        for (number, row) in (evicted + 1..).zip(rows) {
             let record = store.get(RecordKind::Turn, number as u64, true)?;
             let Record { fields, last } = record.ok_or_else(wrong)?;
             let field = |place: usize| fields.get(place).map_or(&b""[..], Vec::as_slice);
@@ -315,8 +287,7 @@ pub(in crate::session) fn stored_requests(
     let request = |number: usize| {
         let record = store.get(RecordKind::Turn, number as u64, false)?;
         let fields = record.map_or_else(Vec::new, |record| record.fields);
-        let row = fields.get(3).and_then(|bytes| Row::all(bytes).next());
-        Ok(row.ok_or_else(missing_row)?.request)
+        Ok(row_of(&fields)?.request)
     };
     (start + 1..=end).map(request).collect()
 }
