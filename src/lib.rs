@@ -24,6 +24,7 @@ pub mod points;
 pub mod policy;
 pub mod raw_text;
 pub mod reduce;
+pub mod repaired;
 pub mod report;
 pub mod scan;
 pub mod session;

@@ -27,6 +27,8 @@ use crate::pairs::{self, Repair};
 use crate::placeholder::Placeholder;
 use crate::plan::{self, Costs, Outcome};
 use crate::reduce::{Reduced, reduce_json as reduce_bytes};
+use crate::repaired::{RepairStep, repaired as write_repaired};
+use crate::scan::scan;
 use crate::shape::{self, Key};
 use crate::source::OneText;
 use convert::{
@@ -218,6 +220,20 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     })
 }
 
+/// A serialized history after the steps of [`repairs`], each with its message, its block and field if it has them, and what it adds.
+#[pyfunction]
+fn repaired<'py>(data: &Bound<'py, PyBytes>, surrogates: bool, steps: Vec<RawStep>) -> PyResult<Bound<'py, PyBytes>> {
+    guarded(|| {
+        let (py, bytes) = (data.py(), data.as_bytes());
+        let outline = scan(bytes, surrogates).map_err(|error| transcript_error(py, &error))?;
+        let step = |(message, block, field, answer): RawStep| RepairStep { message, block: field.zip(block), answer };
+        let steps: Vec<_> = steps.into_iter().map(step).collect();
+        Ok(PyBytes::new(py, &write_repaired(bytes, &outline, &steps)))
+    })
+}
+
+type RawStep = (usize, Option<usize>, Option<String>, Option<Vec<u8>>);
+
 /// Characters of a history.
 #[pyfunction]
 fn count_chars(messages: &Bound<'_, PyAny>, image_chars: usize) -> PyResult<usize> {
@@ -280,6 +296,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(sync::common_prefix, module)?)?;
         module.add_function(wrap_pyfunction!(check_pairs, module)?)?;
         module.add_function(wrap_pyfunction!(repairs, module)?)?;
+        module.add_function(wrap_pyfunction!(repaired, module)?)?;
         module.add_function(wrap_pyfunction!(count_chars, module)?)?;
         module.add_function(wrap_pyfunction!(mask_observation, module)?)?;
         module.add_function(wrap_pyfunction!(scanners, module)?)

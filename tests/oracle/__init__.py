@@ -21,6 +21,7 @@ from oracle.report import report, texts_of
 from oracle.scan import scan
 from oracle.splice import splice
 from oracle.walk import walk
+from recede import _core
 from recede.reduction._exchange import CountRequest, MessageTexts, Repair, SummaryRequest
 from recede.reduction._report import Finding, JsonReduction, Reduction
 
@@ -31,6 +32,7 @@ __all__ = [
     "mask_observation",
     "reduce",
     "reduce_json",
+    "repaired",
     "repairs",
     "texts",
 ]
@@ -81,6 +83,12 @@ def check_pairs(messages: list[Any]) -> list[Finding]:
 def repairs(messages: list[Any]) -> list[Repair]:
     """The repairs of orphans, by place in the input."""
     return _repairs(messages, walk(messages))
+
+
+def repaired(data: bytes, surrogates: bool, steps: list[Any]) -> bytes:
+    """That of the core: the dicts of it are compared with those that `repairs` gives."""
+    written: bytes = _core.repaired(data, surrogates, steps)
+    return written
 
 
 def count_chars(messages: list[Any], image_chars: int) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recede.reduction._input import ask_engine, body_key, copy_of, loads, messages_of, value_of
+from recede import _engine
+from recede.reduction._input import as_bytes, ask_engine, body_key, copy_of, loads, messages_of, value_of
 from recede.reduction._report import PairReport
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
@@ -53,7 +54,8 @@ def repair_pairs(messages: _History) -> _History:
         messages: as for `reduce`, or a whole request; also as JSON, in bytes or a str.
 
     Returns:
-        The repaired history, in the form of the input; the input itself if it has no orphans.
+        The repaired history, in the form of the input; the input itself if it has no orphans. Of JSON every byte
+        that is not repaired stays.
 
     Raises:
         TranscriptError: the input is no history.
@@ -67,24 +69,22 @@ def repair_pairs(messages: _History) -> _History:
     """
     value: Any = value_of(messages)
     history, key = messages_of(value), body_key(value)
-    repaired = _whole(history)
-    if repaired is history:
-        return messages
-    whole: Any = repaired if key is None else {**value, key: repaired}
-    if value is messages:
-        return whole  # type: ignore[no-any-return]
-    import json
-
-    text: Any = json.dumps(whole, separators=(",", ":"))
-    return text if isinstance(messages, str) else text.encode()  # type: ignore[no-any-return]
-
-
-def _whole(messages: list[Any]) -> list[Any]:
-    copied = copy_of(messages)
+    copied = copy_of(history)
     repairs, forms = ask_engine("repairs", copied)
     if not repairs:
         return messages
-    return _repaired(copied, repairs) if forms is None else forms.restored(_repaired(forms.messages, repairs))
+    if value is not messages:
+        return _in_json(messages, repairs)
+    whole: Any = _repaired(copied, repairs) if forms is None else forms.restored(_repaired(forms.messages, repairs))
+    return whole if key is None else {**value, key: whole}  # type: ignore[no-any-return]
+
+
+def _in_json(data: Any, repairs: list[Repair]) -> Any:
+    """The same in JSON, of which every other byte stays."""
+    raw, surrogates = as_bytes(data)
+    steps = [(one.message, one.block, one.field, one.answer if one.kind.startswith("add") else None) for one in repairs]
+    repaired = _engine.engine.repaired(raw, surrogates, steps)
+    return repaired.decode("utf-8", "surrogatepass") if isinstance(data, str) else repaired
 
 
 def _repaired(messages: list[Any], repairs: list[Repair]) -> list[Any]:

@@ -1,0 +1,77 @@
+//! (bytes, repairs) -> bytes: a history whose orphans are repaired. Whatever is not repaired is copied unchanged.
+
+use crate::outline::{Outline, Span};
+use crate::scan;
+
+/// A step of a repair: an element of the history, or of the blocks of a message, that is dropped or added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepairStep {
+    /// The message that is dropped or changed, or before which one is added.
+    pub message: usize,
+    /// The field of its blocks, and the block that is dropped, or before which one is added.
+    pub block: Option<(String, usize)>,
+    /// The JSON of what is added; None if it is dropped.
+    pub answer: Option<Vec<u8>>,
+}
+
+/// The history after these steps, which are in the order of their places.
+#[must_use]
+pub fn repaired(data: &[u8], outline: &Outline, steps: &[RepairStep]) -> Vec<u8> {
+    let of_messages: Vec<(usize, Option<&[u8]>)> =
+        steps.iter().filter(|step| step.block.is_none()).map(|step| (step.message, step.answer.as_deref())).collect();
+    let message = |index: usize| {
+        let span = outline.spans[index];
+        let mut blocks = steps.iter().filter(|step| step.message == index).filter_map(|step| {
+            let (field, place) = step.block.as_ref()?;
+            Some((field, (*place, step.answer.as_deref())))
+        });
+        let Some((field, first)) = blocks.next() else { return span.of(data).to_vec() };
+        let Some(list) = scan::member(data, span, field.as_bytes()) else { return span.of(data).to_vec() };
+        let changes: Vec<_> = [first].into_iter().chain(blocks.map(|(_, change)| change)).collect();
+        let elements = scan::elements(data, list).unwrap_or_default();
+        let written = edited(data, list.start + 1, &elements, &changes, |place| elements[place].of(data).to_vec());
+        let end = elements.last().map_or(list.start + 1, |last| last.end);
+        [&data[span.start..=list.start], &written, &data[end..span.end]].concat()
+    };
+    let end = outline.spans.last().map_or(outline.array_start, |last| last.end);
+    let written = edited(data, outline.array_start, &outline.spans, &of_messages, message);
+    [&data[..outline.array_start], &written, &data[end..]].concat()
+}
+
+/// The elements of a list after changes, each before or at an element: an addition, or None where that is dropped.
+fn edited(
+    data: &[u8],
+    open: usize,
+    elements: &[Span],
+    changes: &[(usize, Option<&[u8]>)],
+    element: impl Fn(usize) -> Vec<u8>,
+) -> Vec<u8> {
+    let mut out = vec![];
+    let mut changes = changes.iter().peekable();
+    for place in 0..=elements.len() {
+        let mut is_kept = place < elements.len();
+        while let Some((_, change)) = changes.next_if(|(at, _)| *at == place) {
+            match change {
+                Some(added) => {
+                    if !out.is_empty() {
+                        out.push(b',');
+                    }
+                    out.extend_from_slice(added);
+                }
+                None => is_kept = false,
+            }
+        }
+        if !is_kept {
+            continue;
+        }
+        let before = place.checked_sub(1).map_or(open, |before| elements[before].end);
+        let gap = &data[before..elements[place].start];
+        let is_first = out.is_empty();
+        if !is_first && !gap.contains(&b',') {
+            out.push(b',');
+        }
+        out.extend(gap.iter().filter(|byte| !is_first || **byte != b','));
+        out.extend(element(place));
+    }
+    out
+}
