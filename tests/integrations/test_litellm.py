@@ -46,6 +46,8 @@ def test_the_histories_of_other_calls_are_masked_in_their_own_field() -> None:
     items = [
         {"type": "function_call", "call_id": "1", "name": "run", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "1", "output": "a line\n" * 90},
+        {"role": "assistant", "content": "I see."},
+        {"role": "user", "content": "Go on."},
     ]
     assert sent({"input": items}, "aresponses")["input"][1]["output"].startswith("[observation masked")
     for request, kind in (

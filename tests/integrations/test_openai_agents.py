@@ -65,5 +65,5 @@ def test_recall_is_of_the_run_that_asks() -> None:
 def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "agents", None)
     monkeypatch.delitem(sys.modules, "recede.integrations.openai_agents")
-    with pytest.raises(ImportError, match=r'needs openai-agents 0.4 or newer: pip install "recede\[openai_agents\]"'):
+    with pytest.raises(ImportError, match=r'needs openai-agents 0.4 or newer: pip install "recede\[openai-agents\]"'):
         importlib.import_module("recede.integrations.openai_agents")

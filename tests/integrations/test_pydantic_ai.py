@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
     ModelResponse,
     RetryPromptPart,
     SystemPromptPart,
+    TextPart,
     ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
@@ -43,7 +44,13 @@ def test_results_that_are_no_text_are_read_as_the_model_sees_them() -> None:
         ModelRequest(parts=[UserPromptPart("Go.")]),
         ModelResponse(parts=[ToolCallPart("run", {}, "1")]),
     ]
-    masked = MaskToolReturns(keep=0, boundary="sliding").masker.view([*messages, request])[-1]
+    shown = [
+        *messages,
+        request,
+        ModelResponse(parts=[TextPart("I see.")]),
+        ModelRequest(parts=[UserPromptPart("And?")]),
+    ]
+    masked = MaskToolReturns(keep=0, boundary="sliding").masker.view(shown)[2]
     assert masked.parts[0].content == f"[observation masked — {len(text)} chars]"
     assert request.parts[0].content is rows
 
@@ -58,6 +65,7 @@ def test_other_parts_of_a_request_stay_at_their_place() -> None:
     calls = [ToolCallPart("run", "{}", name) for name in "123"]
     messages: list[Any] = [ModelRequest(parts=[SystemPromptPart("Be brief."), UserPromptPart("Go.")])]
     messages += [ModelResponse(parts=[ThinkingPart("hm"), *calls]), ModelRequest(parts=parts)]
+    messages += [ModelResponse(parts=[TextPart("I see.")]), ModelRequest(parts=[UserPromptPart("Go on.")])]
     view = MaskToolReturns(keep=0, boundary="sliding").masker.view(messages)
     assert view[:2] == messages[:2]
     masked = view[2].parts
@@ -107,5 +115,5 @@ def test_usage_is_reported_with_the_messages_of_its_request() -> None:
 def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_ai.capabilities", None)
     monkeypatch.delitem(sys.modules, "recede.integrations.pydantic_ai")
-    with pytest.raises(ImportError, match=r'needs pydantic-ai-slim 2.0 or newer: pip install "recede\[pydantic_ai\]"'):
+    with pytest.raises(ImportError, match=r'needs pydantic-ai-slim 2.0 or newer: pip install "recede\[pydantic-ai\]"'):
         importlib.import_module("recede.integrations.pydantic_ai")

@@ -67,7 +67,11 @@ def repair_pairs(messages: _History) -> _History:
         >>> recede.repair_pairs([{"role": "tool", "tool_call_id": "9", "content": "?"}])
         []
     """
-    value: Any = value_of(messages)
+    return _paired(messages)  # type: ignore[no-any-return]
+
+
+def _paired(messages: Any) -> Any:
+    value = value_of(messages)
     history, key = messages_of(value), body_key(value)
     copied = copy_of(history)
     repairs, forms = ask_engine("repairs", copied)
@@ -75,8 +79,8 @@ def repair_pairs(messages: _History) -> _History:
         return messages
     if value is not messages:
         return _in_json(messages, repairs)
-    whole: Any = _repaired(copied, repairs) if forms is None else forms.restored(_repaired(forms.messages, repairs))
-    return whole if key is None else {**value, key: whole}  # type: ignore[no-any-return]
+    repaired = _repaired(copied, repairs) if forms is None else forms.restored(_repaired(forms.messages, repairs))
+    return repaired if key is None else {**value, key: repaired}
 
 
 def _in_json(data: Any, repairs: list[Repair]) -> Any:
