@@ -3,9 +3,8 @@
 //! A mark inside of an observation moves when that is replaced: to the block of its result; where the message itself is the
 //! result, to the one part that has the new text. So no mark is lost.
 
-use crate::json::decode;
 use crate::outline::{Outline, Span, ToolResult};
-use crate::scan::{elements, member, member_around};
+use crate::scan::{elements, field, is_body, member, text};
 use crate::shape::{Frame, Key};
 
 /// The field of a mark.
@@ -72,6 +71,12 @@ fn may_hold_mark(data: &[u8], value: Span, texts: &[Span]) -> bool {
     starts.zip(ends).any(|(start, end)| may_name_mark(&data[start..end]))
 }
 
+/// The messages that may have marks.
+fn may_be_marked(data: &[u8], outline: &Outline) -> impl DoubleEndedIterator<Item = usize> {
+    let messages = outline.uncommon.iter().map(|message| *message as usize);
+    messages.filter(|one| may_hold_mark(data, outline.spans[*one], &outline.pieces[outline.pieces_of(*one)]))
+}
+
 /// False only if no key in these bytes is that of a mark, whose letters may be written as escapes.
 fn may_name_mark(bytes: &[u8]) -> bool {
     let is_letter = |at: usize| bytes[at..].starts_with(b"\\u00");
@@ -127,17 +132,13 @@ impl Marks {
     #[must_use]
     pub fn of(data: &[u8], outline: &Outline, elsewhere: usize) -> Self {
         let mut marks = Marks { elsewhere, ..Marks::default() };
-        for message in outline.uncommon.iter().map(|message| *message as usize) {
-            let span = outline.spans[message];
-            if may_hold_mark(data, span, &outline.pieces[outline.pieces_of(message)]) {
-                marks.add_message(data, span, message);
-            }
+        for message in may_be_marked(data, outline) {
+            marks.add_message(data, outline.spans[message], message);
         }
-        let is_body = outline.array_start > 0 && data.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-        if is_body {
-            let (tools, system) = (around(data, outline, b"tools"), around(data, outline, b"system"));
+        if is_body(data, outline) {
+            let (tools, system) = (field(data, outline, "tools"), field(data, outline, "system"));
             let count = |value: Option<Span>| value.map_or(0, |list| marked_in(data, list).len());
-            let own = around(data, outline, FIELD.as_bytes()).filter(|mark| !is_null(data, *mark));
+            let own = field(data, outline, FIELD).filter(|mark| !is_null(data, *mark));
             marks.elsewhere = count(tools) + count(system) + usize::from(own.is_some());
             marks.on_tools = if count(system) > 0 { count(tools) } else { 0 };
         }
@@ -181,7 +182,7 @@ impl Marks {
             edits.extend(nested.into_iter().chain(own).map(|mark| (field_around(data, mark), vec![])));
         }
         if pins.clears_tools
-            && let Some(tools) = around(data, outline, b"tools")
+            && let Some(tools) = field(data, outline, "tools")
         {
             edits.extend(marked_in(data, tools).into_iter().map(|mark| (field_around(data, mark), vec![])));
         }
@@ -201,6 +202,18 @@ pub fn newest(data: &[u8], message: Span) -> Option<(usize, Span)> {
     blocks.iter().enumerate().rev().find_map(marks)
 }
 
+/// The value of the newest mark of a request body: of its own, which is for its end, else the last one of its messages, of its
+/// system prompt, or of its tools.
+#[must_use]
+pub fn newest_in_body(data: &[u8], outline: &Outline) -> Option<Span> {
+    let in_list = |name: &str| marked_in(data, field(data, outline, name)?).pop();
+    let in_message = |message: usize| newest(data, outline.spans[message]).map(|(_, mark)| mark);
+    let own = field(data, outline, FIELD).filter(|mark| !is_null(data, *mark));
+    own.or_else(|| may_be_marked(data, outline).rev().find_map(in_message))
+        .or_else(|| in_list("system"))
+        .or_else(|| in_list("tools"))
+}
+
 /// The last block of a message that a provider takes a mark on: no thinking, and no blank text.
 #[must_use]
 pub fn last_markable(message: &[u8]) -> Option<usize> {
@@ -208,11 +221,7 @@ pub fn last_markable(message: &[u8]) -> Option<usize> {
     let is = |object: Span, key: &str, is: &dyn Fn(&[u8]) -> bool| {
         member(message, object, key.as_bytes()).is_some_and(|value| is(value.of(message)))
     };
-    let is_blank = |text: &[u8]| {
-        let mut decoded = vec![];
-        decode(&text[1..text.len() - 1], &mut decoded);
-        decoded.trim_ascii().is_empty()
-    };
+    let is_blank = |value: &[u8]| text(value).is_some_and(|text| text.trim_ascii().is_empty());
     if message[content.start] == b'"' {
         return (!is_blank(content.of(message))).then_some(0);
     }
@@ -279,12 +288,6 @@ fn added(data: &[u8], block: Span, mark: &[u8]) -> (Span, Vec<u8>) {
     let end = Span { start: block.end - 1, end: block.end - 1 };
     let null = member(data, block, FIELD.as_bytes()).filter(|own| is_null(data, *own));
     null.map_or((end, next_field(mark)), |null| (null, mark.to_vec()))
-}
-
-/// The value of a field of the request body around the messages.
-fn around(data: &[u8], outline: &Outline, field: &[u8]) -> Option<Span> {
-    let end = outline.spans.last().map(|last| last.end);
-    member_around(data, field, (outline.array_start, end.unwrap_or(outline.array_start)))
 }
 
 /// The values of all marks of a block, the newest last: those of its parts, then its own.

@@ -175,9 +175,8 @@ def reduce_json(
 ) -> JsonReduction | SummaryRequest | CountRequest: ...
 def mask_request(
     data: bytes,
-    policy: Callable[[bytes | None], Policy],
     kept_by_provider: Sequence[str],
-    cold_requests: Callable[[list[tuple[int, bytes]]], list[int]],
+    rules: Callable[[str | None, str | None, str | None, list[tuple[int, bytes]]], tuple[Policy, list[int]]],
 ) -> JsonReduction | None: ...
 def reduce_column(
     schema: object, array: object, policy: Policy, threads: int, with_views: bool

@@ -3,24 +3,26 @@
 use super::convert::{PyPolicy, transcript_error};
 use super::guard::guarded;
 use super::reduction::json_reduction;
+use crate::marks::newest_in_body;
+use crate::outline::Span;
 use crate::plan::SummaryInput;
 use crate::points::request_points;
 use crate::policy::Policy;
 use crate::reduce::{Reduced, reduce_scanned};
-use crate::scan::{field, has_field, scan};
+use crate::scan::{field, has_field, member, scan, text};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-/// Masks a request body; see `recede.RequestMasker`. `policy` is given the JSON of its model, if it has one. `cold_requests` is given the messages before each request that the body implies,
-/// with their key, and returns those of them that found the cache cold. None if the body has one of the fields of a history that the
-/// provider keeps.
+/// Masks a request body; see `recede.RequestMasker`. `rules` is given what the body says of its model, of the time to live of its
+/// newest cache mark and of `prompt_cache_retention`, each None if that is no text; and the messages before each request that it
+/// implies, with their key. It returns the policy, and those of the requests that found the cache cold. None if the body has one of
+/// the fields of a history that the provider keeps.
 #[pyfunction]
 pub fn mask_request<'py>(
     data: &Bound<'py, PyBytes>,
-    policy: &Bound<'py, PyAny>,
     kept_by_provider: Vec<String>,
-    cold_requests: &Bound<'py, PyAny>,
+    rules: &Bound<'py, PyAny>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     guarded(|| {
         let py = data.py();
@@ -30,12 +32,15 @@ pub fn mask_request<'py>(
             outline.recycle();
             return Ok(None);
         }
-        let model = field(bytes, &outline, "model").map(|model| PyBytes::new(py, model));
-        let policy = policy.call1((model,))?.extract::<PyRef<'py, PyPolicy>>()?;
+        let said = |value: Option<Span>| Some(String::from_utf8_lossy(&text(value?.of(bytes))?).into_owned());
+        let model = said(field(bytes, &outline, "model"));
+        let ttl = said(newest_in_body(bytes, &outline).and_then(|mark| member(bytes, mark, b"ttl")));
+        let retention = said(field(bytes, &outline, "prompt_cache_retention"));
         let points = request_points(&outline);
         let points = points.into_iter().map(|(messages, key)| (messages, PyBytes::new(py, &key.to_le_bytes())));
-        let mut cache_cold: Vec<usize> =
-            cold_requests.call1((PyList::new(py, points.collect::<Vec<_>>())?,))?.extract()?;
+        let points = PyList::new(py, points.collect::<Vec<_>>())?;
+        let (policy, mut cache_cold): (PyRef<'py, PyPolicy>, Vec<usize>) =
+            rules.call1((model, ttl, retention, points))?.extract()?;
         cache_cold.sort_unstable();
         let rules = Policy { cache_cold, ..policy.policy.clone() };
         match py.detach(|| reduce_scanned(bytes, outline, &rules, None, &SummaryInput::NotAsked)) {

@@ -72,130 +72,87 @@ pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut O
     })
 }
 
-/// Whether the valid message at `span` has this tag.
+/// Whether the message at `span`, which was scanned before, has this tag.
 #[must_use]
 pub fn has_tag(data: &[u8], span: Span, tag: &[u8]) -> bool {
-    let mut cursor = Cursor::new(span.of(data), Scanner::detect(), true, &NEEDLE);
-    find_tag(&mut cursor, tag).unwrap_or(false)
+    let tags = member(data, span, b"tags").and_then(|tags| elements(data, tags)).unwrap_or_default();
+    tags.into_iter().any(|one| text(one.of(data)).is_some_and(|text| text == tag))
 }
 
-fn find_tag(cursor: &mut Cursor, tag: &[u8]) -> Read<bool> {
-    cursor.peek();
-    cursor.open()?;
-    let mut found = false;
-    if cursor.close(b'}') {
-        return Ok(false);
-    }
-    loop {
-        let key = cursor.key()?;
-        if *decoded(cursor.data, &key) == *b"tags" && cursor.peek() == b'[' {
-            cursor.open()?;
-            let mut is_more = !cursor.close(b']');
-            while is_more {
-                if cursor.peek() == b'"' {
-                    let value = cursor.string()?;
-                    found |= *decoded(cursor.data, &value) == *tag;
-                } else {
-                    cursor.value()?;
-                }
-                is_more = cursor.more(b']')?;
-            }
-        } else {
-            cursor.value()?;
-        }
-        if !cursor.more(b'}')? {
-            return Ok(found);
-        }
-    }
+/// The text that a valid value is; None if it is another one.
+#[must_use]
+pub fn text(value: &[u8]) -> Option<Vec<u8>> {
+    let mut text = vec![];
+    decode(value.strip_prefix(b"\"")?.strip_suffix(b"\"")?, &mut text);
+    Some(text)
 }
 
 /// Where the value of a field is in the object at `span`, which was scanned before; the last one counts if it is repeated.
 #[must_use]
 pub fn member(data: &[u8], span: Span, key: &[u8]) -> Option<Span> {
-    let mut cursor = Cursor::new(span.of(data), Scanner::detect(), true, &NEEDLE);
-    let found = find_member(&mut cursor, key).ok()??;
-    Some(Span { start: span.start + found.start, end: span.start + found.end })
+    member_around(data, span, key, (0, 0))
 }
 
-fn find_member(cursor: &mut Cursor, wanted: &[u8]) -> Read<Option<Span>> {
+/// [`member`] of an object around messages: those between these two positions are passed over.
+fn member_around(data: &[u8], span: Span, wanted: &[u8], (array_start, end): (usize, usize)) -> Option<Span> {
     let mut found = None;
-    cursor.peek();
-    cursor.open()?;
-    while !cursor.close(b'}') {
-        let key = cursor.key()?;
-        let (is_it, value) = (*decoded(cursor.data, &key) == *wanted, cursor.span()?);
-        if is_it {
-            found = Some(value);
-        }
-        if !cursor.more(b'}')? {
-            break;
-        }
-    }
-    Ok(found)
-}
-
-/// Where the value of a field is in a request body that was scanned before; the messages between these two positions are passed
-/// over.
-#[must_use]
-pub fn member_around(data: &[u8], key: &[u8], messages: (usize, usize)) -> Option<Span> {
-    let mut cursor = Cursor::new(data, Scanner::detect(), true, &NEEDLE);
-    find_around(&mut cursor, key, messages).ok()?
-}
-
-/// The value of this field beside the messages of a request body that was scanned before.
-#[must_use]
-pub fn field<'a>(data: &'a [u8], outline: &Outline, field: &str) -> Option<&'a [u8]> {
-    let is_body = outline.array_start > 0 && data.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-    let end = outline.spans.last().map_or(outline.array_start, |last| last.end);
-    let value = if is_body { member_around(data, field.as_bytes(), (outline.array_start, end)) } else { None };
-    value.map(|value| value.of(data))
-}
-
-/// Whether a request body that was scanned before has this field beside its messages, and something in it.
-#[must_use]
-pub fn has_field(data: &[u8], outline: &Outline, name: &str) -> bool {
-    field(data, outline, name).is_some_and(|value| !matches!(value, b"null" | b"false" | b"\"\"" | b"{}" | b"[]"))
-}
-
-fn find_around(cursor: &mut Cursor, wanted: &[u8], (array_start, messages_end): (usize, usize)) -> Read<Option<Span>> {
-    let mut found = None;
-    cursor.peek();
-    cursor.open()?;
-    while !cursor.close(b'}') {
+    each(data, span, *b"{}", |cursor| {
         let key = cursor.key()?;
         cursor.peek();
         if cursor.at + 1 == array_start {
-            cursor.at = messages_end;
-            cursor.expect(b']')?;
-        } else {
-            let (is_it, value) = (*decoded(cursor.data, &key) == *wanted, cursor.span()?);
-            found = if is_it { Some(value) } else { found };
+            cursor.at = end;
+            return cursor.expect(b']');
         }
-        if !cursor.more(b'}')? {
-            break;
-        }
-    }
-    Ok(found)
+        let (is_it, value) = (*decoded(data, &key) == *wanted, cursor.span()?);
+        found = if is_it { Some(value) } else { found };
+        Ok(())
+    })?;
+    found
 }
 
 /// Where the elements of the list at `span` are, which was scanned before; None if it is no list.
 #[must_use]
 pub fn elements(data: &[u8], span: Span) -> Option<Vec<Span>> {
-    let mut cursor = Cursor::new(span.of(data), Scanner::detect(), true, &NEEDLE);
-    let found = if cursor.peek() == b'[' { find_elements(&mut cursor).ok()? } else { return None };
-    Some(found.into_iter().map(|one| Span { start: span.start + one.start, end: span.start + one.end }).collect())
+    let mut found = vec![];
+    each(data, span, *b"[]", |cursor| cursor.span().map(|element| found.push(element)))?;
+    Some(found)
 }
 
-fn find_elements(cursor: &mut Cursor) -> Read<Vec<Span>> {
-    let mut found = vec![];
-    cursor.open()?;
-    while !cursor.close(b']') {
-        found.push(cursor.span()?);
-        if !cursor.more(b']')? {
-            break;
-        }
+/// Reads each member or element of the value at `span`, which was scanned before; None if it is not in these brackets.
+fn each(data: &[u8], span: Span, [open, close]: [u8; 2], mut read: impl FnMut(&mut Cursor) -> Read<()>) -> Option<()> {
+    let mut cursor = Cursor::new(&data[..span.end], Scanner::detect(), true, &NEEDLE);
+    cursor.at = span.start;
+    if cursor.peek() != open {
+        return None;
     }
-    Ok(found)
+    cursor.open().ok()?;
+    let mut is_more = !cursor.close(close);
+    while is_more {
+        read(&mut cursor).ok()?;
+        is_more = cursor.more(close).ok()?;
+    }
+    Some(())
+}
+
+/// Whether what was scanned before is a request body.
+#[must_use]
+pub fn is_body(data: &[u8], outline: &Outline) -> bool {
+    outline.array_start > 0 && data.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
+}
+
+/// Where the value of this field is beside the messages of a request body that was scanned before.
+#[must_use]
+pub fn field(data: &[u8], outline: &Outline, name: &str) -> Option<Span> {
+    let end = outline.spans.last().map_or(outline.array_start, |last| last.end);
+    let find = || member_around(data, Span { start: 0, end: data.len() }, name.as_bytes(), (outline.array_start, end));
+    is_body(data, outline).then(find)?
+}
+
+/// Whether a request body that was scanned before has this field beside its messages, and something in it.
+#[must_use]
+pub fn has_field(data: &[u8], outline: &Outline, name: &str) -> bool {
+    let is_empty = |value: &[u8]| matches!(value, b"null" | b"false" | b"\"\"" | b"{}" | b"[]");
+    field(data, outline, name).is_some_and(|value| !is_empty(value.of(data)))
 }
 
 /// The decoded bytes of a string: its own, unless its counts say that it may have escapes.

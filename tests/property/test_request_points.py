@@ -33,7 +33,7 @@ _GEMINI = _TURNS.map(lambda turns: [message for turn in turns for message in tur
 def asked(body: bytes) -> list[tuple[int, bytes]]:
     found: list[tuple[int, bytes]] = []
     policy = compiled(_engine.engine, "mask", {"keep_results": 0, "boundary": "break_even"})
-    _engine.engine.mask_request(body, lambda model: policy, (), lambda points: found.extend(points) or [])
+    _engine.engine.mask_request(body, (), lambda model, ttl, retention, points: (policy, found.extend(points) or []))
     return found
 
 

@@ -231,6 +231,37 @@ def test_an_hour_long_cache_is_known_by_its_newest_mark() -> None:
     assert mask(RequestMasker(), b'{"messages": [' + quoted + b"]}").cache == "anthropic"
 
 
+HOUR, SHORT = ({"cache_control": {"type": "ephemeral", **ttl}} for ttl in ({"ttl": "1h"}, {}))
+TEXT: dict[str, Any] = {"type": "text", "text": "Go."}
+NEWEST_MARKS: list[tuple[str, dict[str, Any], list[Any]]] = [
+    ("anthropic_1h", {}, [TEXT | HOUR, TEXT | {"cache_control": None}]),
+    ("anthropic_1h", {}, [{"type": "tool_result", "tool_use_id": "t", "content": [TEXT | HOUR]}]),
+    ("anthropic_1h", {}, [TEXT | {"cache_control": {"type": "ephemeral", "note": "{}" * 200, "ttl": "1h"}}]),
+    ("anthropic_1h", {"system": [TEXT | HOUR]}, [TEXT]),
+    ("anthropic_1h", {"tools": [{"name": "t"} | HOUR]}, [TEXT]),
+    ("anthropic_1h", HOUR, [TEXT]),
+    ("anthropic_1h", {"tools": [{"name": "t"} | SHORT]}, [TEXT | HOUR]),
+    ("anthropic", {"system": [TEXT | HOUR]}, [TEXT | SHORT]),
+    ("anthropic", {"tools": [{"name": "t"} | HOUR], "system": [TEXT | SHORT]}, [TEXT]),
+    ("anthropic", SHORT, [TEXT | HOUR]),
+    ("anthropic", {"metadata": HOUR}, [TEXT]),
+    ("anthropic", {}, [{"type": "tool_use", "id": "t", "name": "put", "input": HOUR}]),
+    ("anthropic", {"system": "Go.", "tools": "none", "cache_control": "1h"}, [TEXT | {"cache_control": "1h"}]),
+    ("anthropic", {}, [TEXT | {"cache_control": {"ttl": ["1h"]}}]),
+]
+
+
+@pytest.mark.parametrize(("cache", "fields", "content"), NEWEST_MARKS)
+@pytest.mark.parametrize("last", [False, True])
+def test_the_newest_mark_is_found_by_its_place(
+    cache: str, fields: dict[str, Any], content: list[Any], last: bool
+) -> None:
+    messages = {"messages": [{"role": "user", "content": content}]}
+    body = json.dumps(messages | fields if last else fields | messages).encode()
+    for written in (body, body.replace(b"cache_control", rb"cache\u005fcontrol").replace(b'"1h"', rb'"\u0031h"')):
+        assert mask(RequestMasker(), written).cache == cache
+
+
 # Compressed bodies
 
 
@@ -333,7 +364,8 @@ def test_sub_agents_between_requests_change_nothing() -> None:
 
 
 def test_openai_is_asked_to_keep_a_cache_for_a_day() -> None:
-    for fields, is_cold in ((b"", True), (b'"prompt_cache_retention": "24h", ', False)):
+    day = b'"prompt_cache_retention": "24h", '
+    for fields, is_cold in ((b"", True), (day, False), (b'"metadata": {' + day[:-2] + b"}, ", True)):
         clock = Clock()
         masker = RequestMasker(clock=clock)
         for turns in (3, 4):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 from recede import _engine
@@ -25,11 +23,8 @@ __all__ = ["MAX_BODY_BYTES", "MaskedRequest", "RequestMasker"]
 _log = logging.getLogger("recede")
 
 MAX_BODY_BYTES = 256 << 20
-_HOUR = re.compile(rb'"cache_control"\s*:\s*\{[^{}]*"ttl"\s*:\s*"1h"')
-_DAY = re.compile(rb'"prompt_cache_retention"\s*:\s*"24h"')
 _MODEL = re.compile(r"/models/([^/:?]{1,100}):")
 _MOST_NAME = 100  # characters of a model's name
-_NEAR = 1 << 14  # bytes at either end of a body, outside of most histories
 
 
 class MaskedRequest(NamedTuple):
@@ -169,24 +164,24 @@ class RequestMasker:
 
     def _mask(self, route: Route, path: str, encoding: str, body: bytes) -> MaskedRequest:
         plain = decoded(body, encoding, MAX_BODY_BYTES)
-        cache = _cache_of(route.provider, plain)
+        cache, model = route.provider, None
         found: list[tuple[int, bytes]] = []
         cold: list[int] = []
-        models: list[str | None] = []
 
-        def policy_of(model: bytes | None) -> Any:
-            models.append(_model_of(path, model))
-            return self._policy(cache, models[0])
+        def rules(
+            named: str | None, ttl: str | None, retention: str | None, points: list[tuple[int, bytes]]
+        ) -> tuple[Any, list[int]]:
+            nonlocal cache, model, found, cold
+            cache = "anthropic_1h" if cache == "anthropic" and ttl == "1h" else cache
+            # OpenAI keeps entries for a day on request.
+            is_kept = cache == "openai" and retention == "24h"
+            seconds = 86_400.0 if is_kept else CACHES[cache].ttl_seconds
+            model, found = _model_of(path, named), points
+            policy = self._policy(cache, model)
+            cold = self._ledger.cold_requests(points, ttl_seconds=seconds, now=self._clock(), note=not route.is_counted)
+            return policy, cold
 
-        def cold_requests(points: list[tuple[int, bytes]]) -> list[int]:
-            found.extend(points)
-            cold.extend(ask(points))
-            return cold
-
-        ask = partial(
-            self._ledger.cold_requests, ttl_seconds=_ttl_of(cache, plain), now=self._clock(), note=not route.is_counted
-        )
-        done = self._engine.mask_request(plain, policy_of, KEPT_BY_PROVIDER, cold_requests)
+        done = self._engine.mask_request(plain, KEPT_BY_PROVIDER, rules)
         if done is None:
             return MaskedRequest(body)
         moves = done.boundary_moves
@@ -202,7 +197,7 @@ class RequestMasker:
             cold=bool(found) and found[-1][0] in cold,
             counted=route.is_counted,
             points=tuple(found),
-            model=models[0],
+            model=model,
         )
 
     def _policy(self, cache: str, model: str | None) -> Any:
@@ -238,24 +233,9 @@ def _policy(engine: Any, keep: int, name: str, read: float, write: float) -> Any
     return compiled(engine, "mask", options)
 
 
-def _model_of(path: str, field: bytes | None) -> str | None:
+def _model_of(path: str, named: str | None) -> str | None:
     """The model that a request names: in its body, or with Gemini in its path."""
-    if field is None:
-        found = _MODEL.search(path.replace("%3A", ":"))
-        return found[1] if found else None
-    name = json.loads(field)
-    return name[:_MOST_NAME] if isinstance(name, str) else None
-
-
-def _cache_of(provider: str, body: bytes) -> str:
-    """The cache of a request: with Anthropic, that of the last breakpoint of its body."""
-    if provider != "anthropic":
-        return provider
-    mark = body.rfind(b'"cache_control"')
-    return "anthropic_1h" if mark >= 0 and _HOUR.match(body[mark : mark + 200]) else "anthropic"
-
-
-def _ttl_of(cache: str, body: bytes) -> float:
-    # OpenAI keeps entries for a day on request.
-    is_kept = cache == "openai" and (_DAY.search(body[:_NEAR]) or _DAY.search(body[-_NEAR:]))
-    return 86_400.0 if is_kept else CACHES[cache].ttl_seconds
+    if named is not None:
+        return named[:_MOST_NAME]
+    found = _MODEL.search(path.replace("%3A", ":"))
+    return found[1] if found else None
