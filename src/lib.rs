@@ -22,6 +22,7 @@ pub mod placeholder;
 pub mod plan;
 pub mod points;
 pub mod policy;
+pub mod provider;
 pub mod raw_text;
 pub mod reduce;
 pub mod repaired;

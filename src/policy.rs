@@ -1,6 +1,7 @@
 //! Policy: plain parameters, already validated in Python.
 
 use crate::patterns::{ByTool, TextPatterns};
+use crate::provider::ProviderCache;
 
 /// What to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,18 +69,6 @@ pub enum Boundary {
         /// Price of a token that is written to it.
         write: f64,
     },
-}
-
-/// What a prompt cache is assumed to serve, by the rule of the boundary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CacheModel {
-    /// Any prefix that the previous request had.
-    #[default]
-    Ideal,
-    /// One in whole steps of tokens.
-    Prefix,
-    /// One that ends where a request was marked.
-    Breakpoints,
 }
 
 /// Characters that count as a token where nothing counts tokens; costs are in characters, or quarter tokens.
@@ -202,8 +191,8 @@ macro_rules! parameters {
             keep_matching: TextPatterns = TextPatterns::default(),
             /// When the boundary moves.
             boundary: Boundary = Boundary::Sliding,
-            /// What the cache serves.
-            cache: CacheModel = CacheModel::Ideal,
+            /// What the cache serves, and which marks it takes.
+            cache: ProviderCache = ProviderCache::default(),
             /// The boundary moves once the waste has cost this part of what the move costs.
             break_even_at: f64 = 0.5,
             /// A move leaves no request at which all has cost more than raw by more than this part.

@@ -74,7 +74,7 @@ fn marks(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> MarkEd
         return MarkEdits::default();
     }
     let marks = marks_in_view(outline, &plan.masked, Marks::of(data, outline, policy.marks_elsewhere));
-    let pins = pins(outline, plan, &marks);
+    let pins = pins(outline, plan, &marks, policy.cache);
     let edits =
         |pins| marks.edits(data, outline, &pins, |message, block| masked_at(outline, &plan.masked, message, block));
     pins.map_or_else(MarkEdits::default, edits)

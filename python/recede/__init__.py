@@ -1,8 +1,8 @@
 """recede replaces old tool outputs in the history of an LLM agent with a one-line placeholder.
 
 The most used names are here; the rest is in the subpackages: `recede.reduction`, `recede.session`, `recede.masker`,
-`recede.clients`, `recede.turns`, `recede.agent`, `recede.costs`, `recede.proxy`, `recede.store`, `recede.transcripts`,
-`recede.summarizers`, `recede.types`, `recede.arrow`, `recede.testing`.
+`recede.clients`, `recede.turns`, `recede.agent`, `recede.costs`, `recede.providers`, `recede.proxy`, `recede.store`,
+`recede.transcripts`, `recede.summarizers`, `recede.types`, `recede.arrow`, `recede.testing`.
 """
 
 from recede._engine import __version__
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from recede.agent import Budget, Conversation, auto_continue, auto_continue_async
     from recede.clients import wrap
     from recede.masker import Masker
+    from recede.providers import Provider
     from recede.proxy import RequestMasker
     from recede.reduction import (
         HistoryReducer,
@@ -49,6 +50,7 @@ __all__ = [
     "Masker",
     "ObservationMaskingContextManager",
     "ProductionHybridContextManager",
+    "Provider",
     "RecedeError",
     "Reduction",
     "RequestMasker",
@@ -82,6 +84,7 @@ _LATER = {
     "Masker": "masker",
     "ObservationMaskingContextManager": "turns",
     "ProductionHybridContextManager": "turns",
+    "Provider": "providers",
     "RecedeError": "_errors",
     "RequestMasker": "proxy",
     "StoreError": "_errors",
@@ -98,6 +101,7 @@ _MODULES = (
     "clients",
     "costs",
     "masker",
+    "providers",
     "proxy",
     "reduction",
     "session",

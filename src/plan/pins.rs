@@ -5,12 +5,8 @@ use super::outcome::{Masked, Plan};
 use super::replay::blocks_of;
 use crate::marks::{Marked, Marks, Pins};
 use crate::outline::Outline;
+use crate::provider::ProviderCache;
 use crate::turns::Turns;
-
-/// A request has at most this many marks.
-pub const MOST_MARKS: usize = 4;
-/// A mark finds an entry at one of this many blocks, its own the last of them.
-pub(super) const LOOKBACK_BLOCKS: usize = 20;
 
 /// A message, and the place of a block in its content.
 pub type BlockPlace = (usize, usize);
@@ -26,14 +22,14 @@ pub struct Wanted {
 
 /// The pins of a view that is not the input; None if its marks stay as they are.
 #[must_use]
-pub fn pins(outline: &Outline, plan: &Plan, marks: &Marks) -> Option<Pins> {
+pub fn pins(outline: &Outline, plan: &Plan, marks: &Marks, cache: ProviderCache) -> Option<Pins> {
     let is_whole =
         plan.summary.is_none() && plan.cut.is_none() && plan.kept.as_ref().is_none_or(|kept| !kept.contains(&false));
     if !is_whole {
         return None;
     }
     let wanted = Wanted::of(outline, &plan.turns, plan.masked.iter(), (plan.boundary_before, plan.boundary));
-    wanted.pins(marks, |from, to| blocks_between(outline, from, to))
+    wanted.pins(marks, cache, |from, to| blocks_between(outline, from, to, cache.lookback_blocks))
 }
 
 /// The marks that are left in a view without pins: of those in a replaced observation the newest. Where the message itself is the
@@ -73,11 +69,16 @@ impl Wanted {
     }
 
     /// The marks to write, and those of the client that give way; `blocks_between` is that of two blocks in order.
-    pub fn pins(self, marks: &Marks, blocks_between: impl Fn(BlockPlace, BlockPlace) -> usize) -> Option<Pins> {
+    pub fn pins(
+        self,
+        marks: &Marks,
+        cache: ProviderCache,
+        blocks_between: impl Fn(BlockPlace, BlockPlace) -> usize,
+    ) -> Option<Pins> {
         let places: Vec<BlockPlace> = marks.blocks.iter().map(|one| (one.message, one.block)).collect();
         let newest = *places.last()?;
         let total = marks.elsewhere + marks.blocks.iter().map(|one| one.count).sum::<usize>();
-        if total > MOST_MARKS {
+        if total > cache.most_marks {
             return None;
         }
         // Before a mark of the client, and where none is.
@@ -85,20 +86,20 @@ impl Wanted {
         let mut pin = self.pin.filter(is_free);
         let carried = self.carried.filter(is_free).filter(|block| {
             let next = places.iter().find(|place| *place > block);
-            pin != Some(*block) && next.is_none_or(|next| blocks_between(*block, *next) >= LOOKBACK_BLOCKS)
+            pin != Some(*block) && next.is_none_or(|next| blocks_between(*block, *next) >= cache.lookback_blocks)
         });
-        if carried.is_some() && total + 2 > MOST_MARKS {
+        if carried.is_some() && total + 2 > cache.most_marks {
             pin = None;
         }
         let added = pin.into_iter().chain(carried);
         let mut pins = Pins::default();
-        if total + added.clone().count() > MOST_MARKS {
+        if total + added.clone().count() > cache.most_marks {
             if marks.on_tools > 0 {
                 pins.clears_tools = true;
             } else {
                 // The oldest mark whose entry the next one finds as well.
                 let gives_way = |one: &usize| {
-                    !marks.blocks[*one].stays && blocks_between(places[*one], places[one + 1]) < LOOKBACK_BLOCKS
+                    !marks.blocks[*one].stays && blocks_between(places[*one], places[one + 1]) < cache.lookback_blocks
                 };
                 pins.removed = Some((0..places.len() - 1).find(gives_way)?);
             }
@@ -140,13 +141,13 @@ pub fn masked_at(outline: &Outline, masked: &[Masked], message: usize, block: us
     super::masked_in(masked, outline.results_of(message)).iter().any(|one| is_it(one.result as usize))
 }
 
-/// How many blocks a block is after an earlier one; if those are many, a lower bound.
+/// How many blocks a block is after an earlier one; if those are more than `most`, a lower bound.
 #[must_use]
-pub fn blocks_between(outline: &Outline, from: BlockPlace, to: BlockPlace) -> usize {
+pub fn blocks_between(outline: &Outline, from: BlockPlace, to: BlockPlace, most: usize) -> usize {
     let mut blocks = 0;
     for message in from.0..to.0 {
         blocks += blocks_of(outline, message);
-        if blocks > from.1 + LOOKBACK_BLOCKS {
+        if blocks > from.1 + most {
             break;
         }
     }

@@ -7,30 +7,24 @@
 use super::boundary::cost;
 use super::context::PlanContext;
 use super::fold::{Fold, message_of};
-use super::pins::LOOKBACK_BLOCKS;
 use super::replay::blocks_of;
-use crate::policy::{Boundary, CHARS_PER_TOKEN, CacheModel, NOW, Policy};
+use crate::policy::{Boundary, CHARS_PER_TOKEN, NOW, Policy};
+use crate::provider::{CacheRule, ProviderCache};
 
-/// What whole steps of 128 tokens may leave of a prefix.
-const STEP_REST_CHARS: usize = CHARS_PER_TOKEN * 128 - 1;
-
-impl CacheModel {
+impl ProviderCache {
     /// The least characters of an entry.
     fn min_chars(self) -> usize {
-        match self {
-            CacheModel::Ideal => 0,
-            CacheModel::Prefix => CHARS_PER_TOKEN * 1_024,
-            CacheModel::Breakpoints => CHARS_PER_TOKEN * 2_048,
-        }
+        CHARS_PER_TOKEN.saturating_mul(self.min_tokens)
+    }
+
+    /// What whole steps may leave of a prefix.
+    fn step_rest_chars(self) -> usize {
+        CHARS_PER_TOKEN.saturating_mul(self.step_tokens).saturating_sub(1)
     }
 
     /// What is served, at the least, of a prefix of this many characters.
     fn serves(self, chars: usize) -> usize {
-        match self {
-            _ if chars < self.min_chars() => 0,
-            CacheModel::Prefix => chars - STEP_REST_CHARS,
-            CacheModel::Ideal | CacheModel::Breakpoints => chars,
-        }
+        if chars < self.min_chars() { 0 } else { chars.saturating_sub(self.step_rest_chars()) }
     }
 
     /// Characters of a system prompt that may be written again with a view of whose beginning the cache keeps this many: where
@@ -112,7 +106,7 @@ impl Fold {
     pub(super) fn kept_chars(&self, context: PlanContext) -> usize {
         let PlanContext { outline, policy, .. } = context;
         let first = self.core.first.map_or(self.core.before, |first| message_of(outline, first)).min(self.core.before);
-        if policy.cache != CacheModel::Breakpoints {
+        if policy.cache.rule != CacheRule::Breakpoints {
             return self.view_before(first);
         }
         let is_after = |first: u32| self.masked.last().is_none_or(|last| last.result < first);
@@ -125,7 +119,8 @@ impl Fold {
     fn is_pinned(&self, context: PlanContext) -> bool {
         let new = self.core.before..self.core.aging.messages();
         context.policy.pins_boundary
-            && new.map(|message| blocks_of(context.outline, message)).sum::<usize>() < LOOKBACK_BLOCKS
+            && new.map(|message| blocks_of(context.outline, message)).sum::<usize>()
+                < context.policy.cache.lookback_blocks
     }
 
     /// What a request after this many messages is charged, to which the fold must have grown; None where no rule reads it.
@@ -180,7 +175,7 @@ impl Fold {
 
     /// Charges a model's call for a summary, and writing the view with it, of this many characters. The request for which it
     /// comes may have been made without it, so that stays charged.
-    pub fn pay_summary(&mut self, cache: CacheModel, chars: usize, call: (usize, usize)) {
+    pub fn pay_summary(&mut self, cache: ProviderCache, chars: usize, call: (usize, usize)) {
         let paid = self.core.paid.with_summary(call);
         let view = Charged::request(chars, 0).and_written(cache.again(0, false));
         self.core.paid = Paid { view: paid.view.and(view), ..paid };
@@ -205,9 +200,8 @@ impl Fold {
 }
 
 /// Whether after the move, and at each request to come, the view is served nearly as much of it as the raw history would be.
-fn stays_cached(cache: CacheModel, raw: Charged, view: Charged, part: f64, read: f64, write: f64) -> bool {
+fn stays_cached(cache: ProviderCache, raw: Charged, view: Charged, part: f64, read: f64, write: f64) -> bool {
     let (raw, view) = (raw.read + raw.written, view.read + view.written);
-    let lost = if cache == CacheModel::Prefix { STEP_REST_CHARS } else { 0 };
     view >= cache.min_chars()
-        && cost(raw.saturating_sub(view), read) + part * cost(raw, read) >= cost(lost, write - read)
+        && cost(raw.saturating_sub(view), read) + part * cost(raw, read) >= cost(cache.step_rest_chars(), write - read)
 }

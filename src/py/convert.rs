@@ -6,9 +6,8 @@ use crate::error::Error;
 use crate::outline::Outline;
 use crate::patterns::{ByTool, TextPatterns};
 use crate::plan::{Cache, Costs, Rule, SummaryInput};
-use crate::policy::{
-    Boundary, CacheModel, Due, Field, Goal, Model, Policy, Summaries, SummaryPrices, Template, parameters,
-};
+use crate::policy::{Boundary, Due, Field, Goal, Model, Policy, Summaries, SummaryPrices, Template, parameters};
+use crate::provider::{CacheRule, ProviderCache};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -146,14 +145,18 @@ impl Parameter for Boundary {
     }
 }
 
-impl Parameter for CacheModel {
+impl Parameter for ProviderCache {
+    /// Its rule and numbers.
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        match &*value.extract::<PyBackedStr>()? {
-            "ideal" => Ok(CacheModel::Ideal),
-            "prefix" => Ok(CacheModel::Prefix),
-            "breakpoints" => Ok(CacheModel::Breakpoints),
-            other => Err(PyValueError::new_err(format!("unknown cache {other:?}"))),
-        }
+        let (rule, min_tokens, step_tokens, lookback_blocks, most_marks): (PyBackedStr, _, _, _, _) =
+            value.extract()?;
+        let rule = match &*rule {
+            "ideal" => CacheRule::Ideal,
+            "prefix" => CacheRule::Prefix,
+            "breakpoints" => CacheRule::Breakpoints,
+            other => return Err(PyValueError::new_err(format!("unknown cache {other:?}"))),
+        };
+        Ok(ProviderCache { rule, min_tokens, step_tokens, lookback_blocks, most_marks })
     }
 }
 

@@ -73,7 +73,7 @@ pub fn with_marks<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let Some(found) = found.filter(|_| plan.changes()) else { return Ok(view) };
     let marks = marks_in_view(outline, &plan.masked, found.places(policy.marks_elsewhere));
-    if let Some(pins) = pins(outline, plan, &marks) {
+    if let Some(pins) = pins(outline, plan, &marks, policy.cache) {
         found.write(&view, &marks, pins)?;
     }
     Ok(view)

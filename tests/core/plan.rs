@@ -8,7 +8,8 @@ use recede::outline::{Role, Shape};
 use recede::patterns::{ByTool, TextPatterns};
 use recede::placeholder::Placeholder;
 use recede::plan::{Costs, Outcome, Plan, Stage, Summary, SummaryInput, facts};
-use recede::policy::{Boundary, CacheModel, Field, Goal, Policy};
+use recede::policy::{Boundary, Field, Goal, Policy};
+use recede::provider::{CacheRule, ProviderCache};
 use recede::report;
 
 const LONG: &str = "a long observation that is well worth masking, since it goes on";
@@ -347,7 +348,13 @@ fn random_policy(random: &mut Random) -> Policy {
         is_session: false,
         ask_summary: false,
         summaries: None,
-        cache: *random.pick(&[CacheModel::Ideal, CacheModel::Prefix, CacheModel::Breakpoints]),
+        cache: ProviderCache {
+            rule: *random.pick(&[CacheRule::Ideal, CacheRule::Prefix, CacheRule::Breakpoints]),
+            min_tokens: random.below(2_000),
+            step_tokens: random.below(200),
+            lookback_blocks: random.below(30),
+            most_marks: random.below(6),
+        },
         break_even_at: 0.5,
         warranty: Some(0.1),
         pins_boundary: false,

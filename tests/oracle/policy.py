@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+from oracle.provider import ProviderCache
+
 NOW = 1 << 60
 """The current request, among those with a cold cache."""
-
-LOOKBACK_BLOCKS = 20
-"""A cache mark finds an entry at one of this many blocks, its own the last of them."""
 
 
 class Policy(SimpleNamespace):
@@ -22,7 +21,7 @@ class Policy(SimpleNamespace):
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         defaults = {"max_cost": None, "max_cost_since": (), "placeholder_with_images": None, "lines_form": False}
-        super().__init__(**{**defaults, **parameters})
+        super().__init__(**{**defaults, **parameters, "cache": ProviderCache(*parameters["cache"])})
 
     def max_cost_at(self, messages: int) -> int | None:
         """The budget of a request after this many messages."""

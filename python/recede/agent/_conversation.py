@@ -26,6 +26,7 @@ from recede.agent._tool_calls import (
     open_calls,
     result_messages,
 )
+from recede.providers import Provider
 from recede.reduction._options import optional_function, whole_number
 from recede.reduction._policy import IS_OFF
 from recede.session._history import History
@@ -35,7 +36,7 @@ __all__ = ["Answer", "Conversation"]
 _log = logging.getLogger("recede")
 
 # How long an entry of a cache lives without use, if it was written for five minutes or for an hour.
-_MINUTES, _HOUR = 300.0, 3_600.0
+_MINUTES, _HOUR = (Provider.of(name).ttl_seconds for name in ("anthropic", "anthropic_1h"))
 
 
 class Answer(NamedTuple):

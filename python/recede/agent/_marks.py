@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from recede._objects import changed, read
+from recede.providers import Provider, cache_options
 
 __all__ = ["CACHE_OPTIONS", "marked_request"]
 
 _MARK = "cache_control"
 _VALUE = {"type": "ephemeral"}
-# A request may have four, and the messages need two.
-_MOST_ELSEWHERE = 2
+# The messages need two.
+_MOST_ELSEWHERE = Provider.of("anthropic").most_marks - 2
 
-CACHE_OPTIONS: dict[str, dict[str, str]] = {
-    "anthropic": {"cache": "breakpoints", "cache_breakpoint": "boundary"},
-    "openai": {"cache": "prefix"},
-}
+CACHE_OPTIONS = {name: cache_options(Provider.of(name)) for name in ("anthropic", "openai")}
 """The options by which a conversation assumes the cache of its client, unless its caller gives others."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recede.costs import CACHES, Cache, Prices, parse_policy
+from recede.reduction._options import OPTIONS
 
 
 def line_for(policy: str, prices: Prices, cache: Cache = CACHES["ideal"]) -> str | None:
@@ -87,5 +88,5 @@ def _cache(values: dict[str, Any], prices: Prices) -> dict[str, Any]:
     if values.get("boundary") != "break_even" or not prices.input:
         return {}
     shares = {"cache_read": prices.cached / prices.input, "cache_write": prices.write / prices.input}
-    usual = {"cache_read": 0.1, "cache_write": 1.25}
+    usual = {name: OPTIONS[name].default for name in shares}
     return {name: float(f"{share:.4g}") for name, share in shares.items() if abs(share - usual[name]) > 1e-9}

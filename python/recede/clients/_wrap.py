@@ -19,6 +19,7 @@ from recede._off import is_off
 from recede.clients._defaults import with_defaults
 from recede.clients._requests import SOCKETS, Answered, history_key, marks_elsewhere, refuse_messages
 from recede.masker import Masker
+from recede.providers import Provider, cache_options
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 
@@ -124,7 +125,7 @@ def _report(data: Any, response: Any) -> None:
 
 def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> Any:
     kind = type(client)
-    provider = {base.__module__.partition(".")[0] for base in kind.__mro__} & _CACHES.keys()
+    provider = {base.__module__.partition(".")[0] for base in kind.__mro__} & _PROVIDERS
     if hasattr(client, "_recede_masker"):
         raise TypeError("the client is wrapped already: wrap the original one")
     if not provider or not all(hasattr(client, hook) for hook in _HOOKS):
@@ -133,7 +134,7 @@ def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> 
             "messages of others use a recede.Masker"
         )
     if masker is None:
-        masker = Masker(**with_defaults(options, _CACHES[provider.pop()]))
+        masker = Masker(**with_defaults(options, cache_options(Provider.of(provider.pop()))))
     elif options:
         raise TypeError(f"give the options to the masker: Masker({next(iter(options))}=...)")
     elif not isinstance(masker, Masker):
@@ -146,11 +147,7 @@ def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> 
 
 
 _HOOKS = ("_prepare_options", "_prepare_request", "_process_response_data", "copy")
-# How the cache of a provider works, if the options do not say.
-_CACHES: dict[str, dict[str, Any]] = {
-    "anthropic": {"cache": "breakpoints", "cache_breakpoint": "boundary"},
-    "openai": {"cache": "prefix"},
-}
+_PROVIDERS = {"anthropic", "openai"}  # the packages of their clients
 
 
 @runs(_wrapped)

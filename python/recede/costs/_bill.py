@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from recede.costs._cache import PROVIDERS
 from recede.costs._models import ModelPrices, model_prices
 from recede.costs._prices import PRESETS, Prices
+from recede.providers import OF_FORMATS
 
 if TYPE_CHECKING:
     from recede.transcripts import LoggedRequest, LoggedUsage, Transcript
@@ -139,7 +139,7 @@ def session_prices(transcript: Transcript, own: Mapping[str, ModelPrices] = {}) 
     models = tuple(sorted(sent, key=lambda model: -sent[model]))
     known = {model: found for model in models if (found := model_prices(model, own)) is not None}
     main = next(iter(known.values()), None)
-    provider = PROVIDERS.get(transcript.format, "anthropic") if main is None else main.provider
+    provider = OF_FORMATS.get(transcript.format, "anthropic") if main is None else main.provider
     prices = PRESETS[provider] if main is None else main.prices
     assumed = [f"the model {model} has no known price: priced as {provider}" for model in models if model not in known]
     if not models:

@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 from recede._errors import meant, one_of
 from recede.costs._prices import Prices
+from recede.providers import OF_FORMATS, PROVIDERS, cache_rule
 from recede.reduction._options import CHARS_PER_TOKEN
 
-__all__ = ["CACHES", "PROVIDERS", "Cache", "CacheFacts", "cache_facts", "cache_of_format", "named_cache"]
+__all__ = ["CACHES", "Cache", "CacheFacts", "cache_facts", "cache_of_format", "named_cache"]
 
 _RULES = ("breakpoints", "prefix", "ideal")
 _CEILING = 1 << 60
+_ANTHROPIC = PROVIDERS["anthropic"]
 
 
 class Cache(NamedTuple):
@@ -44,10 +46,10 @@ class Cache(NamedTuple):
         Cache(rule='prefix', ttl_seconds=300.0, step_tokens=128, lookback_blocks=20)
     """
 
-    rule: str = "breakpoints"
-    ttl_seconds: float = 300.0
-    step_tokens: int = 0
-    lookback_blocks: int = 20
+    rule: str = cache_rule(_ANTHROPIC)
+    ttl_seconds: float = float(_ANTHROPIC.ttl_seconds)
+    step_tokens: int = _ANTHROPIC.step_tokens
+    lookback_blocks: int = _ANTHROPIC.lookback_blocks
 
     def checked(self) -> Cache:
         """Return this cache if its rule exists and each number is from 0; raise an error that names what is wrong."""
@@ -63,22 +65,11 @@ class Cache(NamedTuple):
 
 
 CACHES = {
-    # At most 4 breakpoints; 20 blocks are searched before each; five minutes or an hour, renewed by each use
-    # (platform.claude.com/docs, prompt caching).
-    "anthropic": Cache(),
-    "anthropic_1h": Cache(ttl_seconds=3_600.0),
-    # From 1,024 tokens on in steps of 128; cleared after 5 to 10 minutes without use (platform.openai.com/docs, prompt
-    # caching). The least of that is assumed.
-    "openai": Cache("prefix", step_tokens=128),
-    # Implicit caching; how long an entry lives is not documented, the same is assumed (ai.google.dev/gemini-api/docs).
-    "gemini": Cache("prefix"),
-    "ideal": Cache("ideal", ttl_seconds=math.inf),
+    name: Cache(cache_rule(one), float(one.ttl_seconds), one.step_tokens, one.lookback_blocks)
+    for name, one in PROVIDERS.items()
+    if one.cache != "none"
 }
-"""Prompt caches by provider, with the names of `PRESETS`; ``"ideal"`` serves whatever prefix a request shares."""
-
-
-PROVIDERS = {"codex": "openai", "gemini": "gemini"}
-"""The providers of sessions by format, where no model is logged or known; Anthropic for all others."""
+"""Prompt caches by provider; ``"ideal"`` serves whatever prefix a request shares."""
 
 
 def cache_of_format(format: str) -> Cache:
@@ -98,7 +89,7 @@ def cache_of_format(format: str) -> Cache:
         >>> cache_of_format("codex").rule, cache_of_format("claude_code").rule
         ('prefix', 'breakpoints')
     """
-    return CACHES[PROVIDERS.get(format, "anthropic")]
+    return CACHES[OF_FORMATS.get(format, "anthropic")]
 
 
 class CacheFacts(NamedTuple):

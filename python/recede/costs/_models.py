@@ -1,11 +1,11 @@
-"""Prices of models: data, with date and source of each row."""
+"""Prices of models."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from recede._models import MODEL_ROWS, model_names
 from recede.costs._prices import Prices
 
 __all__ = ["MODELS", "ModelPrices", "model_prices"]
@@ -35,95 +35,17 @@ class ModelPrices(NamedTuple):
     source: str
 
 
-_QUOTED = ", as others quote it"
-_CLAUDE = "platform.claude.com/docs: pricing, models, prompt caching"
-_OPENAI = "developers.openai.com/api/docs/pricing" + _QUOTED
-_GEMINI = "ai.google.dev/gemini-api/docs/pricing" + _QUOTED
-
-
-def _claude(
-    date: str, input: float, output: float, least: int = 2_048, cached: float | None = None, read: str = ""
-) -> ModelPrices:
-    # Writing costs 1.25 times the input for five minutes, twice for an hour; reading a tenth unless `cached` says more.
-    cached = input / 10 if cached is None else cached
-    prices = Prices(input, round(cached, 4), input * 1.25, output, least)
-    return ModelPrices(prices, input * 2, "anthropic", date, _CLAUDE + read)
-
-
-def _openai(date: str, input: float, cached: float, output: float, write: float | None = None) -> ModelPrices:
-    write = input if write is None else write
-    return ModelPrices(Prices(input, cached, write, output, 1_024), write, "openai", date, _OPENAI)
-
-
-def _gemini(date: str, input: float, output: float, least: int) -> ModelPrices:
-    # Prompts up to 200,000 tokens; longer ones cost up to twice as much. Cached input costs a tenth; the storage of
-    # explicit caches is not included.
-    prices = Prices(input, round(input / 10, 4), input, output, least)
-    return ModelPrices(prices, input, "gemini", date, _GEMINI)
-
-
-# The smallest prompt that is cached is documented for Claude models up to Opus 4.8; for newer ones 2,048 is assumed.
-# Models whose price depends on the length of the prompt (Claude Haiku 5.5) have no row; of those that cost more above a
-# limit (GPT above 272,000 tokens, Gemini above 200,000), the row has the lower price.
 MODELS: Mapping[str, ModelPrices] = {
-    "claude-fable-5-1": _claude("2026-10", 10.0, 50.0, cached=0.25),
-    "claude-fable-5": _claude("2026-07", 10.0, 50.0),
-    "claude-opus-5-5": _claude("2026-10", 4.0, 20.0, cached=0.2, read=_QUOTED),
-    "claude-opus-5": _claude("2026-10", 5.0, 25.0),
-    "claude-opus-4-8": _claude("2026-07", 5.0, 25.0, 1_024),
-    "claude-opus-4-7": _claude("2026-06", 5.0, 25.0, 4_096),
-    "claude-opus-4-6": _claude("2026-10", 5.0, 25.0, 4_096),
-    "claude-opus-4-5": _claude("2026-10", 5.0, 25.0, 4_096),
-    "claude-opus-4-1": _claude("2025-08", 15.0, 75.0, 1_024),
-    "claude-opus-4": _claude("2025-08", 15.0, 75.0, 1_024),
-    "claude-sonnet-5-5": _claude("2026-10", 2.0, 10.0, cached=0.1, read=_QUOTED),
-    "claude-sonnet-5": _claude("2026-10", 2.0, 10.0),
-    "claude-sonnet-4-6": _claude("2026-06", 3.0, 15.0, read=_QUOTED),
-    "claude-sonnet-4-5": _claude("2026-06", 3.0, 15.0, 1_024, read=_QUOTED),
-    "claude-sonnet-4": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED),
-    "claude-3-7-sonnet": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED),
-    "claude-3-5-sonnet": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED),
-    "claude-haiku-4-5": _claude("2026-10", 1.0, 5.0, 4_096),
-    "claude-3-5-haiku": _claude("2025-08", 0.8, 4.0, read=_QUOTED),
-    # From GPT-5.6 on, writing to the cache costs 1.25 times the input.
-    "gpt-6.1-terra": _openai("2026-10", 1.0, 0.05, 5.0, write=1.25),
-    "gpt-6-sol": _openai("2026-09", 2.0, 0.2, 10.0, write=2.5),
-    "gpt-6-luna": _openai("2026-09", 0.1, 0.01, 0.5, write=0.125),
-    "gpt-5.6-sol": _openai("2026-08", 4.0, 0.4, 20.0, write=5.0),
-    "gpt-5.6-terra": _openai("2026-07", 2.0, 0.2, 12.0, write=2.5),
-    "gpt-5.6-luna": _openai("2026-07", 0.2, 0.02, 1.2, write=0.25),
-    "gpt-5.5": _openai("2026-06", 5.0, 0.5, 30.0),
-    "gpt-5.4": _openai("2026-06", 2.5, 0.25, 15.0),
-    "gpt-5.4-mini": _openai("2026-06", 0.75, 0.075, 4.5),
-    "gpt-5.4-nano": _openai("2026-06", 0.2, 0.02, 1.25),
-    "gpt-5.3-codex": _openai("2026-05", 1.75, 0.175, 14.0),
-    "gpt-5.2-codex": _openai("2026-05", 1.75, 0.175, 14.0),
-    "gpt-5.2": _openai("2026-05", 1.75, 0.175, 14.0),
-    "gpt-5.1-codex-max": _openai("2026-05", 1.25, 0.125, 10.0),
-    "gpt-5.1-codex": _openai("2026-05", 1.25, 0.125, 10.0),
-    "gpt-5.1": _openai("2026-05", 1.25, 0.125, 10.0),
-    "gpt-5-codex": _openai("2026-05", 1.25, 0.125, 10.0),
-    "gpt-5": _openai("2026-05", 1.25, 0.125, 10.0),
-    "gpt-5-mini": _openai("2025-12", 0.25, 0.025, 2.0),
-    "gpt-5-nano": _openai("2025-12", 0.05, 0.005, 0.4),
-    "gpt-4.1": _openai("2025-12", 2.0, 0.5, 8.0),
-    "gpt-4.1-mini": _openai("2025-12", 0.4, 0.1, 1.6),
-    "gpt-4o": _openai("2025-12", 2.5, 1.25, 10.0),
-    "gpt-4o-mini": _openai("2025-12", 0.15, 0.075, 0.6),
-    "gemini-3.5-flash": _gemini("2026-06", 1.5, 9.0, 4_096),
-    "gemini-3.1-pro": _gemini("2026-06", 2.0, 12.0, 4_096),
-    "gemini-3-pro": _gemini("2026-01", 2.0, 12.0, 4_096),
-    "gemini-3-flash": _gemini("2026-06", 0.5, 3.0, 1_024),
-    "gemini-3.1-flash-lite": _gemini("2026-06", 0.25, 1.5, 1_024),
-    "gemini-2.5-pro": _gemini("2026-06", 1.25, 10.0, 4_096),
-    "gemini-2.5-flash": _gemini("2026-06", 0.3, 2.5, 1_024),
-    "gemini-2.5-flash-lite": _gemini("2026-06", 0.1, 0.4, 1_024),
+    name: ModelPrices(
+        Prices(row.input, row.cached, row.write, row.output, row.min_tokens),
+        row.write_1h,
+        row.provider,
+        row.date,
+        row.source,
+    )
+    for name, row in MODEL_ROWS.items()
 }
 """Prices by model, for standard requests; batch, priority and regional prices differ."""
-
-# Where a model is served from, and what a log writes after its name: a date, a version, a variant.
-_BEFORE = re.compile(r"^(?:.*/)?(?:(?:us|eu|apac|global)\.)?(?:anthropic\.)?")
-_AFTER = re.compile(r"(?:-v\d+(?::\d+)?|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest|-preview|\[1m\]|:thinking)+$")
 
 
 def model_prices(model: str, own: Mapping[str, ModelPrices] = {}) -> ModelPrices | None:
@@ -146,10 +68,5 @@ def model_prices(model: str, own: Mapping[str, ModelPrices] = {}) -> ModelPrices
         >>> model_prices("some-model") is None
         True
     """
-    name = _AFTER.sub("", _BEFORE.sub("", model.lower()))
-    dashed = name.replace(".", "-") if name.startswith("claude") else name
-    for table in (own, MODELS):
-        for key in (model, name, dashed):
-            if key in table:
-                return table[key]
-    return None
+    names = model_names(model)
+    return next((table[name] for table in (own, MODELS) for name in names if name in table), None)

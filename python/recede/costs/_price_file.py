@@ -10,6 +10,7 @@ from typing import Any
 
 from recede.costs._models import ModelPrices
 from recede.costs._prices import PRESETS, Prices
+from recede.providers import PROVIDERS
 
 __all__ = ["read_prices"]
 
@@ -75,7 +76,7 @@ def _row(where: str, row: Any) -> ModelPrices:
     if provider not in PRESETS:
         raise ValueError(f"{where}: provider must be one of {', '.join(PRESETS)}, not {provider!r}")
     given: dict[str, Any] = {name: row.get(name, row["input"]) for name in ("input", "cached", "write", "output")}
-    given["min_cached_tokens"] = row.get("min_cached_tokens", 1_024)
+    given["min_cached_tokens"] = row.get("min_cached_tokens", PROVIDERS["openai"].min_tokens)
     write_1h: Any = row.get("write_1h", given["write"])
     try:
         prices = Prices(**given).checked()

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from recede._errors import meant, one_of
+from recede._models import MODEL_ROWS, USUAL_MODELS
+from recede.providers import PROVIDERS, Provider
 from recede.reduction._options import CHARS_PER_TOKEN
 
 __all__ = ["PRESETS", "SUMMARY_CHARS", "SUMMARY_PROMPT_CHARS", "Prices", "Usage"]
@@ -22,6 +24,7 @@ SUMMARY_PROMPT_CHARS = 1_200
 """The approximate length of the instructions for a summary, in characters."""
 
 _PER_TOKENS = 1_000_000
+_USUAL = MODEL_ROWS[USUAL_MODELS["anthropic"]]
 
 
 class Prices(NamedTuple):
@@ -41,11 +44,11 @@ class Prices(NamedTuple):
         Prices(input=3.0, cached=0.3, write=3.75, output=0, min_cached_tokens=2048)
     """
 
-    input: float = 3.0
-    cached: float = 0.3
-    write: float = 3.75
-    output: float = 15.0
-    min_cached_tokens: int = 2_048
+    input: float = _USUAL.input
+    cached: float = _USUAL.cached
+    write: float = _USUAL.write
+    output: float = _USUAL.output
+    min_cached_tokens: int = PROVIDERS["anthropic"].min_tokens
 
     @classmethod
     def parse(cls, text: str) -> Prices:
@@ -97,18 +100,14 @@ class Prices(NamedTuple):
         return self
 
 
-PRESETS = {
-    # Claude Sonnet 4.6, June 2026; writing to the cache of five minutes costs 1.25 times the fresh token, to that of
-    # an hour twice, reading a tenth (platform.claude.com/docs, pricing and prompt caching).
-    "anthropic": Prices(),
-    "anthropic_1h": Prices(write=6.0),
-    # GPT-5.4, June 2026; caching is automatic from 1,024 tokens on, and writing is free (openai.com/api/pricing).
-    "openai": Prices(input=2.5, cached=0.25, write=2.5, output=15.0, min_cached_tokens=1_024),
-    # Gemini 3.1 Pro up to 200,000 tokens, March 2026; caching is implicit from 4,096 tokens on, and writing is free
-    # (ai.google.dev/gemini-api/docs, pricing and caching).
-    "gemini": Prices(input=2.0, cached=0.2, write=2.0, output=12.0, min_cached_tokens=4_096),
-}
-"""Prices by provider."""
+def _usual(provider: Provider) -> Prices:
+    row = MODEL_ROWS[USUAL_MODELS[provider.name]]
+    write = row.write_1h if provider.name == "anthropic_1h" else row.write
+    return Prices(row.input, row.cached, write, row.output, provider.min_tokens)
+
+
+PRESETS = {name: _usual(PROVIDERS[name]) for name in USUAL_MODELS}
+"""Prices by provider: those of its usual model."""
 
 
 class Usage(NamedTuple):

@@ -44,7 +44,7 @@ class Masking:
 
     masker: Masker[Any]
     _reads: ClassVar[Any] = None  # the adapter of the masker; None: messages are dicts
-    _cache: ClassVar[dict[str, str]] = {}  # how the provider's cache works, if the options do not say
+    _cache: ClassVar[dict[str, Any]] = {}  # how the provider's cache works, if the options do not say
 
     @runs(lambda self, **options: self._begin(**options))
     def __init__(

@@ -11,6 +11,7 @@ from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
 from recede.clients._requests import Answered, marks_elsewhere
 from recede.integrations._shared import Masking, missing, unknown
+from recede.providers import Provider, cache_options
 
 try:
     from anthropic import APIResponse, AsyncAPIResponse, Middleware, beta_async_tool, beta_tool
@@ -53,7 +54,7 @@ class MaskingMiddleware(Masking, Middleware):
         client = Anthropic(middleware=[MaskingMiddleware(keep=10)])
     """
 
-    _cache: ClassVar[dict[str, str]] = {"cache": "breakpoints", "cache_breakpoint": "boundary"}
+    _cache: ClassVar[dict[str, Any]] = cache_options(Provider.of("anthropic"))
 
     def _begin(self, **options: Any) -> None:
         super()._begin(**options)

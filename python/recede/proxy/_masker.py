@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from recede import _engine
 from recede._errors import RecedeError
 from recede._kept_by_provider import KEPT_BY_PROVIDER
-from recede.costs import CACHES, PRESETS, Cache, model_prices
+from recede.costs import CACHES
+from recede.providers import Provider, cache_options
 from recede.proxy._encodings import EncodingError, decoded
 from recede.proxy._ledger import ColdRequests
 from recede.proxy._routes import Route, route_of
@@ -114,7 +115,7 @@ class RequestMasker:
     ) -> None:
         self._engine = _engine.engine
         self._keep = keep
-        self._policies: dict[tuple[str, float, float], Any] = {}
+        self._policies: dict[Provider, Any] = {}
         for cache in CACHES:
             self._policy(cache, None)
         self._ledger = ColdRequests(state)
@@ -201,14 +202,11 @@ class RequestMasker:
         )
 
     def _policy(self, cache: str, model: str | None) -> Any:
-        """The policy at the prices of a model, or at those of the provider where they are not known."""
-        found = model_prices(model) if model else None
-        prices = found.prices if found is not None else PRESETS.get(cache, PRESETS["anthropic"])
-        write = found.write_1h if found is not None and cache == "anthropic_1h" else prices.write
-        key = cache, prices.cached / prices.input, write / prices.input
-        if key not in self._policies:
-            self._policies[key] = _policy(self._engine, self._keep, *key)
-        return self._policies[key]
+        """The policy by the facts of a model, or by those of the provider where they are not known."""
+        provider = Provider.of(cache, model)
+        if provider not in self._policies:
+            self._policies[provider] = _policy(self._engine, self._keep, provider)
+        return self._policies[provider]
 
     def close(self) -> None:
         """Close the file of the pauses, if there is one.
@@ -220,17 +218,15 @@ class RequestMasker:
         self._ledger.close()
 
 
-def _policy(engine: Any, keep: int, name: str, read: float, write: float) -> Any:
-    cache: Cache = CACHES[name]
+def _policy(engine: Any, keep: int, provider: Provider) -> Any:
     options = {
         "keep_results": keep,
         "boundary": "break_even",
-        "cache": cache.rule,
-        "cache_breakpoint": "boundary" if cache.rule == "breakpoints" else "keep",
-        "cache_read": read,
-        "cache_write": write,
+        "cache_read": provider.read,
+        "cache_write": provider.write,
+        **cache_options(provider),
     }
-    return compiled(engine, "mask", options)
+    return compiled(engine, "mask", options, provider=provider)
 
 
 def _model_of(path: str, named: str | None) -> str | None:

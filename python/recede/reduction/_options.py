@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from recede.providers import OF_RULES, PROVIDERS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -43,6 +45,8 @@ BUDGETS = ("max_input_chars", "max_input_tokens")
 CEILING = 1 << 60
 # Where nothing counts tokens. What is counted is kept in quarter tokens: constants in characters need no rounding.
 CHARS_PER_TOKEN = 4
+# At whose prices, unless they are given.
+_USUAL = PROVIDERS["anthropic"]
 # The current request, among those with a cold cache.
 _NOW = 1 << 60
 _IMAGE_CEILING = 1 << 40
@@ -331,13 +335,13 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
      "the boundary moves in steps of N results, which preserves prompt caches"),
     ("boundary", _choice(*BOUNDARIES), "sliding", _BLOCK,
      "it moves at each request, by `mask_chunk` results, or when that pays off under a prompt cache"),
-    ("cache_read", _PRICE, 0.1, _BLOCK,
+    ("cache_read", _PRICE, _USUAL.read, _BLOCK,
      "for break_even: the price of a token read from the cache; an uncached one costs 1"),
-    ("cache_write", _PRICE, 1.25, _BLOCK,
+    ("cache_write", _PRICE, _USUAL.write, _BLOCK,
      "for break_even: the price of a token written to the cache"),
     ("cache_cold", Kind("bool | Collection[int]", _cold_requests), False, _BLOCK,
      "for break_even: True if the cache has expired; or how many messages preceded each such request", None),
-    ("cache", _choice("ideal", "prefix", "breakpoints"), "ideal", _BLOCK,
+    ("cache", _choice(*OF_RULES), "ideal", _BLOCK,
      "for break_even: the cache serves any prefix, one in whole steps, or one that was marked"),
     ("break_even_at", _PRICE, 0.5, _BLOCK,
      "for break_even: it moves once the waste has cost this part of what the move costs"),

@@ -8,6 +8,7 @@ from functools import lru_cache
 from recede._errors import meant
 from recede._off import is_off
 from recede._recall import with_handle
+from recede.providers import OF_RULES, PROVIDERS, policy_cache
 from recede.reduction._options import (
     BOUNDARIES,
     CEILING,
@@ -22,6 +23,8 @@ from recede.reduction._options import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from recede.providers import Provider
 
 __all__ = [
     "IS_OFF",
@@ -45,9 +48,12 @@ _FUNCTIONS = frozenset({"summarizer", "token_counter"})
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
-def compiled(engine: Any, goal: str, options: Mapping[str, Any], *, recall: bool = False) -> Any:
+def compiled(
+    engine: Any, goal: str, options: Mapping[str, Any], *, recall: bool = False, provider: Provider | None = None
+) -> Any:
     """The engine's Policy for these options, cached for plain values; with `recall` placeholders name the handle.
 
+    With a `provider`, its cache is assumed rather than the one that the option `cache` names.
     A Policy only knows whether there is a function. The cache has no objects of the caller, which it would keep alive.
     """
     plain = {}
@@ -57,13 +63,17 @@ def compiled(engine: Any, goal: str, options: Mapping[str, Any], *, recall: bool
         elif type(value) in _PLAIN:
             plain[name] = value
         else:
-            return _policy(engine, goal, options, recall)
-    return _cached(engine, goal, recall, **plain)
+            return _policy(engine, goal, options, recall, **_of_provider(provider))
+    return _cached(engine, goal, recall, provider, **plain)
 
 
 @lru_cache(maxsize=256, typed=True)  # True is not 1
-def _cached(engine: Any, goal: str, recall: bool, /, **options: Any) -> Any:
-    return _policy(engine, goal, options, recall)
+def _cached(engine: Any, goal: str, recall: bool, provider: Provider | None, /, **options: Any) -> Any:
+    return _policy(engine, goal, options, recall, **_of_provider(provider))
+
+
+def _of_provider(provider: Provider | None) -> dict[str, Any]:
+    return {} if provider is None else {"cache": policy_cache(provider)}
 
 
 def breaking_even(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,6 +136,7 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     functions = option.pop("summarizer"), option.pop("token_counter")
     fill = option.pop("fill")
     option["boundary"] = _boundary(option)
+    option["cache"] = policy_cache(PROVIDERS[OF_RULES[option["cache"]]])
     option["pins_boundary"] = option.pop("cache_breakpoint") == "boundary"
     option["ask_summary"] = functions != (None, None)
     option["is_session"] = False  # a session sets it

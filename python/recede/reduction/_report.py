@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from recede._named import NamedTuple
 
-TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal, NamedTuple
+    from typing import Any, Literal
 
     Stage = Literal["masking", "summarization", "fallback"]
     Invariant = Literal["ok", "fallback"]
@@ -20,18 +20,6 @@ if TYPE_CHECKING:
         "not_adjacent",
         "not_leading",
     ]
-else:
-
-    class _NamedTupleMeta(type):
-        """Makes of a class body what `typing.NamedTuple` makes of it."""
-
-        def __new__(cls, name, _, body):
-            made = namedtuple(name, body["__annotations__"], module=body["__module__"])
-            for key in body.keys() - {"__module__", "__qualname__"}:
-                setattr(made, key, body[key])
-            return made
-
-    NamedTuple = type.__new__(_NamedTupleMeta, "NamedTuple", (), {})
 
 __all__ = [
     "BoundaryMove",

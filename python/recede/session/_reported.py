@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 from recede._objects import plain
 from recede._usage import LoggedUsage, reports_cache, usage_of
+from recede.providers import Provider
 
 __all__ = ["ReportedUsage", "Reports", "usage_of_sums"]
 
-# Some providers cache no request that is shorter.
-_MIN_CACHED_TOKENS = 2_048
+# A shorter request may not be cached, whatever the provider.
+_MIN_CACHED_TOKENS = Provider.of("anthropic").min_tokens
 # One cold request is a pause that is over; after this many in a row, the cache is taken to keep nothing.
 _COLD_IN_A_ROW = 2
 # Bounds of the characters of a thousand tokens: beyond, something else than text was counted.

@@ -4,8 +4,7 @@
 
 use crate::marks::{Marked, Marks, Pins, WantedMark, last_markable, remarked};
 use crate::plan::{
-    BlockPlace, MOST_MARKS, Masked, PlanContext, Wanted, block_of, blocks_between, marks_in_view, older_end,
-    previous_request,
+    BlockPlace, Masked, PlanContext, Wanted, block_of, blocks_between, marks_in_view, older_end, previous_request,
 };
 use crate::session::log::Log;
 use crate::session::stored::write_rendered;
@@ -63,11 +62,11 @@ impl Session {
         let Some(newest) = self.newest_mark() else { return vec![] };
         let one = Marked { message: newest.message, block: newest.block, count: 1, stays: true };
         let marks = Marks { blocks: vec![one], elsewhere: self.policy.marks_elsewhere, on_tools: 0 };
-        let first = self.log.base.messages;
+        let (first, cache) = (self.log.base.messages, self.policy.cache);
         let between = |from: BlockPlace, to: BlockPlace| {
-            blocks_between(&self.log.outline, (from.0 - first, from.1), (to.0 - first, to.1))
+            blocks_between(&self.log.outline, (from.0 - first, from.1), (to.0 - first, to.1), cache.lookback_blocks)
         };
-        let pins = self.wanted_marks().pins(&marks, between);
+        let pins = self.wanted_marks().pins(&marks, cache, between);
         let added = pins.into_iter().flat_map(|pins| pins.added);
         let added: Vec<_> =
             added.map(|(message, block, _)| SentMark { message, block, value: newest.value.clone() }).collect();
@@ -77,7 +76,7 @@ impl Session {
     fn newest_mark(&self) -> Option<SentMark> {
         let Log { base, data, marks, .. } = &self.log;
         if let Some(value) = &self.own_mark {
-            if self.policy.marks_elsewhere >= MOST_MARKS {
+            if self.policy.marks_elsewhere >= self.policy.cache.most_marks {
                 return None; // ours gives way to the client's
             }
             let block = |message| last_markable(self.log.message(message)).map(|block| (message, block));
@@ -95,9 +94,11 @@ impl Session {
     /// The marks of a session of facts as its view has them, and the pins of that; see [`crate::plan::pins`].
     #[must_use]
     pub fn pins(&self, marks: Marks) -> (Marks, Option<Pins>) {
-        let outline = &self.log.outline;
+        let (outline, cache) = (&self.log.outline, self.policy.cache);
         let marks = marks_in_view(outline, &self.masked(0, self.log.len()), marks);
-        let pins = self.wanted_marks().pins(&marks, |from, to| blocks_between(outline, from, to));
+        let pins = self
+            .wanted_marks()
+            .pins(&marks, cache, |from, to| blocks_between(outline, from, to, cache.lookback_blocks));
         (marks, pins)
     }
 

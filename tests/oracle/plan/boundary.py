@@ -13,7 +13,7 @@ from oracle.placeholder import Masked
 from oracle.plan.facts import Facts, Move, Plan
 from oracle.plan.warranty import Bill, Charged, again, charged, raw_request, served, stays_cached
 from oracle.plan.window import ages_of, exempt
-from oracle.policy import LOOKBACK_BLOCKS, NOW
+from oracle.policy import NOW
 
 
 def remembers(facts: Facts) -> bool:
@@ -136,7 +136,7 @@ class Fold:
     def _kept(self) -> int:
         """Chars of the beginning of the view that stay in the cache at a move."""
         first = min(self.waiting, default=None)
-        if self.facts.policy.cache != "breakpoints":
+        if self.facts.policy.cache.rule != "breakpoints":
             message = self.before if first is None else self.facts.outline.results[first].message
             return self.shown(min(self.before, message))
         is_after = first is not None and max(self.masked, default=-1) < first
@@ -145,7 +145,8 @@ class Fold:
     def _is_pinned(self) -> bool:
         """Whether this request is marked at the boundary: not if the client's marks are too far apart."""
         new = self.facts.outline.messages[self.before : self.end]
-        return bool(self.facts.policy.pins_boundary) and sum(one.block_count for one in new) < LOOKBACK_BLOCKS
+        policy = self.facts.policy
+        return bool(policy.pins_boundary) and sum(one.block_count for one in new) < policy.cache.lookback_blocks
 
     def _boundary_chars(self) -> int:
         """Chars of the view up to the last masked observation."""

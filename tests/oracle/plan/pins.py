@@ -8,9 +8,6 @@ from typing import NamedTuple
 from oracle.plan.boundary import remembers
 from oracle.plan.facts import Facts, Plan
 from oracle.plan.mask import boundaries
-from oracle.policy import LOOKBACK_BLOCKS
-
-_MOST_MARKS = 4  # in a request
 
 Block = tuple[int, int]
 """A message, and the place of a block in its content."""
@@ -44,9 +41,10 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
     is_whole = len(plan.kept) == len(facts.outline.messages) and plan.summary is None and not plan.cut
     if not is_whole or not marks.blocks:
         return None
+    most, lookback = facts.policy.cache.most_marks, facts.policy.cache.lookback_blocks
     blocks, replaced = _in_view(facts, plan, marks)
     total = marks.elsewhere + sum(one.marks for one in blocks)
-    if total > _MOST_MARKS:
+    if total > most:
         return None
     starts = list(accumulate((message.block_count for message in facts.outline.messages), initial=0))
 
@@ -61,19 +59,19 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
         pin = None
     carried = _carried(facts) if before == plan.boundary else None
     if carried is not None:
-        is_found = any(0 <= one - place(carried) < LOOKBACK_BLOCKS for one in places)
+        is_found = any(0 <= one - place(carried) < lookback for one in places)
         if place(carried) >= places[-1] or is_found or carried == pin:
             carried = None
 
-    if pin is not None and carried is not None and total + 2 > _MOST_MARKS:
+    if pin is not None and carried is not None and total + 2 > most:
         pin = None
     clears_tools, removed = False, None
-    if total + (pin is not None) + (carried is not None) > _MOST_MARKS:
+    if total + (pin is not None) + (carried is not None) > most:
         # Those whose entry the next one finds as well.
         near = [
             one.block
             for one, newer in pairwise(blocks)
-            if place(newer.block) - place(one.block) < LOOKBACK_BLOCKS and one.block[0] not in replaced
+            if place(newer.block) - place(one.block) < lookback and one.block[0] not in replaced
         ]
         if marks.on_tools:
             clears_tools = True

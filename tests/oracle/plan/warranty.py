@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-_STEP_REST_CHARS = 4 * 128 - 1
-_MIN_CHARS = {"ideal": 0, "prefix": 4 * 1_024, "breakpoints": 4 * 2_048}
+from oracle.provider import ProviderCache
 
 
 class Charged(NamedTuple):
@@ -46,28 +45,25 @@ def charged(chars: int, read: int) -> Charged:
     return Charged(read, chars - read)
 
 
-def served(cache: str, chars: int) -> int:
+def served(cache: ProviderCache, chars: int) -> int:
     """What is served, at the least, of a prefix of this many characters."""
-    if chars < _MIN_CHARS[cache]:
-        return 0
-    return chars - _STEP_REST_CHARS if cache == "prefix" else chars
+    return 0 if chars < cache.min_chars else max(0, chars - cache.step_rest_chars)
 
 
-def again(cache: str, kept: int, is_cold: bool) -> int:
+def again(cache: ProviderCache, kept: int, is_cold: bool) -> int:
     """Chars of a system prompt that may be written again with a view of whose beginning the cache keeps so many.
 
     Where these are too few, and those of the prompt as well.
     """
-    return 0 if is_cold or served(cache, kept) else _MIN_CHARS[cache]
+    return 0 if is_cold or served(cache, kept) else cache.min_chars
 
 
-def raw_request(cache: str, sent: int, chars: int, is_cold: bool) -> Charged:
+def raw_request(cache: ProviderCache, sent: int, chars: int, is_cold: bool) -> Charged:
     """What the raw history is charged, at the least; below the minimum nothing is cached."""
-    return charged(chars, chars if chars < _MIN_CHARS[cache] else 0 if is_cold else sent)
+    return charged(chars, chars if chars < cache.min_chars else 0 if is_cold else sent)
 
 
-def stays_cached(cache: str, raw: Charged, view: Charged, part: float, read: float, write: float) -> bool:
+def stays_cached(cache: ProviderCache, raw: Charged, view: Charged, part: float, read: float, write: float) -> bool:
     """Whether at each request to come the view is served nearly as much of it as the raw history would be."""
-    lost = _STEP_REST_CHARS if cache == "prefix" else 0
     saved = (raw.chars - view.chars) * read + part * (raw.chars * read)
-    return view.chars >= _MIN_CHARS[cache] and saved >= lost * (write - read)
+    return view.chars >= cache.min_chars and saved >= cache.step_rest_chars * (write - read)

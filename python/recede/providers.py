@@ -1,0 +1,138 @@
+"""Providers: the one table of what their prompt caches serve, at which price, and for how long."""
+
+from __future__ import annotations
+
+import math
+
+from recede._errors import meant, one_of
+from recede._named import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+__all__ = ["Provider"]
+
+# How a policy names the rule of a cache. Without a cache reading costs what writing does, so any prefix may be served.
+_RULES = {"marks": "breakpoints", "prefix": "prefix", "ideal": "ideal", "none": "ideal"}
+
+
+class Provider(NamedTuple):
+    """A provider's prompt cache: what it serves, and what that costs where an uncached token costs 1.
+
+    Attributes:
+        name: that of `Provider.of`, or your own.
+        cache: where the cache has entries.
+
+            - ``"marks"``: only where an earlier request was marked (``cache_control``).
+            - ``"prefix"``: everywhere; a request reads what it shares with the beginning of the request before, in
+              steps of `step_tokens`.
+            - ``"ideal"``: the same without steps and minimum; entries live forever.
+            - ``"none"``: nowhere.
+        read: the price of a token that is read from the cache.
+        write: the price of a token that is written to it.
+        min_tokens: the shortest prompt that is cached.
+        step_tokens: the steps in which prefixes are served; 0: any length.
+        ttl_seconds: how long an entry lives after its last use.
+        lookback_blocks: how many content blocks before a mark are searched for an entry, the marked one included.
+        most_marks: how many marks a request may have.
+
+    Example:
+        >>> import recede
+        >>> recede.Provider("ours", cache="prefix", write=1).read
+        0.1
+    """
+
+    name: str
+    cache: Literal["marks", "prefix", "ideal", "none"] = "marks"
+    read: float = 0.1
+    write: float = 1.25
+    min_tokens: int = 1_024
+    step_tokens: int = 0
+    ttl_seconds: float = 300
+    lookback_blocks: int = 20
+    most_marks: int = 4
+
+    @classmethod
+    def of(cls, name: str, model: str | None = None) -> Provider:
+        """A known provider, with the prices and the minimum of a model if that is known.
+
+        Args:
+            name: ``"anthropic"``, ``"anthropic_1h"`` (its cache of one hour), ``"openai"``, ``"gemini"``,
+                ``"bedrock"``, ``"ideal"`` or ``"none"``.
+            model: its name, with or without a date, a provider or a region.
+
+        Returns:
+            The provider; at its usual prices if the model is not in `recede.costs.MODELS`: names are not guessed.
+
+        Raises:
+            ValueError: there is no such provider; says which there are.
+            TypeError: a name is no str.
+
+        Example:
+            >>> import recede
+            >>> recede.Provider.of("anthropic").read, recede.Provider.of("anthropic", "claude-opus-5-5").read
+            (0.1, 0.05)
+            >>> recede.Provider.of("openai")[:6]
+            ('openai', 'prefix', 0.1, 1.0, 1024, 128)
+        """
+        for given in (name, model or ""):
+            if not isinstance(given, str):
+                raise TypeError(f"the name of a provider or model must be a str, not {type(given).__name__}")
+        if name not in PROVIDERS:
+            raise ValueError(f"there is no provider {name!r}{meant(name, PROVIDERS) or one_of(PROVIDERS)}")
+        from recede._models import model_row  # it takes as long to import as the rest
+
+        provider = PROVIDERS[name]
+        row = model_row(model) if model else None
+        if row is None or provider.cache == "none":
+            return provider
+        write = row.write_1h if name == "anthropic_1h" else row.write
+        least = provider.min_tokens if provider.cache == "ideal" else row.min_tokens
+        return provider._replace(read=row.cached / row.input, write=write / row.input, min_tokens=least)
+
+
+PROVIDERS = {
+    provider.name: provider
+    for provider in (
+        # At most 4 marks, 20 blocks are searched before each; five minutes or an hour, renewed by each use; writing
+        # costs 1.25 times the input or twice, reading a tenth. The minimum is 512 to 4,096 by model: 2,048 is assumed
+        # where the model is not known (platform.claude.com/docs, prompt caching).
+        Provider("anthropic", min_tokens=2_048),
+        Provider("anthropic_1h", write=2.0, min_tokens=2_048, ttl_seconds=3_600),
+        # From 1,024 tokens on in steps of 128; cleared after 5 to 10 minutes without use, of which the least is
+        # assumed; writing is free before GPT-5.6 (developers.openai.com/api/docs, prompt caching).
+        Provider("openai", cache="prefix", write=1.0, step_tokens=128),
+        # Implicit caching, from 4,096 tokens on with Gemini 3.1 and newer; writing is free. How long an entry lives is
+        # not documented: that of the others is assumed (ai.google.dev/gemini-api/docs, caching, October 2026).
+        Provider("gemini", cache="prefix", write=1.0, min_tokens=4_096),
+        # Claude with the minimum, the marks and the prices of Anthropic (docs.aws.amazon.com/bedrock, prompt caching).
+        Provider("bedrock", min_tokens=2_048),
+        Provider("ideal", cache="ideal", min_tokens=0, ttl_seconds=math.inf),
+        Provider("none", cache="none", read=1.0, write=1.0, min_tokens=0, ttl_seconds=0),
+    )
+}
+
+OF_RULES = {"ideal": "ideal", "prefix": "openai", "breakpoints": "anthropic"}
+"""The provider that the rule of a cache alone names."""
+
+OF_FORMATS = {"codex": "openai", "gemini": "gemini"}
+"""The providers of sessions by format, where no model is logged or known; Anthropic for all others."""
+
+
+def cache_rule(provider: Provider) -> str:
+    """The rule of a provider's cache, as the option `cache` names it."""
+    return _RULES[provider.cache]
+
+
+def cache_options(provider: Provider) -> dict[str, Any]:
+    """The options by which a boundary assumes a provider's cache."""
+    if provider.cache == "marks":
+        return {"cache": cache_rule(provider), "cache_breakpoint": "boundary"}
+    return {"cache": cache_rule(provider)}
+
+
+def policy_cache(provider: Provider) -> tuple[str, int, int, int, int]:
+    """What the Policy of an engine knows of a provider's cache."""
+    numbers = provider.min_tokens, provider.step_tokens, provider.lookback_blocks, provider.most_marks
+    return (cache_rule(provider), *numbers)

@@ -1,0 +1,28 @@
+//! What a policy knows of a provider's prompt cache. The rows are in Python, in `recede.providers`: the one table of them.
+
+/// What a prompt cache serves of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CacheRule {
+    /// Any prefix that the previous request had.
+    #[default]
+    Ideal,
+    /// One in whole steps of tokens.
+    Prefix,
+    /// One that ends where a request was marked.
+    Breakpoints,
+}
+
+/// A provider's prompt cache, as the rule of the boundary assumes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProviderCache {
+    /// What it serves.
+    pub rule: CacheRule,
+    /// The least tokens of an entry.
+    pub min_tokens: usize,
+    /// The steps in which prefixes are served; 0: any length.
+    pub step_tokens: usize,
+    /// A mark finds an entry at one of this many blocks, its own the last of them.
+    pub lookback_blocks: usize,
+    /// A request has at most this many marks.
+    pub most_marks: usize,
+}

@@ -1,0 +1,90 @@
+"""`Provider`: the table, and what reads it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import recede
+from recede.costs import CACHES, MODELS, PRESETS
+from recede.providers import PROVIDERS, policy_cache
+
+NAMES = ["anthropic", "anthropic_1h", "openai", "gemini", "bedrock", "ideal", "none"]
+
+
+def test_the_providers() -> None:
+    assert list(PROVIDERS) == NAMES
+    assert all(recede.Provider.of(name).name == name for name in NAMES)
+
+
+def test_one_of_your_own_has_the_defaults_of_the_table() -> None:
+    ours = recede.Provider("ours")
+    assert ours == ("ours", "marks", 0.1, 1.25, 1_024, 0, 300, 20, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "facts"),
+    [
+        ("anthropic", "claude-opus-5-5", (0.05, 1.25)),
+        ("anthropic_1h", "claude-opus-5-5", (0.05, 2.0)),
+        ("bedrock", "us.anthropic.claude-opus-5-5-v1:0", (0.05, 1.25)),
+        ("openai", "gpt-5.6-sol", (0.1, 1.25)),
+        ("openai", "gpt-4o", (0.5, 1.0)),
+        ("openai", "no-such-model", (0.1, 1.0)),
+        ("ideal", "claude-opus-5-5", (0.05, 1.25)),
+        ("none", "claude-opus-5-5", (1.0, 1.0)),
+    ],
+)
+def test_prices_are_those_of_the_model(name: str, model: str, facts: tuple[float, float]) -> None:
+    found = recede.Provider.of(name, model)
+    assert (found.name, *found[2:4]) == (name, *(pytest.approx(price) for price in facts))
+
+
+def test_the_minimum_is_that_of_the_model_but_of_an_ideal_cache() -> None:
+    assert recede.Provider.of("anthropic", "claude-opus-4-5").min_tokens == 4_096
+    assert recede.Provider.of("ideal", "claude-opus-4-5").min_tokens == 0
+
+
+@pytest.mark.parametrize("model", [None, ""])
+def test_without_a_model_it_is_the_row(model: str | None) -> None:
+    assert recede.Provider.of("gemini", model) is PROVIDERS["gemini"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (("antropic",), ValueError, "there is no provider 'antropic'; did you mean 'anthropic'"),
+        (("x",), ValueError, "there is no provider 'x'"),
+        ((7,), TypeError, "must be a str, not int"),
+        ((["anthropic"],), TypeError, "must be a str, not list"),
+        (("anthropic", b"gpt"), TypeError, "must be a str, not bytes"),
+    ],
+)
+def test_wrong_names_say_what_there_is(arguments: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        recede.Provider.of(*arguments)
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_prices_in_dollars_have_the_proportions_of_the_provider(name: str) -> None:
+    prices, provider = PRESETS[name], PROVIDERS[name]
+    assert prices.cached / prices.input == pytest.approx(provider.read)
+    assert prices.write / prices.input == pytest.approx(provider.write)
+    assert prices.min_cached_tokens == provider.min_tokens
+
+
+def test_each_provider_with_a_cache_has_one_in_costs() -> None:
+    assert [*CACHES, "none"] == NAMES
+    assert CACHES["ideal"].ttl_seconds == math.inf
+
+
+def test_each_model_is_of_a_provider() -> None:
+    assert {one.provider for one in MODELS.values()} <= PROVIDERS.keys()
+
+
+def test_a_policy_has_the_numbers_of_the_provider() -> None:
+    assert policy_cache(recede.Provider.of("openai")) == ("prefix", 1_024, 128, 20, 4)
+    assert policy_cache(recede.Provider.of("anthropic")) == ("breakpoints", 2_048, 0, 20, 4)
+    assert policy_cache(recede.Provider.of("none")) == ("ideal", 0, 0, 20, 4)
