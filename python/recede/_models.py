@@ -51,22 +51,25 @@ def _gemini(date: str, input: float, output: float, least: int) -> Model:
     return Model("gemini", date, _GEMINI, input, round(input / 10, 4), input, input, output, least)
 
 
-# The smallest prompt that is cached is documented for Claude models up to Opus 4.8; for newer ones 2,048 is assumed.
+# The smallest prompt that is cached is that of the providers' pages, in October 2026
+# (platform.claude.com/docs/en/build-with-claude/prompt-caching, ai.google.dev/gemini-api/docs/caching). These do not name
+# Claude Sonnet 5.5, for which 2,048 is assumed, nor Gemini's Flash-Lite models and 3 Flash, which have that of the Flash
+# of their time. For Sonnet 4.6 the page says 1,024, but nothing under 2,048 was cached (anthropic-sdk-python, issue 1194).
 # Models whose price depends on the length of the prompt (Claude Haiku 5.5) have no row; of those that cost more above a
 # limit (GPT above 272,000 tokens, Gemini above 200,000), the row has the lower price.
 MODEL_ROWS: Mapping[str, Model] = {
-    "claude-fable-5-1": _claude("2026-10", 10.0, 50.0, cached=0.25),
-    "claude-fable-5": _claude("2026-07", 10.0, 50.0),
-    "claude-opus-5-5": _claude("2026-10", 4.0, 20.0, cached=0.2, read=_QUOTED),
-    "claude-opus-5": _claude("2026-10", 5.0, 25.0),
+    "claude-fable-5-1": _claude("2026-10", 10.0, 50.0, 512, cached=0.25),
+    "claude-fable-5": _claude("2026-07", 10.0, 50.0, 512),
+    "claude-opus-5-5": _claude("2026-10", 4.0, 20.0, 512, cached=0.2, read=_QUOTED),
+    "claude-opus-5": _claude("2026-10", 5.0, 25.0, 512),
     "claude-opus-4-8": _claude("2026-07", 5.0, 25.0, 1_024),
-    "claude-opus-4-7": _claude("2026-06", 5.0, 25.0, 4_096),
+    "claude-opus-4-7": _claude("2026-06", 5.0, 25.0),
     "claude-opus-4-6": _claude("2026-10", 5.0, 25.0, 4_096),
     "claude-opus-4-5": _claude("2026-10", 5.0, 25.0, 4_096),
     "claude-opus-4-1": _claude("2025-08", 15.0, 75.0, 1_024),
     "claude-opus-4": _claude("2025-08", 15.0, 75.0, 1_024),
     "claude-sonnet-5-5": _claude("2026-10", 2.0, 10.0, cached=0.1, read=_QUOTED),
-    "claude-sonnet-5": _claude("2026-10", 2.0, 10.0),
+    "claude-sonnet-5": _claude("2026-10", 2.0, 10.0, 1_024),
     "claude-sonnet-4-6": _claude("2026-06", 3.0, 15.0, read=_QUOTED),
     "claude-sonnet-4-5": _claude("2026-06", 3.0, 15.0, 1_024, read=_QUOTED),
     "claude-sonnet-4": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED),
@@ -104,9 +107,9 @@ MODEL_ROWS: Mapping[str, Model] = {
     "gemini-3-pro": _gemini("2026-01", 2.0, 12.0, 4_096),
     "gemini-3-flash": _gemini("2026-06", 0.5, 3.0, 1_024),
     "gemini-3.1-flash-lite": _gemini("2026-06", 0.25, 1.5, 1_024),
-    "gemini-2.5-pro": _gemini("2026-06", 1.25, 10.0, 4_096),
-    "gemini-2.5-flash": _gemini("2026-06", 0.3, 2.5, 1_024),
-    "gemini-2.5-flash-lite": _gemini("2026-06", 0.1, 0.4, 1_024),
+    "gemini-2.5-pro": _gemini("2026-06", 1.25, 10.0, 2_048),
+    "gemini-2.5-flash": _gemini("2026-06", 0.3, 2.5, 2_048),
+    "gemini-2.5-flash-lite": _gemini("2026-06", 0.1, 0.4, 2_048),
 }
 """Models by name, at the prices of standard requests; batch, priority and regional prices differ."""
 

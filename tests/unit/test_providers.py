@@ -88,3 +88,11 @@ def test_a_policy_has_the_numbers_of_the_provider() -> None:
     assert policy_cache(recede.Provider.of("openai")) == ("prefix", 1_024, 128, 20, 4)
     assert policy_cache(recede.Provider.of("anthropic")) == ("breakpoints", 2_048, 0, 20, 4)
     assert policy_cache(recede.Provider.of("none")) == ("ideal", 0, 0, 20, 4)
+
+
+@pytest.mark.parametrize(
+    ("model", "least"),
+    [("claude-opus-5-5", 512), ("claude-sonnet-5", 1_024), ("claude-opus-4-7", 2_048), ("gemini-2.5-pro", 2_048)],
+)
+def test_models_have_the_minimum_of_the_pages_of_providers(model: str, least: int) -> None:
+    assert MODELS[model].prices.min_cached_tokens == least
