@@ -51,10 +51,10 @@ def _gemini(date: str, input: float, output: float, least: int) -> Model:
     return Model("gemini", date, _GEMINI, input, round(input / 10, 4), input, input, output, least)
 
 
-# The smallest prompt that is cached is that of the providers' pages, in October 2026
-# (platform.claude.com/docs/en/build-with-claude/prompt-caching, ai.google.dev/gemini-api/docs/caching). These do not name
-# Claude Sonnet 5.5, for which 2,048 is assumed, nor Gemini's Flash-Lite models and 3 Flash, which have that of the Flash
-# of their time. For Sonnet 4.6 the page says 1,024, but nothing under 2,048 was cached (anthropic-sdk-python, issue 1194).
+# The smallest prompt that is cached is that of the providers' pages in October 2026 (prompt caching of
+# platform.claude.com/docs, caching of ai.google.dev/gemini-api/docs). They do not name Claude Sonnet 5.5, for which
+# 2,048 is assumed, nor Gemini's Flash-Lite models and 3 Flash, which have that of the Flash of their time. For
+# Sonnet 4.6 the page says 1,024, but nothing under 2,048 was cached (anthropic-sdk-python, issue 1194).
 # Models whose price depends on the length of the prompt (Claude Haiku 5.5) have no row; of those that cost more above a
 # limit (GPT above 272,000 tokens, Gemini above 200,000), the row has the lower price.
 MODEL_ROWS: Mapping[str, Model] = {

@@ -55,7 +55,9 @@ class Provider(NamedTuple):
 
     @classmethod
     def of(cls, name: str, model: str | None = None) -> Provider:
-        """A known provider, with the prices and the minimum of a model if that is known.
+        """A known provider, with the prices of a model if that is known.
+
+        Its minimum stays that of the provider, which boundaries assume; `recede.costs.MODELS` has that of the model.
 
         Args:
             name: ``"anthropic"``, ``"anthropic_1h"`` (its cache of one hour), ``"openai"``, ``"gemini"``,
@@ -88,8 +90,7 @@ class Provider(NamedTuple):
         if row is None or provider.cache == "none":
             return provider
         write = row.write_1h if name == "anthropic_1h" else row.write
-        least = provider.min_tokens if provider.cache == "ideal" else row.min_tokens
-        return provider._replace(read=row.cached / row.input, write=write / row.input, min_tokens=least)
+        return provider._replace(read=row.cached / row.input, write=write / row.input)
 
 
 PROVIDERS = {

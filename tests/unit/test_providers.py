@@ -42,9 +42,9 @@ def test_prices_are_those_of_the_model(name: str, model: str, facts: tuple[float
     assert (found.name, *found[2:4]) == (name, *(pytest.approx(price) for price in facts))
 
 
-def test_the_minimum_is_that_of_the_model_but_of_an_ideal_cache() -> None:
-    assert recede.Provider.of("anthropic", "claude-opus-4-5").min_tokens == 4_096
-    assert recede.Provider.of("ideal", "claude-opus-4-5").min_tokens == 0
+def test_all_else_is_that_of_the_provider() -> None:
+    usual, found = recede.Provider.of("anthropic"), recede.Provider.of("anthropic", "claude-opus-5-5")
+    assert found._replace(read=usual.read) == usual
 
 
 @pytest.mark.parametrize("model", [None, ""])
