@@ -251,7 +251,7 @@ def test_objects_of_the_client_are_masked_too() -> None:
 
 @pytest.mark.parametrize("shape", CLIENTS)
 def test_by_default_the_boundary_breaks_even_under_the_cache_of_the_provider(shape: str) -> None:
-    cache: dict[str, Any] = {"cache": "prefix"}
+    cache: dict[str, Any] = {"cache": "prefix", "cache_write": 1.0}
     if shape == "anthropic":
         cache = {"cache": "breakpoints", "cache_breakpoint": "boundary"}
     whole = messages_of(shape, 70)
@@ -270,6 +270,42 @@ def test_by_default_the_boundary_breaks_even_under_the_cache_of_the_provider(sha
             assert sent(server, shape) == view.messages
             moves = len(view.boundary_moves)
         assert moves > 1
+
+
+def models_of(server: Server, history: list[Any], models: list[str], **options: Any) -> list[Any]:
+    """The view at each fourth turn, of one conversation whose requests name these models."""
+    client = recede.wrap(client_of("anthropic", server), **options)
+    views = []
+    for number, turns in enumerate(range(2, 71, 4)):
+        model = models[min(number, len(models) - 1)]
+        client.messages.create(**{**request_of("anthropic", history[: 1 + 2 * turns]), "model": model})
+        views.append(sent(server, "anthropic"))
+    return views
+
+
+def views_at(history: list[Any], read: float) -> list[Any]:
+    options: dict[str, Any] = {"keep_results": 10, "cache": "breakpoints", "cache_breakpoint": "boundary"}
+    return [
+        recede.mask_observations(history[: 1 + 2 * turns], cache_read=read, **options).messages
+        for turns in range(2, 71, 4)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("models", "options", "read"),
+    [
+        (["claude-opus-5-5"], {}, 0.05),
+        (["claude-opus-5-5-20261001", "claude-opus-5"], {}, 0.05),
+        (["claude-opus-5", "claude-opus-5-5"], {}, 0.1),
+        (["no-such-model"], {}, 0.1),
+        (["claude-opus-5-5"], {"cache_read": 0.1}, 0.1),
+    ],
+)
+def test_prices_are_those_of_the_model_of_the_first_request(models: list[str], options: Any, read: float) -> None:
+    history = messages_of("anthropic", 70)
+    assert views_at(history, 0.05) != views_at(history, 0.1)
+    with serving(*[text("Done.")] * 20) as server:
+        assert models_of(server, history, models, **options) == views_at(history, read)
 
 
 def test_marks_of_the_cache_get_a_mark_at_the_boundary() -> None:
@@ -320,7 +356,7 @@ def test_moves_of_the_boundary_are_told_once(by_options: bool) -> None:
     busy = Failure(529, headers={"retry-after-ms": "1"})
     with serving(text("Done."), busy, text("Done."), text("Done.")) as server:
         client: Any = client_of("chat", server, max_retries=2)
-        options: dict[str, Any] = {"on_move": moves.append, "cache": "prefix"}
+        options: dict[str, Any] = {"on_move": moves.append, "cache": "prefix", "cache_write": 1.25}
         client = recede.wrap(client, **options) if by_options else recede.wrap(client, recede.Masker(**options))
         for end in range(len(history) - 80, len(history) + 1, 40):
             client.chat.completions.create(**request_of("chat", history[:end]))

@@ -23,6 +23,7 @@ import case_anthropic as case
 from anthropic import Anthropic, AsyncAnthropic
 from sessions import Call, Result, Turn, session
 
+import recede
 from provider_server import Failure, Server, serving, text
 from recede.integrations.anthropic import MaskingMiddleware
 from support import handle_of
@@ -205,3 +206,29 @@ def test_without_the_middleware_the_error_names_the_extra(monkeypatch: pytest.Mo
     monkeypatch.delitem(sys.modules, "recede.integrations.anthropic")
     with pytest.raises(ImportError, match=r'needs anthropic 0.109 or newer: pip install "recede\[anthropic\]"'):
         importlib.import_module("recede.integrations.anthropic")
+
+
+@pytest.mark.parametrize(
+    ("models", "options", "read"),
+    [
+        (["claude-opus-5-5", "claude-opus-5"], {}, 0.05),
+        (["claude-opus-5", "claude-opus-5-5"], {}, 0.1),
+        (["claude-opus-5-5"], {"cache_read": 0.1}, 0.1),
+    ],
+)
+def test_prices_are_those_of_the_model_of_the_first_request(models: list[str], options: Any, read: float) -> None:
+    messages = case.history(session(70))
+    ends = [end for end in range(3, len(messages) + 1, 2) if messages[end - 1]["role"] == "user"]
+    with serving(*[text("Done.")] * len(ends)) as server:
+        client = client_of(server, MaskingMiddleware(keep=4, **options))
+        for number, end in enumerate(ends):
+            model = models[min(number, len(models) - 1)]
+            client.messages.create(messages=messages[:end], **{**GIVEN, "model": model})
+        views = [request["messages"] for request in server.requests]
+    rule: dict[str, Any] = {"keep_results": 4, "cache": "breakpoints", "cache_breakpoint": "boundary"}
+    low, usual = (
+        [recede.mask_observations(messages[:end], cache_read=price, **rule).messages for end in ends]
+        for price in (0.05, 0.1)
+    )
+    assert low != usual
+    assert views == (low if read == 0.05 else usual)

@@ -664,3 +664,47 @@ def test_recall_needs_texts() -> None:
         Masker(recall=1)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="max_bytes"):
         Masker(max_bytes="1")  # type: ignore[arg-type]
+
+
+def views_of(masker: recede.Masker[Any], history: list[Any], prices: list[Any]) -> list[Any]:
+    """The views of a growing conversation; each request has the next of these prices, the rest the last."""
+    ends = range(3, len(history) + 1, 2)
+    return [masker.view(history[:end], prices=prices[min(at, len(prices) - 1)]) for at, end in enumerate(ends)]
+
+
+def priced_history() -> list[Any]:
+    history: list[Any] = [{"role": "user", "content": "Go."}]
+    for number in range(60):
+        function = {"name": "run", "arguments": "{}"}
+        called = {"id": str(number), "type": "function", "function": function}
+        history += [
+            {"role": "assistant", "content": None, "tool_calls": [called]},
+            {"role": "tool", "tool_call_id": str(number), "content": f"{number} " + "x" * 900},
+        ]
+    return history
+
+
+def test_a_conversation_keeps_the_prices_of_its_first_request() -> None:
+    history = priced_history()
+    low, high = (views_of(recede.Masker(keep=4), history, [prices]) for prices in ((0.05, 2.0), (0.5, 1.0)))
+    assert low != high
+    assert views_of(recede.Masker(keep=4), history, [(0.05, 2.0), (0.5, 1.0)]) == low
+    assert views_of(recede.Masker(keep=4), history, [(0.05, 2.0), None]) == low
+    assert views_of(recede.Masker(keep=4, cache_read=0.05, cache_write=2.0), history, [None]) == low
+
+
+def test_a_fork_has_the_prices_of_the_conversation() -> None:
+    history, masker = priced_history(), recede.Masker[Any](keep=4)
+    whole = masker.view(history, prices=(0.05, 2.0))
+    forked = [*history[:61], {"role": "user", "content": "Another way."}]
+    alone = recede.Masker[Any](keep=4, cache_read=0.05, cache_write=2.0)
+    assert masker.view(forked, prices=(0.5, 1.0)) == alone.view(forked)
+    assert masker.view(history) == whole
+
+
+@pytest.mark.parametrize("prices", [("0.1", 1.0), (-1.0, 1.0), (float("nan"), 1.0), (0.1, None), (True, 1.0)])
+def test_prices_that_are_none_are_refused_and_the_masker_goes_on(prices: Any) -> None:
+    history, masker = priced_history(), recede.Masker[Any](keep=4)
+    with pytest.raises((TypeError, ValueError), match=r"cache_(read|write)"):
+        masker.view(history, prices=prices)
+    assert masker.view(history) == recede.Masker[Any](keep=4).view(history)

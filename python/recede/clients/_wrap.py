@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import Any, Literal, TypeVar
 
 from recede._off import is_off
-from recede.clients._defaults import with_defaults
+from recede.clients._defaults import ModelPrices, with_defaults
 from recede.clients._requests import SOCKETS, Answered, history_key, marks_elsewhere, refuse_messages
 from recede.masker import Masker
 from recede.providers import Provider, cache_options
@@ -34,7 +34,7 @@ _preparing: ContextVar[tuple[Any, list[Any]] | None] = ContextVar("recede_prepar
 _EXTENSION = "recede"
 
 
-def _class_of(kind: Any, masker: Masker[Any]) -> Any:
+def _class_of(kind: Any, masker: Masker[Any], prices: ModelPrices) -> Any:
     """The class of a client, with our hooks; `with_options` makes clients of the same class, so they have them too."""
 
     class Wrapped(kind):  # type: ignore[misc]
@@ -46,7 +46,7 @@ def _class_of(kind: Any, masker: Masker[Any]) -> Any:
 
     class Sync(Wrapped):
         def _prepare_options(self, options: Any) -> Any:
-            return super()._prepare_options(_masked(masker, options))
+            return super()._prepare_options(_masked(masker, prices, options))
 
         def _prepare_request(self, request: Any) -> None:
             _note(request)
@@ -54,7 +54,7 @@ def _class_of(kind: Any, masker: Masker[Any]) -> Any:
 
     class Async(Wrapped):
         async def _prepare_options(self, options: Any) -> Any:
-            return await super()._prepare_options(_masked(masker, options))
+            return await super()._prepare_options(_masked(masker, prices, options))
 
         async def _prepare_request(self, request: Any) -> None:
             _note(request)
@@ -84,7 +84,7 @@ def _set_address(client: Any, address: Any) -> None:
     vars(client)["websocket_base_url"] = address.address if isinstance(address, _NoSockets) else address
 
 
-def _masked(masker: Masker[Any], options: Any) -> Any:
+def _masked(masker: Masker[Any], prices: ModelPrices, options: Any) -> Any:
     """The options of a request, with the view in place of the history."""
     _preparing.set(None)
     if is_off() or options.method.lower() != "post":
@@ -97,7 +97,8 @@ def _masked(masker: Masker[Any], options: Any) -> Any:
     history = body[key]
     options = copy.copy(options)  # a retry begins with the history again
     extra = getattr(options, "extra_json", None)  # the client adds it to the body
-    view = masker.view(history, marks_elsewhere=marks_elsewhere({**body, **(extra or {})}))
+    sent = {**body, **(extra or {})}
+    view = masker.view(history, marks_elsewhere=marks_elsewhere(sent), prices=prices.of(sent.get("model")))
     options.json_data = {**body, key: view}
     _preparing.set((masker, history))
     return options
@@ -133,14 +134,17 @@ def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> 
             f"client must be an Anthropic or OpenAI client, or its async variant, not {kind.__name__}; for the "
             "messages of others use a recede.Masker"
         )
+    prices = ModelPrices(None, options)
     if masker is None:
-        masker = Masker(**with_defaults(options, cache_options(Provider.of(provider.pop()))))
+        name = provider.pop()
+        prices = ModelPrices(name, options)
+        masker = Masker(**with_defaults(options, cache_options(Provider.of(name))))
     elif options:
         raise TypeError(f"give the options to the masker: Masker({next(iter(options))}=...)")
     elif not isinstance(masker, Masker):
         raise TypeError(f"masker must be a recede.Masker or None, not {type(masker).__name__}")
     wrapped = client.copy()
-    wrapped.__class__ = _class_of(kind, masker)
+    wrapped.__class__ = _class_of(kind, masker, prices)
     if hasattr(client, "websocket_base_url"):
         wrapped.__class__.websocket_base_url = property(_address, _set_address)
     return wrapped
@@ -174,6 +178,9 @@ def wrap(
     `with_raw_response` and `with_streaming_response`, and where they are only counted. The lists that are given stay as
     they are: pass the whole history each time. An input that continues a response which OpenAI has stored is sent as it
     is.
+
+    The boundary moves where that pays at the prices of the model that a conversation's first request names, or the
+    provider's usual ones; later requests keep them, so that views do not change where the model does.
 
     Any other call that would send messages (batches, threads, `responses.compact`, WebSockets) raises a TypeError.
     With ``RECEDE_OFF=1`` in the environment everything is sent as it is given.

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Literal
 
 from recede._errors import without_text
 from recede._objects import plain_message
-from recede.clients._defaults import with_defaults
+from recede.clients._defaults import ModelPrices, with_defaults
 from recede.masker import Masker
+from recede.providers import Provider, cache_options
 from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 
@@ -44,7 +45,7 @@ class Masking:
 
     masker: Masker[Any]
     _reads: ClassVar[Any] = None  # the adapter of the masker; None: messages are dicts
-    _cache: ClassVar[dict[str, Any]] = {}  # how the provider's cache works, if the options do not say
+    _provider: ClassVar[str | None] = None  # whose cache and prices are assumed, if the options do not say
 
     @runs(lambda self, **options: self._begin(**options))
     def __init__(
@@ -65,7 +66,9 @@ class Masking:
         """The options are those of a `recede.Masker`."""
 
     def _begin(self, **options: Any) -> None:
-        self.masker = Masker(self._reads, **with_defaults(options, self._cache))
+        self._prices = ModelPrices(self._provider, options)
+        assumed = {} if self._provider is None else cache_options(Provider.of(self._provider))
+        self.masker = Masker(self._reads, **with_defaults(options, assumed))
 
     def recalled(self, messages: Sequence[Any], handle: str) -> Any:
         """What the tool `recall` answers.

@@ -11,7 +11,6 @@ from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
 from recede.clients._requests import Answered, marks_elsewhere
 from recede.integrations._shared import Masking, missing, unknown
-from recede.providers import Provider, cache_options
 
 try:
     from anthropic import APIResponse, AsyncAPIResponse, Middleware, beta_async_tool, beta_tool
@@ -54,7 +53,7 @@ class MaskingMiddleware(Masking, Middleware):
         client = Anthropic(middleware=[MaskingMiddleware(keep=10)])
     """
 
-    _cache: ClassVar[dict[str, Any]] = cache_options(Provider.of("anthropic"))
+    _provider: ClassVar[str | None] = "anthropic"
 
     def _begin(self, **options: Any) -> None:
         super()._begin(**options)
@@ -102,7 +101,9 @@ class MaskingMiddleware(Masking, Middleware):
 
     def _masked(self, request: Any, history: list[Any]) -> Any:
         """The request with the view; its `copy` would copy all of the messages."""
-        view = self.masker.view(history, marks_elsewhere=marks_elsewhere(_body(request)))
+        body = _body(request)
+        prices = self._prices.of(body.get("model"))
+        view = self.masker.view(history, marks_elsewhere=marks_elsewhere(body), prices=prices)
         request = copy.copy(request)
         request.options = copy.copy(request.options)
         request.options.json_data = {**request.json, "messages": view}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from itertools import groupby, islice
 from typing import Any
 
@@ -38,8 +38,11 @@ def bytes_of(message: Any) -> int:
 class KnownConversation:
     """The messages of the last call, and what is masked in them."""
 
-    def __init__(self, reader: Any, session: Any, key: Hashable, known: KnownMessages, *, pins: bool) -> None:
+    def __init__(
+        self, reader: Any, session: Any, key: Hashable, known: KnownMessages, *, pins: bool, options: Mapping[str, Any]
+    ) -> None:
         self._reader = reader
+        self.options = options  # with the prices of its first request
         self.key = key
         self.session = session
         self.known = known
@@ -60,7 +63,8 @@ class KnownConversation:
 
     def fork(self, key: Hashable) -> KnownConversation:
         """Another conversation that begins with the same messages."""
-        other = KnownConversation(self._reader, self.session.copy(), key, self.known.copy(), pins=self._pins)
+        session, known = self.session.copy(), self.known.copy()
+        other = KnownConversation(self._reader, session, key, known, pins=self._pins, options=self.options)
         other.masks, other.update, other._copies = self.masks, self.update, dict(self._copies)
         other._reported_moves = self._reported_moves
         other._copied_from, other._stale = self._copied_from, list(self._stale)

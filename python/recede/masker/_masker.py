@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Masker"]
 
 _M = TypeVar("_M")
-
+_Prices = tuple[float, float] | None
 _NEEDS_TEXT = "recall needs an adapter with a method 'text'"
 
 
@@ -124,7 +125,8 @@ class Masker(Generic[_M]):
         if keep is not None:
             whole_number()("keep", keep)
         self._core = core = _engine.engine
-        self._policy = compiled(core, "mask", self._options, recall=recall)
+        self._compiled = partial(compiled, core, "mask", recall=recall)
+        self._compiled(self._options)  # raises
         self._reader = DictReader(core) if adapter is None else AdapterReader(core, adapter)
         self._recall = recall or "{handle}" in (self._options.get("placeholder") or "")
         if self._recall and self._reader.text is None:
@@ -142,7 +144,9 @@ class Masker(Generic[_M]):
         self._of_thread = threading.local()
         self._figures = MaskerStats()
 
-    def view(self, messages: list[_M], *, marks_elsewhere: int | None = None) -> list[_M]:
+    def view(
+        self, messages: list[_M], *, marks_elsewhere: int | None = None, prices: tuple[float, float] | None = None
+    ) -> list[_M]:
         """The messages to send: a new list, whose unmasked messages are the given objects.
 
         Masked messages are copies, which later views have again: do not change them.
@@ -151,15 +155,17 @@ class Masker(Generic[_M]):
             messages: the conversation.
             marks_elsewhere: how many cache marks this request has besides those of its messages; by default the
                 option of this name.
+            prices: by its model, in place of `cache_read` and `cache_write`. A conversation keeps those of its first
+                call as long as it is remembered: views must not change where the model does.
 
         Raises:
             TranscriptError: the messages are no history.
-            TypeError: the facts of a message have another form.
+            TypeError, ValueError: the facts of a message have another form; `prices` are none.
         """
         if is_off():
             return list(messages)
         with self._alone():
-            conversation = self._synced(messages)
+            conversation = self._synced(messages, prices)
             moves, view = conversation.new_moves(), self._view(conversation, marks_elsewhere)
         for move in moves:  # without the lock: a callback may use the masker
             report_move(move, self._on_move)
@@ -172,7 +178,7 @@ class Masker(Generic[_M]):
             marks_elsewhere = self._options.get("marks_elsewhere", 2)
         view = conversation.pinned_view(marks_elsewhere)
         if view is None:
-            options = {**self._options, "marks_elsewhere": marks_elsewhere}
+            options = {**conversation.options, "marks_elsewhere": marks_elsewhere}
             view = list(mask_observations(list(conversation.known.messages), **options).messages)
         return view
 
@@ -311,14 +317,14 @@ class Masker(Generic[_M]):
             finally:
                 self._is_busy = False
 
-    def _synced(self, messages: list[_M]) -> KnownConversation:
+    def _synced(self, messages: list[_M], prices: _Prices = None) -> KnownConversation:
         """The conversation of these messages, brought up to date."""
         if not isinstance(messages, (list, tuple)):
             raise TranscriptError("history")
         given = list(messages)
         if not given:
-            return self._new(None)  # nothing to remember
-        conversation, same, marked = self._found(given)
+            return self._new(None, prices)  # nothing to remember
+        conversation, same, marked = self._found(given, prices)
         try:
             self._bytes += conversation.sync(given, same, marked)
         except BaseException:
@@ -338,7 +344,7 @@ class Masker(Generic[_M]):
         identical, _ = self._core.common_prefix(known, given, lambda old, new: False)
         return bool(identical == len(known))
 
-    def _found(self, messages: list[_M]) -> tuple[KnownConversation, int, list[int]]:
+    def _found(self, messages: list[_M], prices: _Prices) -> tuple[KnownConversation, int, list[int]]:
         """The conversation to continue, how many of the messages it knows, and which of these differ in cache marks."""
         for last in islice(reversed(self._conversations), 1):
             same, marked = last.known.prefix(messages)
@@ -355,7 +361,7 @@ class Masker(Generic[_M]):
         best, same, marked = max(found, key=lambda one: one[1], default=(None, 0, []))
         if best is None or same == 0:
             self._count(begun=1)
-            return self._remember(self._new(key)), 0, []
+            return self._remember(self._new(key, prices)), 0, []
         if len(best.known.messages) - same > NEWEST or (self._recall and best.has_masks_from(same)):
             self._count(forked=1)
             return self._remember(best.fork(key)), same, marked
@@ -363,10 +369,11 @@ class Masker(Generic[_M]):
         self._count(**{"continued" if same == len(best.known.messages) else "rewound": 1})
         return best, same, marked
 
-    def _new(self, key: Hashable) -> KnownConversation:
-        session = self._core.FactsSession(self._policy, self._dispatch)
+    def _new(self, key: Hashable, prices: _Prices) -> KnownConversation:
+        options = {**self._options, **dict(zip(("cache_read", "cache_write"), prices or (), strict=False))}
+        session = self._core.FactsSession(self._compiled(options), self._dispatch)
         known = KnownMessages(self._reader, check=self._check)
-        return KnownConversation(self._reader, session, key, known, pins=self._pins)
+        return KnownConversation(self._reader, session, key, known, pins=self._pins, options=options)
 
     def _remember(self, conversation: KnownConversation) -> KnownConversation:
         self._conversations[conversation] = None
