@@ -75,13 +75,13 @@ impl Clip {
 pub struct PartFacts {
     /// It has text that counts.
     pub has_text: bool,
-    /// It is an image or a document.
+    /// It counts, but has no text: an image, or a part of an unknown type.
     pub is_image: bool,
     /// It has a cache mark of its own.
     pub is_marked: bool,
 }
 
-/// What stays of the parts of a message that is cut: one part has all text, images go, and other parts stay.
+/// What stays of the parts of a message that is cut: one part has all text, images and unknown parts go, and those that do not count stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CutParts {
     /// The part with the text: the first that had some.

@@ -5,7 +5,7 @@
 
 use crate::outline::{Outline, Span, ToolResult};
 use crate::scan::{elements, field, is_body, member, text};
-use crate::shape::{Frame, Key};
+use crate::shape::Key;
 
 /// The field of a mark.
 pub const FIELD: &str = "cache_control";
@@ -26,7 +26,7 @@ pub enum Moved {
 #[must_use]
 pub fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
     let facts = &outline.results[result];
-    let is_list = facts.frame == Frame::Text && data[facts.value.start] == b'[';
+    let is_list = facts.frame.may_hold_marks() && data[facts.value.start] == b'[';
     if is_list { moved_from_list(data, outline, facts) } else { None }
 }
 

@@ -28,6 +28,12 @@ impl<'a> RawText<'a> {
         RawText::of(data, &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize])
     }
 
+    /// How many characters it has.
+    #[must_use]
+    pub fn chars(&self) -> usize {
+        self.pieces.iter().map(|piece| usize::MAX - skip_chars(piece.of(self.data), usize::MAX).1).sum()
+    }
+
     /// Copies the next characters.
     pub fn copy(&mut self, mut chars: usize, out: &mut Vec<u8>) {
         while let Some(piece) = self.pieces.first() {

@@ -2,7 +2,7 @@
 
 use crate::clip::{CutParts, PartFacts};
 use crate::marks::{self, FIELD, MarkEdits, Moved, next_field};
-use crate::outline::{Message, Outline, Span};
+use crate::outline::{Outline, Span};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder};
 use crate::plan::{Cut, Masked, Plan, PlanContext, Summary, facts, masked_in};
@@ -196,13 +196,14 @@ impl<'a> ViewWriter<'a> {
 
     /// A message of the task that is cut. All but its text and images is copied.
     fn cut(&mut self, cut: &Cut) {
-        let (message, pieces) = (&self.outline.messages[cut.message], self.outline.pieces_of(cut.message));
-        let (key, frame) = message.shape.text();
+        let pieces = self.outline.pieces_of(cut.message);
+        let (key, frame) = self.outline.messages[cut.message].shape.text();
         let span = self.outline.spans[cut.message];
         let value = Bytes(self.data).value_of(span, key.name());
         let raw = RawText::of(self.data, &self.outline.pieces[pieces]);
         let mut text = vec![b'"'];
-        raw.clip(message.chars, &cut.clip, &mut text);
+        let chars = raw.chars();
+        raw.clip(chars, &cut.clip, &mut text);
         text.push(b'"');
         self.out.input(span.start, value.start);
         if !self.cut_parts(key.name(), frame, value, &text) {
@@ -318,12 +319,13 @@ fn part_of(key: &str, frame: Frame, part: &[u8]) -> PartFacts {
     let whole = Span { start: 0, end: part.len() };
     let is_marked = scan::member(part, whole, FIELD.as_bytes()).is_some();
     // The first part decides on the shape.
-    let first: &[u8] = if frame == Frame::Text { b"{\"type\":\"\"}" } else { b"{\"text\":\"\"}" };
+    let first: &[u8] = if frame == Frame::Text { b"{\"type\":\"text\"}" } else { b"{\"text\":\"\"}" };
     let message = [b"{\"role\":\"user\",\"", key.as_bytes(), b"\":[", first, b",", part, b"]}"].concat();
     let mut outline = Outline::default();
     let _ = scan::scan_message(&message, 0, true, &mut outline);
-    let is = |fact: fn(&Message) -> bool| outline.messages.first().is_some_and(fact);
-    PartFacts { has_text: is(|message| message.chars > 0), is_image: is(|message| message.images > 0), is_marked }
+    let has_text = outline.pieces.iter().any(|piece| piece.end > piece.start);
+    let counts = outline.messages.first().is_some_and(|message| message.images > 0 || message.chars > 0);
+    PartFacts { has_text, is_image: counts && !has_text, is_marked }
 }
 
 /// Writes a string in its frame; in a part with its mark, if it has one around it.

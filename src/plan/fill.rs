@@ -175,7 +175,11 @@ impl Filling<'_> {
     /// Cuts a message of this size to a share, but not to fewer than `least` characters; None if it cannot be cut.
     fn cut(&self, message: usize, size: usize, share: usize, least: usize) -> Result<Option<Cut>, Uncounted> {
         let Planner { outline, policy, .. } = self.planner;
-        let (text_chars, chars) = (outline.messages[message].chars, outline.chars_of(message, policy.image_chars));
+        let (text_chars, chars) =
+            (count_chars(&self.planner.text_of(message)), outline.chars_of(message, policy.image_chars));
+        if text_chars == 0 && outline.messages[message].blocks == 0 {
+            return Ok(None); // it has no content
+        }
         // Until the caller has counted, a character costs as much as on average in the message.
         let mut most = part_of(chars, share, size).max(least);
         while (MIN_CLIP_CHARS..chars).contains(&most) {

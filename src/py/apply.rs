@@ -160,7 +160,7 @@ fn with_texts<'py>(
     let frame_of = |result: usize| outline.results[result].frame;
     // The mark in an observation that is masked.
     let mark_in = |result: usize| match &dicts.values[result] {
-        Some(value) if frame_of(result) == Frame::Text => mark_in_parts(value),
+        Some(value) if frame_of(result).may_hold_marks() => mark_in_parts(value),
         _ => Ok(None),
     };
     let Some(list) = blocks.map(|key| name(py, key)) else {
@@ -221,13 +221,17 @@ fn part_of<'py>(field: &Bound<'py, PyString>, frame: Frame, part: &Any<'py>) -> 
     let is_marked = part.contains(FIELD)?;
     let (message, first) = (PyDict::new(py), PyDict::new(py));
     // The first part decides on the shape.
-    first.set_item(name(py, if frame == Frame::Text { Key::Type } else { Key::Text }), "")?;
+    first.set_item(
+        name(py, if frame == Frame::Text { Key::Type } else { Key::Text }),
+        if frame == Frame::Text { "text" } else { "" },
+    )?;
     message.set_item(name(py, Key::Role), intern!(py, "user"))?;
     message.set_item(field, PyList::new(py, [first.as_any(), part])?)?;
     let mut dicts = Dicts::of(&PyList::new(py, [message])?.into_any())?;
     let outline = walk(&mut dicts, false, None)?;
     let Message { chars, images, .. } = outline.messages[0];
-    Ok(PartFacts { has_text: chars > 0, is_image: images > 0, is_marked })
+    let has_text = !dicts.pieces(&outline, 0).concat().is_empty();
+    Ok(PartFacts { has_text, is_image: !has_text && (chars > 0 || images > 0), is_marked })
 }
 
 /// The mark of the last part that has one, of a value that may be a list of parts.

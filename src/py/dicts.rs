@@ -92,6 +92,10 @@ impl<'py> Sink<Any<'py>> for OwnText {
 
     fn image(&mut self) {}
 
+    fn opaque(&mut self, chars: usize) {
+        self.constant_chars += chars;
+    }
+
     fn call(&mut self, call: &RawCall<Any<'py>>) -> Walked<()> {
         self.constant_chars += CALL_CHARS;
         if let Some(name) = call.name.and_then(Value::text) {
@@ -115,8 +119,8 @@ impl<'py> Sink<Any<'py>> for OwnText {
     }
 }
 
-/// All texts of a message, observations included.
-struct Pieces(Vec<Vec<u8>>);
+/// All texts of a message, observations included; and how many precede the current observation.
+struct Pieces(Vec<Vec<u8>>, usize);
 
 impl<'py> Sink<Any<'py>> for Pieces {
     fn text(&mut self, text: &Bound<'py, PyString>) -> Walked<()> {
@@ -126,13 +130,20 @@ impl<'py> Sink<Any<'py>> for Pieces {
 
     fn image(&mut self) {}
 
+    fn opaque(&mut self, _: usize) {}
+
     fn call(&mut self, _: &RawCall<Any<'py>>) -> Walked<()> {
         Ok(())
     }
 
-    fn begin_observation(&mut self) {}
+    fn begin_observation(&mut self) {
+        self.1 = self.0.len();
+    }
 
-    fn result(&mut self, _: &RawResult<Any<'py>>) -> Walked<()> {
+    fn result(&mut self, result: &RawResult<Any<'py>>) -> Walked<()> {
+        if !result.frame.holds_text() {
+            self.0.truncate(self.1); // it counts, but is no text
+        }
         Ok(())
     }
 }
@@ -161,7 +172,7 @@ pub fn may_hold_dispatch(text: &Bound<PyString>) -> bool {
 impl Source for Dicts<'_> {
     fn observation(&self, outline: &Outline, result: usize) -> Vec<u8> {
         let value = self.values[result].clone().or_else(|| self.value_again(outline, result));
-        let mut pieces = Pieces(vec![]);
+        let mut pieces = Pieces(vec![], 0);
         if let Some(value) = &value {
             // It was read before, so it cannot fail.
             let _ = shape::read_observation(value, outline.results[result].frame, &mut pieces);
@@ -192,7 +203,7 @@ impl Source for Dicts<'_> {
     }
 
     fn pieces(&self, _: &Outline, message: usize) -> Vec<Vec<u8>> {
-        let mut pieces = Pieces(vec![]);
+        let mut pieces = Pieces(vec![], 0);
         if let Ok(message) = self.message(message) {
             // It was read before, so it cannot fail.
             let _ = shape::read::<Any, _>(&message, &mut pieces);

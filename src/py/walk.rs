@@ -77,6 +77,10 @@ impl<'py> Value for Any<'py> {
         }
     }
 
+    fn object_size(dict: &Dict<'py>, depth: usize) -> Walked<usize> {
+        dict.as_any().size(depth)
+    }
+
     #[inline]
     fn read<T>(text: &Bound<'py, PyString>, read: impl FnOnce(&[u8]) -> T) -> T {
         with_text(text, read)
@@ -183,6 +187,10 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
         self.totals.images += 1;
     }
 
+    fn opaque(&mut self, chars: usize) {
+        self.totals.chars += chars;
+    }
+
     fn call(&mut self, call: &RawCall<Any<'py>>) -> Walked<()> {
         self.totals.chars += CALL_CHARS;
         if let Some(name) = call.name.and_then(Value::text) {
@@ -211,7 +219,7 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
             name: self.name(result.name),
             value: Span::default(),
             chars: totals.chars - before.chars,
-            newlines: (totals.newlines - before.newlines) as u32,
+            newlines: if result.frame.holds_text() { (totals.newlines - before.newlines) as u32 } else { 0 },
             message: self.message,
             block: result.block as u32,
             images: totals.images - before.images,

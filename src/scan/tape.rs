@@ -289,6 +289,10 @@ impl<'a> Value for Node<'a> {
         Ok(if entry.kind == ValueKind::Text { self.counted().chars() } else { entry.size })
     }
 
+    fn object_size(object: &Self, depth: usize) -> Result<usize, Error> {
+        object.size(depth)
+    }
+
     #[inline]
     fn read<T>(text: &Self, read: impl FnOnce(&[u8]) -> T) -> T {
         read(&text.decoded())

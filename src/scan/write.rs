@@ -66,6 +66,14 @@ impl OutlineWriter<'_> {
         id.and_then(Value::text).map(|id| self.outline.keep(&id.decoded()))
     }
 
+    /// What was read of an observation that is no text counts, but is no text.
+    #[cold]
+    fn forget_pieces(&mut self) {
+        let pieces = (self.totals.pieces - self.before.pieces) as usize;
+        self.outline.pieces.truncate(self.outline.pieces.len() - pieces);
+        (self.totals.pieces, self.totals.may_hold_dispatch) = (self.before.pieces, false);
+    }
+
     #[inline]
     fn name(&mut self, name: Option<&Node>) -> Name {
         name.and_then(Value::text).map(|name| self.outline.intern(&name.decoded()))
@@ -87,6 +95,10 @@ impl<'a> Sink<Node<'a>> for OutlineWriter<'_> {
         self.totals.images += 1;
     }
 
+    fn opaque(&mut self, chars: usize) {
+        self.totals.chars += chars;
+    }
+
     fn call(&mut self, call: &RawCall<Node<'a>>) -> Result<(), Error> {
         let id = self.id(call.id);
         let name = self.name(call.name);
@@ -106,6 +118,9 @@ impl<'a> Sink<Node<'a>> for OutlineWriter<'_> {
     #[inline]
     fn result(&mut self, result: &RawResult<Node<'a>>) -> Result<(), Error> {
         self.totals.chars += result.chars;
+        if !result.frame.holds_text() {
+            self.forget_pieces();
+        }
         let (totals, before) = (self.totals, self.before);
         let first_piece = self.outline.pieces.len() as u32 - (totals.pieces - before.pieces);
         let first_byte = self.outline.pieces.get(first_piece as usize).map_or(0, |piece| self.data[piece.start]);

@@ -2,9 +2,12 @@
 
 use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, part};
 use super::words::PartType;
-use super::{BLOCK_KEYS, Key, PART_KEYS, Path, RawMessage, observation, part_type, text_or_image};
+use super::{BLOCK_KEYS, CONTENT_DEPTH, Key, PART_KEYS, Path, RawMessage, observation, part_type, text_or_image};
 
 pub(super) const PATH: Path = Path { blocks: Some(Key::Content), fields: &[&[Key::Content]] };
+
+/// Nesting of the parts of a result: message, content, block, content.
+const RESULT_DEPTH: usize = 4;
 
 #[inline]
 pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
@@ -45,9 +48,14 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
                 let (id, value) = (V::get(object, Key::ToolUseId)?, V::get(object, Key::Content)?);
                 let is_error = V::get(object, Key::IsError)?.is_some_and(|flag| flag.is_true());
                 let result = RawResult::of(id.as_ref(), value.as_ref(), block, is_error);
-                observation(&result, PART_KEYS, &place.key(Key::Content), sink)?;
+                observation(&result, PART_KEYS, &place.key(Key::Content), RESULT_DEPTH, sink)?;
             }
-            kind => text_or_image::<V>(object, kind, sink)?,
+            kind => {
+                let chars = text_or_image::<V>(object, kind, CONTENT_DEPTH, sink)?;
+                if chars > 0 {
+                    sink.opaque(chars);
+                }
+            }
         }
     }
     Ok(())

@@ -7,7 +7,9 @@ use super::words::Keys;
 use super::{Frame, Key, Path, RawMessage};
 use crate::text::count_chars;
 
-const MEDIA: [Key; 3] = [Key::Image, Key::Document, Key::Video];
+const MEDIA: [Key; 4] = [Key::Image, Key::Document, Key::Video, Key::Audio];
+/// Thinking, and marks of the cache.
+const UNCOUNTED: [Key; 2] = [Key::ReasoningContent, Key::CachePoint];
 
 const BLOCK_KEYS: Keys = Keys::of(&[Key::Text, Key::ToolUse, Key::ToolResult]);
 const CALL_KEYS: Keys = Keys::of(&[Key::ToolUseIdCamel, Key::Name, Key::Input]);
@@ -16,7 +18,11 @@ const PART_KEYS: Keys = Keys::of(&[Key::Text, Key::Json]);
 
 /// Nesting of the arguments of a call: message, content, block, field.
 const CALL_DEPTH: usize = 4;
-/// Nesting of the JSON of a result: as above, then content and part.
+/// Nesting of a block: message, content.
+const BLOCK_DEPTH: usize = 2;
+/// Nesting of a part of a result: message, content, block, field, content.
+const PART_DEPTH: usize = 5;
+/// Nesting of the JSON of a result: as above, then the part.
 const JSON_DEPTH: usize = 6;
 
 pub(super) const PATH: Path = Path { blocks: Some(Key::Content), fields: &[&[Key::ToolResult], &[Key::Content]] };
@@ -53,7 +59,10 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
         } else if let Some(result) = object(V::get(fields, Key::ToolResult)?.as_ref(), &place.key(Key::ToolResult))? {
             read_result::<V>(result, block, &place.key(Key::ToolResult), sink)?;
         } else {
-            text_or_media::<V>(fields, sink)?;
+            let chars = text_or_media::<V>(fields, BLOCK_DEPTH, sink)?;
+            if chars > 0 {
+                sink.opaque(chars);
+            }
         }
     }
     Ok(())
@@ -96,7 +105,8 @@ pub(super) fn read_parts<V: Value>(
         } else if V::get(object, Key::Text)?.as_ref().and_then(V::text).is_some() {
             texts.extend(V::get(object, Key::Text)?);
         } else {
-            text_or_media::<V>(object, sink)?;
+            let unknown = text_or_media::<V>(object, PART_DEPTH, sink)?;
+            (json, chars) = (json || unknown > 0, chars + unknown);
         }
     }
     for text in texts.iter().filter_map(V::text) {
@@ -109,15 +119,21 @@ pub(super) fn read_parts<V: Value>(
     Ok((if json { Frame::Blocks } else { Frame::TextBlocks }, chars))
 }
 
-fn text_or_media<V: Value>(object: &V::Object, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+/// Reads a block or a part. Returns its characters if its kind is unknown.
+fn text_or_media<V: Value>(object: &V::Object, depth: usize, sink: &mut impl Sink<V>) -> Result<usize, V::Stop> {
     if let Some(text) = V::get(object, Key::Text)?.as_ref().and_then(V::text) {
-        return sink.text(text);
+        return sink.text(text).map(|()| 0);
     }
     for key in MEDIA {
         if get_present::<V>(object, key)?.is_some() {
             sink.image();
-            break;
+            return Ok(0);
         }
     }
-    Ok(())
+    for key in UNCOUNTED {
+        if V::get(object, key)?.is_some() {
+            return Ok(0);
+        }
+    }
+    V::object_size(object, depth)
 }

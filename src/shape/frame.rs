@@ -10,6 +10,8 @@ pub enum Frame {
     Text,
     /// Nothing: it is the string that is the only member of an object, which is the observation's value in dicts.
     Only,
+    /// Nothing: it is a string, for a list with parts of unknown types.
+    Json,
     /// It is the `text` of the one block of a list.
     TextBlocks,
     /// The same, for a list that contained more than text.
@@ -32,7 +34,7 @@ impl Frame {
     #[must_use]
     pub fn wraps(self) -> &'static [Wrap] {
         match self {
-            Frame::Text | Frame::Only => &[],
+            Frame::Text | Frame::Only | Frame::Json => &[],
             Frame::TextBlocks | Frame::Blocks => &[Wrap::List, Wrap::Member(Key::Text)],
             Frame::Output => &[Wrap::Member(Key::Output)],
         }
@@ -41,7 +43,13 @@ impl Frame {
     /// Whether the observation is text; otherwise it is JSON, which has characters but no text.
     #[must_use]
     pub fn holds_text(self) -> bool {
-        !matches!(self, Frame::Output | Frame::Blocks)
+        !matches!(self, Frame::Output | Frame::Blocks | Frame::Json)
+    }
+
+    /// Whether the observation may be a list of parts with cache marks.
+    #[must_use]
+    pub fn may_hold_marks(self) -> bool {
+        matches!(self, Frame::Text | Frame::Json)
     }
 
     /// Writes a string in its frame; `text` writes it with its quotes.

@@ -18,6 +18,8 @@ const PART_KEYS: Keys = Keys::of(&[
 const CALL_KEYS: Keys = Keys::of(&[Key::Id, Key::Name, Key::Args]);
 const RESULT_KEYS: Keys = Keys::of(&[Key::Id, Key::Name, Key::Response]);
 
+/// Nesting of a part: message, parts.
+const PART_DEPTH: usize = 2;
 /// Nesting of the arguments of a call and of a response: message, parts, part, field.
 const DEPTH: usize = 4;
 
@@ -54,10 +56,11 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
             read_response(&RawResult { name: name.as_ref(), ..result }, &place, sink)?;
         } else if first::<V>(fields, MEDIA)?.is_some() {
             sink.image();
-        } else if let Some(text) = V::get(fields, Key::Text)?.as_ref().and_then(V::text)
-            && !V::get(fields, Key::Thought)?.is_some_and(|thought| thought.is_true())
-        {
-            sink.text(text)?;
+        } else if !V::get(fields, Key::Thought)?.is_some_and(|thought| thought.is_true()) {
+            match V::get(fields, Key::Text)?.as_ref().and_then(V::text) {
+                Some(text) => sink.text(text)?,
+                None => sink.opaque(V::object_size(fields, PART_DEPTH)?),
+            }
         }
     }
     Ok(true)

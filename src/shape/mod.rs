@@ -40,7 +40,8 @@ words::keys! {
     FileData "fileData", FileDataSnake "file_data",
     ToolUse "toolUse", ToolResult "toolResult", ToolUseIdCamel "toolUseId",
     Status "status", Json "json", Image "image", Document "document",
-    Video "video",
+    Video "video", Audio "audio", ReasoningContent "reasoningContent",
+    CachePoint "cachePoint",
 }
 
 impl Key {
@@ -200,6 +201,9 @@ const BLOCK_KEYS: Keys =
     Keys::of(&[Key::Type, Key::Text, Key::Id, Key::Name, Key::Input, Key::ToolUseId, Key::Content, Key::IsError]);
 const PART_KEYS: Keys = Keys::of(&[Key::Type, Key::Text]);
 
+/// Nesting of the parts of a content: message, content.
+const CONTENT_DEPTH: usize = 2;
+
 /// The role that has a name.
 #[must_use]
 pub fn role_of(name: &[u8]) -> Role {
@@ -268,7 +272,10 @@ pub fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Result<Me
     } else if gemini::read(&message, sink)? {
         Shape::Gemini
     } else {
-        message.content(sink)?;
+        match message.content {
+            Some(_) => message.content(sink)?,
+            None => opaque(&message, sink)?,
+        }
         Shape::Plain
     };
     let facts = MessageFacts::of(message.role.role(), shape, message.blocks.get() as u32);
@@ -314,14 +321,18 @@ impl<'a, V: Value> RawMessage<'a, V> {
 
     /// Reads the content as text.
     fn content(&self, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-        texts(self.content.as_ref(), BLOCK_KEYS, &Place::of(Key::Content), sink)
+        let (_, chars) = texts(self.content.as_ref(), BLOCK_KEYS, &Place::of(Key::Content), CONTENT_DEPTH, sink)?;
+        if chars > 0 {
+            sink.opaque(chars);
+        }
+        Ok(())
     }
 
     /// Reads the content as the observation of the result with this id.
     #[inline]
     fn content_result(&self, id: Option<&V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
         let result = RawResult::of(id, self.content.as_ref(), 0, self.is_error);
-        observation(&result, BLOCK_KEYS, &Place::of(Key::Content), sink)
+        observation(&result, BLOCK_KEYS, &Place::of(Key::Content), CONTENT_DEPTH, sink)
     }
 }
 
@@ -331,11 +342,12 @@ fn observation<V: Value>(
     result: &RawResult<V>,
     keys: Keys,
     place: &Place,
+    depth: usize,
     sink: &mut impl Sink<V>,
 ) -> Result<(), V::Stop> {
     sink.begin_observation();
-    texts(result.value, keys, place, sink)?;
-    sink.result(result)
+    let (frame, chars) = texts(result.value, keys, place, depth, sink)?;
+    sink.result(&RawResult { frame, chars, ..*result })
 }
 
 /// Reads the value of an observation again.
@@ -344,43 +356,77 @@ pub fn read_observation<V: Value>(value: &V, frame: Frame, sink: &mut impl Sink<
     match frame {
         Frame::TextBlocks => converse::read_parts(value, &place, sink).map(drop),
         Frame::Text | Frame::Only if value.text().is_some() || value.items().is_some() => {
-            texts(Some(value), PART_KEYS, &place, sink)
+            texts(Some(value), PART_KEYS, &place, CONTENT_DEPTH, sink).map(drop)
         }
         _ => Ok(()),
     }
 }
 
-/// Reads text; parts, of which only texts and images count; or null.
+/// Reads text, parts, or null. Returns the frame, and the characters of parts of unknown types: with one it is no text.
 #[inline]
-fn texts<V: Value>(value: Option<&V>, keys: Keys, place: &Place, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-    let Some(value) = present(value) else { return Ok(()) };
+fn texts<V: Value>(
+    value: Option<&V>,
+    keys: Keys,
+    place: &Place,
+    depth: usize,
+    sink: &mut impl Sink<V>,
+) -> Result<(Frame, usize), V::Stop> {
+    let Some(value) = present(value) else { return Ok((Frame::Text, 0)) };
     match value.text() {
-        Some(text) => sink.text(text),
-        None => parts(value, keys, place, sink),
+        Some(text) => sink.text(text).map(|()| (Frame::Text, 0)),
+        None => parts(value, keys, place, depth, sink),
     }
 }
 
-fn parts<V: Value>(value: &V, keys: Keys, place: &Place, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+fn parts<V: Value>(
+    value: &V,
+    keys: Keys,
+    place: &Place,
+    depth: usize,
+    sink: &mut impl Sink<V>,
+) -> Result<(Frame, usize), V::Stop> {
     let Some(parts) = value.items() else { return Err(wrong_content(value, place)) };
+    let mut chars = 0;
     for (index, item) in parts.enumerate() {
         let object = part(&item, keys, &place.index(index))?;
-        text_or_image::<V>(object, part_type::<V>(object)?, sink)?;
+        chars += text_or_image::<V>(object, part_type::<V>(object)?, depth, sink)?;
     }
-    Ok(())
+    Ok((if chars > 0 { Frame::Json } else { Frame::Text }, chars))
 }
 
-fn text_or_image<V: Value>(object: &V::Object, kind: PartType, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+/// Reads a part that is nested this deep in its message. Returns its characters if its type is unknown.
+fn text_or_image<V: Value>(
+    object: &V::Object,
+    kind: PartType,
+    depth: usize,
+    sink: &mut impl Sink<V>,
+) -> Result<usize, V::Stop> {
     match kind {
-        PartType::Text => match V::get(object, Key::Text)?.as_ref().and_then(V::text) {
-            Some(text) => sink.text(text),
-            None => Ok(()),
-        },
-        PartType::Image => {
-            sink.image();
-            Ok(())
+        PartType::Text => {
+            if let Some(text) = V::get(object, Key::Text)?.as_ref().and_then(V::text) {
+                sink.text(text)?;
+            }
         }
-        _ => Ok(()),
+        PartType::Image => sink.image(),
+        PartType::Thinking => {}
+        PartType::ToolUse | PartType::ToolResult | PartType::Other => return V::object_size(object, depth),
     }
+    Ok(0)
+}
+
+/// Counts an item of an unknown type as JSON, or as the image that it is.
+#[cold]
+fn opaque<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+    let kind = V::get(message.object, Key::Type)?;
+    if kind.as_ref().and_then(V::text).is_none() || message.item == ItemType::Reasoning {
+        return Ok(());
+    }
+    if word(kind.as_ref(), |kind| kind == b"image_generation_call") {
+        sink.image();
+    } else {
+        sink.opaque(V::object_size(message.object, 0)?);
+    }
+    Ok(())
 }
 
 #[inline]

@@ -47,6 +47,8 @@ pub trait Value: Sized {
     }
     /// Its size as the arguments of a call, nested this deep in its message.
     fn size(&self, depth: usize) -> Result<usize, Self::Stop>;
+    /// The size of an object, likewise.
+    fn object_size(object: &Self::Object, depth: usize) -> Result<usize, Self::Stop>;
     /// Reads a text.
     fn read<T>(text: &Self::Text, read: impl FnOnce(&[u8]) -> T) -> T;
 }
@@ -99,6 +101,8 @@ pub trait Sink<V: Value> {
     fn text(&mut self, text: &V::Text) -> Result<(), V::Stop>;
     /// An image or a document; likewise.
     fn image(&mut self);
+    /// Characters of something outside of observations that is no text.
+    fn opaque(&mut self, chars: usize);
     /// A call.
     fn call(&mut self, call: &RawCall<V>) -> Result<(), V::Stop>;
     /// An observation begins.

@@ -200,8 +200,10 @@ pub enum PartType {
     Other,
     /// A text part.
     Text,
-    /// An image or a document.
+    /// An image, a document, or other binary data.
     Image,
+    /// What the model thought: not counted.
+    Thinking,
     /// `tool_use`.
     ToolUse,
     /// `tool_result`.
@@ -215,8 +217,10 @@ impl PartType {
         meaning! { name,
             b"text" | b"input_text" | b"output_text" => PartType::Text,
             b"image" | b"image_url" | b"input_image" | b"document" | b"file" | b"input_file" => PartType::Image,
+            b"input_audio" | b"computer_screenshot" => PartType::Image,
             b"tool_use" => PartType::ToolUse,
             b"tool_result" => PartType::ToolResult,
+            b"thinking" | b"redacted_thinking" => PartType::Thinking,
             _ => PartType::Other,
         }
     }

@@ -210,7 +210,7 @@ fn openai_chat() {
     // Only an assistant makes such calls, and only in a list that holds one.
     let members: Members = &[("role", "\"user\""), ("content", "\"é\""), ("tool_calls", calls)];
     check(members, &Facts { role: Role::User, chars: 1, pieces: texts(&["é"]), ..Facts::default() });
-    let parts = r#"[{"type":"text","text":"a\n"},{"text":"b","type":"output_text"},{"type":"image_url","text":"c"},{"type":"other","text":"d"},{"type":"text","text":null}]"#;
+    let parts = r#"[{"type":"text","text":"a\n"},{"text":"b","type":"output_text"},{"type":"image_url","text":"c"},{"type":"thinking","text":"d"},{"type":"text","text":null}]"#;
     let members: Members =
         &[("role", "\"tool\""), ("content", parts), ("tool_call_id", "\"\\u0061\""), ("name", "\"bash\"")];
     let answer = ResultFacts {
@@ -330,8 +330,8 @@ fn openai_responses() {
             ..Facts::default()
         },
     );
-    // No call id: no call, but still made by the agent.
-    let plain = Facts { flags: (true, true), ..Facts::default() };
+    // No call id: no call, but still made by the agent, and counted as JSON.
+    let plain = Facts { chars: 53, flags: (true, true), ..Facts::default() };
     check(&[("type", "\"web_search_call\""), ("call_id", "null"), ("action", "{}")], &plain);
     let answer = ResultFacts {
         id: some("c1"),
@@ -351,9 +351,10 @@ fn openai_responses() {
         ],
         &Facts { chars: 3, results: vec![answer], pieces: texts(&[r"a\u000ab"]), ..facts.clone() },
     );
-    // An output that is an object is left alone.
+    // An output that is an object is left alone, and counts as JSON.
     let answer = ResultFacts { value: r#"{"a":"b"}"#.to_owned(), ..ResultFacts::default() };
-    check(&[("type", "\"x_call_output\""), ("output", r#"{"a":"b"}"#)], &Facts { results: vec![answer], ..facts });
+    let facts = Facts { chars: 9, results: vec![answer], ..facts };
+    check(&[("type", "\"x_call_output\""), ("output", r#"{"a":"b"}"#)], &facts);
     let reasoning = Facts { flags: (true, true), ..Facts::default() };
     check(&[("type", "\"reasoning\""), ("summary", "[]"), ("encrypted_content", "\"x\"")], &reasoning);
 }

@@ -39,14 +39,14 @@ def changes_of(facts: Facts, plan: Plan, messages: list[Any], body: dict[str, An
 
 
 def _cut(content: Any, shape: Shape, text: NewText) -> Any:
-    """The content of a message of the task: the first part with text has all text, images go, and other parts stay."""
+    """The content of a message of the task: the first part with text has all text, images and unknown parts go."""
     parts = content if isinstance(content, list) else []
-    first = {"text" if shape.part_type is None else "type": ""}  # decides on the shape
+    first = {"text": ""} if shape.part_type is None else {"type": "text"}  # decides on the shape
     own = [walk([{"role": "user", shape.field: [first, part]}]).messages[0].own for part in parts]
     with_text = next((place for place, one in enumerate(own) if one.joined), None)
     if with_text is None:
         return shape.content(text)
-    kept = [place for place, one in enumerate(own) if place == with_text or not (one.joined or one.images)]
+    kept = [place for place, one in enumerate(own) if place == with_text or not one.chars(1)]
     lost = [Member(part, MARK) for place, part in enumerate(parts) if MARK in part and place not in kept]
     mark = {MARK: lost[-1]} if lost and MARK not in parts[with_text] else {}
     changed = Changed(Member(parts, with_text), {**mark, "text": text})

@@ -79,7 +79,7 @@ def texts_of(facts: Facts) -> list[MessageTexts]:
     return [
         MessageTexts(
             text=message.own.joined + "".join(call.text for call in message.calls),
-            constant_chars=sum(call.constant_chars for call in message.calls),
+            constant_chars=message.own.json_chars + sum(call.constant_chars for call in message.calls),
             images=message.own.images,
             observations=[_observation_texts(facts, result) for result in message.results],
         )

@@ -8,11 +8,13 @@ from typing import Any, NoReturn
 from oracle.outline import Call, Message, Outline, Result
 from oracle.reading import JsonObject
 from oracle.shape import MESSAGE_KEYS, shape_of
-from oracle.shape.words import BLOCK_KEYS, IMAGE_TYPES, TEXT_TYPES, block_type, items, string
+from oracle.shape.words import BLOCK_KEYS, IMAGE_TYPES, TEXT_TYPES, THINKING_TYPES, block_type, items, string
 from oracle.size import Unsized, compact_chars
 from oracle.value import Member, Text
 from recede._errors import TranscriptError
 from recede._objects import is_object
+
+_CONTENT_DEPTH = 2  # the message, its content
 
 
 def walk(messages: Any) -> Outline:
@@ -30,7 +32,9 @@ def walk(messages: Any) -> Outline:
         message.blocks = len(items(source.get("content")))
         outline.messages.append(message)
         into = MessageWalk(outline, message)
-        if shape is None:
+        if shape is None and "content" not in source:
+            into.opaque(source)
+        elif shape is None:
             into.content(source)
         else:
             shape.read(into, source)
@@ -79,25 +83,55 @@ class MessageWalk:
             self.fault("part", None, path)
         return value if isinstance(value, dict) else None
 
-    def text(self, member: Member, path: str, watched: frozenset[str]) -> Text:
-        """Read the text of a value: a string, a list of parts, or null."""
+    def opaque(self, source: dict[str, Any]) -> None:
+        """Count an item of an unknown type."""
+        if self.message.type == "image_generation_call":
+            self.message.own.images += 1
+        elif self.message.type is not None and not self.message.is_reasoning:
+            self.message.own.json_chars += self.size(source, 0)
+
+    def observation(self, member: Member, path: str, watched: frozenset[str], depth: int = _CONTENT_DEPTH) -> Text:
+        """Read the text of an observation: with a part of an unknown type it has none, but counts."""
+        return self.text(member, path, watched, depth, is_observation=True)
+
+    def forget(self, text: Text) -> None:
+        """What was read of an observation counts, but is no text."""
+        text.json_chars += sum(len(piece.value) for piece in text.pieces)
+        del self.message.pieces[len(self.message.pieces) - len(text.pieces) :]
+        text.pieces = []
+
+    def text(
+        self,
+        member: Member,
+        path: str,
+        watched: frozenset[str],
+        depth: int = _CONTENT_DEPTH,
+        is_observation: bool = False,
+    ) -> Text:
+        """Read the text of a value: a string, a list of parts that are nested this deep, or null."""
         text = Text()
         if isinstance(member.value, list):
             for _, _, part in self.parts(member, path, watched):
-                self.part(part, text)
+                self.part(part, text, depth)
+            if text.json_chars and is_observation:
+                self.forget(text)
+                text.json = member
         elif isinstance(member.value, str):
             self.piece(member, text)
         elif member.value is not None:
             self.fault("content", member, path)
         return text
 
-    def part(self, part: dict[str, Any], into: Text) -> None:
-        """Read a text or image part."""
+    def part(self, part: dict[str, Any], into: Text, depth: int = _CONTENT_DEPTH) -> None:
+        """Read a part; one of an unknown type counts as JSON."""
         kind, piece = block_type(part), Member(part, "text")
-        if kind in TEXT_TYPES and isinstance(piece.value, str):
-            self.piece(piece, into)
+        if kind in TEXT_TYPES:
+            if isinstance(piece.value, str):
+                self.piece(piece, into)
         elif kind in IMAGE_TYPES:
             into.images += 1
+        elif kind not in THINKING_TYPES:
+            into.json_chars += self.size(part, depth)
 
     def piece(self, piece: Member, into: Text) -> None:
         into.pieces.append(piece)

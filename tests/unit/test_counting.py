@@ -66,9 +66,11 @@ def test_thinking_is_not_counted() -> None:
     assert count([assistant([*blocks, {"type": "text", "text": "abc"}])]) == 3
 
 
-def test_parts_of_other_types_count_nothing() -> None:
-    parts = [{"type": "audio", "text": "no"}, {"text": "no"}, {"type": None, "text": "no"}, {}, {"type": "text"}]
-    assert count([user([*parts, {"type": "text", "text": None}, {"type": "text", "text": 5}])]) == 0
+def test_parts_of_other_types_count_as_json() -> None:
+    parts: list[Any] = [{"type": "audio", "text": "é"}, {"text": "yes"}, {"type": None, "text": "yes"}, {}]
+    texts = [{"type": "text"}, {"type": "text", "text": None}, {"type": "text", "text": 5}]
+    expected = sum(len(json.dumps(part, ensure_ascii=False, separators=(",", ":"))) for part in parts)
+    assert count([user([*parts, *texts])]) == expected
 
 
 def test_a_call_counts_name_arguments_and_20() -> None:

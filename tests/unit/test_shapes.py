@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -26,6 +27,10 @@ from support import (
 
 LONG = "x" * 100
 PLACEHOLDER = masked(100)
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def hides(message: Message) -> bool:
@@ -133,13 +138,13 @@ def test_openai_elements_of_tool_calls_that_are_no_objects_are_passed_over() -> 
 
 def test_openai_blocks_of_other_shapes_are_other_parts_there() -> None:
     message = {**call("1"), "content": [{"type": "text", "text": "abc"}, *tool_use("2")["content"]]}
-    assert count([message]) == 3 + 25
+    assert count([message]) == 3 + 25 + 52
     assert findings([message, result("1", "")]) == []
 
 
 def test_openai_observation_is_a_string_or_text_parts_with_nothing_between() -> None:
     parts = [{"type": kind, "text": "x" * 30} for kind in ("text", "input_text", "output_text")]
-    parts.insert(1, {"type": "refusal", "refusal": "y" * 50})
+    parts.insert(1, {"type": "thinking", "thinking": "y" * 50})
     view = mask([result("1", parts)], keep_results=0).messages
     assert view == [result("1", masked(90))]
 
@@ -216,7 +221,8 @@ def test_anthropic_text_beside_results_is_text_of_the_message() -> None:
 def test_anthropic_in_a_message_of_role_tool_are_other_parts() -> None:
     message = result("1", [tool_result("2", LONG), {"type": "text", "text": "x" * 90}])
     assert findings([call("1"), message]) == []
-    assert mask([message], keep_results=0).messages == [result("1", masked(90))]
+    chars = 90 + len(compact(tool_result("2", LONG)))
+    assert mask([message], keep_results=0).messages == [result("1", masked(chars))]
 
 
 # OpenAI Responses
@@ -248,7 +254,8 @@ def test_responses_other_types_are_no_calls(kind: Any) -> None:
 @pytest.mark.parametrize("item", [{"type": "web_search_call"}, {"type": "web_search_call", "call_id": None}])
 def test_responses_call_without_a_call_id_is_none(item: Message) -> None:
     assert findings([item]) == []
-    assert count([{**item, "name": "abc", "arguments": "def"}]) == 0
+    item = {**item, "name": "abc", "arguments": "def"}
+    assert count([item]) == len(compact(item)), "as JSON"
 
 
 @pytest.mark.parametrize("kind", ["function_call_output", "custom_tool_call_output", "_call_output"])
@@ -265,10 +272,10 @@ def test_responses_output_may_be_text_parts() -> None:
     assert mask([item], keep_results=0).messages == [function_call_output("1", PLACEHOLDER)]
 
 
-@pytest.mark.parametrize("output", [{"stdout": LONG}, 5, True])
-def test_responses_output_that_is_no_text_is_left_alone_and_counts_0(output: Any) -> None:
+@pytest.mark.parametrize("output", [{"stdout": LONG}, [{"stdout": LONG}], 5000, True])
+def test_responses_output_that_is_no_text_is_left_alone_and_counts_as_json(output: Any) -> None:
     history = [function_call_output("1", LONG), function_call_output("2", output), function_call_output("3", LONG)]
-    assert count([history[1]]) == 0
+    assert count([history[1]]) == len(compact(output))
     reduction = mask(history, keep_results=0)
     assert reduction.messages[1] is history[1]
     assert reduction.boundary == 3, "it counts in the sequence of observations"

@@ -113,7 +113,7 @@ def test_a_cut_copies_the_beginning_with_its_escapes() -> None:
 
 def test_a_cut_runs_over_parts() -> None:
     raw = (
-        b'[{"role":"tool","content":[{"type":"text","text":"\\u0061b"},{"type":"x","text":"no"},'
+        b'[{"role":"tool","content":[{"type":"text","text":"\\u0061b"},{"type":"thinking"},'
         b'{"text":"' + b"c" * 98 + b'","type":"text"}]}]'
     )
     assert mask(raw, max_observation_chars=37) == b'[{"role":"tool","content":"\\u0061bccc%s"}]' % masked(100).encode()

@@ -21,11 +21,10 @@ from support import assistant, call, user
         [{"role": "user", "text": "hi"}, {"role": "ai", "text": "hello"}],
         [{"from": "human", "value": "hi"}],
         [{"message.role": "user", "message.content": "hi"}],
-        [{"role": "user", "parts": [{"type": "text", "content": "hi"}]}],
         [{"role": "assistant", "text": "a turn, but no characters"}],
         [{"id": 1, "action": "run", "content": None}, {"id": 2, "observation": "run", "text": "done"}],
     ],
-    ids=["role and text", "from and value", "attributes", "parts", "an answer", "events"],
+    ids=["role and text", "from and value", "attributes", "an answer", "events"],
 )
 def test_messages_of_an_unknown_shape_are_named_by_their_fields(messages: list[Any]) -> None:
     words = unrecognized(messages)

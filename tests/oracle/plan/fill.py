@@ -98,9 +98,11 @@ def _cut_task(facts: Facts, before: Plan, task: list[int], share: int) -> dict[i
 def _cut(facts: Facts, index: int, cost: int, share: int, least: int) -> Masked | None:
     """Cut a message of the task to a share; None if that is too short, or no shorter."""
     own, chars = facts.outline.messages[index].own, facts.own_chars[index]
+    if not own.joined and not facts.outline.messages[index].blocks:
+        return None  # it has no content
     max_chars = max(least, chars * share // cost)  # each character costs the same, until the caller has counted
     while LEAST_CHARS <= max_chars < chars:
-        text = clip(own.joined, max_chars, own.images * facts.policy.image_chars)
+        text = clip(own.joined, max_chars, own.chars(facts.policy.image_chars) - len(own.joined))
         cut_cost = facts.text_cost(text.text)
         if cut_cost <= share or max_chars == least:
             return text

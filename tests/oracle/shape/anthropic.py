@@ -9,6 +9,7 @@ from oracle.shape.words import BLOCK_KEYS, MARK, NO_RESULT, PART_KEYS, block_typ
 from oracle.value import Changed, Member
 
 _DEPTH = 3  # the message, content, the block
+_RESULT_DEPTH = 4  # the same, content
 
 
 class Anthropic(BlockShape):
@@ -23,7 +24,7 @@ class Anthropic(BlockShape):
         for place, path, block in walk.blocks(Member(message, "content"), BLOCK_KEYS):
             kind = block_type(block)
             if kind == "tool_result":
-                text = walk.text(Member(block, "content"), path + ".content", PART_KEYS)
+                text = walk.observation(Member(block, "content"), path + ".content", PART_KEYS, _RESULT_DEPTH)
                 walk.result(block.get("tool_use_id"), text, block=place, is_error=block.get("is_error") is True)
             elif kind == "tool_use":
                 walk.call(block.get("id"), block.get("name"), block.get("input"), block=place, depth=_DEPTH)

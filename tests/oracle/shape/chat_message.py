@@ -21,7 +21,7 @@ class ChatMessage(Shape):
             walk.content(message)
             walk.call(message.get("pairId"))
         else:
-            text = walk.text(Member(message, "content"), "content", BLOCK_KEYS)
+            text = walk.observation(Member(message, "content"), "content", BLOCK_KEYS)
             walk.result(message.get("pairId"), text, is_error=is_flagged(message))
 
     def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:

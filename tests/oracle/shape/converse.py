@@ -8,13 +8,16 @@ from oracle.shape.base import BlockShape
 from oracle.shape.words import NO_RESULT, items
 from oracle.value import Changed, Member, Text
 
-_MEDIA = ("image", "document", "video")
+_MEDIA = ("image", "document", "video", "audio")
+_UNCOUNTED = ("reasoningContent", "cachePoint")  # thinking, and marks of the cache
 
 _BLOCK_KEYS = frozenset({"text", "toolUse", "toolResult"})
 _CALL_KEYS = frozenset({"toolUseId", "name", "input"})
 _RESULT_KEYS = frozenset({"toolUseId", "content", "status"})
 _PART_KEYS = frozenset({"text", "json"})
 _CALL_DEPTH = 4  # the message, its content, the block, its field
+_BLOCK_DEPTH = 2  # the message, its content
+_PART_DEPTH = 5  # the message, its content, the block, its field, the content of the result
 _JSON_DEPTH = 6  # the same, the content of the result, its part
 
 
@@ -49,8 +52,10 @@ class Converse(BlockShape):
                 walk.result(result.get("toolUseId"), text, block=place, is_error=is_error)
             elif isinstance(block.get("text"), str):
                 walk.piece(Member(block, "text"), walk.message.own)
-            else:
-                walk.message.own.images += _is_media(block)
+            elif _is_media(block):
+                walk.message.own.images += 1
+            elif not _is_uncounted(block):
+                walk.message.own.json_chars += walk.size(block, _BLOCK_DEPTH)
 
     def mask_block(self, block: Changed, text: Any) -> None:
         result = block.at("toolResult")
@@ -73,8 +78,11 @@ def _observation(walk: Any, content: Member, path: str) -> Text:
             text.json_chars += walk.size(part["json"], _JSON_DEPTH)
         elif isinstance(part.get("text"), str):
             texts.append(Member(part, "text"))
-        else:
-            text.images += _is_media(part)
+        elif _is_media(part):
+            text.images += 1
+        elif not _is_uncounted(part):
+            text.json = content
+            text.json_chars += walk.size(part, _PART_DEPTH)
     for piece in texts:
         if text.json is None:
             walk.piece(piece, text)
@@ -85,3 +93,7 @@ def _observation(walk: Any, content: Member, path: str) -> Text:
 
 def _is_media(part: dict[str, Any]) -> bool:
     return any(part.get(key) is not None for key in _MEDIA)
+
+
+def _is_uncounted(part: dict[str, Any]) -> bool:
+    return any(key in part for key in _UNCOUNTED)

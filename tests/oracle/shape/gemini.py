@@ -15,6 +15,7 @@ _MEDIA = ("inlineData", "inline_data", "fileData", "file_data")
 _PART_KEYS = frozenset({"text", *_CALL, *_RESULT})
 _CALL_KEYS = frozenset({"id", "name", "args"})
 _RESULT_KEYS = frozenset({"id", "name", "response"})
+_PART_DEPTH = 2  # the message, its parts
 _DEPTH = 4  # the message, its parts, the part, its field
 
 
@@ -47,6 +48,8 @@ class Gemini(BlockShape):
                 walk.message.own.images += 1
             elif isinstance(part.get("text"), str) and part.get("thought") is not True:
                 walk.piece(Member(part, "text"), walk.message.own)
+            elif part.get("thought") is not True:
+                walk.message.own.json_chars += walk.size(part, _PART_DEPTH)
 
     def mask_block(self, block: Changed, text: Any) -> None:
         key, result = _first(block.source.value, _RESULT)

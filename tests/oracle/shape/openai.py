@@ -26,7 +26,7 @@ class OpenAI(Shape):
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
         if message["role"] == "tool":
-            text = walk.text(Member(message, "content"), "content", BLOCK_KEYS)
+            text = walk.observation(Member(message, "content"), "content", BLOCK_KEYS)
             walk.result(message.get("tool_call_id"), text, is_error=is_flagged(message))
             return
         walk.content(message)

@@ -7,7 +7,13 @@ from typing import Any
 from oracle.value import Member
 
 TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
-IMAGE_TYPES = frozenset({"image", "image_url", "input_image", "document", "file", "input_file"})
+IMAGE_TYPES = frozenset(
+    {
+        *("image", "image_url", "input_image", "document", "file", "input_file"),
+        *("input_audio", "computer_screenshot"),
+    }
+)
+THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
 
 # Keys that must not be repeated in a message of any shape, in a block, and in a part of an observation.
 COMMON_KEYS = frozenset(
