@@ -10,6 +10,9 @@ use crate::shape::Key;
 /// The field of a mark.
 pub const FIELD: &str = "cache_control";
 
+/// How deep parts of a block may have marks: a result has documents, and these have texts.
+pub const LEVELS: usize = 2;
+
 /// Where a mark goes whose observation is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
@@ -35,7 +38,7 @@ fn moved_from_list(data: &[u8], outline: &Outline, facts: &ToolResult) -> Option
     if !may_hold_mark(data, facts.value, pieces) {
         return None;
     }
-    let mark = marked_in(data, facts.value).pop()?;
+    let mark = marked_in(data, facts.value, LEVELS - 1).pop()?;
     let message = &outline.messages[facts.message as usize];
     let Some(blocks) = message.shape.path().blocks else {
         return Some(Moved::Around(mark, message.shape.part_type()));
@@ -137,7 +140,7 @@ impl Marks {
         }
         if is_body(data, outline) {
             let (tools, system) = (field(data, outline, "tools"), field(data, outline, "system"));
-            let count = |value: Option<Span>| value.map_or(0, |list| marked_in(data, list).len());
+            let count = |value: Option<Span>| value.map_or(0, |list| marked_in(data, list, 0).len());
             let own = field(data, outline, FIELD).filter(|mark| !is_null(data, *mark));
             marks.elsewhere = count(tools) + count(system) + usize::from(own.is_some());
             marks.on_tools = if count(system) > 0 { count(tools) } else { 0 };
@@ -178,13 +181,14 @@ impl Marks {
         for Marked { message, block: place, .. } in removed.clone() {
             let Some(block) = block_of(message, place) else { continue };
             let own = member(data, block, FIELD.as_bytes());
-            let nested = if is_masked(message, place) { vec![] } else { marked_in(data, parts_of(data, block)) };
+            let nested =
+                if is_masked(message, place) { vec![] } else { marked_in(data, parts_of(data, block), LEVELS - 1) };
             edits.extend(nested.into_iter().chain(own).map(|mark| (field_around(data, mark), vec![])));
         }
         if pins.clears_tools
             && let Some(tools) = field(data, outline, "tools")
         {
-            edits.extend(marked_in(data, tools).into_iter().map(|mark| (field_around(data, mark), vec![])));
+            edits.extend(marked_in(data, tools, 0).into_iter().map(|mark| (field_around(data, mark), vec![])));
         }
         edits.sort_unstable_by_key(|(span, _)| span.start);
         MarkEdits { edits, cleared: removed.map(|one| (one.message, one.block)).collect() }
@@ -206,7 +210,7 @@ pub fn newest(data: &[u8], message: Span) -> Option<(usize, Span)> {
 /// system prompt, or of its tools.
 #[must_use]
 pub fn newest_in_body(data: &[u8], outline: &Outline) -> Option<Span> {
-    let in_list = |name: &str| marked_in(data, field(data, outline, name)?).pop();
+    let in_list = |name: &str| marked_in(data, field(data, outline, name)?, 0).pop();
     let in_message = |message: usize| newest(data, outline.spans[message]).map(|(_, mark)| mark);
     let own = field(data, outline, FIELD).filter(|mark| !is_null(data, *mark));
     own.or_else(|| may_be_marked(data, outline).rev().find_map(in_message))
@@ -292,25 +296,34 @@ fn added(data: &[u8], block: Span, mark: &[u8]) -> (Span, Vec<u8>) {
 
 /// The values of all marks of a block, the newest last: those of its parts, then its own.
 fn marks_in(data: &[u8], block: Span) -> Vec<Span> {
+    marks_within(data, block, LEVELS)
+}
+
+fn marks_within(data: &[u8], block: Span, levels: usize) -> Vec<Span> {
     if data[block.start] != b'{' {
         return vec![];
     }
     let own = member(data, block, FIELD.as_bytes()).filter(|mark| !is_null(data, *mark));
-    marked_in(data, parts_of(data, block)).into_iter().chain(own).collect()
+    let inner = if levels > 0 { marked_in(data, parts_of(data, block), levels - 1) } else { vec![] };
+    inner.into_iter().chain(own).collect()
 }
 
-/// The content of a block that is a result; empty for others.
+/// The parts of a block that may have marks: the content of a result or a document; empty for others.
 fn parts_of(data: &[u8], block: Span) -> Span {
-    let is_result = member(data, block, b"type").is_some_and(|kind| kind.of(data) == b"\"tool_result\"");
-    let content = if is_result { member(data, block, b"content") } else { None };
+    let content = match member(data, block, b"type").map_or(&b""[..], |kind| kind.of(data)) {
+        b"\"tool_result\"" | b"\"mcp_tool_result\"" | b"\"search_result\"" => member(data, block, b"content"),
+        b"\"document\"" => member(data, block, b"source")
+            .filter(|source| data[source.start] == b'{')
+            .and_then(|source| member(data, source, b"content")),
+        _ => None,
+    };
     content.unwrap_or(Span { start: block.start, end: block.start })
 }
 
-/// The values of the marks on elements of a list, if it is one.
-fn marked_in(data: &[u8], list: Span) -> Vec<Span> {
+/// The values of the marks on elements of a list, if it is one, and on their parts for so many levels.
+fn marked_in(data: &[u8], list: Span, levels: usize) -> Vec<Span> {
     let elements = elements(data, list).unwrap_or_default();
-    let objects = elements.into_iter().filter(|element| data[element.start] == b'{');
-    objects.filter_map(|object| member(data, object, FIELD.as_bytes())).filter(|mark| !is_null(data, *mark)).collect()
+    elements.into_iter().flat_map(|element| marks_within(data, element, levels)).collect()
 }
 
 /// The field with this value, and a comma beside it.

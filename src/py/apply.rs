@@ -3,13 +3,14 @@
 use super::convert::to_str;
 use super::dicts::Dicts;
 use super::guard::guarded;
+use super::marks::marks_on;
 use super::placeholders::PlaceholderTexts;
 use super::premask::Premask;
 use super::values::Any;
 use super::values::name;
 use super::walk::walk;
 use crate::clip::{CutParts, PartFacts};
-use crate::marks::FIELD;
+use crate::marks::{FIELD, LEVELS};
 use crate::outline::{Message, Outline};
 use crate::placeholder::Form;
 use crate::plan::{Cut, Masked, Plan, facts};
@@ -237,12 +238,7 @@ fn part_of<'py>(field: &Bound<'py, PyString>, frame: Frame, part: &Any<'py>) -> 
 /// The mark of the last part that has one, of a value that may be a list of parts.
 fn mark_in_parts<'py>(value: &Any<'py>) -> PyResult<Option<Any<'py>>> {
     let Ok(parts) = value.cast::<PyList>() else { return Ok(None) };
-    for part in parts.iter().rev() {
-        if let Some(mark) = part.cast::<PyDict>()?.get_item(FIELD)?.filter(|mark| !mark.is_none()) {
-            return Ok(Some(mark));
-        }
-    }
-    Ok(None)
+    Ok(marks_on(parts, LEVELS - 1)?.pop())
 }
 
 /// A list of one part with this text and this mark.

@@ -1,7 +1,7 @@
 //! Cache marks of dicts: where they are, and a view with others. The input is never changed.
 
 use super::values::{Any, Dict, cast};
-use crate::marks::{FIELD, Marked, Marks, Pins};
+use crate::marks::{FIELD, LEVELS, Marked, Marks, Pins};
 use crate::outline::Outline;
 use crate::plan::{Plan, marks_in_view, pins};
 use crate::policy::Policy;
@@ -22,7 +22,7 @@ impl<'py> DictMarks<'py> {
     pub fn add(&mut self, index: usize, message: &Dict<'py>) -> PyResult<()> {
         let Some(blocks) = blocks_of(message)? else { return Ok(()) };
         for (place, block) in blocks.iter().enumerate() {
-            let marks = cast::<PyDict>(&block).map_or(Ok(vec![]), marks_in)?;
+            let marks = cast::<PyDict>(&block).map_or(Ok(vec![]), |block| marks_within(block, LEVELS))?;
             let count = marks.len();
             if let Some(oldest) = marks.into_iter().next() {
                 self.blocks.push(Marked { message: index, block: place, count, stays: false });
@@ -87,45 +87,76 @@ fn mark_of<'py>(object: &Bound<'py, PyDict>) -> PyResult<Option<Any<'py>>> {
     Ok(object.get_item(intern!(object.py(), "cache_control"))?.filter(|mark| !mark.is_none()))
 }
 
-/// All marks of a block, the newest last: those of its parts, then its own.
-fn marks_in<'py>(block: &Bound<'py, PyDict>) -> PyResult<Vec<Any<'py>>> {
+/// All marks of a block, the newest last: those of its parts for so many levels, then its own.
+fn marks_within<'py>(block: &Bound<'py, PyDict>, levels: usize) -> PyResult<Vec<Any<'py>>> {
     let mut marks = vec![];
-    for part in parts_of(block)?.iter().flatten() {
-        if let Ok(part) = part.cast::<PyDict>() {
-            marks.extend(mark_of(part)?);
-        }
+    if levels > 0
+        && let Some((_, parts)) = parts_of(block)?
+    {
+        marks = marks_on(&parts, levels - 1)?;
     }
     marks.extend(mark_of(block)?);
     Ok(marks)
 }
 
-/// The content of a block that is a result.
-fn parts_of<'py>(block: &Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, PyList>>> {
-    let content = block.get_item(intern!(block.py(), "content"))?;
-    let Some(Ok(parts)) = content.map(Bound::cast_into::<PyList>) else { return Ok(None) }; // mostly a text, or nothing
-    let kind = block.get_item(intern!(block.py(), "type"))?;
-    let is_result = kind.is_some_and(|kind| kind.cast::<PyString>().is_ok_and(|kind| kind == "tool_result"));
-    Ok(is_result.then_some(parts))
+/// The marks on the elements of a list, and on their parts for so many levels.
+pub fn marks_on<'py>(list: &Bound<'py, PyList>, levels: usize) -> PyResult<Vec<Any<'py>>> {
+    let mut marks = vec![];
+    for part in list.iter() {
+        if let Ok(part) = part.cast::<PyDict>() {
+            marks.extend(marks_within(part, levels)?);
+        }
+    }
+    Ok(marks)
+}
+
+/// The parts of a block that may have marks, the content of a result or a document; and the field around them.
+fn parts_of<'py>(block: &Dict<'py>) -> PyResult<Option<(Option<Dict<'py>>, Bound<'py, PyList>)>> {
+    let py = block.py();
+    let content = |object: &Dict<'py>| -> PyResult<Option<Bound<'py, PyList>>> {
+        Ok(object.get_item(intern!(py, "content"))?.and_then(|content| content.cast_into().ok()))
+    };
+    let kind = block.get_item(intern!(py, "type"))?;
+    let is = |name: &str| kind.as_ref().is_some_and(|kind| kind.cast::<PyString>().is_ok_and(|kind| kind == name));
+    if is("document") {
+        let source = block.get_item(intern!(py, "source"))?.and_then(|source| source.cast_into::<PyDict>().ok());
+        let Some(source) = source else { return Ok(None) };
+        return Ok(content(&source)?.map(|parts| (Some(source), parts)));
+    }
+    // Mostly a text, or nothing.
+    let Some(parts) = content(block)? else { return Ok(None) };
+    Ok((is("tool_result") || is("mcp_tool_result") || is("search_result")).then_some((None, parts)))
 }
 
 /// Removes the marks of a block that is ours.
 fn clear(block: &Bound<'_, PyDict>) -> PyResult<()> {
-    if block.contains(FIELD)? {
+    clear_within(block, LEVELS)
+}
+
+fn clear_within(block: &Bound<'_, PyDict>, levels: usize) -> PyResult<()> {
+    if mark_of(block)?.is_some() || (levels == LEVELS && block.contains(FIELD)?) {
         block.del_item(FIELD)?;
     }
-    let Some(parts) = parts_of(block)? else { return Ok(()) };
+    let Some((source, parts)) = (if levels > 0 { parts_of(block)? } else { None }) else { return Ok(()) };
     let cleared = PyList::empty(block.py());
     for part in parts.iter() {
         match part.cast::<PyDict>() {
-            Ok(part) if mark_of(part)?.is_some() => {
+            Ok(part) if !marks_within(part, levels - 1)?.is_empty() => {
                 let part = part.copy()?;
-                part.del_item(FIELD)?;
+                clear_within(&part, levels - 1)?;
                 cleared.append(part)?;
             }
             _ => cleared.append(part)?,
         }
     }
-    block.set_item("content", cleared)
+    match source {
+        None => block.set_item("content", cleared),
+        Some(source) => {
+            let source = source.copy()?;
+            source.set_item("content", cleared)?;
+            block.set_item("source", source)
+        }
+    }
 }
 
 /// Replaces a block of a view by a changed copy.

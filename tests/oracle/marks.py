@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oracle.plan.pins import Block, Marked, Marks, Pins
-from oracle.shape.words import MARK, block_type, items, marks_on
+from oracle.shape.words import MARK, items, marks_on, parts_of
 from oracle.value import GONE, Changed, Member
 
 
@@ -19,13 +19,13 @@ def marks_of(messages: list[Any], body: dict[str, Any] | None, elsewhere: int) -
     ]
     if body is None:
         return Marks(blocks, elsewhere)
-    on_tools, on_system = (len(marks_on(body.get(key))) for key in ("tools", "system"))
+    on_tools, on_system = (len(marks_on(body.get(key), 0)) for key in ("tools", "system"))
     return Marks(blocks, on_tools + on_system + (body.get(MARK) is not None), on_tools if on_system else 0)
 
 
 def marks_in(block: Any) -> list[Member]:
     """The marks of a block, the newest last: those of its parts, then its own."""
-    return marks_on(_parts(block)) + marks_on([block])
+    return marks_on([block], 2)
 
 
 def mark(changes: dict[int | str, Changed], messages: list[Any], body: dict[str, Any] | None, pins: Pins) -> None:
@@ -44,18 +44,23 @@ def mark(changes: dict[int | str, Changed], messages: list[Any], body: dict[str,
         changed.new.pop(MARK, None)
         if MARK in source:
             changed.new[MARK] = GONE
-        if _parts(source) and "content" not in changed.new:
-            _unmark(changed.at("content"))
+        if "content" not in changed.new:
+            _unmark_parts(changed, 1)
     if pins.clears_tools:
-        _unmark(changes.setdefault("tools", Changed(Member(body, "tools"))))
+        _unmark(changes.setdefault("tools", Changed(Member(body, "tools"))), 0)
 
 
-def _parts(block: Any) -> list[Any]:
-    return items(block.get("content")) if block_type(block) == "tool_result" else []
-
-
-def _unmark(parts: Changed) -> None:
-    """Take the marks on the elements of a list away."""
+def _unmark(parts: Changed, levels: int) -> None:
+    """Take the marks on the elements of a list, and on their parts for so many levels, away."""
     for place, part in enumerate(parts.source.value):
-        if marks_on([part]):
+        if marks_on([part], 0):
             parts.at(place).new[MARK] = GONE
+        if levels and marks_on([part], levels):
+            _unmark_parts(parts.at(place), levels - 1)
+
+
+def _unmark_parts(block: Changed, levels: int) -> None:
+    parts = parts_of(block.source.value)
+    if parts and marks_on(parts.value, levels):
+        inner = block.at("source") if parts.holder is not block.source.value else block
+        _unmark(inner.at("content"), levels)

@@ -256,3 +256,29 @@ def test_the_message_with_the_boundary_is_told() -> None:
     reduction = mask(session(7), keep_results=2)
     assert reduction.boundary_message == 10
     assert mask(session(2), keep_results=2).boundary_message is None
+
+
+def holders(marked: bool) -> list[dict[str, Any]]:
+    """Blocks with a part that may have a mark."""
+    part = {"type": "text", "text": "x", **({"cache_control": MARK} if marked else {})}
+    source = {"type": "content", "content": [part]}
+    return [
+        {"type": "mcp_tool_result", "tool_use_id": "m", "content": [part]},
+        {"type": "search_result", "source": "s", "title": "t", "content": [part]},
+        {"type": "document", "source": source},
+        {"type": "tool_result", "tool_use_id": "6.0", "content": [{"type": "document", "source": source}]},
+    ]
+
+
+@pytest.mark.parametrize("kind", range(4))
+def test_marks_in_parts_of_other_blocks_are_counted(kind: int) -> None:
+    history = marked(session(7), 14)
+    block, without = holders(True)[kind], holders(False)[kind]
+    history[14]["content"].insert(0, block)
+    for view in (
+        mask(history, cache_breakpoint="boundary", keep_results=2, mask_chunk=4).messages,
+        loads(mask_json(dumps(history), cache_breakpoint="boundary", keep_results=2, mask_chunk=4).json),
+    ):
+        assert dumps(view).count(b'"cache_control"') == 2, "of four with two elsewhere"
+        assert marks(view) == {8: MARK, 14: MARK}
+        assert view[14]["content"][0] == without

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 __all__ = ["newest_mark_only"]
 
 _MARK = "cache_control"
+_LEVELS = 2  # a result has documents, and these have texts
+_WITH_PARTS = ("tool_result", "mcp_tool_result", "search_result")
 
 
 def newest_mark_only(messages: list[Any]) -> list[Any]:
@@ -25,7 +27,7 @@ def newest_mark_only(messages: list[Any]) -> list[Any]:
     return sent if any(map(_is_not, sent, messages)) else messages
 
 
-def _unmarked(block: Any, is_kept: bool) -> tuple[Any, bool]:
+def _unmarked(block: Any, is_kept: bool, levels: int = _LEVELS) -> tuple[Any, bool]:
     """The block without its marks, except its newest if none is kept yet; and whether one is kept now."""
     if not isinstance(block, dict):
         return block, is_kept
@@ -33,11 +35,20 @@ def _unmarked(block: Any, is_kept: bool) -> tuple[Any, bool]:
         if is_kept:
             block = {name: field for name, field in block.items() if name != _MARK}
         is_kept = True
+    if not levels:
+        return block, is_kept
+    if block.get("type") == "document" and isinstance(block.get("source"), dict):
+        source, is_kept = _unmarked_parts(block["source"], is_kept, levels)
+        return (block if source is block["source"] else {**block, "source": source}), is_kept
+    return _unmarked_parts(block, is_kept, levels) if block.get("type") in _WITH_PARTS else (block, is_kept)
+
+
+def _unmarked_parts(block: dict[str, Any], is_kept: bool, levels: int) -> tuple[dict[str, Any], bool]:
     parts = block.get("content")
-    if block.get("type") == "tool_result" and isinstance(parts, list):
+    if isinstance(parts, list):
         changed = list(parts)
         for index in range(len(changed) - 1, -1, -1):
-            changed[index], is_kept = _unmarked(changed[index], is_kept)
+            changed[index], is_kept = _unmarked(changed[index], is_kept, levels - 1)
         if any(map(_is_not, changed, parts)):
             block = {**block, "content": changed}
     return block, is_kept

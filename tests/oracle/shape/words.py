@@ -48,9 +48,23 @@ def items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def marks_on(value: Any) -> list[Member]:
-    """The marks on the elements of a list, if it is one."""
-    return [Member(one, MARK) for one in items(value) if isinstance(one, dict) and one.get(MARK) is not None]
+def marks_on(value: Any, levels: int = 1) -> list[Member]:
+    """The marks on the elements of a list, if it is one, and on their parts for so many levels, the newest last."""
+    found: list[Member] = []
+    for one in items(value):
+        parts = parts_of(one) if levels else None
+        found += marks_on(parts.value, levels - 1) if parts else []
+        if isinstance(one, dict) and one.get(MARK) is not None:
+            found.append(Member(one, MARK))
+    return found
+
+
+def parts_of(block: Any) -> Member | None:
+    """The parts of a block that may have marks: the content of a result or a document."""
+    kind = block_type(block)
+    if kind == "document" and isinstance(block.get("source"), dict):
+        return Member(block["source"], "content")
+    return Member(block, "content") if kind in ("tool_result", "mcp_tool_result", "search_result") else None
 
 
 def block_type(block: Any) -> str | None:
