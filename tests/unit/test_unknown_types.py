@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import recede
+from recede.integrations._shared import content_facts
 from support import call, dumps, loads, mask, mask_json, result, tool_result, tool_use, user
 
 LONG = "x" * 20_000
@@ -95,3 +96,8 @@ def test_an_unknown_part_of_the_task_goes_when_that_is_cut() -> None:
     assert [part["type"] for part in view.messages[0]["content"]] == ["text"]
     in_bytes = recede.reduce_json(dumps([task, call("1"), result("1", "new")]), max_input_chars=1_000)
     assert loads(in_bytes.json) == view.messages
+
+
+def test_adapters_count_a_part_of_an_unknown_type() -> None:
+    parts = [{"type": "text", "text": "abc"}, {"type": "z", "z": "q" * 90}, {"type": "thinking", "thinking": "x"}]
+    assert content_facts(parts) == (recede.count_chars([user(parts)]), 0)

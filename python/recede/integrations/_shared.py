@@ -26,7 +26,8 @@ __all__ = [
 ]
 
 _TEXTS = {"text", "input_text", "output_text"}
-_IMAGES = {"image", "image_url", "input_image", "document", "file", "input_file"}
+_IMAGES = {"image", "image_url", "input_image", "document", "file", "input_file", "input_audio", "computer_screenshot"}
+_THINKING = {"thinking", "redacted_thinking"}
 _SCALAR_CHARS = 4
 
 
@@ -134,11 +135,13 @@ def _text(part: Any) -> str:
 
 
 def content_facts(content: Any) -> tuple[int, int]:
-    """The characters of a content's text, and how many images and documents it has."""
+    """The characters of a content, parts of unknown types as JSON, and how many images and documents it has."""
     if isinstance(content, str):
         return len(content), 0
     parts = [part for part in content or () if isinstance(part, dict)]
-    return len(content_text(content)), sum(part.get("type") in _IMAGES for part in parts)
+    known = _TEXTS | _IMAGES | _THINKING
+    unknown = sum(json_chars(part) for part in parts if part.get("type", "text") not in known)
+    return len(content_text(content)) + unknown, sum(part.get("type") in _IMAGES for part in parts)
 
 
 def masked_content(content: Any, text: str) -> Any:
