@@ -1,5 +1,4 @@
 """Views of conversations that are handed over whole before each request."""
-
 # mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
