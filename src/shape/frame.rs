@@ -12,6 +12,8 @@ pub enum Frame {
     Only,
     /// Nothing: it is a string, for a list with parts of unknown types.
     Json,
+    /// It is never replaced: a list that the model needs, of tools that a search has found.
+    Kept,
     /// It is the `text` of the one block of a list.
     TextBlocks,
     /// The same, for a list that contained more than text.
@@ -34,7 +36,7 @@ impl Frame {
     #[must_use]
     pub fn wraps(self) -> &'static [Wrap] {
         match self {
-            Frame::Text | Frame::Only | Frame::Json => &[],
+            Frame::Text | Frame::Only | Frame::Json | Frame::Kept => &[],
             Frame::TextBlocks | Frame::Blocks => &[Wrap::List, Wrap::Member(Key::Text)],
             Frame::Output => &[Wrap::Member(Key::Output)],
         }
@@ -43,7 +45,7 @@ impl Frame {
     /// Whether the observation is text; otherwise it is JSON, which has characters but no text.
     #[must_use]
     pub fn holds_text(self) -> bool {
-        !matches!(self, Frame::Output | Frame::Blocks | Frame::Json)
+        !matches!(self, Frame::Output | Frame::Blocks | Frame::Json | Frame::Kept)
     }
 
     /// Whether the observation may be a list of parts with cache marks.

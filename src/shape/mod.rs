@@ -386,12 +386,19 @@ fn parts<V: Value>(
     sink: &mut impl Sink<V>,
 ) -> Result<(Frame, usize), V::Stop> {
     let Some(parts) = value.items() else { return Err(wrong_content(value, place)) };
-    let mut chars = 0;
+    let (mut chars, mut frame) = (0, Frame::Text);
     for (index, item) in parts.enumerate() {
         let object = part(&item, keys, &place.index(index))?;
-        chars += text_or_image::<V>(object, part_type::<V>(object)?, depth, sink)?;
+        let kind = part_type::<V>(object)?;
+        let unknown = text_or_image::<V>(object, kind, depth, sink)?;
+        if kind == PartType::ToolReference {
+            frame = Frame::Kept;
+        } else if unknown > 0 && frame != Frame::Kept {
+            frame = Frame::Json;
+        }
+        chars += unknown;
     }
-    Ok((if chars > 0 { Frame::Json } else { Frame::Text }, chars))
+    Ok((frame, chars))
 }
 
 /// Reads a part that is nested this deep in its message. Returns its characters if its type is unknown.
@@ -409,7 +416,9 @@ fn text_or_image<V: Value>(
         }
         PartType::Image => sink.image(),
         PartType::Thinking => {}
-        PartType::ToolUse | PartType::ToolResult | PartType::Other => return V::object_size(object, depth),
+        PartType::ToolUse | PartType::ToolResult | PartType::ToolReference | PartType::Other => {
+            return V::object_size(object, depth);
+        }
     }
     Ok(0)
 }

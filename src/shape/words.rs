@@ -208,6 +208,8 @@ pub enum PartType {
     ToolUse,
     /// `tool_result`.
     ToolResult,
+    /// `tool_reference`: a tool that a search has found, which the model may then call.
+    ToolReference,
 }
 
 impl PartType {
@@ -220,6 +222,7 @@ impl PartType {
             b"input_audio" | b"computer_screenshot" => PartType::Image,
             b"tool_use" => PartType::ToolUse,
             b"tool_result" => PartType::ToolResult,
+            b"tool_reference" => PartType::ToolReference,
             b"thinking" | b"redacted_thinking" => PartType::Thinking,
             _ => PartType::Other,
         }

@@ -88,7 +88,7 @@ RUST: dict[str, set[str]] = {
     "clip": {"handle", "text"},
     "raw_text": {"clip", "dispatch", "json", "outline", "text"},
     "template": {"handle", "policy", "text"},
-    "placeholder": {"clip", "handle", "outline", "template", "text", "policy", "dispatch", "source"},
+    "placeholder": {"clip", "handle", "outline", "shape", "template", "text", "policy", "dispatch", "source"},
     "plan": {
         "clip",
         "dispatch",

@@ -113,6 +113,7 @@ class MessageWalk:
         if isinstance(member.value, list):
             for _, _, part in self.parts(member, path, watched):
                 self.part(part, text, depth)
+                text.is_kept |= block_type(part) == "tool_reference"
             if text.json_chars and is_observation:
                 self.forget(text)
                 text.json = member

@@ -101,3 +101,16 @@ def test_an_unknown_part_of_the_task_goes_when_that_is_cut() -> None:
 def test_adapters_count_a_part_of_an_unknown_type() -> None:
     parts = [{"type": "text", "text": "abc"}, {"type": "z", "z": "q" * 90}, {"type": "thinking", "thinking": "x"}]
     assert content_facts(parts) == (recede.count_chars([user(parts)]), 0)
+
+
+def test_a_result_with_references_to_tools_stays() -> None:
+    found = [{"type": "text", "text": LONG}, {"type": "tool_reference", "tool_name": "read"}]
+    history = [tool_use("1", "2"), user([tool_result("1", found), tool_result("2", LONG)])]
+    view = mask(history, keep_results=0).messages
+    assert view[1]["content"][0] == history[1]["content"][0]
+    assert view[1]["content"][1]["content"].startswith("[observation masked")
+    in_chat = [call("1"), result("1", found)]
+    assert mask(in_chat, keep_results=0).messages is in_chat
+    reduction = recede.reduce([*history, user("Go on.")], max_input_chars=9_000, keep_messages=0)
+    assert all(not isinstance(one.get("content"), str) or LONG not in one["content"] for one in reduction.messages)
+    assert reduction.within_budget == (reduction.chars_after <= 9_000)
