@@ -27,7 +27,7 @@ def killed(rounds: int, seed: int) -> dict[str, Any]:
 
 def test_fifty_rounds() -> None:
     tally = killed(50, seed=20)
-    assert tally["inside_a_step"] >= 15
+    assert tally["inside_a_step"] >= 8  # an append that waits for no disk is soon over
 
 
 @pytest.mark.slow

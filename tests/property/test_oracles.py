@@ -115,6 +115,13 @@ def test_truncation_by_repeated_passes(engine_name: str, history: History, last:
     assert view == [history[index] for index in sorted(keep)]
 
 
+def unknown_in(blocks: Any) -> list[Any]:
+    """Parts of unknown types, which count as JSON."""
+    known = {"text", "input_text", "output_text", "image", "image_url", "input_image", "document", "file", "input_file"}
+    known |= {"tool_use", "tool_result", "thinking", "redacted_thinking", "input_audio", "computer_screenshot"}
+    return [one for one in blocks if one.get("type") not in known] if isinstance(blocks, list) else []
+
+
 @ENGINES
 # What the shapes without `content` blocks of these forms count is in test_untyped_shapes.py.
 @given(history=st.sampled_from(("openai", "anthropic", "responses", "chat_message")).flatmap(histories))
@@ -127,7 +134,7 @@ def test_counts_of_text_are_len(engine_name: str, history: History) -> None:
             for block in blocks:
                 nested = block.get("content") if block.get("type") == "tool_result" else [block]
                 text, images = text_and_images(nested)
-                total += len(text) + 6_400 * images
+                total += len(text) + 6_400 * images + sum(map(compact, unknown_in(nested)))
         arguments: list[tuple[Any, Any]] = []
         if message.get("pairRole") == "call":
             arguments.append(("", None))
