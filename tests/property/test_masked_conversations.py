@@ -19,6 +19,8 @@ from recede.testing import histories
 def masker_options() -> st.SearchStrategy[dict[str, Any]]:
     def renamed(options: dict[str, Any]) -> dict[str, Any]:
         keep = options.pop("keep_results", None)
+        if "{handle}" in (options.get("placeholder") or ""):  # the definition gives calls other ids: see test_masker.py
+            del options["placeholder"]
         return {**options, "keep": keep}
 
     return mask_options().map(lambda options: renamed({**options}))

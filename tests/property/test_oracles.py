@@ -73,6 +73,8 @@ def test_sliding_masking_of_openai_histories(engine_name: str, history: History,
     # A placeholder that is there already, in parts beside an image, stays as it is.
     for index in results:
         text, _ = text_and_images(history[index].get("content"))
+        if unknown_in(history[index].get("content")):
+            continue
         if masked_text(text, 0) == text and re.match(r"\[(observation|dispatch output) masked — [0-9]", text):
             expected[index] = history[index] if masked_text(text, 99) == text else expected[index]
     with using(engine_name):
