@@ -28,6 +28,8 @@ __all__ = [
 _TEXTS = {"text", "input_text", "output_text"}
 _IMAGES = {"image", "image_url", "input_image", "document", "file", "input_file", "input_audio", "computer_screenshot"}
 _THINKING = {"thinking", "redacted_thinking"}
+# A framework names the calls beside the content, too.
+_CALLS = {"custom_tool_call", "function_call", "invalid_tool_call", "tool_call", "tool_call_chunk", "tool_use"}
 _SCALAR_CHARS = 4
 
 
@@ -139,7 +141,7 @@ def content_facts(content: Any) -> tuple[int, int]:
     if isinstance(content, str):
         return len(content), 0
     parts = [part for part in content or () if isinstance(part, dict)]
-    known = _TEXTS | _IMAGES | _THINKING
+    known = _TEXTS | _IMAGES | _THINKING | _CALLS
     unknown = sum(json_chars(part) for part in parts if part.get("type", "text") not in known)
     return len(content_text(content)) + unknown, sum(part.get("type") in _IMAGES for part in parts)
 
