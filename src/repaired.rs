@@ -21,7 +21,9 @@ pub fn repaired(data: &[u8], outline: &Outline, steps: &[RepairStep]) -> Vec<u8>
         steps.iter().filter(|step| step.block.is_none()).map(|step| (step.message, step.answer.as_deref())).collect();
     let message = |index: usize| {
         let span = outline.spans[index];
-        let mut blocks = steps.iter().filter(|step| step.message == index).filter_map(|step| {
+        let first = steps.partition_point(|step| step.message < index);
+        let of_message = steps[first..].iter().take_while(|step| step.message == index);
+        let mut blocks = of_message.filter_map(|step| {
             let (field, place) = step.block.as_ref()?;
             Some((field, (*place, step.answer.as_deref())))
         });

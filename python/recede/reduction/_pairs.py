@@ -113,11 +113,14 @@ def _repaired(messages: list[Any], repairs: list[Repair]) -> list[Any]:
 
 def _with_blocks(message: Any, repairs: list[Repair]) -> Any:
     field = repairs[0].field
-    blocks: list[list[Any]] = [[block] for block in message[field]] + [[]]
-    for repair in reversed(repairs):  # by ascending place: a new block precedes the one at its place
-        place: Any = repair.block
-        if repair.kind == "drop_block":
-            blocks[place].pop()
-        else:
-            blocks[place].insert(0, loads(repair.answer))
-    return {**message, field: [block for place in blocks for block in place]}
+    dropped = {repair.block for repair in repairs if repair.kind == "drop_block"}
+    added: dict[int | None, list[Any]] = {}
+    for repair in repairs:
+        if repair.kind == "add_block":
+            added.setdefault(repair.block, []).append(loads(repair.answer))
+    mended: list[Any] = []
+    for place, block in enumerate(message[field]):
+        mended += added.get(place, ())
+        if place not in dropped:
+            mended.append(block)
+    return {**message, field: mended + added.get(len(message[field]), [])}
