@@ -23,7 +23,7 @@ def main() -> None:
     axes.plot(TOKENS, TOKENS, "k:", linewidth=0.8, label="budget")
     for name, (style, fill) in RULES.items():
         views = [recede.reduce_json(session, max_input_tokens=tokens, fill=fill) for tokens in TOKENS]
-        axes.plot(TOKENS, [recede.approx_tokens(view.chars_after) for view in views], style, label=name)
+        axes.plot(TOKENS, [recede.designs.approx_tokens(view.chars_after) for view in views], style, label=name)
     axes.set(xlabel="budget in tokens", ylabel="tokens of the view", title="What is kept of examples/session.json")
     axes.grid(alpha=0.3)
     axes.legend()

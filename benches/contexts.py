@@ -18,9 +18,9 @@ REASONING, ACTION, OBSERVATION = "word " * 144, "word " * 144, "word " * 1_512
 def main() -> None:
     """Count the words of each context, and write the picture."""
     managers = {
-        "raw": ("k:", recede.ObservationMaskingContextManager(TURNS)),
-        "masking, M = 10": ("k--", recede.ObservationMaskingContextManager()),
-        "hybrid, 10 / 43 / 10": ("k-", recede.HybridContextManager(lambda turns, previous: "word " * 1_000)),
+        "raw": ("k:", recede.designs.ObservationMaskingContextManager(TURNS)),
+        "masking, M = 10": ("k--", recede.designs.ObservationMaskingContextManager()),
+        "hybrid, 10 / 43 / 10": ("k-", recede.designs.HybridContextManager(lambda turns, previous: "word " * 1_000)),
     }
     found: dict[str, list[int]] = {}
     for name, (_, manager) in managers.items():

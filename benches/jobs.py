@@ -195,12 +195,12 @@ def stored_turns(path: str, turns: int) -> dict[str, int]:
     """Bytes of the peak above what was there before, of a manager with a store, and of the store."""
     measuring.forget_peak()
     before = measuring.resident()
-    with recede.TurnStore(path, sync_every=1_000) as store:
-        manager = recede.ObservationMaskingContextManager(store=store)
+    with recede.store.TurnStore(path, sync_every=1_000) as store:
+        manager = recede.designs.ObservationMaskingContextManager(store=store)
         for number in range(1, turns + 1):
             manager.add_turn("I must look at it again.", f"cat {number}.py", f"line {number} of the log\n" * 40)
-    with recede.TurnStore(path) as store:
-        manager = recede.ObservationMaskingContextManager(store=store)
+    with recede.store.TurnStore(path) as store:
+        manager = recede.designs.ObservationMaskingContextManager(store=store)
         assert manager.estimate_token_savings()["masked_turns"] == turns - 10
         for number in range(1, turns + 1, turns // 1_000):
             assert manager.recall(number).startswith(f"line {number} of the log")
@@ -211,14 +211,14 @@ def stored_history(path: str, turns: int) -> dict[str, int]:
     """The same of a `History` with a store."""
     measuring.forget_peak()
     before = measuring.resident()
-    with recede.TurnStore(path, sync_every=1_000) as store:
+    with recede.store.TurnStore(path, sync_every=1_000) as store:
         history = recede.History(store=store)
         for number in range(1, turns + 1):
             call = {"id": f"call_{number}", "type": "function", "function": {"name": "run", "arguments": "{}"}}
             history.append({"role": "assistant", "content": "I must look at it again.", "tool_calls": [call]})
             content = f"line {number} of the log\n" * 40
             history.append({"role": "tool", "tool_call_id": f"call_{number}", "content": content})
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = recede.History(store=store)
         assert history.stats().turns == turns
         for number in range(1, turns + 1, turns // 1_000):
@@ -369,12 +369,12 @@ def anew(session: Any, raw: list[bytes], mode: str, with_oracle: bool) -> dict[s
     """Seconds of reducing the whole history again, whose views must be the session's."""
     data = b"[" + b",".join(raw) + b"]"
     options: Any = {"boundary": "break_even"}
-    contenders.agree("History", session.view_json(), recede.mask_old_observations_json(data, **options))
+    contenders.agree("History", session.view_json(), recede.designs.mask_old_observations_json(data, **options))
     if mode == "bytes":
-        again: dict[str, Any] = {"core": lambda: recede.mask_old_observations_json(data, **options)}
+        again: dict[str, Any] = {"core": lambda: recede.designs.mask_old_observations_json(data, **options)}
     else:
         messages = session.messages
-        again = {"core": lambda: recede.mask_old_observations(messages, **options)}
+        again = {"core": lambda: recede.designs.mask_old_observations(messages, **options)}
     seconds = {name: measuring.best_times({name: run}, 0.3)[name] for name, run in again.items()}
     if with_oracle and mode == "bytes":
         seconds["oracle"] = oracle_seconds(data)
@@ -392,7 +392,7 @@ def contexts(turns: int, marks: list[int], around: int) -> dict[str, float]:
     # The research's mix: 84 % observations, 16 % reasoning and actions.
     texts = [(f"Thought {n}. " * 15, f"do {n} --now " * 5, f"a line of the log {n}\n" * 65) for n in range(turns)]
     makers: dict[str, Callable[[], Any]] = {
-        "core": recede.ObservationMaskingContextManager,
+        "core": recede.designs.ObservationMaskingContextManager,
         "naive": lambda: rivals.NaiveContexts(10),
     }
     spent: dict[str, float] = {}

@@ -107,19 +107,19 @@ def masker_calls(turns: int) -> dict[str, float]:
     messages = conversation(turns + STEPS)
     steps = list(map(as_step, messages))
     first = 1 + 2 * turns
-    ways: dict[str, tuple[recede.Masker[Any], Callable[[int], list[Any]]]] = {
-        "objects identical": (recede.Masker(keep=KEEP), lambda end: messages[:end]),
-        "objects identical, own class": (recede.Masker(Steps(), keep=KEEP), lambda end: steps[:end]),
-        "dicts made again, strings shared": (recede.Masker(keep=KEEP), lambda end: made_again(messages[:end])),
-        "parsed again": (recede.Masker(keep=KEEP), lambda end: json.loads(json.dumps(messages[:end]))),
-        "check=True": (recede.Masker(keep=KEEP, check=True), lambda end: messages[:end]),
+    ways: dict[str, tuple[recede.masker.Masker[Any], Callable[[int], list[Any]]]] = {
+        "objects identical": (recede.masker.Masker(keep=KEEP), lambda end: messages[:end]),
+        "objects identical, own class": (recede.masker.Masker(Steps(), keep=KEEP), lambda end: steps[:end]),
+        "dicts made again, strings shared": (recede.masker.Masker(keep=KEEP), lambda end: made_again(messages[:end])),
+        "parsed again": (recede.masker.Masker(keep=KEEP), lambda end: json.loads(json.dumps(messages[:end]))),
+        "check=True": (recede.masker.Masker(keep=KEEP, check=True), lambda end: messages[:end]),
     }
     seconds = dict.fromkeys([*ways, *FIRST_SIGHT, TODAY, "an edit in the middle"], float("inf"))
     gc.collect()
     gc.disable()
     for name, (adapter, given) in {"own class": (Steps(), steps), "dicts": (None, messages)}.items():
         for _ in range(3):
-            _time(seconds, f"first sight, {name}", recede.Masker(adapter, keep=KEEP).masks, given[:first])
+            _time(seconds, f"first sight, {name}", recede.masker.Masker(adapter, keep=KEEP).masks, given[:first])
     for end in range(first, first + 2 * STEPS, 2):
         views = []
         for name, (masker, give) in ways.items():
@@ -149,7 +149,7 @@ def _time(seconds: dict[str, float], name: str, work: Callable[[Any], Any], give
 def masker_memory(turns: int, check: bool = False, grows: bool = False, views: bool = False) -> float:
     """Bytes a message that a `Masker` takes besides the caller's objects: at first sight, or where each turn is new."""
     messages = conversation(turns)
-    masker = recede.Masker(keep=KEEP, check=check)
+    masker = recede.masker.Masker(keep=KEEP, check=check)
     masker.view(copy.deepcopy(messages[:40]))  # what any call takes
     ask = masker.view if views else masker.masks
     gc.collect()

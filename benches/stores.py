@@ -27,7 +27,7 @@ from measuring import in_child
 
 Turn = tuple[str, str, str]
 
-OURS = "recede.TurnStore"
+OURS = "recede.store.TurnStore"
 FULL, NORMAL, DBM = "sqlite3, WAL, FULL", "sqlite3, WAL, NORMAL", "dbm"
 VISIBLE = 10  # turns whose observation a masked view shows
 VIEW = 1_000  # turns of a view
@@ -72,7 +72,7 @@ class Ours:
     """recede."""
 
     def __init__(self, path: Path) -> None:
-        self.store = recede.TurnStore(path)
+        self.store = recede.store.TurnStore(path)
 
     def write(self, turn: Turn) -> None:
         self.store.append(*turn)
@@ -255,7 +255,7 @@ def store_growth(marks: list[int]) -> dict[str, Any]:
     found: dict[str, Any] = {"before": measuring.resident(), "marks": {}}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "turns")
-        store = recede.TurnStore(path, sync_every=1_000)
+        store = recede.store.TurnStore(path, sync_every=1_000)
         loads, chains = [], []
         start = perf_counter()
         for number, turn in enumerate(some_turns(marks[-1]), 1):
@@ -269,7 +269,7 @@ def store_growth(marks: list[int]) -> dict[str, Any]:
                 seconds = perf_counter() - start
                 store.close()
                 opening = min(_timed_open(path) for _ in range(20))
-                store = recede.TurnStore(path, sync_every=1_000)
+                store = recede.store.TurnStore(path, sync_every=1_000)
                 found["marks"][str(number)] = {
                     "peak": measuring.peak(),
                     "load": (min(loads), max(loads)),
@@ -290,7 +290,7 @@ def store_growth(marks: list[int]) -> dict[str, Any]:
 
 def _timed_open(path: Path) -> float:
     start = perf_counter()
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         store.get(1)
     return perf_counter() - start
 

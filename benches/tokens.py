@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from recorded import files
 
-from recede import Budget, approx_tokens, transcripts
+from recede import transcripts
+from recede.designs import Budget, approx_tokens
 
 # What is smaller says more about its one or two messages than about a format.
 LEAST_TOKENS = 1_000

@@ -1,4 +1,4 @@
-"""A chat that keeps everything and sends old tool outputs as one line each: `recede.Conversation` in a terminal.
+"""A chat that keeps everything and sends old tool outputs as one line each: `recede.designs.Conversation`.
 
     python examples/chat.py         # plays the recorded session beside this file; needs no key
     python examples/chat.py MODEL   # talks with a model, by the key in ANTHROPIC_API_KEY or OPENAI_API_KEY
@@ -86,7 +86,7 @@ def talk(model: str, history: recede.History) -> Callable[[str], None]:
         show_call(name, json.dumps(arguments, ensure_ascii=False))
         return history.recall(arguments["number"]) if name == "recall" else read(name, arguments["path"])
 
-    conversation = recede.Conversation(
+    conversation = recede.designs.Conversation(
         create, tools=tools, run_tool=run_tool, history=history, on_text=lambda text: show(text, end=""), **request
     )
 
@@ -148,7 +148,7 @@ def turns_of(messages: list[Any]) -> Iterator[list[Any]]:
 def stats(history: recede.History, _: str) -> None:
     """Print how large the history is, and what masking makes of it, also below the threshold."""
     now = history.stats()
-    masked = recede.approx_tokens(recede.mask_old_observations(history.messages, KEEP))
+    masked = recede.designs.approx_tokens(recede.designs.mask_old_observations(history.messages, KEEP))
     less = 1 - masked / now.raw_tokens if now.raw_tokens else 0
     show(f"turns: {now.turns}, messages: {now.messages}")
     show(f"raw: about {now.raw_tokens:,} tokens")

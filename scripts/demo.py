@@ -47,10 +47,10 @@ def shown(message: Any) -> list[str]:
     return lines + [f"→ {call['name']} {call['arguments']}"[:92] for call in calls]
 
 
-def print_sizes(before: list[str], after: list[str], result: recede.JsonReduction) -> None:
+def print_sizes(before: list[str], after: list[str], result: recede.types.JsonReduction) -> None:
     old, new = result.chars_before, result.chars_after
     rows = [("messages", len(before), len(after)), ("characters", old, new)]
-    rows.append(("tokens, about", recede.approx_tokens(old), recede.approx_tokens(new)))
+    rows.append(("tokens, about", recede.designs.approx_tokens(old), recede.designs.approx_tokens(new)))
     print(f"\n{'':22}{'before':>10}{'after':>10}")
     for name, first, second in rows:
         print(f"{name:22}{first:>10,}{second:>10,}{second / max(first, 1):>7.0%}")
@@ -78,7 +78,7 @@ def print_turn(before: list[Any], after: list[Any]) -> None:
             print(f"  {str(message.get('role') or message.get('type'))[:9]:10}{lines[12:]}")
 
 
-def print_proof(before: list[str], after: list[str], result: recede.JsonReduction, budget: int) -> None:
+def print_proof(before: list[str], after: list[str], result: recede.types.JsonReduction, budget: int) -> None:
     fits = "fits" if result.within_budget else "does NOT fit"
     print(f"\nBudget  {budget:,} characters, half of it: the view {fits}, by {result.reduction_stage or 'no stage'}.")
     old, new = (recede.check_pairs([json.loads(message) for message in messages]) for messages in (before, after))

@@ -246,7 +246,7 @@ def difference(case: Case) -> tuple[Any, Any] | None:
     for engine in ("core", "oracle"):
         with using(engine):
             try:
-                answers.append(outcome(getattr(recede, case.function), case.raw, **case.options))
+                answers.append(outcome(getattr(recede.reduction, case.function), case.raw, **case.options))
             except BaseException as error:  # a panic of the core is none of Exception
                 if isinstance(error, KeyboardInterrupt):
                     raise
@@ -294,7 +294,7 @@ def run(seeds: Iterator[int]) -> Found:
                 break
             continue
         with using("core"):
-            accepted += outcome(getattr(recede, one.function), one.raw, **one.options)[0] != "refused"
+            accepted += outcome(getattr(recede.reduction, one.function), one.raw, **one.options)[0] != "refused"
     return Found(cases, accepted, differences)
 
 

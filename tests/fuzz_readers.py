@@ -35,7 +35,8 @@ if __name__ == "__main__":
 
 import fuzz
 import recede
-from recede import History, StoreError, TranscriptError, TurnStore
+from recede import History, StoreError, TranscriptError
+from recede.store import TurnStore
 from store_reader import snapshot, snapshot_of
 from support import Message, call, result, user
 
@@ -145,7 +146,7 @@ class Stored(NamedTuple):
 
 def _hybrid(store: TurnStore, at: Any = 40) -> Any:
     options = {"masking_window_w": 6, "summarize_at_n": at, "tail_window_m": 5}
-    return recede.HybridContextManager(recede.summarizers.builtin(), **options, store=store)
+    return recede.designs.HybridContextManager(recede.summarizers.builtin(), **options, store=store)
 
 
 _OPENERS: list[Callable[[TurnStore], Any]] = [
@@ -154,8 +155,10 @@ _OPENERS: list[Callable[[TurnStore], Any]] = [
     lambda store: History(store=store, keep=3, token_counter=_words),
     lambda store: History(store=store, **_BUDGETS[0]),
     lambda store: History(store=store, **_BUDGETS[3], token_counter=_words, summarizer=_summarizer),
-    lambda store: recede.ObservationMaskingContextManager(5, store=store),
-    lambda store: recede.ObservationMaskingContextManager(5, "{turn}: {chars}", boundary="break_even", store=store),
+    lambda store: recede.designs.ObservationMaskingContextManager(5, store=store),
+    lambda store: recede.designs.ObservationMaskingContextManager(
+        5, "{turn}: {chars}", boundary="break_even", store=store
+    ),
     _hybrid,
     lambda store: _hybrid(store, "break_even"),
 ]
@@ -337,7 +340,7 @@ def _use_manager(rng: random.Random, manager: Any) -> None:
         lambda: [manager.recall(turn) for turn in (1, len(manager) // 2, len(manager))],
         lambda: manager.recall(rng.choice((0, 7, len(manager) + 1, 1 << 31))),
     ]
-    if isinstance(manager, recede.HybridContextManager):
+    if isinstance(manager, recede.designs.HybridContextManager):
         asks += [lambda: manager.summaries, lambda: manager.phase, lambda: manager.get_context("s", "u")]
         asks += [lambda: manager.get_messages("s", "u"), manager.maybe_create_summary]
     else:

@@ -57,7 +57,7 @@ def state(step: int) -> State:
     return turns, masked_before(turns - (left == 2)), turns - (left > 0)
 
 
-def state_of(store: recede.TurnStore) -> State:
+def state_of(store: recede.store.TurnStore) -> State:
     record = next(store.records("session"), None)
     return len(store), store.masked_before, 0 if record is None else json.loads(record[0])
 
@@ -67,7 +67,7 @@ def step_of(found: State) -> int:
     return next((step for step in range(max(0, 3 * found[0] - 2), 3 * found[0] + 1) if state(step) == found), -1)
 
 
-def take(store: recede.TurnStore, step: int) -> None:
+def take(store: recede.store.TurnStore, step: int) -> None:
     turns, masked, record = state(step)
     if step % 3 == 1:
         store.append(f"reasoning {turns}", f"action {turns}", observation(turns))
@@ -91,7 +91,7 @@ def work(path: str, seed: int, pipe: int) -> None:
 
     while True:
         begun(0)  # opening makes a store, or takes up its log
-        store = recede.TurnStore(path, sync_every=chance.choice((None, None, 1, 20)))
+        store = recede.store.TurnStore(path, sync_every=chance.choice((None, None, 1, 20)))
         step = step_of(state_of(store))
         returned(step)
         for _ in range(chance.randrange(300)):
@@ -154,7 +154,7 @@ def one_round(path: str, seed: int, before: int, tally: Tally) -> int:
     tally.steps += sum(line[0] == ">" for line in told)
     tally.inside_a_step += bool(told) and told[-1][0] == "<"
     try:
-        store = recede.TurnStore(path)
+        store = recede.store.TurnStore(path)
     except recede.StoreError as error:
         tally.not_opened.append(f"{name}: {error}")
         return before
@@ -174,7 +174,7 @@ def one_round(path: str, seed: int, before: int, tally: Tally) -> int:
     return step_of(found)
 
 
-def mixture(store: recede.TurnStore) -> str | None:
+def mixture(store: recede.store.TurnStore) -> str | None:
     """What does not fit together."""
     report = store.verify()
     if not report.is_sound:

@@ -129,9 +129,9 @@ def read_request(file: Any) -> Request | None:
 
 
 @contextlib.contextmanager
-def proxying(upstream: str | None, masker: recede.RequestMasker | None = None, **options: Any) -> Iterator[Proxy]:
+def proxying(upstream: str | None, masker: recede.proxy.RequestMasker | None = None, **options: Any) -> Iterator[Proxy]:
     """A proxy that runs in a thread of its own."""
-    masker = masker or recede.RequestMasker(keep=10)
+    masker = masker or recede.proxy.RequestMasker(keep=10)
     proxy = Proxy(masker, upstream=upstream, **{"port": 0, **options})
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)

@@ -178,7 +178,7 @@ def outcome(function: Callable[..., Any], *arguments: Any, **options: Any) -> An
     except recede.TranscriptError as error:
         return ("refused", error.kind, error.offset, error.message_index, error.field, str(error))
     assert_canonical(value)
-    if isinstance(value, (recede.Reduction, recede.JsonReduction)):
+    if isinstance(value, (recede.Reduction, recede.types.JsonReduction)):
         return (value[0], facts(value))
     return value
 
@@ -225,9 +225,9 @@ def _in_bytes(data: Any, policy: Any) -> Any:
 
 
 def block_mask(messages: list[Any], *arguments: Any, **options: Any) -> list[Any]:
-    """`recede.mask_old_observations`, held against its twin for bytes."""
-    view = recede.mask_old_observations(messages, *arguments, **options)
-    assert loads(recede.mask_old_observations_json(dumps(messages), *arguments, **options)) == view
+    """`recede.designs.mask_old_observations`, held against its twin for bytes."""
+    view = recede.designs.mask_old_observations(messages, *arguments, **options)
+    assert loads(recede.designs.mask_old_observations_json(dumps(messages), *arguments, **options)) == view
     return view
 
 

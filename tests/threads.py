@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import recede
-from recede import History, TurnStore
+from recede import History
+from recede.store import TurnStore
 
 THREADS = 8
 MOST_SECONDS_OF_A_CALL = 120
@@ -131,7 +132,7 @@ def _history(options: dict[str, Any], store: TurnStore) -> History:
 
 
 def _hybrid(store: TurnStore) -> Any:
-    return recede.HybridContextManager(recede.summarizers.builtin(), 4, 16, 6, store=store)
+    return recede.designs.HybridContextManager(recede.summarizers.builtin(), 4, 16, 6, store=store)
 
 
 def _seen(session: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
 
+from recede._report import BoundaryMove, Finding, JsonReduction, Reduction
 from recede.reduction._exchange import (
     Changes,
     Chunks,
@@ -18,7 +19,6 @@ from recede.reduction._exchange import (
     SummaryRequest,
 )
 from recede.reduction._masks import Masks
-from recede.reduction._report import BoundaryMove, Finding, JsonReduction, Reduction
 from recede.session._stats import SessionStats
 from recede.store._turn_store import StoredTurn, StoreReport, StoreStats
 from recede.turns._log import TurnSessionStats

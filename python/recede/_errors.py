@@ -184,7 +184,7 @@ class StoreError(RecedeError, OSError):
         >>> path = pathlib.Path(tempfile.mkdtemp(), "notes.txt")
         >>> _ = path.write_text("Not a store, but something that must not be lost.")
         >>> try:
-        ...     recede.TurnStore(path)
+        ...     recede.store.TurnStore(path)
         ... except recede.StoreError as error:
         ...     print(error.kind, error.page)
         foreign None

@@ -43,7 +43,7 @@ def anthropic(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str =
         >>> import recede
         >>> def make(client):
         ...     summarizer = recede.summarizers.anthropic(client, "claude-haiku-4-5", timeout=60)
-        ...     return recede.HybridContextManager(summarizer)
+        ...     return recede.designs.HybridContextManager(summarizer)
     """
     options = {"model": model, "max_tokens": max_tokens, "system": prompt, **request}
 
@@ -69,7 +69,7 @@ def openai(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PR
     Example:
         >>> import recede
         >>> def make(client):
-        ...     return recede.HybridContextManager(recede.summarizers.openai(client, "gpt-5-mini"))
+        ...     return recede.designs.HybridContextManager(recede.summarizers.openai(client, "gpt-5-mini"))
     """
     options = {"model": model, "max_completion_tokens": max_tokens, **request}
 

@@ -1,10 +1,12 @@
-"""Types of messages and options, for type checkers. Nothing is checked at run time."""
+"""Types of messages and options for type checkers, of which nothing is checked at run time; and types of results."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Union
+
+from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, ToolReport
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired, Required  # which type checkers bring along
@@ -24,15 +26,20 @@ else:  # pragma: no cover - exercised by type checkers and by Python 3.10
 
 __all__ = [
     "AnthropicMessage",
+    "BoundaryMove",
     "ChatMessage",
     "ConverseMessage",
+    "Finding",
     "GeminiContent",
     "Generates",
+    "JsonReduction",
     "Message",
     "OpenAIMessage",
+    "PairReport",
     "ResponsesItem",
     "Summarizer",
     "TokenCounter",
+    "ToolReport",
 ]
 
 
@@ -156,7 +163,7 @@ class Generates(Protocol):
         ...     def generate(self, prompt: str) -> str:
         ...         return "All is well."
         >>> model: recede.types.Generates = Model()
-        >>> manager = recede.HybridContextManager(model)
+        >>> manager = recede.designs.HybridContextManager(model)
     """
 
     def generate(self, prompt: str, /) -> Any:

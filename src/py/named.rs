@@ -18,9 +18,9 @@ pub struct NamedTuple {
 pub type NamedField<'py> = (&'static str, Bound<'py, PyAny>);
 
 impl NamedTuple {
-    /// A class of `recede.reduction._report`.
+    /// A class of `recede._report`.
     pub const fn of_report(name: &'static str) -> Self {
-        NamedTuple::new("recede.reduction._report", name)
+        NamedTuple::new("recede._report", name)
     }
 
     /// A class of `recede.reduction._exchange`.

@@ -14,7 +14,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-/// Masks a request body; see `recede.RequestMasker`. `rules` is given what the body says of its model, of the time to live of its
+/// Masks a request body; see `recede.proxy.RequestMasker`. `rules` is given what the body says of its model, of the time to live of its
 /// newest cache mark and of `prompt_cache_retention`, each None if that is no text; and the messages before each request that it
 /// implies, with their key. It returns the policy, and those of the requests that found the cache cold. None if the body has one of
 /// the fields of a history that the provider keeps.

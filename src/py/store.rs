@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::process;
 use std::sync::{Mutex, PoisonError};
 
-/// Called by `recede.TurnStore` only.
+/// Called by `recede.store.TurnStore` only.
 #[pyclass(frozen, name = "Store", module = "recede._core")]
 pub struct PyStore {
     store: Mutex<Option<Store>>,

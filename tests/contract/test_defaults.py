@@ -29,6 +29,11 @@ ROWS = [
 ]
 
 
+def entry_point_of(name: str) -> Any:
+    rooms = (recede, recede.designs, recede.masker)
+    return next(getattr(room, name) for room in rooms if name in room.__all__)
+
+
 def test_the_table_names_the_entry_points() -> None:
     assert len(ROWS) == 16 and {"reduce", "History", "Conversation", "HybridContextManager"} <= {row[0] for row in ROWS}
 
@@ -37,10 +42,10 @@ def test_the_table_names_the_entry_points() -> None:
 def test_an_entry_point_has_these_defaults(name: str, boundary: str, fill: str, clip: str, least: int) -> None:
     if name == "recede reduce":  # it takes the options of `reduce`
         return
-    entry_point = getattr(recede, name)
+    entry_point = entry_point_of(name)
     parameters = inspect.signature(entry_point).parameters
     if name == "Conversation":
-        made = recede.Conversation(lambda **_: None)
+        made = recede.designs.Conversation(lambda **_: None)
         assert made.history._live.options.given["boundary"] == boundary
     else:
         assert parameters["boundary"].default == boundary
@@ -55,6 +60,6 @@ def test_an_entry_point_has_these_defaults(name: str, boundary: str, fill: str, 
 
 @pytest.mark.parametrize("name", [row[0] for row in ROWS if row[0] != "recede reduce"])
 def test_the_first_line_of_its_docstring_says_its_boundary(name: str) -> None:
-    first = (getattr(recede, name).__doc__ or "").strip().partition("\n")[0]
+    first = (entry_point_of(name).__doc__ or "").strip().partition("\n")[0]
     [boundary] = [row[1] for row in ROWS if row[0] == name]
     assert {"sliding": "sliding boundary", "break_even": "break-even"}[boundary] in first

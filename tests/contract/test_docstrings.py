@@ -92,10 +92,10 @@ def callables() -> list[tuple[str, Any]]:
 
 # Keywords that go on to a client's request, whose names are the client's; and a base class that is never made.
 _REQUESTS = {
-    "recede.Conversation",
+    "recede.designs.Conversation",
     "recede.RecedeError",
-    "recede.auto_continue",
-    "recede.auto_continue_async",
+    "recede.designs.auto_continue",
+    "recede.designs.auto_continue_async",
     "recede.summarizers.anthropic",
     "recede.summarizers.openai",
 }
@@ -118,9 +118,9 @@ def test_signatures_and_tables_follow_from_the_options() -> None:
     [
         ("reduce", lambda **options: recede.reduce([], **{"max_input_chars": 9, **options})),
         ("mask", lambda **options: recede.mask_observations([], **{"keep_results": 4, **options})),
-        ("summarize", lambda **options: recede.reduction.summarize_history([], **options)),
-        ("truncate", lambda **options: recede.reduction.truncate_history([], **options)),
-        ("block", lambda **options: recede.mask_old_observations([], **options)),
+        ("summarize", lambda **options: recede.designs.summarize_history([], **options)),
+        ("truncate", lambda **options: recede.designs.truncate_history([], **options)),
+        ("block", lambda **options: recede.designs.mask_old_observations([], **options)),
     ],
 )
 def test_each_function_takes_its_options_and_no_other(goal: str, run: Any) -> None:

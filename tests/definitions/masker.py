@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from recede import _engine, mask_observations
+from recede import _engine
+from recede.designs import mask_observations
 from recede.masker import CallFacts, Facts, Mask, ResultFacts
 from recede.reduction._policy import compiled
 

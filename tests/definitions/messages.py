@@ -22,6 +22,7 @@ from oracle.splice import field_around, span_of, splice
 from oracle.summary import built_in_summary
 from oracle.walk import walk
 from recede._errors import TranscriptError
+from recede._report import BoundaryMove
 from recede.reduction._exchange import (
     Changes,
     Chunks,
@@ -32,7 +33,6 @@ from recede.reduction._exchange import (
     SummaryRequest,
 )
 from recede.reduction._masks import Mask, Masks
-from recede.reduction._report import BoundaryMove
 from recede.session._stats import SessionStats
 
 

@@ -13,8 +13,8 @@ from oracle.plan.facts import Facts
 from oracle.plan.warranty import again, charged
 from oracle.policy import Policy
 from oracle.walk import walk
+from recede._report import BoundaryMove
 from recede.reduction._exchange import Chunks
-from recede.reduction._report import BoundaryMove
 from recede.turns._log import TurnSessionStats
 from recede.turns._report import TurnTokens
 from recede.turns._turn import MaskedTurn, Turn

@@ -11,7 +11,7 @@ import pytest
 from design_rows import row
 
 import recede
-from recede import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager
+from recede.designs import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager
 
 HIDDEN = "[Observation omitted]"
 SEEN = "word " * 90

@@ -17,7 +17,8 @@ from design_rows import row
 from test_chat import typed
 
 from provider_server import Server, call, calls, serving, text
-from recede import Budget, Conversation, History, approx_tokens, auto_continue, mask_old_observations
+from recede import History
+from recede.designs import Budget, Conversation, approx_tokens, auto_continue, mask_old_observations
 from support import tool_result, tool_use, user
 
 KEEP_RECENT_OBSERVATIONS, MASK_THRESHOLD_TOKENS = 4, 8_000

@@ -12,8 +12,8 @@ from children import recede_command
 from design_rows import row
 
 import recede
-from recede import HistoryReducer, count_chars
-from recede.reduction import mask_observation, summarize_history, truncate_history
+from recede import count_chars
+from recede.designs import HistoryReducer, mask_observation, summarize_history, truncate_history
 from support import ENGINES, using
 
 ROUNDS, SEEN = 10, "FAILED " * 600  # 4,200 characters

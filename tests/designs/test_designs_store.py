@@ -9,7 +9,9 @@ import pytest
 from design_rows import row
 
 import recede
-from recede import HybridContextManager, ObservationMaskingContextManager, StoreError, TurnStore
+from recede import StoreError
+from recede.designs import HybridContextManager, ObservationMaskingContextManager
+from recede.store import TurnStore
 from store_reader import Reader
 from support import ROOT
 

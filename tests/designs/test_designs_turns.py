@@ -12,8 +12,8 @@ from children import recede_command
 from design_rows import row
 
 import recede
-from recede import ObservationMaskingContextManager
 from recede.costs import replay
+from recede.designs import ObservationMaskingContextManager
 
 HIDDEN = "[Observation omitted for brevity]"
 SEEN = "the text of a.py " * 9
@@ -112,22 +112,26 @@ def test_placeholders() -> None:
 @row("`apply_observation_masking`: prompts in slots 0 and 1, which are not masked; numbered placeholders")
 def test_the_function_takes_the_slots_of_the_design() -> None:
     slots: list[Any] = [("system", "You are careful."), ("user", "Find the bug."), *[("r", "a", SEEN)] * 13]
-    shown = recede.apply_observation_masking(slots, 15, 10)
+    shown = recede.designs.apply_observation_masking(slots, 15, 10)
     assert [index for index, slot in enumerate(shown) if slot[-1] == HIDDEN] == [2, 3, 4]
-    numbered = recede.apply_observation_masking(
+    numbered = recede.designs.apply_observation_masking(
         slots, current_turn=15, window_size_m=10, placeholder="[Turn {turn} observation omitted for brevity]"
     )
     assert numbered[2][2] == "[Turn 2 observation omitted for brevity]"
     with pytest.raises(TypeError, match=r"entry 1 must be .* or a prompt with its role"):
-        recede.apply_observation_masking(["You are careful.", "Find the bug.", *slots[2:]], 15, 10)
+        recede.designs.apply_observation_masking(["You are careful.", "Find the bug.", *slots[2:]], 15, 10)
     # What is written like a turn is one, as the row says.
-    assert recede.apply_observation_masking([("", "", "Find the bug. " * 9), *slots[2:]], 15, 10)[0][2] == HIDDEN
+    assert (
+        recede.designs.apply_observation_masking([("", "", "Find the bug. " * 9), *slots[2:]], 15, 10)[0][2] == HIDDEN
+    )
 
 
 @row("`mask_observations(turns, current_turn, m=10)`")
 def test_the_function_of_the_research_names_the_one_to_use() -> None:
     mask_observations: Any = recede.mask_observations
-    with pytest.raises(TypeError, match=r"use recede.apply_observation_masking\(trajectory, current_turn, window_siz"):
+    with pytest.raises(
+        TypeError, match=r"use recede.designs.apply_observation_masking\(trajectory, current_turn, window_siz"
+    ):
         mask_observations([("r", "a", SEEN)], 15, m=10)
 
 

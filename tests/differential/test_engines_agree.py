@@ -50,13 +50,13 @@ def test_mask_observations(history: History, options: dict[str, Any], data: Any)
 
 @given(history=histories(), options=block_options(), data=st.data())
 def test_block_masker(history: History, options: dict[str, Any], data: Any) -> None:
-    assert_agree(recede.mask_old_observations, history, **options)
-    assert_agree(recede.mask_old_observations_json, data.draw(spelled(history)), **options)
+    assert_agree(recede.designs.mask_old_observations, history, **options)
+    assert_agree(recede.designs.mask_old_observations_json, data.draw(spelled(history)), **options)
 
 
 @given(history=histories(), options=stage_options(), image_chars=st.integers(0, 9_999))
 def test_the_other_functions(history: History, options: dict[str, Any], image_chars: int) -> None:
-    for function in (recede.reduction.summarize_history, recede.reduction.truncate_history):
+    for function in (recede.designs.summarize_history, recede.designs.truncate_history):
         assert_agree(function, history, **options, image_chars=image_chars)
     assert_agree(recede.check_pairs, history)
     assert_agree(recede.repair_pairs, history)
@@ -201,7 +201,7 @@ def test_any_value(wrong: Any) -> None:
     ),
 )
 def test_mask_observation(text: str, limit: int | None, template: str | None) -> None:
-    assert_agree(recede.reduction.mask_observation, text, max_observation_chars=limit, placeholder=template)
+    assert_agree(recede.designs.mask_observation, text, max_observation_chars=limit, placeholder=template)
 
 
 class Odd:
@@ -236,5 +236,5 @@ def test_python_values_that_are_no_json(arguments: Any) -> None:
         {"role": "tool", "tool_call_id": arguments, "content": arguments},
         {arguments if isinstance(arguments, (bytes, int, complex)) else 5: 1, "role": "user"},
     ):
-        for function in (recede.count_chars, recede.check_pairs, recede.reduction.truncate_history):
+        for function in (recede.count_chars, recede.check_pairs, recede.designs.truncate_history):
             assert_agree(function, [message])

@@ -114,7 +114,7 @@ def test_any_masking(options: dict[str, Any]) -> None:
 
 def test_block_masker_and_costs() -> None:
     messages = history(3)
-    assert_agree(recede.mask_old_observations, messages)
+    assert_agree(recede.designs.mask_old_observations, messages)
     assert_agree(recede.reduce, messages, max_input_tokens=9_000, token_counter=lambda text: len(text) // 3)
     assert_agree(recede.reduce, messages, max_input_chars=9_000, summarizer=lambda messages, _: str(len(messages)))
 

@@ -105,7 +105,7 @@ def test_an_agent_ends_as_without_the_proxy_and_sends_masked_requests(agent: Any
     again, sent, _ = _run(agent, tmp_path / "sent", True)
     assert LAST in said and LAST in again
     assert TURNS < len(raw) < TURNS + 10 and len(sent) == len(raw)
-    masker = recede.RequestMasker(keep=10)  # as if the agent had sent through it what it sends without
+    masker = recede.proxy.RequestMasker(keep=10)  # as if the agent had sent through it what it sends without
     expected = [json.loads(masker.mask("POST", one.target, {}, one.body).body) for one in requests]
     for with_proxy, masked in zip(sent, expected, strict=True):
         one, two = json.dumps(with_proxy), json.dumps(masked)

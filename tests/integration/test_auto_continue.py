@@ -38,12 +38,12 @@ class Asking:
             return asyncio.run(self._ask_async(options))
         client: Any = self._client(anthropic.Anthropic, openai.OpenAI)
         with client:
-            return recede.auto_continue(self._create(client), **options)
+            return recede.designs.auto_continue(self._create(client), **options)
 
     async def _ask_async(self, options: dict[str, Any]) -> Any:
         client: Any = self._client(anthropic.AsyncAnthropic, openai.AsyncOpenAI)
         async with client:
-            return await recede.auto_continue_async(self._create(client), **options)
+            return await recede.designs.auto_continue_async(self._create(client), **options)
 
     @property
     def is_openai(self) -> bool:
@@ -454,7 +454,7 @@ def test_dicts_and_plain_objects_are_read_alike() -> None:
 
     for make in (of_dicts, of_objects):
         parts = [make("max_tokens", "one "), make("end_turn", "two")]
-        response = recede.auto_continue(lambda parts=parts, **request: parts.pop(0), messages=GO)
+        response = recede.designs.auto_continue(lambda parts=parts, **request: parts.pop(0), messages=GO)
         assert response.continuation.requests == 2
         if make is of_dicts:
             assert response["content"] == [{"type": "text", "text": "one two"}]
@@ -470,25 +470,25 @@ def test_texts_with_citations_are_not_joined() -> None:
         {"content": [cited], "stop_reason": "max_tokens"},
         {"content": [{"type": "text", "text": " there."}], "stop_reason": "end_turn"},
     ]
-    response = recede.auto_continue(lambda **request: parts.pop(0), messages=GO)
+    response = recede.designs.auto_continue(lambda **request: parts.pop(0), messages=GO)
     assert response["content"] == [cited, {"type": "text", "text": " there."}]
 
 
 def test_wrong_options_and_answers_are_named() -> None:
     with pytest.raises(TypeError, match="max_attempts must be a whole number"):
-        recede.auto_continue(lambda **request: None, messages=GO, max_attempts="3")  # type: ignore[arg-type]
+        recede.designs.auto_continue(lambda **request: None, messages=GO, max_attempts="3")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="max_total_output_tokens must be at least 1"):
-        recede.auto_continue(lambda **request: None, messages=GO, max_total_output_tokens=0)
+        recede.designs.auto_continue(lambda **request: None, messages=GO, max_total_output_tokens=0)
     with pytest.raises(TypeError, match="leave stream out"):
-        recede.auto_continue(lambda **request: None, messages=GO, stream=True)
+        recede.designs.auto_continue(lambda **request: None, messages=GO, stream=True)
     with pytest.raises(TypeError, match="returned a NoneType that is not a response"):
-        recede.auto_continue(lambda **request: None, messages=GO)
+        recede.designs.auto_continue(lambda **request: None, messages=GO)
     for create in (None, "model", openai.OpenAI(api_key="none")):
         with pytest.raises(TypeError, match="create must be a function such as"):
-            recede.auto_continue(create, messages=GO)  # type: ignore[arg-type]
+            recede.designs.auto_continue(create, messages=GO)  # type: ignore[arg-type]
     for messages in (None, "Go.", {}, iter(GO), recede.History()):
         with pytest.raises(TypeError, match="messages must be a list, not"):
-            recede.auto_continue(lambda **request: pytest.fail("sent"), messages=messages)  # type: ignore[arg-type]
+            recede.designs.auto_continue(lambda **request: pytest.fail("sent"), messages=messages)  # type: ignore[arg-type]
 
 
 def test_an_async_client_wants_the_async_function_which_takes_both() -> None:
@@ -498,9 +498,9 @@ def test_an_async_client_wants_the_async_function_which_takes_both() -> None:
         return answer
 
     with pytest.raises(TypeError, match="create is async: use auto_continue_async"):
-        recede.auto_continue(create, messages=GO)
+        recede.designs.auto_continue(create, messages=GO)
     for either in (create, lambda **request: answer):
-        assert asyncio.run(recede.auto_continue_async(either, messages=GO)) == answer
+        assert asyncio.run(recede.designs.auto_continue_async(either, messages=GO)) == answer
 
 
 # What is said again, and what cannot be read
@@ -534,7 +534,7 @@ def test_joining_texts_that_repeat_themselves_takes_linear_time() -> None:
         {"content": [{"type": "text", "text": said}], "stop_reason": reason}
         for said, reason in zip(texts, ("max_tokens", "end_turn"), strict=True)
     ]
-    response = recede.auto_continue(lambda **request: parts.pop(0), messages=GO)
+    response = recede.designs.auto_continue(lambda **request: parts.pop(0), messages=GO)
     assert response["content"][0]["text"] == "".join(texts)
 
 
@@ -559,19 +559,19 @@ def test_parts_that_cannot_be_read_end_it_with_what_came() -> None:
                     "usage": usage,
                 },
             ]
-            response = recede.auto_continue(lambda parts=messages, **request: parts.pop(0), messages=GO)
+            response = recede.designs.auto_continue(lambda parts=messages, **request: parts.pop(0), messages=GO)
             assert response["content"][0]["text"].startswith("One ")
             completions = [
                 {"choices": [{"message": {"content": "One "}, "finish_reason": "length"}], "usage": usage},
                 {"choices": [{"message": odd, "finish_reason": "length"}], "usage": usages[-2]},
             ]
-            response = recede.auto_continue(lambda parts=completions, **request: parts.pop(0), messages=GO)
+            response = recede.designs.auto_continue(lambda parts=completions, **request: parts.pop(0), messages=GO)
             assert response["choices"][0]["message"]["content"] == "One "
             completions = [
                 {"choices": [{"message": {"content": "One "}, "finish_reason": "length"}]},
                 {"choices": [odd], "usage": usage},
             ]
-            response = recede.auto_continue(lambda parts=completions, **request: parts.pop(0), messages=GO)
+            response = recede.designs.auto_continue(lambda parts=completions, **request: parts.pop(0), messages=GO)
             assert response["choices"][0]["message"]["content"] == "One "
 
 
@@ -587,5 +587,5 @@ def test_a_call_without_an_id_is_no_part_of_what_is_sent_back() -> None:
         sent.append(messages)
         return parts.pop(0)
 
-    recede.auto_continue(create, messages=GO)
+    recede.designs.auto_continue(create, messages=GO)
     assert sent[1][1]["content"] == [{"type": "text", "text": "One "}]

@@ -145,7 +145,7 @@ def test_the_loop_of_responses(is_streamed: bool, tmp_path: Path) -> None:
     assert recede.check_pairs(history.messages).is_whole
     live, again = (request["input"] for request in server.requests[-2:])
     assert live == again and "masked" in str(live)
-    assert recede.mask_old_observations(history.messages, 3) == history.view()
+    assert recede.designs.mask_old_observations(history.messages, 3) == history.view()
 
 
 def test_responses_are_refused_by_what_sends_messages() -> None:
@@ -155,18 +155,18 @@ def test_responses_are_refused_by_what_sends_messages() -> None:
         for create in (client.responses.create, other.responses.create, client.responses.parse):
             for shape in (None, "openai"):
                 with pytest.raises(TypeError, match=f"a Conversation {words}"):
-                    recede.Conversation(create, shape=shape)
+                    recede.designs.Conversation(create, shape=shape)
             with pytest.raises(TypeError, match=f"^auto_continue {words}"):
-                recede.auto_continue(create, messages=[user("Go.")])
+                recede.designs.auto_continue(create, messages=[user("Go.")])
             with pytest.raises(TypeError, match=f"^auto_continue_async {words}"):
-                asyncio.run(recede.auto_continue_async(create, messages=[user("Go.")]))
+                asyncio.run(recede.designs.auto_continue_async(create, messages=[user("Go.")]))
     with serving(text("Done.")) as server, openai.OpenAI(api_key="none", base_url=f"{server.url}/v1") as client:
 
         def create(messages: Any) -> Any:
             return client.responses.create(model="m", input=messages)
 
         with pytest.raises(TypeError, match=f"create returned a response of OpenAI's Responses; this {words}"):
-            recede.auto_continue(create, messages=[user("Go.")])
+            recede.designs.auto_continue(create, messages=[user("Go.")])
 
 
 def test_the_loop_of_minimum_viable_masking() -> None:
@@ -177,8 +177,12 @@ def test_the_loop_of_minimum_viable_masking() -> None:
         with anthropic.Anthropic(api_key="none", base_url=server.url, max_retries=0) as client:
             history: list[Any] = [{"role": "user", "content": "Find the bug."}]
             while True:
-                view = recede.mask_old_observations(history) if recede.approx_tokens(history) > 8_000 else history
-                r = recede.auto_continue(client.messages.create, messages=view, model="m", max_tokens=99)
+                view = (
+                    recede.designs.mask_old_observations(history)
+                    if recede.designs.approx_tokens(history) > 8_000
+                    else history
+                )
+                r = recede.designs.auto_continue(client.messages.create, messages=view, model="m", max_tokens=99)
                 history.append({"role": "assistant", "content": r.content})
                 if r.stop_reason != "tool_use":
                     break
@@ -233,17 +237,17 @@ def test_every_list_function_takes_what_clients_give(agent: Callable[[Server], l
         assert server.refusals == []
     before = copy.deepcopy(history)
     dicts = plain(history)
-    assert recede.approx_tokens(history) == recede.approx_tokens(dicts) > 1_350
+    assert recede.designs.approx_tokens(history) == recede.designs.approx_tokens(dicts) > 1_350
     assert recede.count_chars(history) == recede.count_chars(dicts)
     assert recede.check_pairs(history) == recede.check_pairs(dicts)
     assert recede.check_pairs(history).is_whole
     assert recede.repair_pairs(history) is history
     assert plain(recede.repair_pairs(history[2:])) == recede.repair_pairs(dicts[2:])
-    budget = recede.Budget(1_000)
+    budget = recede.designs.Budget(1_000)
     assert budget.is_over(history) and budget.report(history) == budget.report(dicts)
-    reducer = recede.HistoryReducer(max_input_chars=4_200, keep_results=4)
+    reducer = recede.designs.HistoryReducer(max_input_chars=4_200, keep_results=4)
     for view_of in (
-        recede.mask_old_observations,
+        recede.designs.mask_old_observations,
         budget.view,
         lambda messages: reducer.reduce(messages).messages,
         lambda messages: recede.mask_observations(messages, keep_results=4, boundary="sliding").messages,
@@ -309,7 +313,7 @@ def test_a_conversation_goes_on_with_objects() -> None:
         with anthropic.Anthropic(api_key="none", base_url=server.url, max_retries=0) as client:
             history = History()
             history.extend(given[:-1])
-            conversation = recede.Conversation(client.messages.create, history=history, model="m", max_tokens=9)
+            conversation = recede.designs.Conversation(client.messages.create, history=history, model="m", max_tokens=9)
             part = anthropic.types.TextBlock(type="text", text="And now?")
             assert conversation.turn([part]).text == "Done."
         assert server.refusals == []
@@ -346,7 +350,7 @@ def the_clients(kind: str, server: Server, answers: list[Any]) -> Any:
     return create_async if is_async else create
 
 
-def told(conversation: recede.Conversation, said: str) -> recede.agent.Answer:
+def told(conversation: recede.designs.Conversation, said: str) -> recede.agent.Answer:
     if inspect.iscoroutinefunction(conversation._driver._create):
         return asyncio.run(conversation.turn_async(said))
     return conversation.turn(said)
@@ -365,8 +369,8 @@ def test_a_conversation_keeps_the_answers_of_its_client(kind: str, tmp_path: Pat
     script = [Answer([*lead, *first], "tool_use"), *(calls(call("run")) for _ in range(8)), text("Done.")]
     with serving(*script) as server:
         create = the_clients(kind, server, answers)
-        conversation = recede.Conversation(
-            create, shape=shape, tools=[{"name": "run"}], run_tool=ran, budget=recede.Budget(500)
+        conversation = recede.designs.Conversation(
+            create, shape=shape, tools=[{"name": "run"}], run_tool=ran, budget=recede.designs.Budget(500)
         )
         assert told(conversation, "Go.").text == "Done."
         given = [answer.content if shape == "anthropic" else answer.choices[0].message for answer in answers]
@@ -381,10 +385,10 @@ def test_a_conversation_keeps_the_answers_of_its_client(kind: str, tmp_path: Pat
         view = conversation.view()
         assert view[1]["content"][0] is given[0][0] if shape == "anthropic" else view[1] is given[0]
         assert conversation.history.stats().masked_count == 6
-        assert recede.Budget(500).view(conversation.history.messages) == view
+        assert recede.designs.Budget(500).view(conversation.history.messages) == view
         # Once saved and loaded they are dicts, which are sent likewise.
         conversation.history.save(tmp_path / "session")
-        again = recede.Conversation(create, shape=shape, history=History.load(tmp_path / "session"))
+        again = recede.designs.Conversation(create, shape=shape, history=History.load(tmp_path / "session"))
         assert all(type(message) is dict for message in again.history)
         server.script += [text("Well."), text("Well.")]
         assert told(conversation, "And?").text == told(again, "And?").text == "Well."
@@ -402,7 +406,7 @@ def without_nulls(messages: list[Any]) -> list[Any]:
 def test_a_continued_answer_keeps_what_its_parts_are_made_of() -> None:
     answers: list[Any] = []
     with serving(Answer([thought("hm"), *text("for").blocks], "max_tokens"), text("ty-two.")) as server:
-        conversation = recede.Conversation(the_clients("anthropic", server, answers))
+        conversation = recede.designs.Conversation(the_clients("anthropic", server, answers))
         assert conversation.turn("Go.").text == "forty-two."
         assert server.refusals == []
     thinking, said = conversation.history[1]["content"]
@@ -414,7 +418,7 @@ def test_a_continued_answer_keeps_what_its_parts_are_made_of() -> None:
 def test_a_streamed_answer_is_kept_as_a_dict(shape: Any) -> None:
     """Of a stream the client gives events, not an answer."""
     with serving(calls(call("run"), say="I look."), text("Done.")) as server:
-        conversation = recede.Conversation(
+        conversation = recede.designs.Conversation(
             the_clients(shape, server, []),
             shape=shape,
             tools=[{"name": "run"}],
@@ -443,7 +447,7 @@ def damaged(change: Callable[[Any], Any]) -> Answer:
 def test_of_a_damaged_answer_only_what_was_repaired_is_a_dict(change: Callable[[Any], Any]) -> None:
     answers: list[Any] = []
     with serving(damaged(change), text("Done.")) as server:
-        conversation = recede.Conversation(
+        conversation = recede.designs.Conversation(
             the_clients("anthropic", server, answers), tools=[{"name": "run"}], run_tool=ran
         )
         assert conversation.turn("Go.").text == "Done."
@@ -456,7 +460,7 @@ def test_of_a_damaged_answer_only_what_was_repaired_is_a_dict(change: Callable[[
 def test_a_block_that_is_left_out_leaves_the_others_as_they_are() -> None:
     answers: list[Any] = []
     with serving(damaged(lambda body: body["content"].insert(1, {"type": "new"})), text("Done.")) as server:
-        conversation = recede.Conversation(
+        conversation = recede.designs.Conversation(
             the_clients("anthropic", server, answers), tools=[{"name": "run"}], run_tool=ran
         )
         assert conversation.turn("Go.").text == "Done."
@@ -484,7 +488,7 @@ def test_a_message_of_openai_is_kept_whole_or_as_a_repaired_dict(change: Callabl
     script = calls(call("run"), say="I look.")
     script.damage = lambda body: change(body["choices"][0]["message"]) or body
     with serving(script, text("Done.")) as server:
-        conversation = recede.Conversation(
+        conversation = recede.designs.Conversation(
             the_clients("openai", server, answers), shape="openai", tools=[{"name": "run"}], run_tool=ran
         )
         assert conversation.turn("Go.").text == "Done."
@@ -518,7 +522,7 @@ class Result(BaseModel):
 
 def test_a_field_with_another_name_in_json_is_masked_under_its_own(engine: str) -> None:
     history = [Result(role="tool", call=str(number), text="x" * 90) for number in range(4)]
-    view = recede.mask_old_observations(history, 3)
+    view = recede.designs.mask_old_observations(history, 3)
     assert view[0] == Result(role="tool", call="0", text="[observation masked — 1 lines omitted]")
     assert history[0].text == "x" * 90 and view[1:] == history[1:]
 

@@ -20,9 +20,10 @@ from anthropic.types.beta import BetaContentBlock
 
 import recede
 from provider_server import Answer, Failure, Server, call, calls, serving, text, thought
-from recede import Budget, Conversation, History
+from recede import History
 from recede._objects import plain_message
 from recede.agent._stream import Streamed
+from recede.designs import Budget, Conversation
 from support import result, tool_result, user
 
 TOOLS = {
@@ -1203,7 +1204,7 @@ def test_the_provider_is_told_by_the_client_or_the_tools() -> None:
         ({"tools": {"name": "run"}, "run_tool": print}, TypeError, "tools must be a list of definitions, not dict"),
         ({"tools": [{}], "run_tool": "run"}, TypeError, "run_tool must be callable"),
         ({"on_text": "print"}, TypeError, "on_text must be callable"),
-        ({"budget": 8_000}, TypeError, "budget must be a recede.Budget or None, not int"),
+        ({"budget": 8_000}, TypeError, "budget must be a recede.designs.Budget or None, not int"),
         ({"history": []}, TypeError, r"history must be a recede.History \(of a list, History.from_messages\) or None"),
         ({"parallel_tools": "run"}, TypeError, "parallel_tools must be"),
         ({"parallel_tools": None}, TypeError, "parallel_tools must be True, False or a list of tool names, not None"),

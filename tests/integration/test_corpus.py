@@ -86,7 +86,9 @@ def check_source(source: Source) -> None:
             # The summary is new, and a message of the task may be cut.
             assert stays >= len(reduction.messages) - reduction.masked_count - 2
 
-    assert recede.mask_old_observations(history) == history_of(recede.mask_old_observations_json(raw).decode())
+    assert recede.designs.mask_old_observations(history) == history_of(
+        recede.designs.mask_old_observations_json(raw).decode()
+    )
     mended = recede.repair_pairs(history)
     assert recede.repair_pairs(mended) is mended
     assert history == before, "the input was changed"
@@ -132,7 +134,7 @@ def assert_engines_agree(source: Source) -> None:
                     facts(dicts),
                     findings(history),
                     recede.repair_pairs(history),
-                    recede.mask_old_observations_json(raw, keep=4, mask_chunk=3),
+                    recede.designs.mask_old_observations_json(raw, keep=4, mask_chunk=3),
                 )
             )
     assert all(answer == answers[0] for answer in answers)
@@ -167,6 +169,6 @@ def test_cut_transcripts_are_refused(path: Path) -> None:
         cuts = [len(raw) * n // 7 for n in range(1, 7)] + list(range(max(1, len(raw) - 40), len(raw)))
         for cut in cuts if len(raw) < 1_000_000 else cuts[::8]:
             with using("core"), pytest.raises(recede.TranscriptError) as caught:
-                recede.mask_old_observations_json(raw[:cut])
+                recede.designs.mask_old_observations_json(raw[:cut])
             assert caught.value.kind in ("eof", "utf8", "escape")
             assert caught.value.offset is not None and caught.value.offset <= cut

@@ -31,7 +31,7 @@ def test_a_store_changes_no_view(
             break
         for options in OPTIONS:
             file = tmp_path / "session.store"
-            store = recede.TurnStore(file)
+            store = recede.store.TurnStore(file)
             stored, plain = History(store=store, **options), History(**options)
             every = max(1, len(transcript.messages) // 6)
             for count, message in enumerate(transcript.messages, 1):
@@ -43,7 +43,7 @@ def test_a_store_changes_no_view(
                     assert stored.stats()[:7] == plain.stats()[:7]
                 if count % every == every // 2:
                     store.close()
-                    store = recede.TurnStore(file)
+                    store = recede.store.TurnStore(file)
                     stored = History(store=store, **options)
             observations = 0
             while (text := recalled(plain, observations + 1)) is not None:
@@ -67,7 +67,7 @@ def test_a_rewound_session_is_one_of_its_first_messages(
         messages = transcript.messages[:400]
         for options in OPTIONS:
             chance = random.Random(len(messages))
-            with recede.TurnStore(tmp_path / "session.store") as store:
+            with recede.store.TurnStore(tmp_path / "session.store") as store:
                 for history in (History(**options), History(store=store, **options)):
                     looked: set[int] = set()
                     count = 0

@@ -19,7 +19,7 @@ import pytest
 import recede
 from damage import Damage
 from provider_server import Server, serving, text
-from recede import Budget, Conversation
+from recede.designs import Budget, Conversation
 
 KINDS = [
     f"{way}{name}{streamed}"

@@ -177,7 +177,7 @@ def play_conversation(provider: CachingProvider, messages: History) -> recede.Hi
         calls = []
     kept = recede.History(keep=10, **OPTIONS, cache_breakpoint="boundary")
     with anthropic.Anthropic(api_key="none", base_url=provider.url, max_retries=0) as client:
-        talk = recede.Conversation(
+        talk = recede.designs.Conversation(
             client.messages.create,
             model="claude",
             max_tokens=1,

@@ -48,7 +48,7 @@ def everything(history: list[Any]) -> recede.Reduction:
     raw = dumps(history)
     recede.check_pairs(history)
     recede.repair_pairs(history)
-    recede.reduction.truncate_history(history)
+    recede.designs.truncate_history(history)
     masked = recede.mask_observations(history, keep_results=1, **ALL_OLD)
     serialized = recede.mask_observations_json(raw, keep_results=1, **ALL_OLD)
     assert facts(serialized) == facts(masked)
@@ -79,7 +79,7 @@ def test_calls_with_one_id(engine_name: str, sizes: dict[str, int]) -> None:
         assert everything([call("x") for _ in range(size)]).orphans == ()
         assert everything([*(call("x") for _ in range(size)), user("end")]).orphans == tuple(range(size))
         history = [call("x"), *(result("x", "y" * 40) for _ in range(size))]
-        assert len(recede.reduction.truncate_history(history, preserve_recent_raw_turns=1).messages) == size + 1
+        assert len(recede.designs.truncate_history(history, preserve_recent_raw_turns=1).messages) == size + 1
         everything([*(call("x") for _ in range(size // 2)), *(result("x", "y") for _ in range(size // 2))])
 
 
@@ -99,7 +99,7 @@ def test_empty_messages(engine_name: str, sizes: dict[str, int]) -> None:
     with using(engine_name):
         history: list[Any] = [{} for _ in range(size)]
         assert everything(history).chars_before == 0
-        assert recede.reduction.truncate_history(history, preserve_recent_raw_turns=1).dropped_count == size - 1
+        assert recede.designs.truncate_history(history, preserve_recent_raw_turns=1).dropped_count == size - 1
         assert everything([{"role": "system", "content": ""} for _ in range(size)]).dropped_count == 0
 
 
@@ -110,7 +110,7 @@ def test_a_chain_of_mates(engine_name: str, sizes: dict[str, int]) -> None:
     for number in range(1, sizes[engine_name] // 4):
         history += [tool_use(str(number)), user([tool_result(str(number), ""), tool_result(str(number - 1), "")])]
     with using(engine_name):
-        assert recede.reduction.truncate_history(history, preserve_recent_raw_turns=1).dropped_count == 0
+        assert recede.designs.truncate_history(history, preserve_recent_raw_turns=1).dropped_count == 0
         everything(history)
 
 
@@ -204,7 +204,7 @@ def test_templates_with_many_wildcards(engine_name: str, sizes: dict[str, int]) 
     template = "a{tool}" * 20 + "{chars}{lines}{images}{turn}" * 5 + "b"
     with using(engine_name):
         for value in ("a" * size, "a" * size + "1" * size, "a1" * (size // 2) + "b", "1" * size):
-            recede.reduction.mask_observation(value, placeholder=template)
+            recede.designs.mask_observation(value, placeholder=template)
 
 
 @SIZE
@@ -269,7 +269,7 @@ def test_a_tool_is_looked_up_once_and_not_at_each_request(engine_name: str, size
     history = [message for number in range(size) for message in tool_turn(number)]
     options: dict[str, Any] = {"exclude_tools": [f"other {number}*" for number in range(20)]}
     with using(engine_name):
-        view = recede.mask_old_observations(history, keep=3, boundary="break_even", **options)
+        view = recede.designs.mask_old_observations(history, keep=3, boundary="break_even", **options)
         assert sum("masked" in str(message["content"]) for message in view) > size // 2
         if engine_name == "core":  # the oracle plans a session anew for each view
             session = recede.History(keep=3, **options)
@@ -300,12 +300,8 @@ def test_digits_beside_the_numbers_of_a_template(engine_name: str) -> None:
     """Each split of the digits is possible, and there are more of them than can be tried."""
     template = "<" + "{chars}1" * 12 + "x"
     with using(engine_name):
-        assert (
-            recede.reduction.mask_observation("<" + "1" * 5_000 + "x", placeholder=template) == "<" + "1" * 5_000 + "x"
-        )
-        assert (
-            recede.reduction.mask_observation("<" + "1" * 5_000 + "y", placeholder=template) != "<" + "1" * 5_000 + "y"
-        )
+        assert recede.designs.mask_observation("<" + "1" * 5_000 + "x", placeholder=template) == "<" + "1" * 5_000 + "x"
+        assert recede.designs.mask_observation("<" + "1" * 5_000 + "y", placeholder=template) != "<" + "1" * 5_000 + "y"
 
 
 @SIZE

@@ -14,7 +14,8 @@ from marks import marks_of
 
 import recede
 from provider_server import Answer, Server, call, calls, serving, text, thought
-from recede import Budget, Conversation, History
+from recede import History
+from recede.designs import Budget, Conversation
 
 MARK = {"type": "ephemeral"}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
@@ -221,5 +222,5 @@ def test_a_wrapped_client_is_left_alone() -> None:
         asked.append(request)
         return {"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn"}
 
-    recede.Conversation(create, system=SYSTEM).turn("Find the bug.")
+    recede.designs.Conversation(create, system=SYSTEM).turn("Find the bug.")
     assert "cache_control" not in json.dumps(asked)

@@ -11,8 +11,8 @@ from shared_data import CORPUS, each_file, need
 
 import oracle
 from definitions.masker import cold_view, masks_of_dicts, stand_ins
-from recede import Masker, transcripts
-from recede.masker import Facts
+from recede import transcripts
+from recede.masker import Facts, Masker
 
 OPTIONS: list[dict[str, Any]] = [
     {},

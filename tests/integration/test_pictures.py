@@ -214,7 +214,7 @@ def test_the_table_and_the_bars_hold_the_costs() -> None:
     for row, cost in zip(rows, costs, strict=True):
         figures = [0 if cell == "-" else float(re.sub(r"[$,% ]", "", cell)) for cell in row[1:]]
         assert figures == [
-            recede.approx_tokens(cost.usage.sent_chars),
+            recede.designs.approx_tokens(cost.usage.sent_chars),
             pytest.approx(100 * cost.usage.cached_chars / cost.usage.sent_chars, abs=0.5),
             pytest.approx(cost.cost, abs=0.005),
             pytest.approx(100 * cost.of_raw, abs=0.51),
@@ -402,7 +402,7 @@ def test_the_timeline_shows_what_each_request_wrote_and_was_served() -> None:
             (usage.written_chars, prices.write, "rote"),
             (usage.cached_chars, prices.cached, "read"),
         ):
-            figure = f"{verb} {recede.approx_tokens(sent):,} tokens for {money(sent / 4_000_000 * price)}"
+            figure = f"{verb} {recede.designs.approx_tokens(sent):,} tokens for {money(sent / 4_000_000 * price)}"
             assert figure in words and figure in (chart[1].text or "")
         assert money(usage.cost(prices)) in words
         assert ("oved" in words) == (panel.policy != "raw")

@@ -569,14 +569,14 @@ def test_an_upstream_that_is_this_proxy_is_refused(name: str) -> None:
     port = free_port()
     url = "http://" + (name.replace("PORT", str(port)) if "PORT" in name else f"{name}:{port}")
     with pytest.raises(ValueError, match=r"requests to http://[a-z0-9.]+:\d+ would come back to this proxy"):
-        asyncio.run(Proxy(recede.RequestMasker(), upstream=url, port=port).start())
+        asyncio.run(Proxy(recede.proxy.RequestMasker(), upstream=url, port=port).start())
 
 
 def test_a_network_proxy_that_is_this_proxy_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
     monkeypatch.setenv("HTTPS_PROXY", f"http://user:secret@127.0.0.1:{port}")
     with pytest.raises(ValueError, match=f"^requests to http://127.0.0.1:{port} would come back to this proxy"):
-        asyncio.run(Proxy(recede.RequestMasker(), port=port).start())
+        asyncio.run(Proxy(recede.proxy.RequestMasker(), port=port).start())
 
 
 def test_a_client_that_takes_it_for_a_network_proxy_is_told(echo: Upstream, proxy: Proxy) -> None:
@@ -592,7 +592,7 @@ def test_the_last_proxy_of_a_ring_is_refused(size: int) -> None:
         for _ in range(size - 2):
             last = stack.enter_context(proxying(last.url))
         with pytest.raises(ValueError, match=f"requests to {last.url} would come back to this proxy"):
-            asyncio.run(Proxy(recede.RequestMasker(), upstream=last.url, port=port).start())
+            asyncio.run(Proxy(recede.proxy.RequestMasker(), upstream=last.url, port=port).start())
         assert ask(last.url, "POST", "/v1/messages", b"{}", [JSON]).status == 502  # that one does not listen
 
 
@@ -617,7 +617,7 @@ def test_proxies_that_take_a_provider_each_are_no_ring(echo: Upstream) -> None:
 @pytest.mark.parametrize("url", ["ftp://x", "api.anthropic.com", "http://", "https://u:p@x", "https://x/?a=1"])
 def test_what_is_no_upstream_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="an upstream must"):
-        Proxy(recede.RequestMasker(), upstream=url)
+        Proxy(recede.proxy.RequestMasker(), upstream=url)
 
 
 BEARER = ("authorization", "Bearer sk")

@@ -145,7 +145,7 @@ def test_two_proxies_on_one_state_file_send_what_one_does_also_when_they_are_kil
     names, turns, state = "abcd", range(8, 32), tmp_path / "state"
     bodies = {(name, turn): body(turn).replace(b"toolu_", f"toolu_{name}".encode()) for name in names for turn in turns}
     now = [0.0]
-    one = recede.RequestMasker(clock=lambda: now[0])
+    one = recede.proxy.RequestMasker(clock=lambda: now[0])
     expected = {}
     for (name, turn), data in sorted(bodies.items(), key=lambda item: item[0][1]):
         now[0] += 7_200.0 if (name, turn) == ("a", 14) else 1.0

@@ -21,8 +21,9 @@ from test_economy import MARK, PINNED, PLAIN, PRICES, SYSTEM, SYSTEM_CHARS, Hist
 from test_economy import marked as marked_by_clients
 
 import recede
-from recede import RequestMasker, transcripts
+from recede import transcripts
 from recede.costs import PRESETS
+from recede.proxy import RequestMasker
 from recede.proxy.server import Proxy
 
 TOOLS = [{"name": "run", "description": "x" * SYSTEM_CHARS}]

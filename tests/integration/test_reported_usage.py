@@ -22,12 +22,12 @@ def answering(*answers: Any) -> Iterator[Any]:
         yield server
 
 
-def conversation(shape: str, url: str, **options: Any) -> recede.Conversation:
+def conversation(shape: str, url: str, **options: Any) -> recede.designs.Conversation:
     if shape == "anthropic":
         ours = CLIENTS.enter_context(anthropic.Anthropic(api_key="x", base_url=url, max_retries=0))
-        return recede.Conversation(ours.messages.create, model="claude", max_tokens=99, **options)
+        return recede.designs.Conversation(ours.messages.create, model="claude", max_tokens=99, **options)
     other = CLIENTS.enter_context(openai.OpenAI(api_key="x", base_url=f"{url}/v1", max_retries=0))
-    return recede.Conversation(other.chat.completions.create, model="gpt", max_tokens=99, **options)
+    return recede.designs.Conversation(other.chat.completions.create, model="gpt", max_tokens=99, **options)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from support import chat_call, chat_result
 def test_a_stranger_reads_a_closed_store(tmp_path: Path) -> None:
     path = tmp_path / "session.store"
     wanted = []
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         for number in range(1, 2_001):
             lengths = (number * 37 % 500, number * 11 % 90, number * 7_919 % (20_000 if number % 50 == 0 else 900))
             reasoning, action, observation = ("é" * length for length in lengths)
@@ -43,9 +43,9 @@ def killed(folder: Path, synced: int, turns: int) -> Path:
     """A store whose writer was killed, with so many turns, of which the first were synced one by one."""
     path = folder / "session.store"
     path.unlink(missing_ok=True)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         store.append("r", "a", "0" * 900)
-    store = recede.TurnStore(path)
+    store = recede.store.TurnStore(path)
     for number in range(1, turns):
         store.append("r", "a", str(number) * 900, sync=number < synced)
     store.close(sync=False)
@@ -61,7 +61,7 @@ def seen(path: Path) -> list[bytes] | None:
 
 
 def seen_by_recede(path: Path) -> list[bytes] | None:
-    with contextlib.suppress(recede.StoreError), recede.TurnStore(path, read_only=True) as store:
+    with contextlib.suppress(recede.StoreError), recede.store.TurnStore(path, read_only=True) as store:
         return [turn.observation.encode() for turn in store if turn.observation is not None]
     return None
 
@@ -90,7 +90,7 @@ def test_a_stranger_reads_what_a_killed_writer_left(tmp_path: Path) -> None:
 
 def test_figures_of_a_store_are_those_that_a_stranger_counts(tmp_path: Path) -> None:
     path = tmp_path / "session.store"
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         for number in range(1_000):
             store.append("r" * 30, "a", "o" * (number % 7 * 900))
         store.mask_before(11)
@@ -118,7 +118,7 @@ def test_figures_of_a_store_are_those_that_a_stranger_counts(tmp_path: Path) -> 
 
 def test_a_stranger_reads_a_compacted_store(tmp_path: Path) -> None:
     path = tmp_path / "session.store"
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         for number in range(300):
             store.append("r" * 300, "a", "o" * number * 10)
         store.mask_before(100)
@@ -130,7 +130,7 @@ def test_a_stranger_reads_a_compacted_store(tmp_path: Path) -> None:
 def test_a_stranger_finds_what_a_history_has_let_go(tmp_path: Path) -> None:
     """Messages, observations, ids and moves, by docs/store-format.md alone."""
     path = tmp_path / "session.store"
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = recede.History(store=store)
         for number in range(2_000):
             history.append(chat_call(f"c{number % 1_500}", f"Look at {number}."))

@@ -38,7 +38,7 @@ def message(number: int) -> dict[str, Any]:
 
 def work(path: str, options: dict[str, Any], pipe: int) -> None:
     """Goes on with the session until it is killed, and tells how many messages are stored."""
-    history = History(store=recede.TurnStore(path), **options)
+    history = History(store=recede.store.TurnStore(path), **options)
     while True:
         history.append(message(len(history)))
         os.write(pipe, b"%d\n" % len(history))
@@ -54,7 +54,7 @@ def kill(kind: str, folder: Path, rounds: int, seed: int) -> int:
     for number in range(rounds):
         messages = chance.randrange(1, 60) if number % 3 else 0  # 0: killed while it opens the store, mostly
         confirmed = killed(partial(work, path, options), messages, chance.random() * 0.004)
-        with recede.TurnStore(path) as store:
+        with recede.store.TurnStore(path) as store:
             stored = History(store=store, **options)
             assert len(stored) >= max(confirmed, len(plain))
             # The views decide when a summary is made: they must be taken where the child took them.
@@ -78,7 +78,7 @@ def kill(kind: str, folder: Path, rounds: int, seed: int) -> int:
 def work_and_rewind(path: str, options: dict[str, Any], seed: int, pipe: int) -> None:
     """The same with a view of each message, and now and then some of them are taken back."""
     chance = random.Random(seed)
-    history = History(store=recede.TurnStore(path), **options)
+    history = History(store=recede.store.TurnStore(path), **options)
     while True:
         if chance.random() < 0.1:
             history.rewind(max(0, len(history) - chance.choice((1, 2, 5, 40))))
@@ -96,7 +96,7 @@ def kill_rewinding(kind: str, folder: Path, rounds: int, seed: int) -> int:
     for number in range(rounds):
         work = partial(work_and_rewind, path, options, seed * 1_000 + number)
         confirmed = killed(work, chance.randrange(1, 60), chance.random() * 0.004)
-        with recede.TurnStore(path) as store:
+        with recede.store.TurnStore(path) as store:
             stored, plain = History(store=store, **options), History(**options)
             assert len(stored) >= confirmed - 40, "a rewind that was not confirmed may be there"
             for place in range(len(stored)):
@@ -147,7 +147,7 @@ import json, random, sys, recede
 
 path, turns, options = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 before = resident('VmRSS')
-with recede.TurnStore(path, sync_every=1_000) as store:
+with recede.store.TurnStore(path, sync_every=1_000) as store:
     history = recede.History(store=store, **options)
     for number in range(1, turns + 1):
         call = {"id": f"call_{number}", "type": "function", "function": {"name": "run", "arguments": "{}"}}
@@ -157,7 +157,7 @@ with recede.TurnStore(path, sync_every=1_000) as store:
         if options or number < 2_000 and number % 97 == 0:
             history.view_json()
     assert history.stats().turns == turns
-with recede.TurnStore(path) as store:
+with recede.store.TurnStore(path) as store:
     history = recede.History(store=store, **options)
     for number in random.Random(1).sample(range(1, turns + 1), 1_000):
         assert history.recall(number).startswith(f"line {number} of the log")

@@ -19,7 +19,7 @@ CONFIG = {"masking_window": 3, "summarize_at": 12, "tail_window": 5, "max_trajec
 BLOCK = 16
 
 
-def agent_of(store: recede.TurnStore | None) -> recede.ProductionHybridContextManager:
+def agent_of(store: recede.store.TurnStore | None) -> recede.designs.ProductionHybridContextManager:
     """One whose turns follow from the context that it is shown."""
 
     def summarizer(turns: list[recede.turns.Turn], previous: str | None) -> str:
@@ -29,14 +29,14 @@ def agent_of(store: recede.TurnStore | None) -> recede.ProductionHybridContextMa
         seen = sum(context.encode()) % 9_973
         return f"I saw {seen}.", f"cat {seen}"
 
-    return recede.ProductionHybridContextManager(
+    return recede.designs.ProductionHybridContextManager(
         think, summarizer, CONFIG, execute=lambda action: f"{action}: " + "a line\n" * (len(action) * 40), store=store
     )
 
 
 def work(path: str, pipe: int) -> None:
     """Goes on with the run until it is killed, and tells each turn that is stored."""
-    agent = agent_of(recede.TurnStore(path))
+    agent = agent_of(recede.store.TurnStore(path))
     agent.maybe_create_summary()  # if it was killed between a turn and its summary
     agent.run_agent("Find the bug.", on_turn=lambda turn: os.write(pipe, b"%d\n" % turn.turn))
 
@@ -49,7 +49,7 @@ def kill(folder: Path, rounds: int, seed: int) -> int:
     for number in range(rounds):
         turns = chance.randrange(3, 15) if number % 3 else 0  # 0: killed while it opens the store, mostly
         confirmed = killed(partial(work, path), turns, chance.random() * 0.004)
-        with recede.TurnStore(path) as store:
+        with recede.store.TurnStore(path) as store:
             stored = agent_of(store)
             stored.maybe_create_summary()
             assert len(stored) >= max(confirmed, len(plain))
@@ -60,7 +60,7 @@ def kill(folder: Path, rounds: int, seed: int) -> int:
     return len(plain)
 
 
-def seen(agent: recede.ProductionHybridContextManager) -> list[Any]:
+def seen(agent: recede.designs.ProductionHybridContextManager) -> list[Any]:
     context = agent.get_context("", "Find the bug.")
     return [context, agent.metrics, agent.report(), agent.summaries, [turn[:4] for turn in agent.trajectory]]
 
@@ -93,15 +93,15 @@ path, turns, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 before = resident('VmRSS')
 def manager(store):
     if kind == "masking":
-        return recede.ObservationMaskingContextManager(store=store)
-    return recede.HybridContextManager(recede.summarizers.builtin(), store=store)
-with recede.TurnStore(path, sync_every=1_000) as store:
+        return recede.designs.ObservationMaskingContextManager(store=store)
+    return recede.designs.HybridContextManager(recede.summarizers.builtin(), store=store)
+with recede.store.TurnStore(path, sync_every=1_000) as store:
     session = manager(store)
     for number in range(1, turns + 1):
         session.add_turn("I must look at it again.", f"cat {number}.py", f"line {number} of the log\\n" * 40)
         if number % 997 == 0 and (kind == "hybrid" or number < 5_000):
             (session.get_masked_context if kind == "masking" else session.get_context)("S", "U")
-with recede.TurnStore(path) as store:
+with recede.store.TurnStore(path) as store:
     session = manager(store)
     for number in random.Random(1).sample(range(1, turns + 1), 1_000):
         assert session.recall(number).startswith(f"line {number} of the log")

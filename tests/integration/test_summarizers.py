@@ -14,7 +14,8 @@ import pytest
 
 import recede
 from provider_server import Failure, Server, serving, text
-from recede import HybridContextManager, summarizers
+from recede import summarizers
+from recede.designs import HybridContextManager
 
 TURN = ("I must look.", "cat a.py", "the text of a.py")
 SMALL: dict[str, Any] = {"masking_window_w": 2, "summarize_at_n": 4, "tail_window_m": 2}

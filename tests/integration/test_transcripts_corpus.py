@@ -195,7 +195,7 @@ def test_a_history_grows_through_the_longest_sessions_message_by_message(agent: 
             if count % 7 and count < len(session.messages):
                 continue
             seen = session.messages[:count]
-            assert whole.view() == recede.mask_old_observations(seen, boundary="break_even")
+            assert whole.view() == recede.designs.mask_old_observations(seen, boundary="break_even")
             assert json.loads(whole.view_json()) == whole.view()
             expected = recede.reduce(seen, **budget)
             assert is_summarized or fitted.view() == expected.messages

@@ -15,7 +15,8 @@ from shared_data import CORPUS, corpus_files, each_file, need
 import recede
 from provider_rules import anthropic_fault, openai_fault
 from provider_server import serving, text
-from recede import Budget, History, transcripts
+from recede import History, transcripts
+from recede.designs import Budget
 from sound import as_anthropic, as_openai, has_tool_blocks
 
 Messages = list[dict[str, Any]]

@@ -55,7 +55,7 @@ def expected(history: list[Any], **options: Any) -> list[Any]:
     return view
 
 
-class Recording(recede.Masker[Any]):
+class Recording(recede.masker.Masker[Any]):
     """A masker that remembers what was reported to it."""
 
     def __init__(self, **options: Any) -> None:
@@ -357,7 +357,7 @@ def test_moves_of_the_boundary_are_told_once(by_options: bool) -> None:
     with serving(text("Done."), busy, text("Done."), text("Done.")) as server:
         client: Any = client_of("chat", server, max_retries=2)
         options: dict[str, Any] = {"on_move": moves.append, "cache": "prefix", "cache_write": 1.25}
-        client = recede.wrap(client, **options) if by_options else recede.wrap(client, recede.Masker(**options))
+        client = recede.wrap(client, **options) if by_options else recede.wrap(client, recede.masker.Masker(**options))
         for end in range(len(history) - 80, len(history) + 1, 40):
             client.chat.completions.create(**request_of("chat", history[:end]))
     whole = recede.mask_observations(history, keep_results=10, boundary="break_even", cache="prefix").boundary_moves
@@ -576,8 +576,8 @@ def test_what_clients_of_clouds_do_not_mask_is_refused(cloud: str) -> None:
         (lambda client: recede.wrap(recede.wrap(client)), "wrapped already"),
         (lambda client: recede.wrap(client, keep="4"), "keep"),
         (lambda client: recede.wrap(client, window=4), "window"),
-        (lambda client: recede.wrap(client, recede.Masker(), keep=4), "to the masker"),
-        (lambda client: recede.wrap(client, masker=dict), "must be a recede.Masker"),
+        (lambda client: recede.wrap(client, recede.masker.Masker(), keep=4), "to the masker"),
+        (lambda client: recede.wrap(client, masker=dict), "must be a recede.masker.Masker"),
     ],
 )
 def test_wrong_arguments_are_refused_at_once(wrap: Callable[[Any], Any], words: str) -> None:

@@ -16,8 +16,8 @@ def history(turns: list[Turn]) -> list[Any]:
     return as_dicts(turns)
 
 
-def masking(**options: Any) -> recede.Masker[Any]:
-    return recede.Masker(**options)
+def masking(**options: Any) -> recede.masker.Masker[Any]:
+    return recede.masker.Masker(**options)
 
 
 def view(masking: Any, messages: list[Any]) -> list[Any]:

@@ -22,8 +22,8 @@ from oracle.scan import scan
 from oracle.splice import splice
 from oracle.walk import walk
 from recede import _core
+from recede._report import Finding, JsonReduction, Reduction
 from recede.reduction._exchange import CountRequest, MessageTexts, Repair, SummaryRequest
-from recede.reduction._report import Finding, JsonReduction, Reduction
 
 __all__ = [
     "Policy",

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from oracle.outline import Call, Message, Outline, Result
 from oracle.shape import Shape
 from oracle.turns import Turns
+from recede._report import Finding
 from recede.reduction._exchange import Repair
-from recede.reduction._report import Finding
 
 if TYPE_CHECKING:
-    from recede.reduction._report import FindingKind
+    from recede._report import FindingKind
 
 Place = tuple[int, int]
 """A message, and a block of it."""

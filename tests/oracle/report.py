@@ -6,12 +6,12 @@ from typing import Any
 
 from oracle.outline import Result
 from oracle.plan import Facts, Plan
+from recede._report import BoundaryMove, ToolReport
 from recede.reduction._exchange import MessageTexts, ObservationTexts
-from recede.reduction._report import BoundaryMove, ToolReport
 
 
 def report(facts: Facts, plan: Plan) -> dict[str, Any]:
-    """The fields of recede.reduction._report.Reduction, except the view."""
+    """The fields of recede._report.Reduction, except the view."""
     tools = _tools(facts, plan)
     clipped = {place: one for place, one in plan.masked.items() if one.is_clipped}
     first_changed = _first_changed(facts, plan)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from strategies import block_options, words
 
 import recede
-from recede import Budget, Conversation, History
+from recede import History
+from recede.designs import Budget, Conversation
 from recede.testing import histories
 from support import using
 

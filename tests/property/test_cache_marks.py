@@ -28,9 +28,9 @@ def test_each_block_keeps_its_mark(
     name, options = call
     before = marks_of(history)
     with using(engine_name):
-        view = getattr(recede, name)(history, **options)
+        view = getattr(recede.reduction, name)(history, **options)
         text = data.draw(spelled(history))
-        serialized = getattr(recede, name + "_json")(text, **options)
+        serialized = getattr(recede.reduction, name + "_json")(text, **options)
     assert marks_of(history) == before, "the input was changed"
     assert loads(serialized.json) == view.messages
     if view.dropped_count or view.reduction_stage in ("summarization", "fallback"):
@@ -50,6 +50,6 @@ def test_engines_agree(history: list[dict[str, Any]], call: tuple[str, dict[str,
     answers = []
     for engine in ("oracle", "core"):
         with using(engine):
-            of_json = outcome(getattr(recede, name + "_json"), text, **options)
-            answers.append((outcome(getattr(recede, name), history, **options), of_json))
+            of_json = outcome(getattr(recede.reduction, name + "_json"), text, **options)
+            answers.append((outcome(getattr(recede.reduction, name), history, **options), of_json))
     assert answers[0] == answers[1]

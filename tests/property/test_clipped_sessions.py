@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import recede
 from oracle.clip import clip, is_clipped
-from recede import History, TurnStore
+from recede import History
+from recede.store import TurnStore
 from recede.testing import histories
 from support import call, handle_of, result, user
 
@@ -29,7 +30,7 @@ def session_of(texts: list[str]) -> list[Any]:
 
 def cut(text: str, clip_at: int, id: str | None) -> str:
     """The definition."""
-    if len(text) <= clip_at or is_clipped(text) or recede.reduction.mask_observation(text) == text:
+    if len(text) <= clip_at or is_clipped(text) or recede.designs.mask_observation(text) == text:
         return text
     return str(clip(text, clip_at, recall=None if id is None else handle_of(id, text)).text)
 

@@ -100,10 +100,10 @@ def test_masking(engine_name: str, history: History, options: dict[str, Any]) ->
 def test_block_masker(engine_name: str, history: History, options: dict[str, Any]) -> None:
     before = copy.deepcopy(history)
     with using(engine_name):
-        once = recede.mask_old_observations(history, **options)
+        once = recede.designs.mask_old_observations(history, **options)
         assert history == before
         assert recede.count_chars(once) <= recede.count_chars(history)
-        assert recede.mask_old_observations(once, **options) is once
+        assert recede.designs.mask_old_observations(once, **options) is once
         assert findings(once) == findings(history)
 
 
@@ -171,7 +171,7 @@ def test_what_is_masked_stays_masked_as_the_history_grows(
 def test_stages_alone(engine_name: str, history: History, options: dict[str, Any]) -> None:
     before = copy.deepcopy(history)
     with using(engine_name):
-        for stage in (recede.reduction.truncate_history, recede.reduction.summarize_history):
+        for stage in (recede.designs.truncate_history, recede.designs.summarize_history):
             reduction = stage(history, **options)
             check_view(history, before, reduction)
             assert not violations(reduction.messages) - violations(history)
@@ -187,13 +187,13 @@ def test_an_answer_of_the_model_is_kept_or_dropped_whole(
     with using(engine_name):
         for view in (
             recede.reduce(history, **options).messages,
-            recede.reduction.truncate_history(history, **stage).messages,
-            recede.reduction.summarize_history(history, **stage).messages,
+            recede.designs.truncate_history(history, **stage).messages,
+            recede.designs.summarize_history(history, **stage).messages,
         ):
             assert torn(history, view) == []
         # What a reduction leaves is a history like any other.
-        again = numbered(recede.reduction.summarize_history(history, **stage).messages)
-        assert torn(again, recede.reduction.truncate_history(again, **stage).messages) == []
+        again = numbered(recede.designs.summarize_history(history, **stage).messages)
+        assert torn(again, recede.designs.truncate_history(again, **stage).messages) == []
 
 
 @ENGINES

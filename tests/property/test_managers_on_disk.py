@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from test_turn_managers import COUNTERS, PLACEHOLDERS, TEXTS
 
 import recede
-from recede import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager
+from recede.designs import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager
 from recede.turns import Turn, _due
 from recede.turns import _log as stored_turns
 from support import assert_canonical
@@ -46,7 +46,9 @@ class Summarizer:
 class Run:
     """A manager, and what is done with it."""
 
-    def __init__(self, kind: str, options: dict[str, Any], fails: set[int], store: recede.TurnStore | None) -> None:
+    def __init__(
+        self, kind: str, options: dict[str, Any], fails: set[int], store: recede.store.TurnStore | None
+    ) -> None:
         self.summarizer = Summarizer(fails)
         self.manager: Any
         if kind == "masking":
@@ -125,7 +127,7 @@ def test_it_is_as_without_a_store(
         patch.setattr(_due, "SUMMARY_CHARS", 60)  # so that one can pay among turns as short as these
         patch.setattr(_due, "SUMMARY_PROMPT_CHARS", 10)
         path = Path(folder, "session.store")
-        store = recede.TurnStore(path, sync_every=sync_every)
+        store = recede.store.TurnStore(path, sync_every=sync_every)
         plain, stored = Run(kind, options, fails, None), Run(kind, options, fails, store)
         done: list[str] = []  # what was done with the manager
         for step in ["add", *steps, "look", "restart", "look", "add", "look"]:
@@ -151,7 +153,7 @@ def test_it_is_as_without_a_store(
             else:
                 store._store.abandon()
             if step in ("restart", "crash"):
-                store = recede.TurnStore(path, sync_every=sync_every)
+                store = recede.store.TurnStore(path, sync_every=sync_every)
                 stored = Run(kind, options, fails, store)
                 plain = Run(kind, options, fails, None)
                 for deed in done:
@@ -179,7 +181,7 @@ def test_it_is_as_without_a_store_where_prices_decide(
     options["summarize_at_n"] = 1_000 if at is None else at
     fails = set(chance.sample(range(1, 121), 20))
     path = tmp_path / "session.store"
-    store = recede.TurnStore(path)
+    store = recede.store.TurnStore(path)
     plain, stored = Run("hybrid", options, fails, None), Run("hybrid", options, fails, store)
     lag = 0  # of the boundary, behind the window
     for number in range(1, 121):
@@ -188,7 +190,7 @@ def test_it_is_as_without_a_store_where_prices_decide(
         assert stored.manager.get_context("S", "U") == plain.manager.get_context("S", "U")
         if chance.random() < 0.15:
             store.sync(), store._store.abandon()
-            store = recede.TurnStore(path)
+            store = recede.store.TurnStore(path)
             stored = Run("hybrid", options, fails, store)
         manager = stored.manager
         lag = max(lag, number - 2 - manager.get_context("", "").count("[Observation omitted]") - _summarized(manager))

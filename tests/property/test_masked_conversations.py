@@ -110,7 +110,7 @@ class Conversations(RuleBasedStateMachine):
     @initialize(options=masker_options(), most=st.sampled_from([1, 2, 128]), check=st.booleans())
     def begin(self, options: dict[str, Any], most: int, check: bool) -> None:
         self.options, self.check = options, check
-        self.masker: Any = recede.Masker(self.adapter, most=most, check=check, **options)
+        self.masker: Any = recede.masker.Masker(self.adapter, most=most, check=check, **options)
 
     @rule(data=st.data())
     def append(self, data: Any) -> None:
@@ -176,7 +176,7 @@ class Conversations(RuleBasedStateMachine):
         # Stand-ins have ids of their own.
         names_ids = "{id}" in (self.options.get("placeholder") or "")
         if self.adapter is not None and (names_ids or names_an_orphan(self.adapter, messages)):
-            fresh = recede.Masker(self.adapter, **self.options)
+            fresh = recede.masker.Masker(self.adapter, **self.options)
             assert self.masker.view(messages) == fresh.view(messages)
             return
         expected = cold_view(self.adapter, messages, self.options)
@@ -186,7 +186,7 @@ class Conversations(RuleBasedStateMachine):
             assert (shown is message) == (wanted is message)
         masks, chars = cold_masks(self.adapter, messages, self.options)
         assert self.masker.masks(messages).masks == masks
-        assert self.masker.count_tokens(messages) == recede.approx_tokens(chars)
+        assert self.masker.count_tokens(messages) == recede.designs.approx_tokens(chars)
 
     @invariant()
     def all_are_as_from_the_beginning(self) -> None:
@@ -213,7 +213,7 @@ class PinnedConversations(Conversations):
         options.pop("mask_chunk", None)
         pinned = {"boundary": boundary, "cache_breakpoint": "boundary", "marks_elsewhere": elsewhere}
         self.options, self.check = {**options, **pinned}, check
-        self.masker = recede.Masker(check=check, **self.options)
+        self.masker = recede.masker.Masker(check=check, **self.options)
 
 
 MACHINE = settings(stateful_step_count=20)

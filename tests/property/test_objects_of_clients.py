@@ -121,12 +121,12 @@ def same(of_objects: Any, of_dicts: Any) -> None:
 
 FUNCTIONS: dict[str, Callable[[Messages], Any]] = {
     "count_chars": recede.count_chars,
-    "approx_tokens": recede.approx_tokens,
+    "approx_tokens": recede.designs.approx_tokens,
     "check_pairs": lambda history: list(map(list, recede.check_pairs(history).findings)),
     "repair_pairs": recede.repair_pairs,
-    "mask_old_observations": lambda history: recede.mask_old_observations(history, keep=3),
-    "summarize_history": lambda history: recede.reduction.summarize_history(history, preserve_recent_raw_turns=1),
-    "Budget": lambda history: recede.Budget(0, keep=3, token_counter=len).view(history),
+    "mask_old_observations": lambda history: recede.designs.mask_old_observations(history, keep=3),
+    "summarize_history": lambda history: recede.designs.summarize_history(history, preserve_recent_raw_turns=1),
+    "Budget": lambda history: recede.designs.Budget(0, keep=3, token_counter=len).view(history),
 }
 
 

@@ -118,7 +118,7 @@ def test_truncation_by_repeated_passes(engine_name: str, history: History, last:
     first = [i for i, message in enumerate(history) if message["role"] == "user" and i not in earlier_summaries]
     keep |= set(first[:1])
     with using(engine_name):
-        view = recede.reduction.truncate_history(history, preserve_recent_raw_turns=last).messages
+        view = recede.designs.truncate_history(history, preserve_recent_raw_turns=last).messages
     assert view == [history[index] for index in sorted(keep)]
 
 

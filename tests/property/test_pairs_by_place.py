@@ -162,8 +162,8 @@ def test_views_pair_as_the_history_does(
         views = [
             recede.reduce(history, **reducing).messages,
             recede.mask_observations(history, keep_results=keep, boundary="sliding").messages,
-            recede.reduction.summarize_history(history, **stage).messages,
-            recede.reduction.truncate_history(history, **stage).messages,
+            recede.designs.summarize_history(history, **stage).messages,
+            recede.designs.truncate_history(history, **stage).messages,
         ]
     for view in views:
         numbers = [message.get("number", -1) for message in view]
@@ -191,7 +191,7 @@ def test_sessions_pair_as_the_history_does(evict_after: int | None, data: Any, h
     options: Any = {"keep": 3, "boundary": "sliding", "exclude_tools": ["f"]}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("recede.session._live._EVICT_AFTER", (evict_after, 1 << 30))
-        store = recede.TurnStore(Path(folder, "session.store")) if evict_after else None
+        store = recede.store.TurnStore(Path(folder, "session.store")) if evict_after else None
         session = recede.History(store=store, **options, masks_unseen=True)  # the published rule, as of a Budget
         for _ in range(2 * len(history)):
             if len(session) == len(history):
@@ -200,7 +200,7 @@ def test_sessions_pair_as_the_history_does(evict_after: int | None, data: Any, h
             if data.draw(st.integers(0, 5), label="rewind") == 0:
                 session.rewind(data.draw(st.integers(0, len(session)), label="to"))
             appended = history[: len(session)]
-            assert session.view() == recede.mask_old_observations(appended, **options)
+            assert session.view() == recede.designs.mask_old_observations(appended, **options)
             found = [one for one in orphans(appended) if one[0] in KINDS[1:3]]
             assert session.stats().orphans == len(found)
         if store is not None:

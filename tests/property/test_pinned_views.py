@@ -74,7 +74,7 @@ def test_a_pinned_view_is_the_other_but_for_marks(
     name, options = call
     plain_options, pinned_options = both(options)
     before = marks_of(history)
-    of_dicts, of_json = getattr(recede, name), getattr(recede, name + "_json")
+    of_dicts, of_json = getattr(recede.reduction, name), getattr(recede.reduction, name + "_json")
     plain = of_dicts(history, **plain_options)
     pinned = in_engines(lambda: of_dicts(history, **pinned_options))
     assert marks_of(history) == before, "the input was changed"
@@ -131,7 +131,7 @@ def test_a_request_body_counts_its_own_marks(
     on_tools = sum("cache_control" in tool for tool in body["tools"])
     if data.draw(st.booleans()):
         body = dict(reversed(body.items()))
-    text, of_json = data.draw(spelled(body)), getattr(recede, name + "_json")
+    text, of_json = data.draw(spelled(body)), getattr(recede.reduction, name + "_json")
     plain = loads(of_json(text, **plain_options).json)
     pinned = loads(in_engines(lambda: of_json(text, **pinned_options)).json)
     assert unmarked(pinned) == unmarked(plain)

@@ -11,8 +11,8 @@ from caching_provider import CachingProvider
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recede import RequestMasker
 from recede.costs import MODELS
+from recede.proxy import RequestMasker
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 SYSTEM = [{"type": "text", "text": "s" * 12_000, **MARK}]

@@ -78,7 +78,7 @@ def test_each_turn_is_the_view_of_what_came_before(
             first, boundary="break_even", cache_read=PRICES.cached, cache_write=PRICES.write
         ),
         f"keep_last:messages={messages}": lambda first: (
-            recede.reduction.truncate_history(first, preserve_recent_raw_turns=messages).messages,
+            recede.designs.truncate_history(first, preserve_recent_raw_turns=messages).messages,
             0,
         ),
     }

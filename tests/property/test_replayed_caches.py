@@ -77,7 +77,7 @@ def test_replay_under_a_cache_equals_its_definition(
 
 def least_cost(sizes: list[tuple[int, int]], window: int, prices: Prices, cache: Any, is_pinned: bool) -> float:
     """Of turns whose answer and result have these sizes: the least that any sequence of boundaries costs."""
-    masked = [min(size, len(recede.reduction.mask_observation("x" * size))) for _, size in sizes]
+    masked = [min(size, len(recede.designs.mask_observation("x" * size))) for _, size in sizes]
 
     def seen(turn: int, boundary: int) -> list[Seen]:
         size, is_masked = sizes[turn][1], turn < boundary and masked[turn] < sizes[turn][1]

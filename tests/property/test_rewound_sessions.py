@@ -77,7 +77,7 @@ def test_a_rewound_history_is_one_of_the_first_messages(
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("recede.session._live._EVICT_AFTER", (evict_after, 1 << 30))
         path = Path(folder, "session.store")
-        store = recede.TurnStore(path) if is_stored else None
+        store = recede.store.TurnStore(path) if is_stored else None
         rewound = History(store=store, **options)
         done: list[Any] = []  # what came, and the views that were taken, as far as they were not rewound
         own: list[Any] = []
@@ -130,7 +130,7 @@ def test_a_rewound_history_is_one_of_the_first_messages(
                 assert_same(rewound, plain(), messages)
             elif store is not None and step != "load":
                 store.close() if step == "restart" else store.close(sync=False)
-                store = recede.TurnStore(path)
+                store = recede.store.TurnStore(path)
                 rewound = History(store=store, **options)
                 assert len(rewound) == len(own)
             elif store is None:

@@ -121,7 +121,7 @@ class Reduced:
         if recede.reduce(messages, **limit).within_budget:
             return messages, None
         # No function takes a template with the `lines` form; the oracle is the oracle for that.
-        return None if self.has_handles else (recede.mask_old_observations(messages, **options), None)
+        return None if self.has_handles else (recede.designs.mask_old_observations(messages, **options), None)
 
 
 class Sessions(RuleBasedStateMachine):

@@ -35,7 +35,7 @@ class Stored(RuleBasedStateMachine):
     @initialize(sync_every=st.sampled_from([None, 1, 3]))
     def open(self, sync_every: int | None) -> None:
         self.sync_every = sync_every
-        self.store = recede.TurnStore(self.path, sync_every=sync_every)
+        self.store = recede.store.TurnStore(self.path, sync_every=sync_every)
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
@@ -103,7 +103,7 @@ class Stored(RuleBasedStateMachine):
 
     @rule()
     def read_all_beside_the_writer(self) -> None:
-        with contextlib.closing(recede.TurnStore(self.path, read_only=True)) as reader:
+        with contextlib.closing(recede.store.TurnStore(self.path, read_only=True)) as reader:
             seen = {turn.turn_id: (turn.reasoning, turn.action, reader.recall(turn.turn_id)) for turn in reader}
             assert (seen, reader.masked_before) == (self.turns, self.masked_before)
             assert [note for _, note in reader.records("session")] == self.notes

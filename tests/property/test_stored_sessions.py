@@ -68,7 +68,7 @@ def test_the_views_are_the_same_with_a_store(
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("recede.session._live._EVICT_AFTER", (let_go_after, 1 << 30))
         path = Path(folder, "session.store")
-        store = recede.TurnStore(path)
+        store = recede.store.TurnStore(path)
         stored, plain = History(store=store, **options), History(**options)
         is_new = True
         for step in [*steps, "look", "restart", "look"]:
@@ -96,7 +96,7 @@ def test_the_views_are_the_same_with_a_store(
                 assert ours == theirs
             else:
                 store.close() if step == "restart" else store.close(sync=False)
-                store = recede.TurnStore(path)
+                store = recede.store.TurnStore(path)
                 stored, is_new = History(store=store, **options), False
                 plain._live.reports.forget()  # the last request that was reported of is not kept
                 assert len(stored) == len(plain)
@@ -129,7 +129,7 @@ def test_it_goes_on_behind_its_last_summary(tmp_path: Path) -> None:
     options: dict[str, Any] = {"max_input_chars": 4_000, "summarizer": summarizer}
     views = []
     for start in range(0, 241, 30):
-        with recede.TurnStore(path) as store:
+        with recede.store.TurnStore(path) as store:
             history = History(store=store, **options)
             for message in session(120)[start : start + 30]:
                 history.append(message)
@@ -143,7 +143,7 @@ def test_it_goes_on_behind_its_last_summary(tmp_path: Path) -> None:
         wanted.append(plain.view_json())
     assert views == wanted
     assert calls == asked and len(calls) > 1, "no summary is made twice"
-    with recede.TurnStore(path, read_only=True) as store:
+    with recede.store.TurnStore(path, read_only=True) as store:
         assert store.count_records("message") == 241 and store.count_records("summary") == len(calls)
 
 
@@ -162,7 +162,7 @@ def full_disk() -> Iterator[None]:
 @pytest.mark.skipif(sys.platform == "win32", reason="the limit of a file is of POSIX")
 def test_what_the_store_could_not_take_is_stored_with_the_next(tmp_path: Path) -> None:
     path = tmp_path / "session.store"
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = History(store=store)
         history.append(user("one"))
         with full_disk():
@@ -174,7 +174,7 @@ def test_what_the_store_could_not_take_is_stored_with_the_next(tmp_path: Path) -
         assert store.count_records("message") == 1
         history.append_json(b' {"role" : "user","content":"four"} ')
         assert len(history) == store.count_records("message") == 4
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = History(store=store)
         assert [message["content"] for message in history] == ["one", "two", "three", "four"]
         assert history.to_json() == b"[%s]" % b",".join(message for *_, message in store.records("message"))
@@ -184,7 +184,7 @@ def test_what_the_store_could_not_take_is_stored_with_the_next(tmp_path: Path) -
 @pytest.mark.skipif(sys.platform == "win32", reason="the limit of a file is of POSIX")
 def test_what_was_reported_while_the_disk_was_full_is_stored_with_the_next(tmp_path: Path) -> None:
     path = tmp_path / "session.store"
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = History(store=store)
         history.append(user("one"))
         with full_disk():
@@ -192,7 +192,7 @@ def test_what_was_reported_while_the_disk_was_full_is_stored_with_the_next(tmp_p
                 history.append(user("two"))
             history.cache_is_cold()
         history.append(user("three"))
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         assert History(store=store).cold_requests == history.cold_requests != ()
 
 
@@ -211,7 +211,7 @@ SUMMARIZED: dict[str, Any] = {"max_input_chars": 4_000, "summarizer": lambda mes
 @pytest.mark.skipif(sys.platform == "win32", reason="the limit of a file is of POSIX")
 def test_a_summary_of_messages_that_the_store_could_not_take_waits_for_them(tmp_path: Path) -> None:
     plain = up_to_a_summary(SUMMARIZED)
-    with recede.TurnStore(tmp_path / "session.store") as store:
+    with recede.store.TurnStore(tmp_path / "session.store") as store:
         history = History(store=store, **SUMMARIZED)
         for message in plain.messages[:-1]:
             history.append(message)
@@ -227,7 +227,7 @@ def test_a_summary_of_messages_that_the_store_could_not_take_waits_for_them(tmp_
 @pytest.mark.skipif(sys.platform == "win32", reason="the limit of a file is of POSIX")
 def test_messages_that_the_store_could_not_take_outlive_a_rewind_behind_them(tmp_path: Path) -> None:
     plain = up_to_a_summary(SUMMARIZED)
-    with recede.TurnStore(tmp_path / "session.store") as store:
+    with recede.store.TurnStore(tmp_path / "session.store") as store:
         history = History(store=store, **SUMMARIZED)
         for message in plain.messages[:-2]:
             history.append(message)

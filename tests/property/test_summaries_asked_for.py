@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from strategies import words
 
 import recede
-from recede import History, HybridContextManager, ProductionHybridContextManager
+from recede import History
+from recede.designs import HybridContextManager, ProductionHybridContextManager
 from support import ENGINES, chat_call, chat_result, user, using
 
 ENGINES = pytest.mark.parametrize("engine_name", ENGINES)
@@ -145,7 +146,7 @@ def test_a_history_with_a_store_waits_after_a_restart_too(
     with using("core"), tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("recede.session._live._EVICT_AFTER", (let_go_after, 1 << 30))
         path = Path(folder, "session.store")
-        store = recede.TurnStore(path)
+        store = recede.store.TurnStore(path)
         plain = History(**options, summarizer=plain_asked)
         stored = History(store=store, **options, summarizer=asked)
         for length, message in enumerate(messages, 1):
@@ -155,7 +156,7 @@ def test_a_history_with_a_store_waits_after_a_restart_too(
             step = steps[length % len(steps)]
             if step in ("restart", "crash"):
                 store.close() if step == "restart" else store.close(sync=False)
-                store = recede.TurnStore(path)
+                store = recede.store.TurnStore(path)
                 stored = History(store=store, **options, summarizer=asked)
             if step != "none":
                 assert stored.view_json() == plain.view_json()
@@ -179,7 +180,7 @@ def test_what_is_written_down_between_two_failures_keeps_the_wait(
         for length, message in enumerate(messages, 1):
             asked.length = plain_asked.length = length
             plain.append(message)
-            with recede.TurnStore(tmp_path / "session.store") as store:
+            with recede.store.TurnStore(tmp_path / "session.store") as store:
                 history = History(store=store, **options, summarizer=asked)
                 history.append(message)
                 assert history.view() == plain.view()
@@ -276,13 +277,13 @@ def test_a_manager_with_a_store_waits_after_a_restart_too(
     asked = Asked(answers)
     with using("core"), tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("recede.turns._log._BLOCK", block)
-        store = recede.TurnStore(Path(folder, "session.store"))
+        store = recede.store.TurnStore(Path(folder, "session.store"))
         manager = HybridContextManager(asked, 2, 5, 3, store=store)
         for asked.length in range(1, count + 1):
             manager.add_turn("Think.", "act", "seen " * 9)
             if asked.length in restarts:
                 store.close()
-                store = recede.TurnStore(Path(folder, "session.store"))
+                store = recede.store.TurnStore(Path(folder, "session.store"))
                 manager = HybridContextManager(asked, 2, 5, 3, store=store)
                 assert not manager.maybe_create_summary()
         store.close()
@@ -334,7 +335,7 @@ def _grow_over_the_budget() -> None:
         messages += [chat_call(str(turn), "run"), chat_result(str(turn), "a word " * 400)]
         reduction = recede.reduce(messages, **options)
         history.extend(messages[len(history) :])
-        assert history.view() == recede.reduction.truncate_history(reduction.messages, keep_messages=99).messages
+        assert history.view() == recede.designs.truncate_history(reduction.messages, keep_messages=99).messages
         assert not reduction.within_budget
         assert reduction.reduction_stage == "fallback" or turn < 2
     assert asked.calls == []

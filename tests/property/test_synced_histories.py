@@ -58,7 +58,7 @@ def test_a_synced_history_has_the_messages_of_the_last_call(
     has_budget = any(name.startswith("max_input") for name in options)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("recede.session._live._EVICT_AFTER", (5, 1 << 30))
-        store = recede.TurnStore(Path(folder, "session.store")) if is_stored else None
+        store = recede.store.TurnStore(Path(folder, "session.store")) if is_stored else None
         synced, messages = History(store=store, **options), []
         masks: list[Mask] = []
         for edit, part, number in steps:

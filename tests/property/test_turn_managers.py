@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recede
-from recede import HybridContextManager, ObservationMaskingContextManager
+from recede.designs import HybridContextManager, ObservationMaskingContextManager
 from recede.turns import Turn
 from support import ENGINES, assert_canonical, using
 
@@ -92,7 +92,10 @@ def test_exactly_the_last_turns_show_their_observation(
         ]
         if chunk is None:
             with using(engine_name):
-                assert recede.apply_observation_masking(turns[:number], number + 1, window, placeholder) == expected
+                assert (
+                    recede.designs.apply_observation_masking(turns[:number], number + 1, window, placeholder)
+                    == expected
+                )
     # What was given before is what it was.
     assert all(context == copy for context, copy in contexts)
     assert_canonical(contexts)

@@ -37,7 +37,7 @@ def requests(history: History) -> Iterator[tuple[History, History]]:
 @given(history=HISTORIES, keep=st.integers(0, 3), rule=st.sampled_from(BOUNDARIES))
 def test_masks_leave_them(history: History, keep: int, rule: dict[str, Any]) -> None:
     by_tool = {"keep_by_tool": {"*": keep}}
-    masker = recede.Masker(keep=keep, **rule)
+    masker = recede.masker.Masker(keep=keep, **rule)
     for sent, new in requests(history):
         for options in ({}, by_tool):
             view = recede.mask_observations(sent, keep_results=keep, **rule, **options).messages
@@ -66,7 +66,7 @@ def test_budgets_leave_them(history: History, keep: int, rule: dict[str, Any], l
 
 @given(history=histories("openai", max_turns=5, max_parallel_calls=9), keep=st.integers(0, 3))
 def test_bodies_leave_them(history: History, keep: int) -> None:
-    masker = recede.RequestMasker(keep=keep)
+    masker = recede.proxy.RequestMasker(keep=keep)
     for sent, new in requests(history):
         body = json.dumps({"model": "gpt-5.4", "messages": sent}).encode()
         view = json.loads(masker.mask("POST", "/v1/chat/completions", {}, body).body)["messages"]
@@ -79,7 +79,7 @@ def test_fifteen_parallel_reads_are_all_seen_once() -> None:
         recede.mask_observations(BATCH, keep_results=0, boundary="sliding").messages,
         recede.reduce(BATCH, max_input_chars=chars - 1, keep_results=1).messages,
         recede.History.from_messages(BATCH, keep=10, boundary="sliding").view(),
-        recede.Masker(keep=10, boundary="sliding").view(BATCH),
+        recede.masker.Masker(keep=10, boundary="sliding").view(BATCH),
     ):
         assert view[2:] == BATCH[2:]
     answered = [*BATCH, {"role": "assistant", "content": "Done."}]
@@ -92,13 +92,13 @@ def test_a_budget_may_cut_them_in_the_end() -> None:
 
 
 def test_published_designs_mask_them(tmp_path: Path) -> None:
-    view = recede.mask_old_observations(BATCH, keep=4)
+    view = recede.designs.mask_old_observations(BATCH, keep=4)
     assert view != BATCH
-    budget = recede.Budget(threshold_tokens=0)
+    budget = recede.designs.Budget(threshold_tokens=0)
     session = budget.history()
     session.extend(BATCH)
     assert session.view() == budget.view(BATCH) == view
     session.save(tmp_path / "session")
     assert recede.History.load(tmp_path / "session").view() == view
     chars = recede.count_chars(BATCH)
-    assert recede.HistoryReducer(max_input_chars=chars - 1).reduce(BATCH).masked_count == 11
+    assert recede.designs.HistoryReducer(max_input_chars=chars - 1).reduce(BATCH).masked_count == 11

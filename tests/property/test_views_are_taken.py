@@ -13,7 +13,8 @@ from untyped_rules import converse_fault, gemini_fault
 
 import recede
 from provider_rules import anthropic_fault, openai_fault
-from recede import Budget, History
+from recede import History
+from recede.designs import Budget
 from recede.testing import histories
 from sound import as_anthropic, as_converse, as_gemini, as_openai, joined
 from support import ENGINES, using
@@ -90,11 +91,11 @@ def test_a_view_of_a_history_is_taken(
         views = [
             recede.reduce(history, **reducing).messages,
             recede.mask_observations(history, **masking).messages,
-            recede.mask_old_observations(history, **blocks),
-            recede.reduction.summarize_history(history, **with_a_role(stage, history, fault)).messages,
+            recede.designs.mask_old_observations(history, **blocks),
+            recede.designs.summarize_history(history, **with_a_role(stage, history, fault)).messages,
             Budget(50).view(history),
         ]
-        truncated = recede.reduction.truncate_history(history, **stage).messages
+        truncated = recede.designs.truncate_history(history, **stage).messages
         # A window of nothing leaves nothing of a history without a task.
         has_user = any(message["role"] == "user" for message in history)
         if truncated or has_user or stage.get("preserve_recent_raw_turns") != 0 or any(stage.values()):
@@ -114,7 +115,7 @@ def test_a_masked_view_of_converse_alternates_as_the_history_does(
     history = as_converse(history)
     if not history or history[-1]["role"] == "assistant":
         history.append({"role": "user", "content": [{"text": "Go on."}]})
-    mask = recede.mask_old_observations if "keep" in options else recede.mask_observations
+    mask = recede.designs.mask_old_observations if "keep" in options else recede.mask_observations
     with using(engine_name):
         view: Any = mask(history, **options)
     assert converse_fault(history) is None

@@ -208,11 +208,11 @@ def test_nor_do_managers(
 
     options: dict[str, Any] = {"boundary": "break_even", "warranty": part}
     paid = Prices(input=given_price, cached=read, write=write, output=said_price)
-    manager: Any = recede.ObservationMaskingContextManager(window, boundary="break_even", warranty=part)
+    manager: Any = recede.designs.ObservationMaskingContextManager(window, boundary="break_even", warranty=part)
     if at == "break_even":
-        manager = recede.HybridContextManager(summarizer, window, at, tail, prices=paid, **options)
+        manager = recede.designs.HybridContextManager(summarizer, window, at, tail, prices=paid, **options)
     read, write = (read, write) if at == "break_even" else (0.1, 1.25)
-    whole = recede.ObservationMaskingContextManager(10**6)
+    whole = recede.designs.ObservationMaskingContextManager(10**6)
     costs, before = [0.0, 0.0], ["", ""]
     for place, (acted, seen) in enumerate(sizes):
         for one in (manager, whole):

@@ -36,7 +36,7 @@ def before_each_request() -> None:
 def official_client() -> None:
     client = recede.wrap(anthropic.Anthropic(), keep=10)
     assert_type(client, anthropic.Anthropic)
-    view = recede.mask_old_observations(history)
+    view = recede.designs.mask_old_observations(history)
     answer = client.messages.create(model="claude-sonnet-4-5", max_tokens=99, messages=view)
     assert_type(answer.stop_reason == "end_turn", bool)
 
@@ -47,12 +47,12 @@ def loop_of_ones_own() -> None:
     assert_type(session.view(), list[Any])
     assert_type(session.recall("1"), str)
     assert_type(session.stats().masked_count, int)
-    budget = recede.Budget(threshold_tokens=8_000, keep=4)
+    budget = recede.designs.Budget(threshold_tokens=8_000, keep=4)
     assert_type(budget.is_over(history), bool)
 
 
 def turns() -> None:
-    manager = recede.HybridContextManager(lambda turns: f"{len(turns)} turns.")
+    manager = recede.designs.HybridContextManager(lambda turns: f"{len(turns)} turns.")
     assert_type(manager.add_turn("I must look.", "ls", "a.py"), int)
     assert_type(manager.get_context("You are careful.", "Find the bug."), str)
     for turn in manager.trajectory:
@@ -73,7 +73,7 @@ class Steps:
 
 
 def messages_of_ones_own_class() -> None:
-    masker = recede.Masker(Steps(), keep=10)
+    masker = recede.masker.Masker(Steps(), keep=10)
     assert_type(masker.view([Step("ok")]), list[Step])
 
 

@@ -314,7 +314,7 @@ def test_a_summary_is_made_when_all_with_it_and_its_call_is_within_the_warranty(
         frame = f"\n\n[Summary through turn {told[-1].turn}:\n\n]"
         return "s" * (SUMMARY_CHARS - len(frame))
 
-    manager = recede.HybridContextManager(
+    manager = recede.designs.HybridContextManager(
         summarizer, 99, "break_even", tail, boundary="break_even", cache=cache, warranty=warranty, prices=prices
     )
     for chars in seen:
@@ -338,7 +338,7 @@ def test_a_cache_has_what_is_as_long_as_its_minimum(cache: Any, warranty: float,
 
 @pytest.mark.parametrize(("cache", "is_made"), [("ideal", True), ("breakpoints", False)])
 def test_no_summary_leaves_less_than_a_cache_keeps(cache: Any, is_made: bool) -> None:
-    manager = recede.HybridContextManager(
+    manager = recede.designs.HybridContextManager(
         lambda told, previous: "s" * 500, 99, "break_even", 2, boundary="break_even", cache=cache, warranty=9
     )
     for _ in range(60):

@@ -8,7 +8,7 @@ import pytest
 from anthropic.types.beta import BetaContextManagementResponse
 
 import recede
-from recede import Budget
+from recede.designs import Budget
 from support import tool_result, tool_use, turns, user
 
 
@@ -21,11 +21,11 @@ def session(count: int, chars: int = 900) -> list[dict[str, Any]]:
 
 def test_a_history_at_the_threshold_is_sent_as_it_is() -> None:
     history = session(20)
-    exact = Budget(recede.approx_tokens(history))
+    exact = Budget(recede.designs.approx_tokens(history))
     assert not exact.is_over(history)
     assert exact.view(history) is history
     assert exact.report(history) == {"applied_edits": []}
-    below = Budget(recede.approx_tokens(history) - 1)
+    below = Budget(recede.designs.approx_tokens(history) - 1)
     assert below.is_over(history)
     assert below.view(history) != history
 
@@ -35,14 +35,14 @@ def test_above_it_the_view_is_the_block_maskers() -> None:
     for options in ({}, {"keep": 7}, {"mask_chunk": 6}, {"boundary": "break_even"}, {"exclude_tools": ["run"]}):
         keep, chunk = options.get("keep", 4), options.get("mask_chunk")
         rest = {name: value for name, value in options.items() if name not in ("keep", "mask_chunk")}
-        expected = recede.mask_old_observations(history, keep, chunk, **rest)
+        expected = recede.designs.mask_old_observations(history, keep, chunk, **rest)
         assert Budget(0, **options).view(history) == expected, options
     assert history == session(20)
 
 
 def test_the_default_boundary_slides() -> None:
     history = session(20)
-    assert Budget(0).view(history) == recede.mask_old_observations(history, boundary="sliding")
+    assert Budget(0).view(history) == recede.designs.mask_old_observations(history, boundary="sliding")
     assert Budget(0, mask_chunk=1).view(history) == Budget(0).view(history)
     assert Budget(0, boundary="stepped", mask_chunk=3).view(history) == Budget(0, mask_chunk=3).view(history)
 
@@ -73,16 +73,16 @@ def test_the_limit_counts_with_the_callers_counter() -> None:
 def test_a_limit_below_the_threshold_is_the_threshold() -> None:
     history = session(20)
     assert Budget(8_000).view(history) is history
-    assert Budget(8_000, max_input_tokens=3_000).view(history) == recede.mask_old_observations(history)
+    assert Budget(8_000, max_input_tokens=3_000).view(history) == recede.designs.mask_old_observations(history)
     assert Budget(8_000, max_input_tokens=3_000).is_over(history)
     kept = Budget(8_000, max_input_tokens=3_000).history()
     kept.extend(history)
-    assert kept.view() == recede.mask_old_observations(history)
+    assert kept.view() == recede.designs.mask_old_observations(history)
 
 
 def test_a_view_that_is_still_over_is_sent_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     budget = Budget(0, max_input_tokens=900)
-    assert budget.view(session(20)) == recede.mask_old_observations(session(20))
+    assert budget.view(session(20)) == recede.designs.mask_old_observations(session(20))
     [warning] = caplog.messages
     assert warning == (
         "a view of about 1,178 tokens is over max_input_tokens=900 though all but the newest 4 results are masked"
@@ -97,7 +97,7 @@ def test_the_report_is_one_that_anthropics_client_reads() -> None:
     assert edit.type == "clear_tool_uses_20250919"
     assert edit.cleared_tool_uses == 16
     view = budget.view(history)
-    assert edit.cleared_input_tokens == recede.approx_tokens(history) - recede.approx_tokens(view)
+    assert edit.cleared_input_tokens == recede.designs.approx_tokens(history) - recede.designs.approx_tokens(view)
     assert BetaContextManagementResponse.model_validate(Budget().report(session(1))).applied_edits == []
     # Over the threshold, but nothing is old.
     assert Budget(0).report(session(3)) == {"applied_edits": []}

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import recede
-from recede import History, HybridContextManager, ObservationMaskingContextManager
+from recede import History
+from recede.designs import HybridContextManager, ObservationMaskingContextManager
 from support import system, turns, user
 
 TASK = [system("Be brief."), user("Go."), *turns(12, chars=300)]

@@ -475,8 +475,8 @@ def test_stats_count_the_history_and_its_masked_view(array: Path, tmp_path: Path
         "observation_chars": 4000,
         "masked_view_chars": expected.chars_after,
         "masked_count": 4,
-        "raw_tokens": recede.approx_tokens(HISTORY),
-        "masked_view_tokens": recede.approx_tokens(expected.messages),
+        "raw_tokens": recede.designs.approx_tokens(HISTORY),
+        "masked_view_tokens": recede.designs.approx_tokens(expected.messages),
     }
     report = json.loads(ok("stats", array, "--json"))
     assert report["total"] == {"histories": 1, **total}

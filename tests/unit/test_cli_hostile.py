@@ -127,7 +127,7 @@ def test_a_history_is_written_as_it_is_but_for_a_terminal(tmp_path: Path) -> Non
     assert all(line.isprintable() for line in shown.splitlines()) and "an é" in shown
     assert json.loads(shown) == json.loads(path.read_bytes())
     store = tmp_path / "session.store"
-    with recede.TurnStore(store) as opened:
+    with recede.store.TurnStore(store) as opened:
         opened.append("Look.", "cat a", f"{WRITABLE}\tend\n")
     assert recede_command("store", "recall", store, "1").stdout.decode() == f"{WRITABLE}\tend\n"
     _, shown = on_a_terminal("store", "recall", str(store), "1")

@@ -52,7 +52,7 @@ def test_the_table_has_a_row_for_each_policy_with_its_figures() -> None:
     assert [line.split()[0] for line in shown[3:6]] == NAMES
     for line, cost in zip(shown[3:6], costs, strict=True):
         figures = line.split()
-        assert figures[1] == f"{recede.approx_tokens(cost.usage.sent_chars):,}"
+        assert figures[1] == f"{recede.designs.approx_tokens(cost.usage.sent_chars):,}"
         assert figures[4] == f"${cost.cost:.2f}"
         assert figures[5] == f"{100 * cost.of_raw:.0f}"
 

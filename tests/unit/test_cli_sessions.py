@@ -470,8 +470,8 @@ def test_a_history_that_was_saved_is_read(tmp_path: Path) -> None:
     assert (read["format"], read["messages"]) == ("history", len(HISTORY))
     view = json.loads(run("reduce", path, *BUDGET).stdout)
     assert view == recede.reduce(HISTORY, max_input_chars=3000).messages
-    with recede.TurnStore(tmp_path / "turns.store") as store:
-        manager = recede.ObservationMaskingContextManager(store=store)
+    with recede.store.TurnStore(tmp_path / "turns.store") as store:
+        manager = recede.designs.ObservationMaskingContextManager(store=store)
         manager.add_turn("Look.", "ls", "a.py")
     said = run("stats", tmp_path / "turns.store", code=1).stderr.decode()
     assert "it is a store without the messages of a history" in said

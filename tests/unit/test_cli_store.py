@@ -19,7 +19,7 @@ import recede
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "session.store"
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         for number in range(30):
             store.append("r", f"cat {number}", f"{number} é\ud800\n" * (number * 20), timestamp=number / 2)
         store.mask_before(11)
@@ -34,7 +34,7 @@ def lines(data: bytes) -> list[dict[str, Any]]:
 
 
 def everything(path: Path) -> Iterator[Any]:
-    with recede.TurnStore(path, read_only=True) as store:
+    with recede.store.TurnStore(path, read_only=True) as store:
         yield store.masked_before
         for turn in store:
             yield turn, store.recall(turn.turn_id)
@@ -51,7 +51,7 @@ def failure(*arguments: str | Path, **options: Any) -> str:
 def test_info_and_verify(path: Path) -> None:
     assert b"turns: 30, 10 of them masked\nmessages: 1, summaries: 1, sessions: 1\n" in ok("store", "info", path)
     told = json.loads(ok("store", "info", path, "--json"))
-    with recede.TurnStore(path, read_only=True) as store:
+    with recede.store.TurnStore(path, read_only=True) as store:
         assert told == {**store.stats()._asdict(), "chain_pages": store.stats().chain_pages}
     assert ok("store", "verify", path) == b"sound: 30 turns, 1 messages, 1 summaries\n"
     assert json.loads(ok("store", "verify", path, "--json"))["is_sound"] is True
@@ -70,7 +70,7 @@ def test_what_is_exported_can_be_imported(path: Path, tmp_path: Path) -> None:
         assert list(everything(copy)) == list(everything(path))
     # What is there stays, and what comes goes behind it.
     ok("store", "import", copies[1], stdin=data)
-    with recede.TurnStore(copies[1]) as store:
+    with recede.store.TurnStore(copies[1]) as store:
         assert len(store) == 60 and store.masked_before == 41 and store.count_records("message") == 2
 
 
@@ -142,7 +142,7 @@ def test_no_more_than_max_bytes_is_imported(path: Path, tmp_path: Path) -> None:
 
 
 def test_a_store_that_is_open_is_read(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         store.append("r", "a", "o", sync=True)
         store.append("r", "a", "o")
         assert len(lines(ok("store", "export", path))) == 31 + 4

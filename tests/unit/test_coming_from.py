@@ -11,7 +11,8 @@ import pytest
 from test_cli import ok
 
 import recede
-from recede import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager, TurnStore
+from recede.designs import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager
+from recede.store import TurnStore
 from recede.turns import Turn
 
 TURN = ("I must look.", "cat a.py", "the text of a.py " * 9)
@@ -524,7 +525,7 @@ def test_a_store_has_the_masks_of_a_hybrid_at_its_boundary(tmp_path: Path) -> No
 
 def test_mask_observations_of_the_research_code_names_what_to_use() -> None:
     turns: Any = [TURN] * 20
-    words = r"use recede.apply_observation_masking\(trajectory, current_turn, window_size_m\)"
+    words = r"use recede.designs.apply_observation_masking\(trajectory, current_turn, window_size_m\)"
     mask_observations: Any = recede.mask_observations
     for call in (
         lambda: mask_observations(turns, 20),
@@ -551,18 +552,18 @@ HIDDEN = "[Observation omitted for brevity]"
 @pytest.mark.parametrize("prompts", PROMPTS.values(), ids=PROMPTS)
 def test_prompts_in_the_first_slots_are_counted_and_never_masked(prompts: list[Any]) -> None:
     slots = [*prompts, *[TURN] * 13]
-    shown = recede.apply_observation_masking(slots, len(slots), 10, "[Turn {turn} observation omitted]")
+    shown = recede.designs.apply_observation_masking(slots, len(slots), 10, "[Turn {turn} observation omitted]")
     assert [one is other for one, other in zip(shown, slots, strict=True)] == [True] * 2 + [False] * 3 + [True] * 10
     assert [entry[2] for entry in shown[2:5]] == [f"[Turn {slot} observation omitted]" for slot in (2, 3, 4)]
-    assert recede.apply_observation_masking(prompts, 99, 0) == prompts
-    shown = recede.apply_observation_masking([TURN] * 14, 15, 10, "[Turn {turn} observation omitted]")
+    assert recede.designs.apply_observation_masking(prompts, 99, 0) == prompts
+    shown = recede.designs.apply_observation_masking([TURN] * 14, 15, 10, "[Turn {turn} observation omitted]")
     assert [entry[2] for entry in shown[:5]] == [f"[Turn {n} observation omitted]" for n in (1, 2, 3, 4)] + [TURN[2]]
 
 
 def test_turns_of_any_form_are_masked_in_it() -> None:
     turn = added(ObservationMaskingContextManager(), 1).trajectory[0]
     made = dict(zip(("reasoning", "action", "observation"), TURN, strict=True), cost=5)
-    masked = recede.apply_observation_masking([turn, made, list(TURN)], 9, 1)
+    masked = recede.designs.apply_observation_masking([turn, made, list(TURN)], 9, 1)
     assert masked == [turn._replace(observation=HIDDEN), {**made, "observation": HIDDEN}, (*TURN[:2], HIDDEN)]
     assert made["observation"] == TURN[2]
     for entry, words in (
@@ -572,4 +573,4 @@ def test_turns_of_any_form_are_masked_in_it() -> None:
         ({"reasoning": "", "action": ""}, "observation must be a string, not NoneType"),
     ):
         with pytest.raises(TypeError, match=words):
-            recede.apply_observation_masking([entry], 9)
+            recede.designs.apply_observation_masking([entry], 9)

@@ -152,17 +152,17 @@ def test_messages_add_up() -> None:
 
 @pytest.mark.parametrize(("chars", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (8, 2), (9, 3)])
 def test_tokens_are_a_quarter_rounded_up(chars: int, tokens: int) -> None:
-    assert recede.approx_tokens(chars) == tokens
-    assert recede.approx_tokens("é" * chars) == tokens
-    assert recede.approx_tokens([user("é" * chars)]) == tokens
+    assert recede.designs.approx_tokens(chars) == tokens
+    assert recede.designs.approx_tokens("é" * chars) == tokens
+    assert recede.designs.approx_tokens([user("é" * chars)]) == tokens
 
 
 def test_a_token_budget_is_met_exactly() -> None:
     history = [call("1"), result("1", "x" * 75), assistant("")]
-    assert recede.approx_tokens(history) == 25
+    assert recede.designs.approx_tokens(history) == 25
     assert reduce(history, max_input_tokens=25, preserve_recent_raw_turns=0).reduction_stage is None
     history[1]["content"] += "x"
-    assert recede.approx_tokens(history) == 26
+    assert recede.designs.approx_tokens(history) == 26
     assert reduce(history, max_input_tokens=25, preserve_recent_raw_turns=0).reduction_stage == "masking"
 
 

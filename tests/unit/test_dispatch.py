@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recede.reduction import mask_observation
+from recede.designs import mask_observation
 from support import block_mask, mask, masked, result, turns
 
 BEGIN, END = "BEGIN_DISPATCH_RESULT", "END_DISPATCH_RESULT"

@@ -19,9 +19,9 @@ DICT_FUNCTIONS: list[Callable[[Any], object]] = [
     lambda data: recede.reduce(data, max_input_chars=1),
     lambda data: recede.reduce(data, max_input_chars=1, enabled=False),
     lambda data: recede.mask_observations(data, keep_results=0),
-    lambda data: recede.mask_old_observations(data),
-    recede.reduction.summarize_history,
-    recede.reduction.truncate_history,
+    lambda data: recede.designs.mask_old_observations(data),
+    recede.designs.summarize_history,
+    recede.designs.truncate_history,
     recede.count_chars,
     recede.check_pairs,
     recede.repair_pairs,
@@ -32,7 +32,7 @@ JSON_FUNCTIONS: list[Callable[[Any], object]] = [
     lambda data: recede.reduce_json(data, max_input_chars=1, enabled=False),
     lambda data: recede.reduce_json(data, max_input_tokens=1, token_counter=len),
     lambda data: recede.mask_observations_json(data, keep_results=0),
-    lambda data: recede.mask_old_observations_json(data),
+    lambda data: recede.designs.mask_old_observations_json(data),
 ]
 
 

@@ -74,11 +74,11 @@ def test_functions_fill_and_the_published_class_does_not() -> None:
     evenly = recede.reduce(history, **size)
     published = recede.reduce(history, **size, fill=None)
     assert (len(evenly.messages), len(published.messages)) == (36, 5)
-    assert recede.HistoryReducer(**size).reduce(history).messages == published.messages
-    assert recede.HistoryReducer(**size, fill=0.9).reduce(history).messages == evenly.messages
+    assert recede.designs.HistoryReducer(**size).reduce(history).messages == published.messages
+    assert recede.designs.HistoryReducer(**size, fill=0.9).reduce(history).messages == evenly.messages
     assert json.loads(recede.reduce_json(json.dumps(history), **size).json) == evenly.messages
-    stage = recede.reduction.summarize_history(history)
-    assert [len(stage.messages), len(recede.reduction.truncate_history(history).messages)] == [5, 5]
+    stage = recede.designs.summarize_history(history)
+    assert [len(stage.messages), len(recede.designs.truncate_history(history).messages)] == [5, 5]
 
 
 # The window gives way

@@ -65,7 +65,7 @@ def test_without_a_budget_it_is_the_block_masker() -> None:
         expected = dict(options)
         if not {"boundary", "mask_chunk"} & set(options):
             expected["boundary"] = "break_even"
-        assert grown(SESSION, **options).view() == recede.mask_old_observations(SESSION, **expected)
+        assert grown(SESSION, **options).view() == recede.designs.mask_old_observations(SESSION, **expected)
 
 
 def test_what_was_masked_for_a_cold_cache_goes_back_where_nobody_says_so_again() -> None:
@@ -74,16 +74,16 @@ def test_what_was_masked_for_a_cold_cache_goes_back_where_nobody_says_so_again()
         for length in range(count, min(count + 4, len(SESSION))):
             if length > count:
                 history.append(SESSION[length - 1])
-            expected = recede.mask_old_observations(SESSION[:length], 3, boundary="break_even", cache_cold=True)
+            expected = recede.designs.mask_old_observations(SESSION[:length], 3, boundary="break_even", cache_cold=True)
             assert json.loads(b"".join(history.view_chunks())) == history.view() == expected
 
 
 def test_below_its_threshold_a_history_is_sent_raw() -> None:
-    history = History(threshold_tokens=recede.approx_tokens(SESSION) - 1)
+    history = History(threshold_tokens=recede.designs.approx_tokens(SESSION) - 1)
     history.extend(SESSION[:-1])
     assert history.view() == SESSION[:-1]
     history.append(SESSION[-1])
-    assert history.view() == recede.mask_old_observations(SESSION, boundary="break_even")
+    assert history.view() == recede.designs.mask_old_observations(SESSION, boundary="break_even")
 
 
 def test_with_a_budget_it_is_the_reducer() -> None:
@@ -340,7 +340,7 @@ def test_chunks_are_the_same_objects_until_the_boundary_moves() -> None:
         kept = chunks
     assert len(kept) > 1
     assert renewed < 600
-    assert history.view() == recede.mask_old_observations(history.messages, 3, boundary="break_even")
+    assert history.view() == recede.designs.mask_old_observations(history.messages, 3, boundary="break_even")
 
 
 def test_a_session_goes_on_from_its_file(tmp_path: Path) -> None:
@@ -379,8 +379,8 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
         path.write_bytes(damaged)
         with pytest.raises(kind, match=re.escape(str(path))):
             History.load(path)
-    with recede.TurnStore(tmp_path / "turns.store") as store:
-        recede.ObservationMaskingContextManager(store=store).add_turn("r", "a", "o")
+    with recede.store.TurnStore(tmp_path / "turns.store") as store:
+        recede.designs.ObservationMaskingContextManager(store=store).add_turn("r", "a", "o")
     with pytest.raises(recede.TranscriptError) as other:
         History.load(tmp_path / "turns.store")
     assert other.value.source == str(tmp_path / "turns.store")
@@ -446,7 +446,7 @@ def test_several_threads_do_not_corrupt_it() -> None:
         thread.join()
     assert errors == []
     assert len(history) == 480
-    assert history.view() == recede.mask_old_observations(history.messages, 3, boundary="break_even")
+    assert history.view() == recede.designs.mask_old_observations(history.messages, 3, boundary="break_even")
     assert sorted(message["content"] for message in history.messages if message["role"] == "tool") == ["y" * 300] * 240
 
 
@@ -496,7 +496,7 @@ def test_a_token_counter_counts_each_text_once() -> None:
     assert counted.count("Go.") == 1
     assert counted.count("x" * 900) == 20
     history.append(user("word " * 100))
-    assert history.view() == recede.mask_old_observations(history.messages, 3, boundary="break_even")
+    assert history.view() == recede.designs.mask_old_observations(history.messages, 3, boundary="break_even")
     assert history.stats().masked_count > 10
 
 

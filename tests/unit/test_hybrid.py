@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import recede
-from recede import HybridContextManager, ProductionHybridContextManager
+from recede.designs import HybridContextManager, ProductionHybridContextManager
 from recede.turns import Turn
 
 TURN = ("I must look.", "cat a.py", "the text of a.py " * 9)
@@ -202,7 +202,7 @@ def test_turns_of_several_threads_are_each_summarized_once(engine: str) -> None:
 def test_the_context_is_bounded_where_masking_alone_grows() -> None:
     words = {}
     for turns in (250, 1_000):
-        masking = recede.ObservationMaskingContextManager()
+        masking = recede.designs.ObservationMaskingContextManager()
         hybrid = HybridContextManager(told)
         for _ in range(turns):
             masking.add_turn("r " * 144, "a " * 144, "o " * 1_512)

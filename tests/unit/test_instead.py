@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import recede
-from recede import Budget, History, Masker, Reduction, transcripts
+from recede import History, Reduction, transcripts
+from recede.designs import Budget
+from recede.masker import Masker
 from support import turns, user
 
 WINDOW = "there is no option '{}' here: the window is keep, a number of results"
@@ -19,8 +21,8 @@ WINDOW = "there is no option '{}' here: the window is keep, a number of results"
     [
         lambda **window: History(**window),
         lambda **window: Budget(**window),
-        lambda **window: recede.mask_old_observations([], **window),
-        lambda **window: recede.Conversation(print, budget=Budget(**window)),
+        lambda **window: recede.designs.mask_old_observations([], **window),
+        lambda **window: recede.designs.Conversation(print, budget=Budget(**window)),
     ],
 )
 @pytest.mark.parametrize("name", ["keep_results", "keep_messages", "keep_turns"])
@@ -39,7 +41,7 @@ def test_a_masker_has_one_window_of_results() -> None:
     [
         lambda: recede.reduce([], max_input_chars=9, keep=4),  # type: ignore[call-arg]
         lambda: recede.mask_observations([], keep=4),  # type: ignore[call-arg]
-        lambda: recede.HistoryReducer(keep=4),  # type: ignore[call-arg]
+        lambda: recede.designs.HistoryReducer(keep=4),  # type: ignore[call-arg]
     ],
 )
 def test_keep_has_three_names_where_it_could_be_each(call: Callable[[], Any]) -> None:
@@ -65,7 +67,7 @@ def messages_of(kind: str) -> Any:
         recede.count_chars,
         recede.check_pairs,
         recede.repair_pairs,
-        recede.mask_old_observations,
+        recede.designs.mask_old_observations,
         lambda messages: recede.reduce(messages, max_input_chars=9),
         lambda messages: recede.mask_observations(messages, keep_results=3),
     ],

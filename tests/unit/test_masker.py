@@ -12,8 +12,8 @@ import pytest
 
 import recede
 from definitions.masker import cold_masks, cold_view
-from recede import Masker, TranscriptError
-from recede.masker import CallFacts, Facts, Mask, MaskerStats, Masks, ResultFacts
+from recede import TranscriptError
+from recede.masker import CallFacts, Facts, Mask, Masker, MaskerStats, Masks, ResultFacts
 from support import handle_of
 
 SLIDING: dict[str, Any] = {"boundary": "sliding"}
@@ -330,10 +330,10 @@ def test_recall_gives_the_text_and_place_of_an_observation() -> None:
 def test_count_tokens_counts_the_view() -> None:
     messages = conversation(8)
     masker = Masker(keep=0, **SLIDING)
-    assert masker.count_tokens(messages) == recede.approx_tokens(masker.view(messages))
+    assert masker.count_tokens(messages) == recede.designs.approx_tokens(masker.view(messages))
     own = lines("x" * 400, "y" * 90)
     _, chars = cold_masks(Lines(), own, {"keep": 0, **SLIDING})
-    assert Masker(Lines(), keep=0, **SLIDING).count_tokens(own) == recede.approx_tokens(chars)
+    assert Masker(Lines(), keep=0, **SLIDING).count_tokens(own) == recede.designs.approx_tokens(chars)
 
 
 def test_two_cold_requests_move_the_boundary() -> None:
@@ -666,7 +666,7 @@ def test_recall_needs_texts() -> None:
         Masker(max_bytes="1")  # type: ignore[arg-type]
 
 
-def views_of(masker: recede.Masker[Any], history: list[Any], prices: list[Any]) -> list[Any]:
+def views_of(masker: recede.masker.Masker[Any], history: list[Any], prices: list[Any]) -> list[Any]:
     """The views of a growing conversation; each request has the next of these prices, the rest the last."""
     ends = range(3, len(history) + 1, 2)
     return [masker.view(history[:end], prices=prices[min(at, len(prices) - 1)]) for at, end in enumerate(ends)]
@@ -686,25 +686,25 @@ def priced_history() -> list[Any]:
 
 def test_a_conversation_keeps_the_prices_of_its_first_request() -> None:
     history = priced_history()
-    low, high = (views_of(recede.Masker(keep=4), history, [prices]) for prices in ((0.05, 2.0), (0.5, 1.0)))
+    low, high = (views_of(recede.masker.Masker(keep=4), history, [prices]) for prices in ((0.05, 2.0), (0.5, 1.0)))
     assert low != high
-    assert views_of(recede.Masker(keep=4), history, [(0.05, 2.0), (0.5, 1.0)]) == low
-    assert views_of(recede.Masker(keep=4), history, [(0.05, 2.0), None]) == low
-    assert views_of(recede.Masker(keep=4, cache_read=0.05, cache_write=2.0), history, [None]) == low
+    assert views_of(recede.masker.Masker(keep=4), history, [(0.05, 2.0), (0.5, 1.0)]) == low
+    assert views_of(recede.masker.Masker(keep=4), history, [(0.05, 2.0), None]) == low
+    assert views_of(recede.masker.Masker(keep=4, cache_read=0.05, cache_write=2.0), history, [None]) == low
 
 
 def test_a_fork_has_the_prices_of_the_conversation() -> None:
-    history, masker = priced_history(), recede.Masker[Any](keep=4)
+    history, masker = priced_history(), recede.masker.Masker[Any](keep=4)
     whole = masker.view(history, prices=(0.05, 2.0))
     forked = [*history[:61], {"role": "user", "content": "Another way."}]
-    alone = recede.Masker[Any](keep=4, cache_read=0.05, cache_write=2.0)
+    alone = recede.masker.Masker[Any](keep=4, cache_read=0.05, cache_write=2.0)
     assert masker.view(forked, prices=(0.5, 1.0)) == alone.view(forked)
     assert masker.view(history) == whole
 
 
 @pytest.mark.parametrize("prices", [("0.1", 1.0), (-1.0, 1.0), (float("nan"), 1.0), (0.1, None), (True, 1.0)])
 def test_prices_that_are_none_are_refused_and_the_masker_goes_on(prices: Any) -> None:
-    history, masker = priced_history(), recede.Masker[Any](keep=4)
+    history, masker = priced_history(), recede.masker.Masker[Any](keep=4)
     with pytest.raises((TypeError, ValueError), match=r"cache_(read|write)"):
         masker.view(history, prices=prices)
-    assert masker.view(history) == recede.Masker[Any](keep=4).view(history)
+    assert masker.view(history) == recede.masker.Masker[Any](keep=4).view(history)

@@ -125,10 +125,10 @@ def test_block_masker_counts_results_not_messages() -> None:
 def test_block_masker_keeps_at_least_3() -> None:
     for keep in (2, 0, -1):
         with pytest.raises(ValueError, match="keep must be at least 3"):
-            recede.mask_old_observations([], keep)
+            recede.designs.mask_old_observations([], keep)
     for keep in ("4", 4.0, None, True):
         with pytest.raises(TypeError, match="keep"):
-            recede.mask_old_observations([], keep)
+            recede.designs.mask_old_observations([], keep)
 
 
 def test_block_masker_rounds_down_to_chunks() -> None:
@@ -151,7 +151,7 @@ def test_block_masker_takes_the_options_for_tools() -> None:
 
 def test_block_masker_gives_the_bytes_back_where_nothing_was_to_mask() -> None:
     raw = b' [ {"role" : "tool","content":"%s"} ] ' % (b"x" * 500)
-    assert recede.mask_old_observations_json(raw) is raw
+    assert recede.designs.mask_old_observations_json(raw) is raw
 
 
 @pytest.mark.parametrize(

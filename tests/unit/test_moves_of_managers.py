@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import recede
-from recede.reduction import BoundaryMove
-from recede.turns import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager
+from recede.designs import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager
+from recede.types import BoundaryMove
 
 LONG = "a line of the log\n" * 60
 BREAK_EVEN: Any = {"boundary": "break_even"}
@@ -81,10 +81,10 @@ def test_hybrids_tell_of_moves_between_summaries() -> None:
 
 def test_a_restart_tells_of_nothing_again(tmp_path: Path) -> None:
     path, told = tmp_path / "turns.store", list[BoundaryMove]()
-    with recede.TurnStore(path, sync_every=1) as store:
+    with recede.store.TurnStore(path, sync_every=1) as store:
         played(ObservationMaskingContextManager(3, on_move=told.append, store=store, **BREAK_EVEN), 300, True)
     before = list(told)
-    with recede.TurnStore(path, sync_every=1) as store:
+    with recede.store.TurnStore(path, sync_every=1) as store:
         manager = ObservationMaskingContextManager(3, on_move=told.append, store=store, **BREAK_EVEN)
         assert told == before
         played(manager, 100, True)

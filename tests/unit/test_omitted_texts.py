@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from transcript_files import answer, block, claude, item, lines, said, use
 
-from recede import costs, mask_observations, transcripts
-from recede.reduction import mask_observation
+from recede import costs, transcripts
+from recede.designs import mask_observation, mask_observations
 from support import call, result, user
 
 MASKED = "[observation masked — 5 chars]"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import recede
-from recede import HistoryReducer
+from recede.designs import HistoryReducer
 from support import call, mask, result, turns
 
 WHOLE_FROM_0 = ("preserve_recent_raw_turns", "min_masked_chars", "image_chars")
@@ -151,7 +151,7 @@ def test_a_template_has_a_limit() -> None:
 @pytest.mark.parametrize("template", ["x", "{chars} gone", "a{chars}{lines}{images}{turn}{tool}{id}", "{{}} x", "é\n"])
 def test_placeholders_that_are_templates(template: str) -> None:
     reduce(placeholder=template)
-    recede.reduction.mask_observation("x" * 500, placeholder=template)
+    recede.designs.mask_observation("x" * 500, placeholder=template)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_an_unknown_placeholder_field_is_named(template: str) -> None:
     with pytest.raises(ValueError, match="placeholder"):
         reduce(placeholder=template)
     with pytest.raises(ValueError, match="placeholder"):
-        recede.reduction.mask_observation("x", placeholder=template)
+        recede.designs.mask_observation("x", placeholder=template)
 
 
 def test_lone_surrogates_are_accepted_in_names_and_templates() -> None:
@@ -182,9 +182,9 @@ def test_lone_surrogates_are_accepted_in_names_and_templates() -> None:
     assert mask(history, keep_results=0, exclude_tools=["?"]).masked_count == 0
     assert mask(history, keep_results=0, keep_by_tool={"\ud83d": 1}).masked_count == 0
     assert mask(history, keep_results=0, keep_by_tool={"\ud83e": 1}).masked_count == 1
-    assert recede.reduction.mask_observation("x" * 90, placeholder="a\ud83d!") == "a\ud83d!"
+    assert recede.designs.mask_observation("x" * 90, placeholder="a\ud83d!") == "a\ud83d!"
     assert (
-        recede.reduction.mask_observation("a\ud83d" + "!" * 90, placeholder="{tool}\ud83d{id}!") == "a\ud83d" + "!" * 90
+        recede.designs.mask_observation("a\ud83d" + "!" * 90, placeholder="{tool}\ud83d{id}!") == "a\ud83d" + "!" * 90
     )
 
 
@@ -251,12 +251,12 @@ def test_an_option_that_is_not_there_is_named_with_the_nearest_one() -> None:
         (recede.mask_observations, "max_input_chars"),
         (recede.mask_observations, "preserve_recent_raw_turns"),
         (recede.mask_observations, "summarizer"),
-        (recede.reduction.summarize_history, "max_input_chars"),
-        (recede.reduction.summarize_history, "mask_chunk"),
-        (recede.reduction.truncate_history, "summarizer"),
-        (recede.reduction.truncate_history, "exclude_tools"),
-        (recede.mask_old_observations, "keep_results"),
-        (recede.mask_old_observations, "max_observation_chars"),
+        (recede.designs.summarize_history, "max_input_chars"),
+        (recede.designs.summarize_history, "mask_chunk"),
+        (recede.designs.truncate_history, "summarizer"),
+        (recede.designs.truncate_history, "exclude_tools"),
+        (recede.designs.mask_old_observations, "keep_results"),
+        (recede.designs.mask_old_observations, "max_observation_chars"),
     ],
 )
 def test_options_that_do_not_belong_to_a_function_are_refused(function: Any, option: str) -> None:
@@ -347,7 +347,9 @@ def test_history_reducer_names_what_is_wrong_with_options_of_a_call() -> None:
 
 
 def test_reduce_given_a_mapping_names_what_takes_one() -> None:
-    with pytest.raises(TypeError, match=r"by name; .* use recede.HistoryReducer\(\).reduce\(messages, options\)"):
+    with pytest.raises(
+        TypeError, match=r"by name; .* use recede.designs.HistoryReducer\(\).reduce\(messages, options\)"
+    ):
         recede.reduce([], {"max_input_chars": 9})  # type: ignore[misc]
 
 
@@ -381,11 +383,11 @@ def reduced_with(callback: Callback) -> object:
     [
         reduced_with,
         lambda callback: recede.reduce_json(b"[]", max_input_tokens=9, summarizer=callback, token_counter=callback),
-        lambda callback: recede.reduction.summarize_history(turns(9), preserve_recent_raw_turns=1, summarizer=callback),
+        lambda callback: recede.designs.summarize_history(turns(9), preserve_recent_raw_turns=1, summarizer=callback),
         lambda callback: HistoryReducer(max_input_tokens=9, summarizer=callback).reduce(turns(9)),
         lambda callback: recede.History(max_input_tokens=9, token_counter=callback).view(),
-        lambda callback: recede.Budget(9, token_counter=callback).view(turns(9)),
-        lambda callback: recede.reduction.mask_observation("x" * 99, placeholder=holding(callback)),
+        lambda callback: recede.designs.Budget(9, token_counter=callback).view(turns(9)),
+        lambda callback: recede.designs.mask_observation("x" * 99, placeholder=holding(callback)),
     ],
 )
 def test_nothing_keeps_the_functions_of_a_caller(engine: str, use: Callable[[Callback], object]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import recede
-from recede.reduction import Finding
+from recede.types import Finding
 from support import (
     Message,
     assistant,

@@ -66,7 +66,7 @@ def test_a_panic_while_a_view_is_planned_loses_no_message(core: Any) -> None:
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_panic_inside_a_change_leaves_a_session_that_is_only_read(tmp_path: Path, is_stored: bool) -> None:
     """Costs that leave out an observation: the boundary, which moves with a new turn, looks for them in vain."""
-    store = recede.TurnStore(tmp_path / "session.store") if is_stored else None
+    store = recede.store.TurnStore(tmp_path / "session.store") if is_stored else None
     history = recede.History(keep=3, store=store)
     for message in TASK[:2]:
         history.append(message)
@@ -84,7 +84,7 @@ def test_a_panic_inside_a_change_leaves_a_session_that_is_only_read(tmp_path: Pa
     assert_continued(recede.History.load(tmp_path / "saved"), messages)
     if store is not None:
         store.close()
-        with recede.TurnStore(tmp_path / "session.store") as again:
+        with recede.store.TurnStore(tmp_path / "session.store") as again:
             assert_continued(recede.History(keep=3, store=again), messages[:-1])  # the last one raised
 
 
@@ -96,7 +96,7 @@ def assert_continued(history: recede.History, messages: list[Any]) -> None:
 
 def test_a_panic_of_a_manager_leaves_its_turns() -> None:
     """Turns that it does not have are asked for."""
-    manager = recede.ObservationMaskingContextManager(3)
+    manager = recede.designs.ObservationMaskingContextManager(3)
     for number in range(5):
         manager.add_turn("Think.", f"cat {number}", "x" * 99)
     with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):

@@ -88,7 +88,7 @@ def test_a_pin_of_an_evicted_message_is_still_sent(
 ) -> None:
     monkeypatch.setattr("recede.session._live._EVICT_AFTER", (2, 1 << 30))
     path = tmp_path / "session.store"
-    store = recede.TurnStore(path, sync_every=1)
+    store = recede.store.TurnStore(path, sync_every=1)
     options = {"keep": 3, **PINNED, **rule}
     stored, plain = History(store=store, **options), History(**options)
     evicted_pins = 0
@@ -99,7 +99,7 @@ def test_a_pin_of_an_evicted_message_is_still_sent(
         evicted_pins += min(marks(stored.view()), default=0) < stored._live.core.stats().evicted_messages
         if number % 25 == 24:
             store.close()
-            store = recede.TurnStore(path, sync_every=1)
+            store = recede.store.TurnStore(path, sync_every=1)
             stored = History(store=store, **options)
     store.close()
     assert rule or evicted_pins > 5, "with these rules what a pin may come to is held back"
@@ -107,7 +107,7 @@ def test_a_pin_of_an_evicted_message_is_still_sent(
 
 @pytest.mark.parametrize("rule", ["sliding", "break_even"])
 def test_the_views_of_a_budget_are_those_of_its_history(rule: Any) -> None:
-    budget = recede.Budget(threshold_tokens=400, boundary=rule, **PINNED)
+    budget = recede.designs.Budget(threshold_tokens=400, boundary=rule, **PINNED)
     history, messages = budget.history(), all_marked(30)
     pins = 0
     for end, message in enumerate(messages, 1):
@@ -121,7 +121,7 @@ def test_the_views_of_a_budget_are_those_of_its_history(rule: Any) -> None:
 
 def test_a_budget_without_marks_gives_the_list_itself() -> None:
     history = session(2)
-    assert recede.Budget(**PINNED).view(history) is history
+    assert recede.designs.Budget(**PINNED).view(history) is history
 
 
 def test_the_newest_of_several_marks_in_a_block_stays() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import recede
-from recede.reduction import mask_observation
+from recede.designs import mask_observation
 from support import block_mask, call, function_call_output, handle_of, mask, masked, result, tool_result, turns, user
 
 IMAGE = {"type": "image", "source": {"type": "base64", "data": "x" * 1_000}}

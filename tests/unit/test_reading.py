@@ -13,7 +13,7 @@ from recede import TranscriptError
 from support import MALFORMED
 
 
-def read(data: Any) -> recede.JsonReduction:
+def read(data: Any) -> recede.types.JsonReduction:
     return recede.reduce_json(data, max_input_chars=1 << 50)
 
 

@@ -38,7 +38,7 @@ def test_the_hybrid_makes_a_summary_at_each_multiple_and_leaves_the_tail() -> No
 
 @pytest.mark.parametrize(("window", "at", "tail"), [(10, 43, 10), (4, 20, 8), (12, 9, 3)])
 def test_a_replay_masks_and_summarizes_as_the_manager_does(window: int, at: int, tail: int) -> None:
-    manager = recede.HybridContextManager(lambda turns, previous: "A summary.", window, at, tail)
+    manager = recede.designs.HybridContextManager(lambda turns, previous: "A summary.", window, at, tail)
     for turn in played(f"hybrid:window={window},at={at},tail={tail}", summary_chars=10):
         end_turn = manager.summaries[-1].end_turn if manager.summaries else 0
         masked_count = manager.get_context("", "").count("[Observation omitted]")
@@ -97,7 +97,7 @@ def test_the_built_in_summary_is_that_of_stage_2_and_costs_nothing() -> None:
     assert made(turns_of_it) == [(6, 4), (10, 8)]
     view = history[: 1 + 2 * 6]
     for at, later in ((6, history[13:21]), (10, [])):
-        reduced = recede.reduction.summarize_history(view, keep_turns=2, preserve_recent_raw_turns=0)
+        reduced = recede.designs.summarize_history(view, keep_turns=2, preserve_recent_raw_turns=0)
         # The reducer puts its summary before the task, which it drops.
         [summary] = [message for message in reduced.messages if message["role"] == "system"]
         tail = [message for message in reduced.messages if message["role"] != "system"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import recede
-from recede.reduction import Finding, PairReport, ToolReport
+from recede.reduction import ToolReport
+from recede.types import Finding, PairReport
 from support import assistant, call, dumps, mask, reduce, result, system, tool_result, tool_use, turns, user
 
 
@@ -64,27 +65,27 @@ def test_first_changed_is_the_first_message_that_differs() -> None:
 
 def test_first_changed_where_messages_are_dropped() -> None:
     history = [system("s"), user("task"), assistant("a"), user("b"), user("last")]
-    assert recede.reduction.truncate_history(history, preserve_recent_raw_turns=1).first_changed == 2
-    assert recede.reduction.truncate_history(history, preserve_recent_raw_turns=2).first_changed == 2
-    assert recede.reduction.truncate_history(history, preserve_recent_raw_turns=3).first_changed is None
+    assert recede.designs.truncate_history(history, preserve_recent_raw_turns=1).first_changed == 2
+    assert recede.designs.truncate_history(history, preserve_recent_raw_turns=2).first_changed == 2
+    assert recede.designs.truncate_history(history, preserve_recent_raw_turns=3).first_changed is None
 
 
 def test_first_changed_of_a_prefix_is_its_length() -> None:
     history = [user("task"), assistant("a"), assistant("b")]
-    reduction = recede.reduction.truncate_history(history, preserve_recent_raw_turns=0)
+    reduction = recede.designs.truncate_history(history, preserve_recent_raw_turns=0)
     assert reduction.messages == [history[0]]
     assert reduction.first_changed == 1
 
 
 def test_first_changed_of_a_summary_is_its_place() -> None:
     history = [system("s"), user("x" * 900), user("last")]
-    reduction = recede.reduction.summarize_history(history, preserve_recent_raw_turns=1)
+    reduction = recede.designs.summarize_history(history, preserve_recent_raw_turns=1)
     assert reduction.first_changed == 1
 
 
 def test_a_message_equal_to_another_is_still_another() -> None:
     history = [user("same"), user("same"), user("same")]
-    reduction = recede.reduction.truncate_history(history, preserve_recent_raw_turns=1)
+    reduction = recede.designs.truncate_history(history, preserve_recent_raw_turns=1)
     assert reduction.messages == [history[0], history[2]]
     assert reduction.dropped_count == 1
     assert reduction.messages[1] is history[2]

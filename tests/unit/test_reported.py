@@ -12,7 +12,7 @@ import pytest
 
 import recede
 from recede import History
-from recede.reduction import BoundaryMove
+from recede.types import BoundaryMove
 from support import assistant, chat_call, chat_result, user
 
 WARM = {"input_tokens": 5, "cache_read_input_tokens": 4_000, "cache_creation_input_tokens": 100, "output_tokens": 7}
@@ -32,7 +32,7 @@ def grown(count: int = 9, **options: Any) -> History:
 
 def by_definition(history: History) -> list[Any]:
     cold = history.cold_requests
-    return recede.mask_old_observations(history.messages, 3, boundary="break_even", cache_cold=cold)
+    return recede.designs.mask_old_observations(history.messages, 3, boundary="break_even", cache_cold=cold)
 
 
 def test_a_cold_cache_moves_the_boundary_and_is_part_of_the_session(tmp_path: Path) -> None:
@@ -56,13 +56,13 @@ def test_a_cold_cache_moves_the_boundary_and_is_part_of_the_session(tmp_path: Pa
 
 
 def test_a_store_has_what_was_told_at_once(tmp_path: Path) -> None:
-    with recede.TurnStore(tmp_path / "store", sync_every=1) as store:
+    with recede.store.TurnStore(tmp_path / "store", sync_every=1) as store:
         history = grown(store=store)
         history.view()
         history.reported(WARM)
         history.cache_is_cold()
     for options in ({"keep": 3}, {"keep": 4}):  # facts stay with other options
-        with recede.TurnStore(tmp_path / "store") as store:
+        with recede.store.TurnStore(tmp_path / "store") as store:
             again = History(store=store, **options)
             assert again.cold_requests == (19,)
             assert again.stats().reported.cached_tokens == 4_000
@@ -166,7 +166,7 @@ def test_an_on_move_that_raises_loses_nothing(caplog: pytest.LogCaptureFixture) 
 
 def test_a_budget_tells_of_the_move_of_its_request() -> None:
     told: list[BoundaryMove] = []
-    budget = recede.Budget(0, 3, boundary="break_even", on_move=told.append)
+    budget = recede.designs.Budget(0, 3, boundary="break_even", on_move=told.append)
     messages = turns(40)
     for end in range(3, len(messages) + 1, 2):
         budget.view(messages[:end])
@@ -189,9 +189,9 @@ assert recede.reduce(messages, **small).messages is messages
 assert recede.reduce_json(data, **small).json is data
 assert recede.mask_observations(messages, keep_results=1).messages is messages
 assert recede.mask_observations_json(data, keep_results=1, boundary="break_even").json is data
-assert recede.mask_old_observations(messages, 3, 5) is messages
-assert recede.HistoryReducer(**small).reduce(messages).messages is messages
-assert recede.Budget(0, max_input_tokens=100).view(messages) == messages
+assert recede.designs.mask_old_observations(messages, 3, 5) is messages
+assert recede.designs.HistoryReducer(**small).reduce(messages).messages is messages
+assert recede.designs.Budget(0, max_input_tokens=100).view(messages) == messages
 for options in ({}, small, {"max_view_tokens": 100}):
     history = recede.History(**options)
     for message in messages:
@@ -261,7 +261,7 @@ def test_calibration_is_part_of_the_session(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("recede.session._live._EVICT_AFTER", (6, 1 << 30))
     options: dict[str, Any] = {"max_view_tokens": 1_200, "calibrate": True, "keep": 3}
     path = tmp_path / "store"
-    store = recede.TurnStore(path, sync_every=1)
+    store = recede.store.TurnStore(path, sync_every=1)
     stored, plain = History(store=store, **options), History(**options)
     messages = turns(60)
     for number, message in enumerate(messages):
@@ -275,7 +275,7 @@ def test_calibration_is_part_of_the_session(tmp_path: Path, monkeypatch: pytest.
             loaded = History.load(tmp_path / "saved")
             assert (loaded.view(), loaded.stats().boundary_moves) == (plain.view(), plain.stats().boundary_moves)
             store.close()
-            store = recede.TurnStore(path, sync_every=1)
+            store = recede.store.TurnStore(path, sync_every=1)
             stored = History(store=store, **options)
             assert stored.view() == plain.view()
             plain._live.reports.forget()  # the last request that was reported of is not kept
@@ -288,7 +288,7 @@ def test_calibration_is_part_of_the_session(tmp_path: Path, monkeypatch: pytest.
             plain.view()
     assert plain.stats().boundary_moves[:3] == moves[:3] and len(plain.view()) == len(view)
     store.close()
-    with recede.TurnStore(path) as store:  # a history that does not calibrate takes four
+    with recede.store.TurnStore(path) as store:  # a history that does not calibrate takes four
         assert (
             History(store=store, max_view_tokens=1_200, keep=3).view()
             == History.from_messages(messages, max_view_tokens=1_200, keep=3).view()

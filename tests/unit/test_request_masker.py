@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 import recede
-from recede import RequestMasker, StoreError
-from recede.proxy import ColdRequests, MaskedRequest
+from recede import StoreError
+from recede.proxy import ColdRequests, MaskedRequest, RequestMasker
 
 Point = tuple[int, bytes]
 MINUTE = 60.0

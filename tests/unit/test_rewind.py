@@ -94,7 +94,7 @@ def test_a_summary_that_came_later_is_void_and_the_one_before_counts_again(path:
         return f"summary {len(asked)} after {previous!r:.20}"
 
     messages = session(100)
-    store = recede.TurnStore(path) if is_stored else None
+    store = recede.store.TurnStore(path) if is_stored else None
     history = History(max_input_chars=2_000, summarizer=summarizer, store=store)
     views, made = [], []
     for message in messages:
@@ -148,7 +148,7 @@ def test_a_summary_that_failed_later_does_not_delay_one_now(path: Path, is_store
                 raise RuntimeError("no summary today")
             return "short"
 
-        store = recede.TurnStore(path) if is_stored else None
+        store = recede.store.TurnStore(path) if is_stored else None
         history = History(max_input_chars=1_000, keep_turns=2, fill=None, summarizer=summarizer, store=store)
         for message in messages:
             history.append(message)
@@ -176,7 +176,7 @@ def test_a_summary_that_failed_later_does_not_delay_one_now(path: Path, is_store
 def test_a_store_knows_nothing_of_ids_that_were_taken_back(path: Path) -> None:
     """Not even when there are as many observations again as there were, of other calls."""
     messages = session(100)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = looked_at(messages, store=store)
         history.rewind(5)
         others = [one for turn in range(100) for one in (call(f"d{turn}"), result(f"d{turn}", f"{turn} " * 90))]
@@ -193,7 +193,7 @@ def test_a_late_result_that_was_taken_back_did_not_answer(path: Path) -> None:
     """The call is evicted, so the store alone knows whether it was answered."""
     messages = [call("late"), *session(60)]
     late, more = result("late", "at last"), session(40)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = looked_at([*messages, late], store=store)
         history.rewind(len(messages))
         for message in [*more, late]:
@@ -257,7 +257,7 @@ def test_a_counter_that_raises_is_asked_again_where_a_store_has_the_rest(path: P
         return len(text)
 
     messages = session(100)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         options: dict[str, Any] = {"max_input_tokens": 2_000, "token_counter": counter}
         history = looked_at(messages, store=store, **options)
         fails = True
@@ -273,7 +273,7 @@ def test_a_counter_that_raises_is_asked_again_where_a_store_has_the_rest(path: P
 
 def test_a_store_has_the_first_messages_alone(path: Path) -> None:
     messages = session(100)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = looked_at(messages, store=store)
         evicted = history._live.core.stats().evicted_messages
         for count in (199, evicted + 5, evicted - 3, 2, 0):
@@ -282,23 +282,23 @@ def test_a_store_has_the_first_messages_alone(path: Path) -> None:
             assert history.view_json() == looked_at(messages[:count]).view_json()
             assert store.verify().is_sound
         history.extend(messages)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         assert History(store=store).view_json() == looked_at(messages).view_json()
 
 
 def test_it_outlives_the_process(path: Path) -> None:
     for deep in (1, 90):
         path.unlink(missing_ok=True)
-        store = recede.TurnStore(path)
+        store = recede.store.TurnStore(path)
         history = looked_at(session(100), store=store)
         history.rewind(201 - deep)
         store.close(sync=False)
-        with recede.TurnStore(path) as store:
+        with recede.store.TurnStore(path) as store:
             assert len(History(store=store)) == 201 - deep
 
 
 def test_a_summary_outlives_the_process(path: Path) -> None:
-    store = recede.TurnStore(path)
+    store = recede.store.TurnStore(path)
     history = History(store=store, max_input_chars=2_000)
     for message in session(100):
         history.append(message)
@@ -307,15 +307,15 @@ def test_a_summary_outlives_the_process(path: Path) -> None:
             break
     view = history.view_json()
     store.close(sync=False)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         assert store.count_records("summary") == 1
         assert History(store=store, max_input_chars=2_000).view_json() == view
 
 
 def test_a_store_for_reading_is_not_rewound(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         looked_at(session(30), store=store)
-    with recede.TurnStore(path, read_only=True) as store:
+    with recede.store.TurnStore(path, read_only=True) as store:
         history = History(store=store)
         view = history.view_json()
         for count in (60, 3):
@@ -327,7 +327,7 @@ def test_a_store_for_reading_is_not_rewound(path: Path) -> None:
 
 
 def test_messages_of_another_are_not_taken_back(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         one, other = looked_at(session(3), store=store), History(store=store)
         other.append(user("mine"))
         with pytest.raises(RuntimeError, match="has messages that this history did not append"):
@@ -366,7 +366,7 @@ def test_a_saved_history_is_rewound_before_its_summaries(path: Path) -> None:
 @pytest.mark.parametrize("change", ["cut", "later", "vital", "gone"])
 def test_of_a_damaged_summary_nothing_is_believed(path: Path, change: str) -> None:
     """It is passed over, or an error; never a panic."""
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         looked_at(session(100), store=store, max_input_chars=2_000)
         last = store.count_records("summary")
         left, message = store.record("summary", last)
@@ -389,7 +389,7 @@ def test_a_tool_after_a_rewind_is_not_taken_for_a_dropped_one(window: Any, rule:
         return [*session(60), *(message for turn in turns for message in turn)]
 
     options: dict[str, Any] = {**window, **rule}
-    history, masker = looked_at(of_tool("dropped"), **options), recede.Masker(**options)
+    history, masker = looked_at(of_tool("dropped"), **options), recede.masker.Masker(**options)
     masker.view(of_tool("dropped"))
     history.rewind(121)
     history.extend(of_tool("other")[121:])

@@ -33,7 +33,7 @@ def test_a_window_without_a_name_is_named() -> None:
 def test_a_wrong_number_is_named_as_it_was_given(engine: str) -> None:
     if engine == "rust":
         with pytest.raises(ValueError, match=r"^keep must be at least 0, not -1"):
-            recede.Masker(keep=-1)
+            recede.masker.Masker(keep=-1)
 
 
 def test_a_window_that_a_budget_would_ignore_is_refused(engine: str) -> None:
@@ -52,7 +52,7 @@ def test_a_missing_folder_is_named(tmp_path: Path, engine: str) -> None:
         path = tmp_path / "missing" / "x.store"
         for is_read in (False, True):
             with pytest.raises(recede.StoreError, match="its folder does not exist") as caught:
-                recede.TurnStore(path, read_only=is_read)
+                recede.store.TurnStore(path, read_only=is_read)
             assert (caught.value.kind, caught.value.path) == ("folder", str(path))
 
 

@@ -88,7 +88,7 @@ def test_where_nothing_changed_the_same_bytes_come_back() -> None:
     ):
         assert mask(raw) is raw
         assert recede.reduce_json(raw, max_input_chars=1).json is raw
-        assert recede.mask_old_observations_json(raw) is raw
+        assert recede.designs.mask_old_observations_json(raw) is raw
         for data in (bytearray(raw), memoryview(raw), raw.decode()):
             output = mask(data)
             assert type(output) is bytes and output == raw
@@ -182,7 +182,7 @@ def test_dropped_messages_leave_with_one_comma(raw: bytes, keep: int, expected: 
     raw, expected = (text.replace(b"}", b',"content":"x"}') for text in (raw, expected))
     assert (
         json.loads(expected)
-        == recede.reduction.truncate_history(json.loads(raw), preserve_recent_raw_turns=keep).messages
+        == recede.designs.truncate_history(json.loads(raw), preserve_recent_raw_turns=keep).messages
     )
     assert truncate(raw, keep) == expected
 
@@ -193,7 +193,7 @@ def test_dropped_messages_with_white_space_leave_whole_messages(indent: Any, kee
     history = [{"role": "user", "content": "task"}] + [{"role": "user", "content": f"é{n}"} for n in range(4)]
     raw = json.dumps(history, indent=indent, ensure_ascii=False).encode()
     view = truncate(raw, keep)
-    reference = recede.reduction.truncate_history(history, preserve_recent_raw_turns=keep).messages
+    reference = recede.designs.truncate_history(history, preserve_recent_raw_turns=keep).messages
     assert json.loads(view) == reference
     assert view.decode() == json.dumps(reference, indent=indent, ensure_ascii=False)
 

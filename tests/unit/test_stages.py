@@ -167,7 +167,7 @@ def test_cut_observations_may_be_what_fits() -> None:
 
 
 def dropped_by_truncation(history: list[Message], **options: Any) -> list[int]:
-    view = recede.reduction.truncate_history(history, **options).messages
+    view = recede.designs.truncate_history(history, **options).messages
     return [index for index, message in enumerate(history) if not any(message is other for other in view)]
 
 
@@ -357,7 +357,7 @@ def test_mask_observations_alone() -> None:
 
 
 def test_summarize_history_alone() -> None:
-    reduction = recede.reduction.summarize_history(TASK, preserve_recent_raw_turns=1, summarizer=short)
+    reduction = recede.designs.summarize_history(TASK, preserve_recent_raw_turns=1, summarizer=short)
     assert reduction.messages == [system("Conversation summary:\nshort"), TASK[3]]
     assert reduction.messages[1] is TASK[3]
     assert (reduction.reduction_stage, reduction.dropped_count, reduction.within_budget) == ("summarization", 3, True)
@@ -365,11 +365,11 @@ def test_summarize_history_alone() -> None:
 
 
 def test_truncate_history_alone() -> None:
-    reduction = recede.reduction.truncate_history(TASK, preserve_recent_raw_turns=1)
+    reduction = recede.designs.truncate_history(TASK, preserve_recent_raw_turns=1)
     assert reduction.messages == [TASK[0], TASK[3]]
     assert (reduction.reduction_stage, reduction.invariant_status) == ("fallback", "fallback")
     assert (reduction.dropped_count, reduction.chars_after, reduction.within_budget) == (2, FALLBACK, True)
-    whole = recede.reduction.truncate_history(TASK)
+    whole = recede.designs.truncate_history(TASK)
     assert whole.messages is TASK
     assert not whole.reduced
     assert whole.reduction_stage == "fallback"

@@ -29,8 +29,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[recede.TurnStore]:
-    store = recede.TurnStore(path)
+def store(path: Path) -> Iterator[recede.store.TurnStore]:
+    store = recede.store.TurnStore(path)
     yield store
     store.close(sync=False)
 
@@ -43,7 +43,7 @@ def in_child(code: str, *arguments: Any, **options: Any) -> subprocess.Completed
 # Turns
 
 
-def test_turns_come_back_as_they_were(store: recede.TurnStore) -> None:
+def test_turns_come_back_as_they_were(store: recede.store.TurnStore) -> None:
     texts = ["", "plain", "line\nline\r\n\0", "é中😀", "\ud800\udc00 \ud800", "x" * 100_000]
     for number, text in enumerate(texts, 1):
         assert store.append(text, text[::-1], text * 2, timestamp=number / 4) == number
@@ -55,7 +55,7 @@ def test_turns_come_back_as_they_were(store: recede.TurnStore) -> None:
     assert [turn.turn_id for turn in store.turns(-2, 99)] == [1, 2, 3, 4, 5, 6]
 
 
-def test_masked_turns_show_no_observation_and_can_be_recalled(store: recede.TurnStore) -> None:
+def test_masked_turns_show_no_observation_and_can_be_recalled(store: recede.store.TurnStore) -> None:
     for number in range(10):
         store.append("r", "a", f"observation {number}")
     assert store.mask_before(8) == 7
@@ -66,14 +66,14 @@ def test_masked_turns_show_no_observation_and_can_be_recalled(store: recede.Turn
     assert store.mask_before(99) == 3 and store.masked_before == 11
 
 
-def test_iteration_takes_many_turns_in_pieces(store: recede.TurnStore) -> None:
+def test_iteration_takes_many_turns_in_pieces(store: recede.store.TurnStore) -> None:
     for number in range(1_000):
         store.append("r", str(number), "o")
     assert [int(turn.action) for turn in store] == list(range(1_000))
 
 
 @pytest.mark.parametrize("turn", [0, -1, 3, 2**63])
-def test_a_turn_that_is_not_there_is_a_lookup_error(store: recede.TurnStore, turn: int) -> None:
+def test_a_turn_that_is_not_there_is_a_lookup_error(store: recede.store.TurnStore, turn: int) -> None:
     store.append("r", "a", "o")
     store.append("r", "a", "o")
     for read in (store.get, store.recall):
@@ -86,7 +86,7 @@ def hex_of(number: int) -> str:
 
 
 @pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**64, 10**30, 10**5_000, -(2**64), -(10**5_000)], ids=hex_of)
-def test_a_number_of_more_bits_than_ours_is_that_of_nothing(store: recede.TurnStore, number: int) -> None:
+def test_a_number_of_more_bits_than_ours_is_that_of_nothing(store: recede.store.TurnStore, number: int) -> None:
     for _ in range(3):
         store.append("r", "a", "o")
     for read in (store.get, store.recall, lambda number: store.record("turn", number)):
@@ -102,7 +102,7 @@ def test_a_number_of_more_bits_than_ours_is_that_of_nothing(store: recede.TurnSt
     assert store.mask_before(number) == (3 if number > 0 else 0)
 
 
-def test_what_is_no_text_is_refused(store: recede.TurnStore) -> None:
+def test_what_is_no_text_is_refused(store: recede.store.TurnStore) -> None:
     with pytest.raises(TypeError):
         store.append("r", "a", b"bytes")  # type: ignore[arg-type]
     with pytest.raises(TypeError):
@@ -110,7 +110,7 @@ def test_what_is_no_text_is_refused(store: recede.TurnStore) -> None:
     assert len(store) == 0
 
 
-def test_the_time_is_noted(store: recede.TurnStore) -> None:
+def test_the_time_is_noted(store: recede.store.TurnStore) -> None:
     store.append("r", "a", "o")
     timestamp = store.get(1).timestamp
     assert timestamp is not None and abs(timestamp - Path(store.path).stat().st_mtime) < 60
@@ -119,7 +119,7 @@ def test_the_time_is_noted(store: recede.TurnStore) -> None:
 # Records of other kinds
 
 
-def test_records_are_bytes_and_can_be_replaced(store: recede.TurnStore) -> None:
+def test_records_are_bytes_and_can_be_replaced(store: recede.store.TurnStore) -> None:
     assert store.append_record("message", [b"{}"]) == 1
     assert store.append_record("message", [b"", b"\0" * 9_000, b"x"]) == 2
     assert store.append_record("summary", [b"s"]) == 1
@@ -142,13 +142,13 @@ def test_records_are_bytes_and_can_be_replaced(store: recede.TurnStore) -> None:
 
 def stored(path: Path) -> int:
     """The turns that another process reads."""
-    with recede.TurnStore(path, read_only=True) as reader:
+    with recede.store.TurnStore(path, read_only=True) as reader:
         return len(reader)
 
 
 WRITERS = {
-    "manager": "add = recede.ObservationMaskingContextManager(store=store).add_turn",
-    "hybrid": "add = recede.HybridContextManager(recede.summarizers.builtin(), store=store).add_turn",
+    "manager": "add = recede.designs.ObservationMaskingContextManager(store=store).add_turn",
+    "hybrid": "add = recede.designs.HybridContextManager(recede.summarizers.builtin(), store=store).add_turn",
     "history": "add = lambda *texts: history.append({'role': 'user', 'content': texts[2]})",
     "store": "add = store.append",
 }
@@ -159,14 +159,14 @@ WRITERS = {
 def test_the_end_of_the_process_loses_nothing(path: Path, writer: str, end: str) -> None:
     code = (
         "import os, signal, sys, recede\n"
-        "store = recede.TurnStore(sys.argv[1])\n"
+        "store = recede.store.TurnStore(sys.argv[1])\n"
         f"history = {'recede.History(store=store)' if writer == 'history' else None}\n"
         f"{WRITERS[writer]}\n"
         "for number in range(300): add('r', 'a', f'observation {number}')\n"
         f"{end}\n"
     )
     assert in_child(code, path).stderr == ""
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         kind: Any = "message" if writer == "history" else "turn"
         last = [fields[-1] for fields in store.records(kind)]
         assert len(last) == 300 and all(f"observation {number}".encode() in text for number, text in enumerate(last))
@@ -174,7 +174,7 @@ def test_the_end_of_the_process_loses_nothing(path: Path, writer: str, end: str)
 
 
 def test_readers_see_what_is_not_synced(path: Path) -> None:
-    store = recede.TurnStore(path, sync_every=3)
+    store = recede.store.TurnStore(path, sync_every=3)
     for turn in range(1, 6):
         store.append("r", "a", "o")
         assert stored(path) == turn
@@ -183,7 +183,7 @@ def test_readers_see_what_is_not_synced(path: Path) -> None:
 
 
 def test_threads_write_one_after_the_other(path: Path) -> None:
-    store = recede.TurnStore(path, sync_every=5)
+    store = recede.store.TurnStore(path, sync_every=5)
     before = store.stats().commits
     threads = [
         threading.Thread(target=lambda: [store.append("r", "a", "o") for _ in range(50)], daemon=True) for _ in range(4)
@@ -199,12 +199,12 @@ def test_threads_write_one_after_the_other(path: Path) -> None:
 @pytest.mark.parametrize(("value", "error"), [(0, ValueError), (True, TypeError), (2.0, TypeError)])
 def test_sync_every_is_checked(path: Path, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="sync_every"):
-        recede.TurnStore(path, sync_every=value)
+        recede.store.TurnStore(path, sync_every=value)
     assert not path.exists()
 
 
 def test_a_closed_store_is_one_file_and_says_that_it_is_closed(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         store.append("r", "a", "o")
         assert {file.name for file in path.parent.iterdir()} == {"session.store", "session.store-log"}
         assert repr(store) == f"<TurnStore: 1 turns, {path}>"
@@ -218,12 +218,12 @@ def test_a_closed_store_is_one_file_and_says_that_it_is_closed(path: Path) -> No
 
 
 def test_an_error_in_the_block_keeps_the_turns(path: Path) -> None:
-    with pytest.raises(LookupError), recede.TurnStore(path) as store:
+    with pytest.raises(LookupError), recede.store.TurnStore(path) as store:
         store.get(store.append("r", "a", "o") + 1)
     assert stored(path) == 1
 
 
-def test_a_store_is_not_copied_or_pickled(store: recede.TurnStore) -> None:
+def test_a_store_is_not_copied_or_pickled(store: recede.store.TurnStore) -> None:
     with pytest.raises(TypeError, match="open file"):
         pickle.dumps(store)
 
@@ -231,28 +231,28 @@ def test_a_store_is_not_copied_or_pickled(store: recede.TurnStore) -> None:
 # Who may open it
 
 
-def test_a_second_writer_is_refused(store: recede.TurnStore, path: Path) -> None:
+def test_a_second_writer_is_refused(store: recede.store.TurnStore, path: Path) -> None:
     with pytest.raises(recede.StoreError) as caught:
-        recede.TurnStore(path)
+        recede.store.TurnStore(path)
     assert caught.value.kind == "locked"
     assert "read_only=True" in str(caught.value)
     link = path.with_name("link")
     link.symlink_to(path)
     with pytest.raises(recede.StoreError) as caught:
-        recede.TurnStore(link)
+        recede.store.TurnStore(link)
     assert caught.value.kind == "locked"
-    child = in_child("import sys, recede; recede.TurnStore(sys.argv[1])", path)
+    child = in_child("import sys, recede; recede.store.TurnStore(sys.argv[1])", path)
     assert "StoreError" in child.stderr and "in use" in child.stderr
 
 
 def test_a_reader_neither_writes_nor_makes_a_store(path: Path) -> None:
     with pytest.raises(recede.StoreError) as caught:
-        recede.TurnStore(path, read_only=True)
+        recede.store.TurnStore(path, read_only=True)
     assert caught.value.kind == "missing" and not path.exists()
-    recede.TurnStore(path).close()
+    recede.store.TurnStore(path).close()
     before = path.read_bytes()
     path.chmod(0o400)
-    with recede.TurnStore(path, read_only=True) as reader:
+    with recede.store.TurnStore(path, read_only=True) as reader:
         for use in (lambda: reader.append("r", "a", "o"), lambda: reader.mask_before(5), reader.sync, reader.compact):
             with pytest.raises(recede.StoreError) as caught:
                 use()
@@ -260,9 +260,9 @@ def test_a_reader_neither_writes_nor_makes_a_store(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_reader_keeps_what_it_saw(store: recede.TurnStore, path: Path) -> None:
+def test_a_reader_keeps_what_it_saw(store: recede.store.TurnStore, path: Path) -> None:
     store.append("r", "a", "one", sync=True)
-    with recede.TurnStore(path, read_only=True) as reader:
+    with recede.store.TurnStore(path, read_only=True) as reader:
         for _ in range(300):
             store.append("r", "a", "x" * 3_000, sync=True)
         assert len(reader) == 1 and reader.recall(1) == "one" and reader.verify().is_sound
@@ -277,7 +277,7 @@ def test_a_reader_keeps_what_it_saw(store: recede.TurnStore, path: Path) -> None
 def test_a_fork_is_refused(path: Path) -> None:
     code = (
         "import os, sys, recede\n"
-        "store = recede.TurnStore(sys.argv[1])\n"
+        "store = recede.store.TurnStore(sys.argv[1])\n"
         "store.append('r', 'a', 'o', sync=True)\n"
         "if os.fork() == 0:\n"
         "    try: store.append('r', 'a', 'o')\n"
@@ -295,11 +295,11 @@ def test_forks_draw_different_numbers(path: Path) -> None:
     """What was left in a log by one process must not pass for what another has written."""
     code = (
         "import os, sys, recede\n"
-        "recede.TurnStore(sys.argv[1]).close()\n"
+        "recede.store.TurnStore(sys.argv[1]).close()\n"
         "for name in ('one', 'other'):\n"
         "    if os.fork() == 0:\n"
         "        path = sys.argv[1] + name\n"
-        "        store = recede.TurnStore(path)\n"
+        "        store = recede.store.TurnStore(path)\n"
         "        store.append('r', 'a', 'o', sync=True)\n"
         "        print(*(open(name, 'rb').read()[40:48].hex() for name in (path, path + '-log')), flush=True)\n"
         "        os._exit(0)\n"
@@ -313,15 +313,15 @@ def test_forks_draw_different_numbers(path: Path) -> None:
 def test_a_fork_holds_no_lock_that_was_given_up(path: Path) -> None:
     code = (
         "import os, sys, time, recede\n"
-        "writer = recede.TurnStore(sys.argv[1])\n"
-        "reader = recede.TurnStore(sys.argv[1], read_only=True)\n"
+        "writer = recede.store.TurnStore(sys.argv[1])\n"
+        "reader = recede.store.TurnStore(sys.argv[1], read_only=True)\n"
         "child = os.fork()\n"
         "if child == 0: time.sleep(60)\n"
         "reader.close()\n"
         "writer.append('r', 'a', 'o'); writer.compact(); writer.close()\n"
-        "writer = recede.TurnStore(sys.argv[1])\n"
+        "writer = recede.store.TurnStore(sys.argv[1])\n"
         "writer.close(sync=False)\n"
-        "recede.TurnStore(sys.argv[1]).close()\n"
+        "recede.store.TurnStore(sys.argv[1]).close()\n"
         "os.kill(child, 9)\n"
     )
     assert in_child(code, path).stderr == ""
@@ -332,7 +332,7 @@ def test_pipes_are_no_stores(path: Path) -> None:
     os.mkfifo(path)
     for read_only in (True, False):
         with pytest.raises(recede.StoreError, match="not a regular file") as caught:
-            recede.TurnStore(path, read_only=read_only)
+            recede.store.TurnStore(path, read_only=read_only)
         assert caught.value.kind == "io"
 
 
@@ -341,12 +341,12 @@ def test_a_file_that_has_the_name_of_the_log_is_left_alone(path: Path) -> None:
     log.write_text("my own notes")
     log.chmod(0o644)
     with pytest.raises(recede.StoreError, match=r"session\.store-log: ") as caught:
-        recede.TurnStore(path)
+        recede.store.TurnStore(path)
     assert (caught.value.kind, caught.value.path) == ("foreign", str(log))
     assert log.read_text() == "my own notes" and stat.S_IMODE(log.stat().st_mode) == 0o644
 
 
-def test_threads_take_turns(store: recede.TurnStore) -> None:
+def test_threads_take_turns(store: recede.store.TurnStore) -> None:
     def work(name: str) -> None:
         for number in range(100):
             turn = store.append(name, str(number), name * number)
@@ -382,7 +382,7 @@ def rights(path: Path) -> tuple[int, int, int]:
 def test_a_new_store_and_its_log_are_their_owners_alone(path: Path) -> None:
     umask = os.umask(0)
     try:
-        with recede.TurnStore(path) as store:
+        with recede.store.TurnStore(path) as store:
             store.append("r", "a", "o", sync=True)
             assert [rights(Path(name))[0] for name in store.files[:2]] == [0o600, 0o600]
             store.compact()
@@ -394,9 +394,9 @@ def test_a_new_store_and_its_log_are_their_owners_alone(path: Path) -> None:
 @needs_modes
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
 def test_the_log_and_a_compacted_store_have_the_mode_of_the_store(path: Path, mode: int) -> None:
-    recede.TurnStore(path).close()
+    recede.store.TurnStore(path).close()
     path.chmod(mode)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         store.append("r", "a", "o", sync=True)
         before = path.stat().st_ino
         store.compact()
@@ -406,10 +406,10 @@ def test_the_log_and_a_compacted_store_have_the_mode_of_the_store(path: Path, mo
 
 @needs_root
 def test_a_store_that_root_opens_stays_its_users(path: Path) -> None:
-    recede.TurnStore(path).close()
+    recede.store.TurnStore(path).close()
     path.chmod(0o640)
     os.chown(path, 1234, 2345)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         store.append("r", "a", "o", sync=True)
         store.compact()
         assert [rights(Path(name)) for name in store.files[:2]] == [(0o640, 1234, 2345)] * 2
@@ -432,7 +432,7 @@ def test_what_another_user_writes_can_be_read_by_no_more(
 import os, sys, recede
 def work(name):
     recede.History().save(name + ".json")
-    with recede.TurnStore(name + ".store") as store:
+    with recede.store.TurnStore(name + ".store") as store:
         store.append("r", "a", "o", sync=True)
         files = [name + ".json", *store.files[:2]]
         store.compact()
@@ -447,7 +447,7 @@ for facts in work("shared"):
     with tempfile.TemporaryDirectory() as name:  # not in a folder that only root may enter
         folder = Path(name)
         folder.chmod(0o777)
-        recede.TurnStore(folder / "shared.store").close()
+        recede.store.TurnStore(folder / "shared.store").close()
         (folder / "shared.json").write_text("old")
         for file in folder.iterdir():
             os.chown(file, 0, 2345)
@@ -478,7 +478,7 @@ def replaced_by_a_pipe(path: Path) -> None:
 @pytest.mark.parametrize("lose", [moved, replaced, replaced_by_a_pipe])
 @pytest.mark.parametrize("ending", ["", "-log"])
 def test_a_file_that_is_gone_is_noticed_and_can_be_put_back(path: Path, ending: str, lose: Any) -> None:
-    store = recede.TurnStore(path)
+    store = recede.store.TurnStore(path)
     store.append("r", "a", "one", sync=True)
     gone = path.with_name(path.name + ending)
     lose(gone)
@@ -501,14 +501,14 @@ def test_a_file_that_is_gone_is_noticed_and_can_be_put_back(path: Path, ending: 
     store.append("r", "a", "three", sync=True)
     store.close()
     assert [file.name for file in path.parent.iterdir()] == [path.name]
-    with recede.TurnStore(path, read_only=True) as reader:
+    with recede.store.TurnStore(path, read_only=True) as reader:
         assert [turn.observation for turn in reader] == ["one", "two", "three"] and reader.verify().is_sound
 
 
 def test_a_store_whose_folder_is_deleted_says_so_when_it_is_closed(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    store = recede.TurnStore(folder / "session.store", sync_every=1)
+    store = recede.store.TurnStore(folder / "session.store", sync_every=1)
     store.append("r", "a", "o")
     shutil.rmtree(folder)
     with pytest.raises(recede.StoreError) as caught:
@@ -524,17 +524,17 @@ def test_a_file_that_is_no_store_is_left_alone(path: Path) -> None:
     for content in (b"", b"notes", b"x" * 50_000):
         path.write_bytes(content)
         with pytest.raises(recede.StoreError, match=r"session\.store: not a turn store") as caught:
-            recede.TurnStore(path)
+            recede.store.TurnStore(path)
         assert caught.value.kind == "foreign"
         assert path.read_bytes() == content
     assert [file.name for file in path.parent.iterdir()] == ["session.store"]
     with pytest.raises(recede.StoreError) as caught:
-        recede.TurnStore(path.parent)
+        recede.store.TurnStore(path.parent)
     assert caught.value.kind == "io"
 
 
 def test_damage_names_the_page_and_spares_the_rest(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         for number in range(400):
             store.append("r" * 200, "a", f"{number} " * 900)
         pages = store.stats().pages
@@ -542,7 +542,7 @@ def test_damage_names_the_page_and_spares_the_rest(path: Path) -> None:
     page = next(page for page in range(pages // 2, pages) if data[page * 4_096 + 4] == 5)
     data[page * 4_096 + 2_000] ^= 0x40
     path.write_bytes(data)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         report = store.verify()
         assert not report.is_sound and 395 < report.turns < 400
         assert f"page {page}: its checksum is wrong" in map(str, report.faults)
@@ -559,14 +559,14 @@ def test_damage_names_the_page_and_spares_the_rest(path: Path) -> None:
 
 
 def test_a_shortened_file_can_be_read_as_far_as_it_goes(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         for number in range(200):
             store.append("r", "a", str(number) * 1_000)
     os.truncate(path, path.stat().st_size // 4_096 * 4_096 - 5 * 4_096)
     with pytest.raises(recede.StoreError, match="shortened") as caught:
-        recede.TurnStore(path)
+        recede.store.TurnStore(path)
     assert caught.value.kind == "damaged" and caught.value.page == path.stat().st_size // 4_096
-    with recede.TurnStore(path, read_only=True) as store:
+    with recede.store.TurnStore(path, read_only=True) as store:
         assert store.recall(1) == "0" * 1_000
         assert not store.verify().is_sound
 
@@ -587,7 +587,7 @@ def test_a_disk_without_room_loses_nothing(path: Path) -> None:
     code = """
 import json, resource, signal, sys, recede
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-store = recede.TurnStore(sys.argv[1])
+store = recede.store.TurnStore(sys.argv[1])
 for number in range(5):
     store.append("r", "a", str(number) * 3_000, sync=True)
 _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -606,7 +606,7 @@ print(json.dumps([*told, len(store)]))
     assert not child.stderr
     kind, errno, stored, is_usable, after = json.loads(child.stdout)
     assert (kind, errno, is_usable, after) == ("io", 27, True, stored + 1)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         assert store.verify().is_sound and len(store) == after
         assert store.recall(after) == "room again" and store.recall(after - 1) == str(after - 2) * 1_000
 
@@ -617,7 +617,7 @@ def test_a_hostile_file_takes_no_memory(path: Path) -> None:
     import struct
     import zlib
 
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         store.append("r" * 2_000, "a", "o" * 9_000)
     whole = path.read_bytes()
     for page in range(len(whole) // 4_096):
@@ -631,12 +631,12 @@ def test_a_hostile_file_takes_no_memory(path: Path) -> None:
             hostile.write_bytes(whole[: page * 4_096] + data + whole[page * 4_096 + 4_096 :])
     code = """
 import pathlib, resource, sys, recede
-store = recede.TurnStore(sys.argv[1] + "/session.store"); store.close()
+store = recede.store.TurnStore(sys.argv[1] + "/session.store"); store.close()
 mapped = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (mapped + (32 << 20),) * 2)
 for file in sorted(pathlib.Path(sys.argv[1]).glob("*-*")):
     try:
-        with recede.TurnStore(file, read_only=True) as store:
+        with recede.store.TurnStore(file, read_only=True) as store:
             store.verify()
             store.get(1)
             list(store)
@@ -648,7 +648,7 @@ print("done")
     assert (child.stdout, child.stderr) == ("done\n", "")
 
 
-def test_a_text_that_is_not_utf8_is_damage(store: recede.TurnStore) -> None:
+def test_a_text_that_is_not_utf8_is_damage(store: recede.store.TurnStore) -> None:
     """Whoever writes records writes bytes, and turns are texts."""
     for place in range(4):
         fields = [b"r", b"a", b"12345678", b"o"]
@@ -678,7 +678,7 @@ def forged(path: Path, change: Any) -> None:
 
 def test_texts_that_are_longer_than_the_store_are_damage(path: Path) -> None:
     """A few pages can say of each record that it is the same long text, which no memory holds so many times."""
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         store.append("r", "a", "x" * 900_000)
         for number in range(2, 400):
             store.append("r", str(number), "y" * 300)
@@ -695,7 +695,7 @@ def test_texts_that_are_longer_than_the_store_are_damage(path: Path) -> None:
 
     forged(path, change)
     for read_only in (False, True):
-        with recede.TurnStore(path, read_only=read_only) as store:
+        with recede.store.TurnStore(path, read_only=read_only) as store:
             assert len(store.recall(2)) == 900_000
             with pytest.raises(recede.StoreError, match="its records are longer than its file"):
                 list(store)
@@ -705,7 +705,7 @@ def test_texts_that_are_longer_than_the_store_are_damage(path: Path) -> None:
 
 
 def test_page_0_that_cannot_be_is_refused(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         store.append("r", "a", "o")
     whole = path.read_bytes()
     for at, number in ((112, 0), (112, 9), (48, (1 << 64) - 1), (96, 1 << 63)):
@@ -718,13 +718,13 @@ def test_page_0_that_cannot_be_is_refused(path: Path) -> None:
         forged(path, change)
         for read_only in (False, True):
             with pytest.raises(recede.StoreError) as caught:
-                recede.TurnStore(path, read_only=read_only)
+                recede.store.TurnStore(path, read_only=read_only)
             assert (caught.value.kind, caught.value.page) == ("damaged", 0)
 
 
 def test_a_log_with_pages_that_are_not_in_the_store_is_damaged(path: Path) -> None:
     """They would be written where they say, and make the file 16 TB long."""
-    store = recede.TurnStore(path)
+    store = recede.store.TurnStore(path)
     store.append("r" * 900, "a", "o" * 5_000, sync=True)
     file, log = path.read_bytes(), bytearray(path.with_name("session.store-log").read_bytes())
     store.close()
@@ -734,6 +734,6 @@ def test_a_log_with_pages_that_are_not_in_the_store_is_damaged(path: Path) -> No
     path.with_name("session.store-log").write_bytes(log)
     for read_only in (False, True):
         with pytest.raises(recede.StoreError, match="pages past the last one") as caught:
-            recede.TurnStore(path, read_only=read_only)
+            recede.store.TurnStore(path, read_only=read_only)
         assert caught.value.kind == "damaged" and caught.value.path.endswith("-log")
     assert path.read_bytes() == file

@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege there")
 def test_a_history_is_not_saved_over_its_own_store(path: Path) -> None:
     link, hard = path.with_name("link"), path.with_name("hard")
-    with recede.TurnStore(path, sync_every=1) as store:
+    with recede.store.TurnStore(path, sync_every=1) as store:
         history = History(store=store)
         history.append(user("one"))
         link.symlink_to(path)
@@ -43,7 +43,7 @@ def test_a_history_is_not_saved_over_its_own_store(path: Path) -> None:
                 history.save(file)
         history.append(user("two"))
         history.save(path.with_name("saved.json"))
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         assert [message["content"] for message in History(store=store).view()] == ["one", "two"]
     assert History.load(path.with_name("saved.json")).view() == [user("one"), user("two")]
 
@@ -76,7 +76,7 @@ def test_a_call_that_was_let_go_is_answered(path: Path, options: dict[str, Any])
     messages = [*turns(12), {"role": "assistant", "content": "Both.", "tool_calls": [slow]}, *turns(150, 1_000)]
     late = [result("slow", "late " * 90), result("slow", "again " * 90), *turns(30), result("slow", "thrice " * 90)]
     more = [*turns(20), call("slow", name="other"), result("slow", "another " * 90), *turns(20)]
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         stored, plain = History(store=store, **options), History(**options)
         for message in [*messages, *late]:
             if message is late[0]:
@@ -86,7 +86,7 @@ def test_a_call_that_was_let_go_is_answered(path: Path, options: dict[str, Any])
             plain.append(message)
         same(stored, plain)
         assert stored.stats().orphans == 0
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         stored = History(store=store, **options)
         stored.view()
         for message in more:
@@ -138,19 +138,19 @@ HELD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
 def test_what_is_let_go_shows_as_without_a_store(
     path: Path, options: dict[str, Any], messages: list[dict[str, Any]]
 ) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         stored, plain = History(store=store, **options), History(**options)
         for message in messages:
             stored.append(message)
             plain.append(message)
             same(stored, plain)
         assert let_go(stored) > 20
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         assert History(store=store, **options).view_json() == plain.view_json()
 
 
 def test_what_changed_is_known_of_messages_that_were_let_go(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         stored, plain = History(store=store, **SLIDING), History(**SLIDING)
         for number, message in enumerate(turns(60)):
             stored.append(message)
@@ -164,7 +164,7 @@ def test_what_changed_is_known_of_messages_that_were_let_go(path: Path) -> None:
 
 
 def test_where_a_view_changed_stays_known_when_nothing_changes_any_more(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         stored, plain = History(store=store, **SLIDING), History(**SLIDING)
         for message in [*turns(15), None, *turns(20)[30:], None, *(user(str(number)) for number in range(30)), None]:
             if message is None:
@@ -179,7 +179,7 @@ def test_where_a_view_changed_stays_known_when_nothing_changes_any_more(path: Pa
 def test_a_window_that_is_never_left_holds_nothing_back(path: Path) -> None:
     """What can never be masked is settled as soon as it comes."""
     options: dict[str, Any] = {**SLIDING, "keep_by_tool": {"read": None}}
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         stored, plain = History(store=store, **options), History(**options)
         for history in (stored, plain):
             history.extend([*turns(3, name="read"), *turns(60)])
@@ -191,12 +191,12 @@ def test_results_that_other_options_do_not_mask_are_raw_again(path: Path) -> Non
     """What was written down as the first ones showed it is not shown by the others, even if they let go of it later."""
     options: dict[str, Any] = {"keep": 30, "mask_chunk": 1, "exclude_tools": ["run"]}
     messages = turns(120)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         masked = History(store=store, **SLIDING)
         masked.extend(messages[:120])
     gone = []
     for end in (122, 200, 240):
-        with recede.TurnStore(path) as store:
+        with recede.store.TurnStore(path) as store:
             stored = History(store=store, **options)
             stored.extend(messages[len(stored) : end])
             assert stored.view() == messages[:end]
@@ -213,13 +213,13 @@ def test_a_session_that_becomes_masked_as_it_is_read_again(path: Path, monkeypat
     def costly(text: str) -> int:
         return 100 * len(text)
 
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         stored = History(store=store, token_counter=lambda text: 0, **options)
         stored.extend(messages)
         assert let_go(stored) == 0 and store.count_records("session") > 1
     plain = History.from_messages(messages, token_counter=costly, **options)
     for _ in range(2):
-        with recede.TurnStore(path) as store:
+        with recede.store.TurnStore(path) as store:
             stored = History(store=store, token_counter=costly, **options)
             assert stored.view() == plain.view() != messages
             assert stored.stats()[:7] == plain.stats()[:7]
@@ -229,7 +229,7 @@ def test_a_session_that_becomes_masked_as_it_is_read_again(path: Path, monkeypat
 def test_other_options_plan_everything_anew(path: Path, others: dict[str, Any]) -> None:
     messages = turns(90)
     for start, options in enumerate((SLIDING, others, others, SLIDING)):
-        with recede.TurnStore(path) as store:
+        with recede.store.TurnStore(path) as store:
             stored = History(store=store, **options)
             assert len(stored) == 40 * start
             stored.extend(messages[40 * start : 40 * start + 40])
@@ -246,12 +246,12 @@ def test_other_options_plan_everything_anew(path: Path, others: dict[str, Any]) 
 
 
 def test_a_reader_plans_with_options_of_its_own(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = History(store=store, **SLIDING)
         history.extend(turns(80))
         assert let_go(history) > 50
     before = path.read_bytes()
-    with recede.TurnStore(path, read_only=True) as store:
+    with recede.store.TurnStore(path, read_only=True) as store:
         history = History(store=store, keep=7, mask_chunk=1)
         assert history.view() == History.from_messages(turns(80), keep=7, mask_chunk=1).view()
         with pytest.raises(recede.StoreError):
@@ -260,25 +260,25 @@ def test_a_reader_plans_with_options_of_its_own(path: Path) -> None:
 
 
 def test_the_store_of_a_manager_is_refused(path: Path) -> None:
-    with recede.TurnStore(path) as store:
-        manager = recede.ObservationMaskingContextManager(store=store)
+    with recede.store.TurnStore(path) as store:
+        manager = recede.designs.ObservationMaskingContextManager(store=store)
         manager.add_turn("r", "a", "o")
         with pytest.raises(ValueError, match=r"session\.store holds the turns of a manager: give the history a store"):
             History(store=store)
-    with recede.TurnStore(path.with_name("turns.store")) as store:
+    with recede.store.TurnStore(path.with_name("turns.store")) as store:
         store.append("r", "a", "o")
         with pytest.raises(ValueError, match="holds the turns of a manager"):
             History(store=store)
-    with recede.TurnStore(path.with_name("history.store")) as store:
+    with recede.store.TurnStore(path.with_name("history.store")) as store:
         History(store=store).extend(turns(40))
         assert store.count_records("session") > 1
         with pytest.raises(ValueError, match="holds the"):
-            recede.ObservationMaskingContextManager(store=store)
+            recede.designs.ObservationMaskingContextManager(store=store)
 
 
 def test_what_cannot_be_true_is_found_out(path: Path) -> None:
     """Whoever can write to a store can say anything there of how much has been let go."""
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = History(store=store, **SLIDING)
         history.extend(turns(80))
         assert let_go(history) > 50
@@ -290,7 +290,7 @@ def test_what_cannot_be_true_is_found_out(path: Path) -> None:
     for place in places:
         for number in (0, 1, 77, 161, 1 << 31, (1 << 62) + 3):
             path.write_bytes(whole)
-            with recede.TurnStore(path) as store:
+            with recede.store.TurnStore(path) as store:
                 told = known[:place] + number.to_bytes(8, "little") + known[place + 8 :]
                 store.replace_record("session", 1, [told])
                 if place == places[0]:
@@ -308,7 +308,7 @@ def test_what_cannot_be_true_is_found_out(path: Path) -> None:
 
 
 def test_places_that_cannot_be_true_are_no_observations(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         History(store=store, **SLIDING).extend(turns(80))
         store.replace_record("session", 2, [b"", b"", b"\xff" * 128])
         history = History(store=store, **SLIDING)
@@ -324,7 +324,7 @@ def test_places_that_cannot_be_true_are_no_observations(path: Path) -> None:
 BUDGET: dict[str, Any] = {"max_input_chars": 2_000, "preserve_recent_raw_turns": 2, "fill": None, "cache_write": 1e9}
 
 
-def summarized(store: recede.TurnStore) -> History:
+def summarized(store: recede.store.TurnStore) -> History:
     history = History(store=store, **BUDGET)
     for message in [user("Go."), *turns(40, 200)]:
         history.append(message)
@@ -335,17 +335,17 @@ def summarized(store: recede.TurnStore) -> History:
 
 def test_a_history_without_a_budget_takes_up_no_summary(path: Path) -> None:
     """It lets go of messages by their numbers in the store, which are not those of what a summary left."""
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         summarized(store)
     more = [user("Go."), *turns(40, 200), *turns(90)]
     plain = History.from_messages(more, **SLIDING)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = History(store=store, **SLIDING)
         history.extend(more[len(history) :])
         assert let_go(history) > 100
         assert history.view() == plain.view()
         history.save(path.with_name("session.json"))
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         assert History(store=store, **SLIDING).view() == plain.view()
     assert History.load(path.with_name("session.json")).view() == plain.view()
 
@@ -399,7 +399,7 @@ UNREADABLE: dict[str, Any] = {
 
 @pytest.mark.parametrize("change", SUMMARIES.values(), ids=list(SUMMARIES))
 def test_a_summary_that_is_not_of_its_messages_is_refused(path: Path, change: Any) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = summarized(store)
         last = store.count_records("summary")
         known, message = store.record("summary", last)
@@ -417,7 +417,7 @@ def test_a_summary_that_is_not_of_its_messages_is_refused(path: Path, change: An
 
 @pytest.mark.parametrize("change", UNREADABLE.values(), ids=list(UNREADABLE))
 def test_a_summary_that_cannot_be_read_is_passed_over(path: Path, change: Any) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         summarized(store)
         last = store.count_records("summary")
         known, message = store.record("summary", last)
@@ -428,11 +428,11 @@ def test_a_summary_that_cannot_be_read_is_passed_over(path: Path, change: Any) -
 
 def test_a_summary_that_is_added_by_hand_is_passed_over_after_each_restart(path: Path) -> None:
     """It was the last one, so none was found; what was saved then did not have it, and the one before was."""
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         summarized(store).save(path.with_name("saved"))
         last = store.count_records("summary")
         (past, _) = numbers(snapshot(store.record("summary", last)[0])[7])
-    with recede.TurnStore(path.with_name("saved")) as saved:
+    with recede.store.TurnStore(path.with_name("saved")) as saved:
         saved.append_record("summary", saved.record("session", 1))
     assert_resumed_from(past, History.load(path.with_name("saved")), path)
 
@@ -454,7 +454,7 @@ def assert_resumed_from(past: int, history: History, path: Path) -> None:
 
 @pytest.mark.parametrize("change", list(UNREADABLE.values())[-3:], ids=list(UNREADABLE)[-3:])
 def test_a_snapshot_that_cannot_be_read_is_not_resumed(path: Path, change: Any) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         view = summarized(store).view()
         (known,) = store.record("session", 1)
         store.replace_record("session", 1, [change(known)])
@@ -488,7 +488,7 @@ OPTIONS: dict[str, Any] = {
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=list(OPTIONS))
 def test_a_file_whose_options_cannot_be_is_refused(path: Path, options: bytes) -> None:
     History.from_messages(turns(3)).save(path)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         (known,) = store.record("session", 1)
         store.replace_record("session", 1, [snapshot_of({**snapshot(known), 1: options})])
     with pytest.raises(recede.TranscriptError) as caught:
@@ -504,7 +504,7 @@ def test_a_file_whose_messages_are_none_is_refused(path: Path) -> None:
                 history.append(one)
                 history.view()
             history.save(path)
-            with recede.TurnStore(path) as store:
+            with recede.store.TurnStore(path) as store:
                 store.replace_record("message", place, [message])
             with pytest.raises(recede.TranscriptError) as caught:
                 History.load(path)
@@ -543,7 +543,7 @@ def test_a_message_that_python_cannot_read_is_named(value: str, kind: str) -> No
 @pytest.mark.parametrize("message", [b"", b"5", b"{", b'{"role": "user", "content": 5}', b"\xff", b"[" * 3_000])
 def test_a_message_that_is_none_is_refused(path: Path, message: bytes) -> None:
     """Where it was let go, when it is read."""
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = History(store=store, **SLIDING)
         history.extend(turns(80))
         assert let_go(history) > 50
@@ -571,7 +571,7 @@ def test_a_message_that_is_none_is_refused(path: Path, message: bytes) -> None:
 
 
 def test_a_message_that_was_not_let_go_and_is_none_is_refused(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = History(store=store, **SLIDING)
         history.extend(turns(80))
         assert 50 < let_go(history) < 158
@@ -582,7 +582,7 @@ def test_a_message_that_was_not_let_go_and_is_none_is_refused(path: Path) -> Non
 
 
 def test_a_message_that_python_cannot_read_is_named_in_a_store(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         store.append_record("message", [b'{"role": "user", "content": "x", "n": %s}' % (b"1" * 5_000)])
         history = History(store=store)
         with pytest.raises(recede.TranscriptError) as caught:
@@ -591,7 +591,7 @@ def test_a_message_that_python_cannot_read_is_named_in_a_store(path: Path) -> No
 
 
 def test_moves_that_are_counted_and_not_there_are_damage(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = History(store=store)
         history.extend(turns(400))
         moves = history.stats().boundary_moves
@@ -604,7 +604,7 @@ def test_moves_that_are_counted_and_not_there_are_damage(path: Path) -> None:
 
 
 def test_moves_of_any_numbers_are_told(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = History(store=store)
         history.extend(turns(400))
         moves = history.stats().boundary_moves
@@ -615,7 +615,7 @@ def test_moves_of_any_numbers_are_told(path: Path) -> None:
 
 
 def test_observations_that_are_counted_and_not_there_are_planned_anew(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = History(store=store, **SLIDING)
         history.extend(turns(80))
         assert let_go(history) > 50
@@ -635,7 +635,7 @@ def test_only_a_turn_store_is_a_store() -> None:
 
 
 def test_a_store_is_for_one_history_at_a_time(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history, other = History(store=store), History(store=store)
         other.append(user("two"))
         with pytest.raises(
@@ -647,7 +647,7 @@ def test_a_store_is_for_one_history_at_a_time(path: Path) -> None:
 
 def test_what_was_let_go_is_equal_and_what_was_not_is_the_same(path: Path) -> None:
     messages = turns(40)
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = History(store=store, **SLIDING)
         history.extend(messages)
         gone = let_go(history)
@@ -664,7 +664,7 @@ def test_what_was_let_go_is_equal_and_what_was_not_is_the_same(path: Path) -> No
 
 def test_a_long_view_is_not_held(path: Path) -> None:
     """It is read anew each time, in pieces."""
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history, plain = History(store=store, **SLIDING), History(**SLIDING)
         for number in range(300):
             for message in (user(f"{number} " * 4_000), call(str(number)), result(str(number), "x" * 500)):
@@ -681,7 +681,7 @@ def test_a_long_view_is_not_held(path: Path) -> None:
 def test_each_move_is_told_once_also_where_it_is_evicted_at_once(path: Path, messages_a_view: int) -> None:
     told: list[Any] = []
     wanted: list[Any] = []
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history, plain = History(store=store, on_move=told.append), History(on_move=wanted.append)
         for number, message in enumerate(turns(400, 300)):
             for one in (history, plain):
@@ -689,7 +689,7 @@ def test_each_move_is_told_once_also_where_it_is_evicted_at_once(path: Path, mes
                 if number % messages_a_view == 0:
                     one.view()
         assert told == wanted == list(history.stats().boundary_moves) and len(told) > 20
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         again: list[Any] = []
         history = History(store=store, on_move=again.append)
         history.view()
@@ -700,7 +700,7 @@ def test_each_move_is_told_once_also_where_it_is_evicted_at_once(path: Path, mes
 
 
 def test_moves_are_read_when_they_are_asked_for(path: Path) -> None:
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history, plain = History(store=store), History()
         history.extend(turns(2_500, 300))
         plain.extend(turns(2_500, 300))
@@ -730,7 +730,7 @@ _live._EVICT_AFTER = (64, 1 << 30)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
 failed, limit = 0, 40_000
-with recede.TurnStore(sys.argv[1], sync_every=None) as store:
+with recede.store.TurnStore(sys.argv[1], sync_every=None) as store:
     stored, plain = recede.History(store=store, mask_chunk=2), recede.History(mask_chunk=2)
     for number in range(2_000):
         call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
@@ -750,7 +750,7 @@ with recede.TurnStore(sys.argv[1], sync_every=None) as store:
             assert stored.view_json() == plain.view_json()
             assert stored.stats() == plain.stats()
     assert stored.messages == plain.messages
-with recede.TurnStore(sys.argv[1]) as store:
+with recede.store.TurnStore(sys.argv[1]) as store:
     assert store.verify().is_sound
     stored = recede.History(store=store, mask_chunk=2)
     assert stored.view_json() == plain.view_json() and stored.to_json() == plain.to_json()
@@ -771,7 +771,7 @@ def test_a_disk_without_room_loses_nothing(path: Path) -> None:
 def test_every_call_may_come_while_another_thread_is_at_the_store(path: Path) -> None:
     messages = [user("Go."), *turns(150, chars=200)]
     errors: list[Exception] = []
-    with recede.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store:
         history = History(keep=3, store=store)
         for message in messages[:100]:
             history.append(message)

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import recede
-from recede import HybridContextManager, ObservationMaskingContextManager, TurnStore
+from recede.designs import HybridContextManager, ObservationMaskingContextManager
+from recede.store import TurnStore
 from recede.turns import Turn, _due
 from recede.turns import _log as stored_turns
 from store_reader import snapshot, snapshot_of
@@ -250,8 +251,8 @@ _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
 told = lambda turns, previous: f"{previous or ''} {turns[-1].turn}"
 turn = lambda number: ("I must look.", f"cat {number}", str(number) * 700)
 def begin():
-    store = recede.TurnStore(sys.argv[1], sync_every=1)
-    return store, recede.HybridContextManager(told, 3, 9, 4, store=store)
+    store = recede.store.TurnStore(sys.argv[1], sync_every=1)
+    return store, recede.designs.HybridContextManager(told, 3, 9, 4, store=store)
 (store, stored), errors = begin(), []
 for number in range(1, 21):
     stored.add_turn(*turn(number))

@@ -35,7 +35,7 @@ def reduce(messages: list[Any], **options: Any) -> recede.Reduction:
 
 
 def summarize(history: list[Message], **options: Any) -> recede.Reduction:
-    return recede.reduction.summarize_history(history, **{"preserve_recent_raw_turns": 1, **options})
+    return recede.designs.summarize_history(history, **{"preserve_recent_raw_turns": 1, **options})
 
 
 def summary_of(history: list[Message], **options: Any) -> list[str]:
@@ -444,7 +444,7 @@ def test_summaries_never_pile_up() -> None:
             result(str(number), f"outcome {number} " * 30),
             assistant(f"step {number} " * 20),
         ]
-        reduction = recede.reduction.summarize_history(history, preserve_recent_raw_turns=2)
+        reduction = recede.designs.summarize_history(history, preserve_recent_raw_turns=2)
         history = reduction.messages
         assert sum(str(message["content"]).startswith(HEAD) for message in history) <= 1
     summary = history[1]["content"]
@@ -454,7 +454,7 @@ def test_summaries_never_pile_up() -> None:
 
 def test_a_fallback_keeps_an_earlier_summary() -> None:
     history = [system("s"), user(f"{HEAD}\nolder"), user("task"), assistant("x" * 99), user("last")]
-    view = recede.reduction.truncate_history(history, preserve_recent_raw_turns=1).messages
+    view = recede.designs.truncate_history(history, preserve_recent_raw_turns=1).messages
     assert view == [history[0], history[1], history[2], history[4]]
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from caching_provider import CachingProvider
 
-from recede import RequestMasker
 from recede.costs import model_prices
+from recede.proxy import RequestMasker
 from recede.proxy._answers import AnswerReader
 from recede.proxy._totals import Totals
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import recede
-from recede import ObservationMaskingContextManager
+from recede.designs import ObservationMaskingContextManager
 from support import assert_canonical
 
 TURN = ("I must look.", "cat a.py", "the text of a.py " * 9)
@@ -92,9 +92,9 @@ def test_a_turn_that_is_refused_changes_nothing(engine: str) -> None:
     assert (manager.get_masked_context("S", "U"), manager.report()) == before
     assert len(manager) == 2
     with pytest.raises(TypeError, match="current_turn must be a whole number"):
-        recede.apply_observation_masking([], "3")  # type: ignore[arg-type]
+        recede.designs.apply_observation_masking([], "3")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="observation must be a string"):
-        recede.apply_observation_masking([("", "", 5)], 1)  # type: ignore[list-item]
+        recede.designs.apply_observation_masking([("", "", 5)], 1)  # type: ignore[list-item]
 
 
 def test_messages_are_the_same_objects_until_they_are_masked() -> None:

@@ -65,13 +65,13 @@ def test_what_reduces_a_history_of_an_unknown_shape_logs_its_fields_once(
         messages: list[Any] = [{"from": "human", field: "hi"}]
         for _ in range(2):
             if field.startswith("bytes"):
-                getattr(recede, f"{name}_json")(json.dumps(messages), **options)
+                getattr(recede.reduction, f"{name}_json")(json.dumps(messages), **options)
             else:
-                getattr(recede, name)(messages, **options)
+                getattr(recede.reduction, name)(messages, **options)
         assert [record.getMessage() for record in caplog.records] == [unrecognized(messages)]
         caplog.clear()
     for messages in ([], [user("")], [user("hi")]):
-        getattr(recede, name)(messages, **options)
+        getattr(recede.reduction, name)(messages, **options)
     recede.reduce([{"from": "human", "unread": "hi"}], max_input_chars=9, enabled=False)
     assert not caplog.records
 

@@ -329,7 +329,7 @@ def test_values_may_be_nested_as_deeply_in_dicts_as_in_bytes(message: Any, aroun
             value = [value]
         return [message(value)]
 
-    def in_bytes(levels: int) -> recede.JsonReduction:
+    def in_bytes(levels: int) -> recede.types.JsonReduction:
         text = json.dumps([message("@")]).replace('"@"', "[" * levels + "]" * levels)
         return recede.reduce_json(text, max_input_chars=10**6)
 

@@ -1,15 +1,6 @@
-"""Tools for an agent loop: a budget, continuation of truncated answers, and the loop itself."""
+"""What a loop gives back: the answer of a model, and how it was put together. The loop is in `recede.designs`."""
 
-from recede.agent._auto_continue import Continuation, Cut, auto_continue, auto_continue_async
-from recede.agent._budget import Budget
-from recede.agent._conversation import Answer, Conversation
+from recede.agent._auto_continue import Continuation, Cut
+from recede.agent._conversation import Answer
 
-__all__ = [
-    "Answer",
-    "Budget",
-    "Continuation",
-    "Conversation",
-    "Cut",
-    "auto_continue",
-    "auto_continue_async",
-]
+__all__ = ["Answer", "Continuation", "Cut"]

@@ -33,7 +33,7 @@ class Continuation(NamedTuple):
     Example:
         >>> import recede
         >>> whole = {"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn"}
-        >>> recede.auto_continue(lambda **request: whole, messages=[{"role": "user", "content": "Go."}]).continuation
+        >>> recede.designs.auto_continue(lambda **request: whole, messages=[]).continuation
         Continuation(requests=1, cut=(), error=None)
     """
 
@@ -122,7 +122,7 @@ def auto_continue(
         >>> def create(**request):
         ...     text, reason = parts.pop(0)
         ...     return {"role": "assistant", "content": [{"type": "text", "text": text}], "stop_reason": reason}
-        >>> answer = recede.auto_continue(create, messages=[{"role": "user", "content": "What is it?"}])
+        >>> answer = recede.designs.auto_continue(create, messages=[{"role": "user", "content": "What is it?"}])
         >>> answer["content"], answer.continuation.requests
         ([{'type': 'text', 'text': 'The answer is forty-two.'}], 2)
     """
@@ -167,7 +167,7 @@ async def auto_continue_async(
         >>> import asyncio, recede
         >>> async def create(**request):
         ...     return {"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn"}
-        >>> answer = asyncio.run(recede.auto_continue_async(create, messages=[{"role": "user", "content": "Go."}]))
+        >>> answer = asyncio.run(recede.designs.auto_continue_async(create, messages=[]))
         >>> answer["content"][0]["text"]
         'Done.'
     """

@@ -18,7 +18,7 @@ from recede.reduction._signature import runs
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from recede.reduction._report import BoundaryMove, Reduction
+    from recede._report import BoundaryMove, Reduction
     from recede.session._history import History
     from recede.types import TokenCounter
 
@@ -65,7 +65,7 @@ class Budget:
         ...     history.append({"role": "assistant", "content": [call]})
         ...     answer = {"type": "tool_result", "tool_use_id": call["id"], "content": "a line of the log\\n" * 300}
         ...     history.append({"role": "user", "content": [answer]})
-        >>> budget = recede.Budget(threshold_tokens=8_000)
+        >>> budget = recede.designs.Budget(threshold_tokens=8_000)
         >>> budget.is_over(history)
         True
         >>> budget.view(history)[2]["content"][0]["content"]

@@ -54,7 +54,7 @@ class Answer(NamedTuple):
         >>> import recede
         >>> def create(**request):
         ...     return {"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn"}
-        >>> recede.Conversation(create).turn("Go.")
+        >>> recede.designs.Conversation(create).turn("Go.")
         Answer(text='Done.', stop_reason='end_turn', requests=1, tool_calls=0, usage=None, error=None)
     """
 
@@ -115,7 +115,7 @@ class Conversation:
         ...     call = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "notes.txt"}}
         ...     return {"role": "assistant", "content": [call], "stop_reason": "tool_use"}
         >>> tools = [{"name": "read", "input_schema": {"type": "object"}}]
-        >>> conversation = recede.Conversation(create, tools=tools, run_tool=lambda name, input: "")
+        >>> conversation = recede.designs.Conversation(create, tools=tools, run_tool=lambda name, input: "")
         >>> conversation.turn("What does notes.txt say?").text
         'It is empty.'
         >>> [message["role"] for message in conversation.history]
@@ -147,7 +147,7 @@ class Conversation:
         if budget is not None and history is not None:
             raise TypeError("give a budget, or a history, which has its own")
         if not isinstance(budget, (Budget, type(None))):
-            raise TypeError(f"budget must be a recede.Budget or None, not {type(budget).__name__}")
+            raise TypeError(f"budget must be a recede.designs.Budget or None, not {type(budget).__name__}")
         if not isinstance(history, (History, type(None))):
             words = "must be a recede.History (of a list, History.from_messages) or None"
             raise TypeError(f"history {words}, not {type(history).__name__}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from recede import History, count_chars, mask_observations
+from recede import History, count_chars
 from recede.cli.paste import mask_options
 from recede.costs import PolicyCost, Replay
-from recede.reduction import mask_observation
+from recede.designs import mask_observation, mask_observations
 
 KINDS = {"masked": "results that are masked", "result": "results in the window", "text": "text, reasoning and calls"}
 """What a block can be."""

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 import click
 
-from recede import approx_tokens
 from recede.cli.notices import counted
 from recede.cli.options import all_of
 from recede.cli.tables import prose, table
@@ -24,6 +23,7 @@ from recede.costs import (
     read_prices,
     session_prices,
 )
+from recede.designs import approx_tokens
 from recede.transcripts import Transcript
 
 _OFF = 0.15  # what a session may be off by without a reason

@@ -28,12 +28,12 @@ def line_for(policy: str, prices: Prices, cache: Cache = CACHES["ideal"]) -> str
         return f"view = recede.mask_observations(messages, {_written(mask)}).messages"
     if kind == "keep_last":
         window = f"preserve_recent_raw_turns={values['messages']}"
-        return f"view = recede.reduction.truncate_history(messages, {window}).messages"
+        return f"view = recede.designs.truncate_history(messages, {window}).messages"
     if kind == "hybrid":
         at = '"break_even"' if values["at"] == "break_even" else values["at"]
         rule = {**_boundary(values), **_warranted(values, cache)}
         options = ", ".join(filter(None, [f"{values['window']}, {at}, {values['tail']}", _written(rule)]))
-        return f"manager = recede.HybridContextManager(recede.summarizers.builtin(), {options})"
+        return f"manager = recede.designs.HybridContextManager(recede.summarizers.builtin(), {options})"
     return None
 
 

@@ -15,11 +15,12 @@ from typing import Any
 
 import click
 
-from recede import RequestMasker, StoreError
+from recede import StoreError
 from recede.cli.errors import BadFile, say
 from recede.cli.files import state_folder
 from recede.cli.notices import log_shown
 from recede.cli.options import policy_option
+from recede.proxy import RequestMasker
 
 _PORT = 8787
 _MOST_LINES = 20  # of the log while a command runs

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from recede import HistoryReducer, JsonReduction
 from recede._files import identity
 from recede.cli.errors import bad_file, errors_of, say
 from recede.cli.files import InputHistory, for_screen, is_gzipped, keep_apart, write
@@ -17,7 +16,9 @@ from recede.cli.options import given, policy_options, usage_error
 from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import Chosen
 from recede.cli.tables import orphans, size, table, tools_table
+from recede.designs import HistoryReducer
 from recede.reduction._options import OPTIONS
+from recede.types import JsonReduction
 
 # What is added up over several histories.
 _SUMS = ("chars_before", "chars_after", "masked_count", "dropped_count")

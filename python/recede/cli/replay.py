@@ -12,7 +12,6 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from recede import mask_observations
 from recede.cli.anatomy import anatomy
 from recede.cli.bill import check_text, log_options, logged, logged_lines, prices_of, without_copies, without_requests
 from recede.cli.comparison import costs_as_json, for_people, session_as_json, verdict_lines
@@ -42,6 +41,7 @@ from recede.costs import (
     suggest_policies,
     suggest_window,
 )
+from recede.designs import mask_observations
 
 _EVERYTHING = 1 << 60
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from recede import approx_tokens
 from recede.cli.anatomy import KINDS, Anatomy, Block, Sample
 from recede.cli.chart import TEXT, at, compact, element, hint, label, level, picture, shortened, stretched, ticks
 from recede.cli.lines import hover_columns, turn_ticks
+from recede.designs import approx_tokens
 from recede.reduction._options import CHARS_PER_TOKEN
 
 _HEIGHT = 200

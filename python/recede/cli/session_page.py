@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recede import approx_tokens
 from recede.cli.anatomy import KINDS, Anatomy
 from recede.cli.bars import sizes_chart, sources_chart
 from recede.cli.chart import TEXT, breakable, element, shortened, sources, text
@@ -16,6 +15,7 @@ from recede.cli.tables import share
 from recede.cli.timeline import moved, timeline
 from recede.cli.verdict import Session, money, percent
 from recede.costs import cheapest_policy
+from recede.designs import approx_tokens
 
 _TIMELINE = "Request by request, with a cache"
 

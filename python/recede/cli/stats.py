@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from recede import JsonReduction, Reduction, approx_tokens, mask_observations, mask_observations_json
+from recede import Reduction
 from recede.cli.files import InputHistory, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import counted, output_options
@@ -15,7 +15,9 @@ from recede.cli.options import policy_option
 from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import chosen
 from recede.cli.tables import orphans, share, size, table, tools_table
+from recede.designs import approx_tokens, mask_observations, mask_observations_json
 from recede.reduction import ToolReport
+from recede.types import JsonReduction
 
 
 class _Figures(NamedTuple):

@@ -10,11 +10,12 @@ from typing import Any, Literal
 
 import click
 
-from recede import StoreError, TurnStore
+from recede import StoreError
 from recede.cli.errors import BadFile, bad_file, errors_of, name_of
 from recede.cli.files import for_screen, keep_apart, read_bytes, write, write_json
 from recede.cli.reading import max_bytes_option
 from recede.cli.tables import prose
+from recede.store import TurnStore
 
 Kind = Literal["turn", "message", "summary", "session"]
 _OTHER_KINDS: tuple[Kind, ...] = ("message", "summary", "session")
@@ -27,7 +28,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print it as JSON."
 def store() -> None:
     """Look into turn stores, check them, and copy what they hold.
 
-    FILE is what `recede.TurnStore` or a `History` with a store has written. Reading it needs no writer to
+    FILE is what a `TurnStore` or a `History` with a store has written. Reading it needs no writer to
     stop: what it last wrote is seen.
 
     \b

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from recede import approx_tokens
 from recede._printable import printable
 from recede.cli.notices import has_colors
 from recede.cli.verdict import money, percent
 from recede.costs import PolicyCost
+from recede.designs import approx_tokens
 from recede.reduction import ToolReport
 
 

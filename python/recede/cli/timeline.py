@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from recede import approx_tokens
 from recede.cli.chart import at, breakable, compact, element, kind_of, label, level, picture, stretched, ticks
 from recede.cli.lines import turn_ticks
 from recede.cli.markup import key_of, legend, swatch
 from recede.cli.notices import counted
 from recede.cli.verdict import money
 from recede.costs import PolicyReplay, Prices, Replay, ReplayedTurn, cheapest_policy
+from recede.designs import approx_tokens
 from recede.reduction._options import CHARS_PER_TOKEN
 
 _COLUMNS = 150

@@ -26,7 +26,7 @@ _MOST_LEVELS = 8
 _WORDS = (
     "which recede.wrap does not mask; it masks messages.create, chat.completions.create and responses.create, their "
     "stream and parse, and the counting of tokens: send it with the client that was wrapped, or mask its messages "
-    "with a recede.Masker first"
+    "with a recede.masker.Masker first"
 )
 SOCKETS = f"a WebSocket sends messages, {_WORDS}"
 

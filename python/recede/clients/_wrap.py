@@ -16,11 +16,11 @@ from contextvars import ContextVar
 from typing import Any, Literal, TypeVar
 
 from recede._off import is_off
+from recede._report import BoundaryMove
 from recede.clients._defaults import ModelPrices, with_defaults
 from recede.clients._requests import SOCKETS, Answered, history_key, marks_elsewhere, refuse_messages
 from recede.masker import Masker
 from recede.providers import Provider, cache_options
-from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 
 __all__ = ["wrap"]
@@ -132,7 +132,7 @@ def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> 
     if not provider or not all(hasattr(client, hook) for hook in _HOOKS):
         raise TypeError(
             f"client must be an Anthropic or OpenAI client, or its async variant, not {kind.__name__}; for the "
-            "messages of others use a recede.Masker"
+            "messages of others use a recede.masker.Masker"
         )
     prices = ModelPrices(None, options)
     if masker is None:
@@ -142,7 +142,7 @@ def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> 
     elif options:
         raise TypeError(f"give the options to the masker: Masker({next(iter(options))}=...)")
     elif not isinstance(masker, Masker):
-        raise TypeError(f"masker must be a recede.Masker or None, not {type(masker).__name__}")
+        raise TypeError(f"masker must be a recede.masker.Masker or None, not {type(masker).__name__}")
     wrapped = client.copy()
     wrapped.__class__ = _class_of(kind, masker, prices)
     if hasattr(client, "websocket_base_url"):

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal
 
 from recede._errors import without_text
 from recede._objects import plain_message
+from recede._report import BoundaryMove
 from recede.clients._defaults import ModelPrices, with_defaults
 from recede.masker import Masker
 from recede.providers import Provider, cache_options
-from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 
 __all__ = [
@@ -66,7 +66,7 @@ class Masking:
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
         image_chars: int = 6400,
     ) -> None:  # fmt: skip
-        """The options are those of a `recede.Masker`."""
+        """The options are those of a `recede.masker.Masker`."""
 
     def _begin(self, **options: Any) -> None:
         self._prices = ModelPrices(self._provider, options)

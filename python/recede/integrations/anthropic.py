@@ -36,13 +36,13 @@ class MaskingMiddleware(Masking, Middleware):
         cache_breakpoint: by default ``"boundary"``: if the messages have marks of the cache, so has the last masked
             result.
 
-    The other options are those of a `recede.Masker`; `marks_elsewhere` is not needed: those of a request are counted.
+    The other options are those of a `Masker`; `marks_elsewhere` is not needed: those of a request are counted.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
 
     Attributes:
-        masker: the `recede.Masker`, for its `masks` and `stats`.
+        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
         recall_tool: a tool for the tool runner, or by its `to_dict` and `call` for a loop of one's own.
         async_recall_tool: the same for an `AsyncAnthropic`.
 

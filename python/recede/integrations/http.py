@@ -81,7 +81,7 @@ def masking_client(http_client: _Client, masker: RequestMasker | None = None, *,
     Args:
         http_client: ``DefaultHttpxClient()`` or ``DefaultAsyncHttpxClient()`` of the SDK, or a `Client` or
             `AsyncClient` of `httpx2` or `httpx`, as the SDK takes them.
-        masker: the `recede.RequestMasker` to use; by default one with `keep`.
+        masker: the `recede.proxy.RequestMasker` to use; by default one with `keep`.
         keep: the newest N results stay raw.
 
     Raises:

@@ -54,13 +54,13 @@ class MaskToolMessages(Masking, CustomLogger):
     Args:
         recall: placeholders name the handle of the result, for the tool `recall_tool`.
 
-    The other options are those of a `recede.Masker`.
+    The other options are those of a `recede.masker.Masker`.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
 
     Attributes:
-        masker: the `recede.Masker`, for its `masks` and `stats`.
+        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
         recall_tool: a tool for ``tools=``, whose calls ``recalled(messages, handle)`` answers.
 
     One object serves any number of models and conversations.

@@ -96,13 +96,13 @@ class MaskToolReturns(Masking, AbstractCapability[Any]):
         recall: adds a tool `recall` to the agent, with which it can fetch a masked return; placeholders then name the
             handle of the return.
 
-    The other options are those of a `recede.Masker`.
+    The other options are those of a `recede.masker.Masker`.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
 
     Attributes:
-        masker: the `recede.Masker`, for its `masks` and `stats`.
+        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
 
     One object serves any number of runs and conversations.
 

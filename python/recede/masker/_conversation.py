@@ -6,9 +6,9 @@ from collections.abc import Hashable, Mapping
 from itertools import groupby, islice
 from typing import Any
 
+from recede._report import BoundaryMove
 from recede.reduction._exchange import FactsUpdate
 from recede.reduction._masks import MaskColumns
-from recede.reduction._report import BoundaryMove
 from recede.session._known import NEWEST, KnownMessages
 from recede.session._reported import Reports
 

@@ -103,7 +103,7 @@ class Adapter(Protocol[_M]):
         ...     def masked(self, message, texts):
         ...         return "tool", texts[0]
         >>> import recede
-        >>> masker = recede.Masker(OfPairs(), keep=0, boundary="sliding")
+        >>> masker = recede.masker.Masker(OfPairs(), keep=0, boundary="sliding")
         >>> masker.view([("user", "Go."), ("assistant", "ls"), ("tool", "x" * 90), ("assistant", "ok")])
         [('user', 'Go.'), ('assistant', 'ls'), ('tool', '[observation masked — 90 chars]'), ('assistant', 'ok')]
     """

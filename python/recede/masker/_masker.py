@@ -29,8 +29,8 @@ from recede.session._known import NEWEST, KnownMessages
 from recede.session._reported import Reported
 
 if TYPE_CHECKING:
+    from recede._report import BoundaryMove
     from recede.masker._facts import Adapter
-    from recede.reduction._report import BoundaryMove
 
 __all__ = ["Masker"]
 
@@ -71,7 +71,7 @@ class Masker(Generic[_M]):
 
     Example:
         >>> import recede
-        >>> masker = recede.Masker(keep=3)
+        >>> masker = recede.masker.Masker(keep=3)
         >>> messages = [{"role": "user", "content": "Find the bug."}]
         >>> for number in range(40):
         ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}

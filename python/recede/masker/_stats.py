@@ -20,7 +20,7 @@ class MaskerStats(NamedTuple):
 
     Example:
         >>> import recede
-        >>> masker = recede.Masker()
+        >>> masker = recede.masker.Masker()
         >>> messages = [{"role": "user", "content": "Find the bug."}]
         >>> masker.view(messages) == masker.view(messages) == messages
         True

@@ -50,7 +50,7 @@ class MaskedRequest(NamedTuple):
 
     Example:
         >>> import recede
-        >>> recede.RequestMasker().mask("GET", "/v1/models", {}, b"").provider is None
+        >>> recede.proxy.RequestMasker().mask("GET", "/v1/models", {}, b"").provider is None
         True
     """
 
@@ -100,7 +100,7 @@ class RequestMasker:
         ...     messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
         ...     messages.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 4_000})
         >>> body = json.dumps({"model": "gpt-5.4", "messages": messages}).encode()
-        >>> masker = recede.RequestMasker(keep=10)
+        >>> masker = recede.proxy.RequestMasker(keep=10)
         >>> masked = masker.mask("POST", "/v1/chat/completions", {"content-type": "application/json"}, body)
         >>> masked.changed, len(masked.body) < len(body), masker.mask("POST", "/v1/embeddings", {}, body).body is body
         (True, True, True)
@@ -142,7 +142,7 @@ class RequestMasker:
 
         Example:
             >>> import recede
-            >>> recede.RequestMasker().mask("POST", "/v1/messages", {}, b'{"messages": [').fault
+            >>> recede.proxy.RequestMasker().mask("POST", "/v1/messages", {}, b'{"messages": [').fault
             'eof'
         """
         route = route_of(method, path)
@@ -213,7 +213,7 @@ class RequestMasker:
 
         Example:
             >>> import recede
-            >>> recede.RequestMasker().close()
+            >>> recede.proxy.RequestMasker().close()
         """
         self._ledger.close()
 

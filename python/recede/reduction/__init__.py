@@ -1,10 +1,10 @@
 """The reducer: takes a history, returns a smaller one."""
 
 from recede._engine import scanner
+from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
 from recede.reduction._counting import approx_tokens, count_chars
 from recede.reduction._pairs import check_pairs, repair_pairs
 from recede.reduction._reduce import HistoryReducer, reduce, reduce_json
-from recede.reduction._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
 from recede.reduction._stages import (
     mask_observation,
     mask_observations,

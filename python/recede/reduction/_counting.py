@@ -59,7 +59,7 @@ def approx_tokens(what: list[Any] | str | int) -> int:
 
     Example:
         >>> import recede
-        >>> recede.approx_tokens("hello"), recede.approx_tokens(8), recede.approx_tokens([])
+        >>> recede.designs.approx_tokens("hello"), recede.designs.approx_tokens(8), recede.designs.approx_tokens([])
         (2, 2, 0)
     """
     if isinstance(what, str):

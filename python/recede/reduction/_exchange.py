@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from recede.reduction._report import BoundaryMove
+    from recede._report import BoundaryMove
 
 __all__ = [
     "Changes",

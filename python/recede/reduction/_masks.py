@@ -22,7 +22,7 @@ class Mask(NamedTuple):
     Example:
         >>> import recede
         >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 90}, {"role": "assistant"}]
-        >>> recede.Masker(keep=0, boundary="sliding").masks(history).masks
+        >>> recede.masker.Masker(keep=0, boundary="sliding").masks(history).masks
         [Mask(message_index=0, result_index=0, text='[observation masked — 90 chars]')]
     """
 
@@ -103,7 +103,7 @@ class Masks(NamedTuple):
 
     Example:
         >>> import recede
-        >>> masker = recede.Masker()
+        >>> masker = recede.masker.Masker()
         >>> messages = [{"role": "user", "content": "Find the bug."}]
         >>> masker.masks(messages)
         Masks(first_changed=0, masks=[])

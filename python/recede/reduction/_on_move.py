@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from recede.reduction._report import BoundaryMove
+from recede._report import BoundaryMove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

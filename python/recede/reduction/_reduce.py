@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from typing import Any, Literal
 
+    from recede._report import JsonReduction, Reduction
     from recede.reduction._input import Json
-    from recede.reduction._report import JsonReduction, Reduction
     from recede.types import Summarizer, TokenCounter
 
 __all__ = ["HistoryReducer", "reduce", "reduce_json"]
@@ -26,7 +26,7 @@ def _of_messages(messages: list[Any], *more: Any, **options: Any) -> Reduction:
     if more:  # the published reducer is called so
         raise TypeError(
             "reduce(messages, max_input_chars=N) takes its options by name; with a mapping of options, use "
-            "recede.HistoryReducer().reduce(messages, options)"
+            "recede.designs.HistoryReducer().reduce(messages, options)"
         )
     return reduce_messages("reduce", messages, options)
 
@@ -175,7 +175,7 @@ class HistoryReducer:
 
     Example:
         >>> import recede
-        >>> reducer = recede.HistoryReducer(max_input_tokens=8_000)
+        >>> reducer = recede.designs.HistoryReducer(max_input_tokens=8_000)
         >>> reducer.reduce([{"role": "user", "content": "hello"}]).reduced
         False
         >>> reducer.reduce([{"role": "user", "content": "hello"}], {"max_input_chars": 5}).reduced

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from typing import Any, Literal
 
+    from recede._report import JsonReduction, Reduction
     from recede.reduction._input import Json
-    from recede.reduction._report import JsonReduction, Reduction
     from recede.types import Summarizer
 
 __all__ = [
@@ -39,7 +39,7 @@ def _masked(*arguments: Any, **options: Any) -> Reduction:
     if len(arguments) > 1 or not options.keys().isdisjoint(("turns", "current_turn", "m")):
         raise TypeError(
             "name the window: mask_observations(messages, keep_results=N); of turns and a current_turn, "
-            "use recede.apply_observation_masking(trajectory, current_turn, window_size_m)"
+            "use recede.designs.apply_observation_masking(trajectory, current_turn, window_size_m)"
         )
     return _of_messages(*arguments, **options)
 
@@ -148,7 +148,7 @@ def mask_old_observations(
     Example:
         >>> import recede
         >>> history = [{"role": "tool", "tool_call_id": str(n), "content": "line\\n" * 50} for n in range(4)]
-        >>> recede.mask_old_observations(history, keep=3)[0]["content"]
+        >>> recede.designs.mask_old_observations(history, keep=3)[0]["content"]
         '[observation masked — 51 lines omitted]'
     """
 
@@ -168,7 +168,7 @@ def mask_old_observations_json(
     Example:
         >>> import recede
         >>> data = b"[]"
-        >>> recede.mask_old_observations_json(data) is data
+        >>> recede.designs.mask_old_observations_json(data) is data
         True
     """
 
@@ -192,9 +192,9 @@ def mask_observation(text: str, *, max_observation_chars: int | None = None, pla
 
     Example:
         >>> import recede
-        >>> recede.reduction.mask_observation("x" * 4200)
+        >>> recede.designs.mask_observation("x" * 4200)
         '[observation masked — 4200 chars]'
-        >>> recede.reduction.mask_observation("ok")
+        >>> recede.designs.mask_observation("ok")
         'ok'
     """
     if not isinstance(text, str):
@@ -231,7 +231,7 @@ def summarize_history(
         >>> import recede
         >>> history = [{"role": "user", "content": "Port the parser. " * 40},
         ...            {"role": "assistant", "content": "Done."}]
-        >>> result = recede.reduction.summarize_history(
+        >>> result = recede.designs.summarize_history(
         ...     history, preserve_recent_raw_turns=1, summarizer=lambda messages, previous: "The parser is ported.")
         >>> result.messages[0]
         {'role': 'system', 'content': 'Conversation summary:\\nThe parser is ported.'}
@@ -262,6 +262,6 @@ def truncate_history(
     Example:
         >>> import recede
         >>> history = [{"role": "user", "content": str(number)} for number in range(9)]
-        >>> [m["content"] for m in recede.reduction.truncate_history(history, preserve_recent_raw_turns=2).messages]
+        >>> [m["content"] for m in recede.designs.truncate_history(history, preserve_recent_raw_turns=2).messages]
         ['0', '7', '8']
     """

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from recede import _engine
 from recede._errors import StoreError, TranscriptError
 from recede._objects import is_object
+from recede._report import BoundaryMove
 from recede._response import messages_of
 from recede.reduction._input import as_bytes
 from recede.reduction._options import optional_function, optional_summarizer, whole_number
-from recede.reduction._report import BoundaryMove
 from recede.reduction._signature import runs
 from recede.session._json import written_messages
 from recede.session._live import LiveSession, session_in

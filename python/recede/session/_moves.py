@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
-from recede.reduction._report import BoundaryMove
+from recede._report import BoundaryMove
 
 __all__ = ["StoredMoves"]
 

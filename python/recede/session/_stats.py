@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from recede._report import BoundaryMove
 from recede.reduction._options import tokens_of
-from recede.reduction._report import BoundaryMove
 from recede.session._moves import StoredMoves
 from recede.session._reported import ReportedUsage, usage_of_sums
 

@@ -67,7 +67,7 @@ class StoreStats(NamedTuple):
 
     Example:
         >>> import pathlib, recede, tempfile
-        >>> with recede.TurnStore(pathlib.Path(tempfile.mkdtemp(), "session.store")) as store:
+        >>> with recede.store.TurnStore(pathlib.Path(tempfile.mkdtemp(), "session.store")) as store:
         ...     _ = store.append("Look around.", "ls", "README.md")
         ...     store.stats().turns, store.stats().buckets, store.stats().chain_pages
         (1, 1, 1.0)
@@ -125,7 +125,7 @@ class StoreReport(NamedTuple):
 
     Example:
         >>> import pathlib, recede, tempfile
-        >>> with recede.TurnStore(pathlib.Path(tempfile.mkdtemp(), "session.store")) as store:
+        >>> with recede.store.TurnStore(pathlib.Path(tempfile.mkdtemp(), "session.store")) as store:
         ...     store.verify()
         StoreReport(turns=0, messages=0, summaries=0, sessions=0, longest_chain=1, faults=())
     """
@@ -167,12 +167,12 @@ class TurnStore:
     Example:
         >>> import pathlib, recede, tempfile
         >>> path = pathlib.Path(tempfile.mkdtemp(), "session.store")
-        >>> with recede.TurnStore(path) as store:
+        >>> with recede.store.TurnStore(path) as store:
         ...     for number in range(1, 101):
         ...         _ = store.append("Look again.", f"cat log.{number}", "a line of the log\\n" * 200, sync=True)
         ...     store.mask_before(91)
         90
-        >>> with recede.TurnStore(path, read_only=True) as store:
+        >>> with recede.store.TurnStore(path, read_only=True) as store:
         ...     len(store), store.get(1).masked, store.get(91).masked, len(store.recall(1))
         (100, True, False, 3600)
     """

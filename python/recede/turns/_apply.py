@@ -40,10 +40,10 @@ def apply_observation_masking(
     Example:
         >>> import recede
         >>> turns = [("Look.", "ls", "file " * 20), ("Read.", "cat", "text " * 20)]
-        >>> recede.apply_observation_masking(turns, current_turn=3, window_size_m=1)[0]
+        >>> recede.designs.apply_observation_masking(turns, current_turn=3, window_size_m=1)[0]
         ('Look.', 'ls', '[Observation omitted for brevity]')
         >>> slots = [("system", "You are careful."), ("user", "Find the bug."), *turns]
-        >>> recede.apply_observation_masking(slots, current_turn=4, window_size_m=1)[2]
+        >>> recede.designs.apply_observation_masking(slots, current_turn=4, window_size_m=1)[2]
         ('Look.', 'ls', '[Observation omitted for brevity]')
     """
     if not isinstance(current_turn, int) or isinstance(current_turn, bool):

@@ -19,7 +19,7 @@ from recede.types import Generates
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    from recede.reduction._report import BoundaryMove
+    from recede._report import BoundaryMove
     from recede.store._turn_store import TurnStore
     from recede.types import TokenCounter
 
@@ -74,7 +74,7 @@ class HybridContextManager(TurnManager):
 
     Example:
         >>> import recede
-        >>> manager = recede.HybridContextManager(
+        >>> manager = recede.designs.HybridContextManager(
         ...     recede.summarizers.builtin(), masking_window_w=2, summarize_at_n=4, tail_window_m=2)
         >>> for name in "abcd":
         ...     number = manager.add_turn("I must look.", f"cat {name}.py", f"the text of {name}.py")
@@ -158,7 +158,7 @@ class HybridContextManager(TurnManager):
 
         Example:
             >>> import recede
-            >>> recede.HybridContextManager.from_preset("openhands", recede.summarizers.builtin())
+            >>> recede.designs.HybridContextManager.from_preset("openhands", recede.summarizers.builtin())
             <HybridContextManager: window 58, summary at 80, tail 58; 0 turns, 0 masked>
         """
         return cls(

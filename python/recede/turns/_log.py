@@ -21,7 +21,7 @@ from recede.turns._turn import Summary, Turn
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from recede.reduction._report import BoundaryMove
+    from recede._report import BoundaryMove
     from recede.store._turn_store import TurnStore
     from recede.turns._report import TurnTokens
 

@@ -17,8 +17,8 @@ from recede.turns._report import ContextReport
 if TYPE_CHECKING:
     from typing import Literal
 
+    from recede._report import BoundaryMove
     from recede.costs._prices import Prices
-    from recede.reduction._report import BoundaryMove
     from recede.store._turn_store import TurnStore
     from recede.turns._turn import Turn
     from recede.types import TokenCounter
@@ -40,7 +40,7 @@ class TurnStats(NamedTuple):
 
     Example:
         >>> import recede
-        >>> recede.ObservationMaskingContextManager().stats()
+        >>> recede.designs.ObservationMaskingContextManager().stats()
         TurnStats(turns=0, masked_turns=0, summarized_turns=0, summaries=0, summary_failures=0)
     """
 

@@ -10,7 +10,7 @@ from recede.turns._manager import TurnManager, preset
 if TYPE_CHECKING:
     from typing import Literal
 
-    from recede.reduction._report import BoundaryMove
+    from recede._report import BoundaryMove
     from recede.store._turn_store import TurnStore
     from recede.types import TokenCounter
 
@@ -26,7 +26,8 @@ class TokenSavings(TypedDict):
 
     Example:
         >>> import recede
-        >>> savings: recede.turns.TokenSavings = recede.ObservationMaskingContextManager().estimate_token_savings()
+        >>> manager = recede.designs.ObservationMaskingContextManager()
+        >>> savings: recede.turns.TokenSavings = manager.estimate_token_savings()
         >>> savings["masked_turns"]
         0
     """
@@ -69,7 +70,7 @@ class ObservationMaskingContextManager(TurnManager):
 
     Example:
         >>> import recede
-        >>> manager = recede.ObservationMaskingContextManager(window_size_m=1)
+        >>> manager = recede.designs.ObservationMaskingContextManager(window_size_m=1)
         >>> for name in ("a.py", "b.py"):
         ...     number = manager.add_turn("I must look.", f"cat {name}", f"the whole long text of {name}, as it is")
         >>> print(manager.get_masked_context("You are careful.", "Find the bug."))
@@ -127,7 +128,7 @@ class ObservationMaskingContextManager(TurnManager):
 
         Example:
             >>> import recede
-            >>> recede.ObservationMaskingContextManager.from_preset("openhands")
+            >>> recede.designs.ObservationMaskingContextManager.from_preset("openhands")
             <ObservationMaskingContextManager: window 58; 0 turns, 0 masked>
         """
         window = preset(_PRESETS, name)
@@ -173,7 +174,7 @@ class ObservationMaskingContextManager(TurnManager):
 
         Example:
             >>> import recede
-            >>> manager = recede.ObservationMaskingContextManager(window_size_m=1)
+            >>> manager = recede.designs.ObservationMaskingContextManager(window_size_m=1)
             >>> for number in range(4):
             ...     number = manager.add_turn("Think.", "act", "a word " * 50)
             >>> manager.estimate_token_savings()["reduction_percent"]

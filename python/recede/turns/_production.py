@@ -15,8 +15,8 @@ from recede.turns._turn import Turn
 if TYPE_CHECKING:
     from typing import Literal
 
+    from recede._report import BoundaryMove
     from recede.costs._prices import Prices
-    from recede.reduction._report import BoundaryMove
     from recede.store._turn_store import TurnStore
     from recede.turns._hybrid import TurnSummarizer
     from recede.turns._report import ContextReport
@@ -33,7 +33,7 @@ class AgentRun(TypedDict):
 
     Example:
         >>> import recede
-        >>> agent = recede.ProductionHybridContextManager(
+        >>> agent = recede.designs.ProductionHybridContextManager(
         ...     lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
         >>> run: recede.turns.AgentRun = agent.run_agent("Work.", max_turns=2)
         >>> run["hit_limit"], run["turns"], run["trajectory"][-1].observation
@@ -75,7 +75,7 @@ class ProductionHybridContextManager(HybridContextManager):
     Example:
         >>> import recede
         >>> answers = iter([("I must look.", "ls"), ("Done.", "stop")])
-        >>> agent = recede.ProductionHybridContextManager(
+        >>> agent = recede.designs.ProductionHybridContextManager(
         ...     lambda context: next(answers), recede.summarizers.builtin(),
         ...     execute=lambda action: f"ran {action}", is_complete=lambda reasoning: reasoning == "Done.")
         >>> run = agent.run_agent("Find the bug.")
@@ -156,7 +156,7 @@ class ProductionHybridContextManager(HybridContextManager):
 
         Example:
             >>> import recede
-            >>> recede.ProductionHybridContextManager.from_preset(
+            >>> recede.designs.ProductionHybridContextManager.from_preset(
             ...     "openhands", lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
             <ProductionHybridContextManager: window 58, summary at 80, tail 58; 0 turns, 0 masked>
         """
@@ -341,7 +341,7 @@ class ProductionHybridContextManager(HybridContextManager):
 
         Example:
             >>> import recede
-            >>> agent = recede.ProductionHybridContextManager(
+            >>> agent = recede.designs.ProductionHybridContextManager(
             ...     lambda context: ("Keep going.", "act"), recede.summarizers.builtin(),
             ...     {"masking_window": 2, "summarize_at": 4, "tail_window": 2}, execute=lambda action: "a word " * 99)
             >>> report = agent.run_agent("Work.", 10)["report"]

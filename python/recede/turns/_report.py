@@ -41,7 +41,7 @@ class ContextReport(NamedTuple):
 
     Example:
         >>> import recede
-        >>> manager = recede.ObservationMaskingContextManager(window_size_m=1)
+        >>> manager = recede.designs.ObservationMaskingContextManager(window_size_m=1)
         >>> for number in range(4):
         ...     number = manager.add_turn("Think.", "act", "a word " * 50)
         >>> manager.report()
@@ -117,7 +117,7 @@ class EfficiencyReport(TypedDict):
 
     Example:
         >>> import recede
-        >>> agent = recede.ProductionHybridContextManager(
+        >>> agent = recede.designs.ProductionHybridContextManager(
         ...     lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
         >>> report: recede.turns.EfficiencyReport = agent.get_efficiency_report()
         >>> report["savings"]

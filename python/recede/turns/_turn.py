@@ -19,7 +19,7 @@ class Turn(NamedTuple):
 
     Example:
         >>> import recede
-        >>> manager = recede.ObservationMaskingContextManager()
+        >>> manager = recede.designs.ObservationMaskingContextManager()
         >>> manager.add_turn("I must look.", "ls", "a.py b.py")
         1
         >>> manager.trajectory[0].observation
@@ -53,7 +53,7 @@ class Summary(NamedTuple):
 
     Example:
         >>> import recede
-        >>> manager = recede.HybridContextManager(
+        >>> manager = recede.designs.HybridContextManager(
         ...     lambda turns, previous: f"{len(turns)} turns.", summarize_at_n=3, tail_window_m=1)
         >>> for number in range(3):
         ...     number = manager.add_turn("Think.", "act", "seen")

@@ -19,7 +19,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 static FACTS_UPDATE: NamedTuple = NamedTuple::of_exchange("FactsUpdate");
 
-/// Called by `recede.Masker` only.
+/// Called by `recede.masker.Masker` only.
 #[pyclass(frozen, name = "FactsSession", module = "recede._core")]
 pub struct PyFactsSession {
     shared: Shared,
