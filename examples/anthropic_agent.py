@@ -10,7 +10,7 @@ from typing import Any
 
 from anthropic import Anthropic
 
-from recede.integrations.anthropic import MaskingMiddleware
+from recede.integrations.anthropic import RecedeMiddleware
 
 
 def chars(messages: list[Any]) -> int:
@@ -55,7 +55,7 @@ server = HTTPServer(("127.0.0.1", 0), Scripted)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 url = f"http://127.0.0.1:{server.server_port}"
 messages: list[Any] = [{"role": "user", "content": "Find the bug."}]
-with Anthropic(api_key="none", base_url=url, middleware=[MaskingMiddleware(keep=10)]) as client:
+with Anthropic(api_key="none", base_url=url, middleware=[RecedeMiddleware(keep=10)]) as client:
     while True:
         answer = client.messages.create(model="m", max_tokens=99, messages=messages)
         messages.append({"role": "assistant", "content": answer.content})

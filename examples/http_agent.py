@@ -10,7 +10,7 @@ from typing import Any
 
 from openai import DefaultHttpxClient, OpenAI
 
-from recede.integrations.http import masking_client
+from recede.integrations.http import recede_client
 
 
 def chars(messages: list[Any]) -> int:
@@ -53,7 +53,7 @@ def read_log(page: str) -> str:
 server = HTTPServer(("127.0.0.1", 0), Scripted)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 url = f"http://127.0.0.1:{server.server_port}/v1"
-http_client = masking_client(DefaultHttpxClient(), keep=10)
+http_client = recede_client(DefaultHttpxClient(), keep=10)
 messages: list[Any] = [{"role": "user", "content": "Find the bug."}]
 with OpenAI(api_key="none", base_url=url, http_client=http_client) as client:
     while True:

@@ -10,7 +10,7 @@ from langchain.tools import tool
 from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
-from recede.integrations.langchain import MaskObservationsMiddleware
+from recede.integrations.langchain import RecedeMiddleware
 
 
 class Model(FakeMessagesListChatModel):
@@ -37,7 +37,7 @@ calls: list[BaseMessage] = [
 agent = create_agent(
     Model(responses=[*calls, AIMessage("It is on page 7.")]),
     [read_log],
-    middleware=[MaskObservationsMiddleware(keep=10)],
+    middleware=[RecedeMiddleware(keep=10)],
 )
 state = agent.invoke({"messages": [("user", "Find the bug.")]}, {"recursion_limit": 200})
 print(f"{len(state['messages']):3} messages, {sum(len(one.text) for one in state['messages']):7,} characters stored")

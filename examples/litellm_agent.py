@@ -12,7 +12,7 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # prices are not loaded
 import litellm
 from litellm.utils import custom_llm_setup
 
-from recede.integrations.litellm import MaskToolMessages
+from recede.integrations.litellm import RecedeCallback
 
 
 def chars(messages: list[Any]) -> int:
@@ -55,7 +55,7 @@ async def run(messages: list[Any]) -> None:
 
 litellm.custom_provider_map = [{"provider": "scripted", "custom_handler": Scripted()}]
 custom_llm_setup()
-litellm.callbacks = [MaskToolMessages(keep=10)]
+litellm.callbacks = [RecedeCallback(keep=10)]
 messages: list[Any] = [{"role": "user", "content": "Find the bug."}]
 asyncio.run(run(messages))
 print(f"{len(messages):3} messages, {chars(messages):7,} characters stored")

@@ -9,7 +9,7 @@ from typing import Any
 from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from recede.integrations.openai_agents import MaskToolOutputs
+from recede.integrations.openai_agents import RecedeInputFilter
 
 
 def chars(items: Any) -> int:
@@ -50,6 +50,6 @@ def read_log(page: int) -> str:
 
 
 agent: Any = Agent(name="reader", model=Scripted(), tools=[read_log])
-config = RunConfig(call_model_input_filter=MaskToolOutputs(keep=10), tracing_disabled=True)
+config = RunConfig(call_model_input_filter=RecedeInputFilter(keep=10), tracing_disabled=True)
 items = asyncio.run(Runner.run(agent, "Find the bug.", max_turns=50, run_config=config)).to_input_list()
 print(f"{len(items):3} items, {chars(items):7,} characters stored")

@@ -10,7 +10,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import FunctionModel
 
-from recede.integrations.pydantic_ai import MaskToolReturns
+from recede.integrations.pydantic_ai import RecedeCapability
 
 
 def chars(messages: list[ModelMessage]) -> int:
@@ -29,7 +29,7 @@ def model(messages: list[ModelMessage], info: Any) -> ModelResponse:
     return ModelResponse(parts=[TextPart("It is on page 7.")])
 
 
-agent = Agent(FunctionModel(model), capabilities=[MaskToolReturns(keep=10)])
+agent = Agent(FunctionModel(model), capabilities=[RecedeCapability(keep=10)])
 
 
 @agent.tool_plain

@@ -84,7 +84,7 @@ def plain_message(message: Any) -> Any:
     if type(message).__module__.startswith("langchain_core."):
         raise TypeError(
             f"{type(message).__name__} is a message of LangChain: recede.integrations.langchain masks those of an "
-            "agent (MaskObservationsMiddleware); or convert them (langchain_core.messages.convert_to_openai_messages)"
+            "agent (RecedeMiddleware); or convert them (langchain_core.messages.convert_to_openai_messages)"
         )
     form = plain(message)
     if isinstance(form, dict) and "type" not in form:

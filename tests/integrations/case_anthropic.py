@@ -15,7 +15,7 @@ from anthropic._models import FinalRequestOptions
 from anthropic.lib.tools import ToolError
 from sessions import IMAGE, LAST, TASK, Result, Turn, shown
 
-from recede.integrations.anthropic import MaskingMiddleware
+from recede.integrations.anthropic import RecedeMiddleware
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -52,8 +52,8 @@ def history(turns: list[Turn]) -> list[Any]:
 dicts = history  # recede reads them itself
 
 
-def masking(**options: Any) -> MaskingMiddleware:
-    return MaskingMiddleware(**options)
+def masking(**options: Any) -> RecedeMiddleware:
+    return RecedeMiddleware(**options)
 
 
 def view(masking: Any, messages: list[Any]) -> list[Any]:

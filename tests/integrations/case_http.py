@@ -13,7 +13,7 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, Ope
 from sessions import LAST, TASK, Turn
 
 from recede.costs import CACHES, PRESETS
-from recede.integrations.http import masking_client
+from recede.integrations.http import recede_client
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -73,7 +73,7 @@ class Masking:
             )
 
         self.options = options
-        http_client = masking_client(kind(transport=httpx.MockTransport(echo)), **options)
+        http_client = recede_client(kind(transport=httpx.MockTransport(echo)), **options)
         self.client = OpenAI(api_key="none", http_client=http_client)
 
 
@@ -96,7 +96,7 @@ def run(masking: Masking, turns: list[Turn], way: str) -> tuple[list[list[Any]],
         script.append(Answer([{"type": "text", "text": turn.said}, *blocks], "tool_use" if blocks else "end_turn"))
 
     async def in_loop(url: str) -> None:
-        http_client = masking_client(DefaultAsyncHttpxClient(), **masking.options)
+        http_client = recede_client(DefaultAsyncHttpxClient(), **masking.options)
         async with AsyncOpenAI(api_key="none", base_url=url, http_client=http_client) as client:
             for turn in [*turns, LAST]:
                 await client.chat.completions.create(model="m", messages=messages)
@@ -107,7 +107,7 @@ def run(masking: Masking, turns: list[Turn], way: str) -> tuple[list[list[Any]],
         if way == "async":
             asyncio.run(in_loop(url))
         else:
-            http_client = masking_client(DefaultHttpxClient(), **masking.options)
+            http_client = recede_client(DefaultHttpxClient(), **masking.options)
             with OpenAI(api_key="none", base_url=url, http_client=http_client, max_retries=1) as client:
                 for turn in [*turns, LAST]:
                     answer: Any = client.chat.completions.create(model="m", messages=messages, stream=way == "stream")

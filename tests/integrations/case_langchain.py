@@ -17,7 +17,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import IMAGE, LAST, TASK, Result, Turn
 
-from recede.integrations.langchain import MaskObservationsMiddleware
+from recede.integrations.langchain import RecedeMiddleware
 
 WAYS = ("sync", "async", "stream", "failing")
 
@@ -55,8 +55,8 @@ def history(turns: list[Turn]) -> list[Any]:
     return [message.model_copy(update={"id": f"m{place}"}) for place, message in enumerate(messages)]
 
 
-def masking(**options: Any) -> MaskObservationsMiddleware:
-    return MaskObservationsMiddleware(**options)
+def masking(**options: Any) -> RecedeMiddleware:
+    return RecedeMiddleware(**options)
 
 
 def view(masking: Any, messages: list[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # do not load prices when i
 import litellm
 from litellm.utils import custom_llm_setup
 
-from recede.integrations.litellm import MaskToolMessages
+from recede.integrations.litellm import RecedeCallback
 
 AT_ONCE = ("sync",)  # callbacks are those of the process
 WAYS = ("sync", "async", "stream")
@@ -61,8 +61,8 @@ def contents(messages: list[Any]) -> dict[str, Any]:
     return {message["tool_call_id"]: message["content"] for message in messages if message["role"] == "tool"}
 
 
-def masking(**options: Any) -> MaskToolMessages:
-    return MaskToolMessages(**options)
+def masking(**options: Any) -> RecedeCallback:
+    return RecedeCallback(**options)
 
 
 def view(masking: Any, messages: list[Any]) -> list[Any]:

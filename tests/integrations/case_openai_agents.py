@@ -13,7 +13,7 @@ from openai.types.responses.response_output_text import ResponseOutputText
 from openai.types.responses.response_usage import InputTokensDetails
 from sessions import IMAGE, LAST, TASK, Result, Turn
 
-from recede.integrations.openai_agents import MaskToolOutputs
+from recede.integrations.openai_agents import RecedeInputFilter
 
 WAYS = ("sync", "async", "stream")
 
@@ -50,8 +50,8 @@ def history(turns: list[Turn]) -> list[Any]:
 dicts = history  # recede reads them itself
 
 
-def masking(**options: Any) -> MaskToolOutputs:
-    return MaskToolOutputs(**options)
+def masking(**options: Any) -> RecedeInputFilter:
+    return RecedeInputFilter(**options)
 
 
 def view(masking: Any, messages: list[Any]) -> list[Any]:

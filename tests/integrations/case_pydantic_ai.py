@@ -21,7 +21,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.usage import RequestUsage, UsageLimits
 from sessions import IMAGE, LAST, TASK, Result, Turn
 
-from recede.integrations.pydantic_ai import MaskToolReturns
+from recede.integrations.pydantic_ai import RecedeCapability
 
 WAYS = ("sync", "async", "stream")
 
@@ -52,8 +52,8 @@ def history(turns: list[Turn]) -> list[Any]:
     return messages
 
 
-def masking(**options: Any) -> MaskToolReturns:
-    return MaskToolReturns(**options)
+def masking(**options: Any) -> RecedeCapability:
+    return RecedeCapability(**options)
 
 
 def view(masking: Any, messages: list[Any]) -> list[Any]:

@@ -25,7 +25,7 @@ from sessions import Call, Result, Turn, session
 
 import recede
 from provider_server import Failure, Server, serving, text
-from recede.integrations.anthropic import MaskingMiddleware
+from recede.integrations.anthropic import RecedeMiddleware
 from support import handle_of
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -73,7 +73,7 @@ def asked(client: Any, way: str, messages: list[Any]) -> None:
 
 @pytest.mark.parametrize("way", ["whole", "beta", "raw", "events", "stream"])
 def test_each_way_to_ask_sends_the_view_and_reports_usage_once(server: Server, way: str) -> None:
-    masking = MaskingMiddleware(keep=4)
+    masking = RecedeMiddleware(keep=4)
     heard = listening(masking)
     messages = case.history(session())
     before = copy.deepcopy(messages)
@@ -85,7 +85,7 @@ def test_each_way_to_ask_sends_the_view_and_reports_usage_once(server: Server, w
 
 @pytest.mark.parametrize("way", ["whole", "events", "stream"])
 def test_the_async_client_sends_the_view_and_reports_usage_once(server: Server, way: str) -> None:
-    masking = MaskingMiddleware(keep=4)
+    masking = RecedeMiddleware(keep=4)
     heard = listening(masking)
     messages = case.history(session())
 
@@ -106,7 +106,7 @@ def test_the_async_client_sends_the_view_and_reports_usage_once(server: Server, 
 
 
 def test_an_answer_that_its_caller_reads_piece_by_piece_is_not_read(server: Server) -> None:
-    masking = MaskingMiddleware(keep=4)
+    masking = RecedeMiddleware(keep=4)
     heard = listening(masking)
     given = {**GIVEN, "messages": case.history(session())}
     with client_of(server, masking) as client, client.messages.with_streaming_response.create(**given) as answer:
@@ -122,7 +122,7 @@ def test_marks_of_the_cache_are_counted_and_one_is_at_the_boundary(server: Serve
     messages = case.history(session())
     for message in messages[-3::2]:  # two more: with one at the boundary there would be five
         message["content"][-1] |= mark
-    with client_of(server, MaskingMiddleware(keep=4)) as client:
+    with client_of(server, RecedeMiddleware(keep=4)) as client:
         client.messages.create(messages=messages, system=system, tools=tools, **GIVEN)
     marked = [
         block.get("content", "")
@@ -134,7 +134,7 @@ def test_marks_of_the_cache_are_counted_and_one_is_at_the_boundary(server: Serve
 
 
 def test_what_is_no_history_of_its_own_is_sent_as_it_is(server: Server) -> None:
-    masking = MaskingMiddleware(keep=0, boundary="sliding")
+    masking = RecedeMiddleware(keep=0, boundary="sliding")
     seen: list[Any] = []
 
     def last(request: Any, call_next: Any) -> Any:
@@ -152,7 +152,7 @@ def test_what_is_no_history_of_its_own_is_sent_as_it_is(server: Server) -> None:
 
 def test_a_failed_request_reports_nothing(server: Server) -> None:
     server.script.insert(0, Failure(400))
-    masking = MaskingMiddleware(keep=4)
+    masking = RecedeMiddleware(keep=4)
     heard = listening(masking)
     with client_of(server, masking) as client, pytest.raises(anthropic.BadRequestError):
         client.messages.create(messages=case.history(session(3)), stream=True, **GIVEN)
@@ -160,7 +160,7 @@ def test_a_failed_request_reports_nothing(server: Server) -> None:
 
 
 def test_a_usage_that_cannot_be_read_costs_no_answer(server: Server, caplog: pytest.LogCaptureFixture) -> None:
-    masking: Any = MaskingMiddleware(keep=4)
+    masking: Any = RecedeMiddleware(keep=4)
     masking.masker.reported = lambda usage, messages: 1 / 0
     with client_of(server, masking) as client, caplog.at_level(logging.WARNING, "recede"):
         asked(client, "whole", case.history(session(3)))
@@ -170,7 +170,7 @@ def test_a_usage_that_cannot_be_read_costs_no_answer(server: Server, caplog: pyt
 
 def test_a_loop_of_ones_own_recalls_by_the_dict_of_the_tool() -> None:
     turns = session(30)
-    masking = MaskingMiddleware(keep=4, boundary="sliding", recall=True)
+    masking = RecedeMiddleware(keep=4, boundary="sliding", recall=True)
     view = case.view(masking, case.history(turns))
     (asked,) = turns[2].results
     handle = handle_of(asked, turns[2].results[asked].text)
@@ -184,7 +184,7 @@ def test_a_loop_of_ones_own_recalls_by_the_dict_of_the_tool() -> None:
 
 
 def test_recall_finds_each_of_the_conversations_that_began_alike_and_forgets_the_oldest() -> None:
-    masking = MaskingMiddleware(keep=1, boundary="sliding", recall=True, most=3)
+    masking = RecedeMiddleware(keep=1, boundary="sliding", recall=True, most=3)
     sessions = [
         [Turn("", [Call(id, "run", {})], {id: Result(id, f"{seed} {id}\n" * 40)}) for id in ("a", "b", "c", "d")]
         for seed in range(5)
@@ -220,7 +220,7 @@ def test_prices_are_those_of_the_model_of_the_first_request(models: list[str], o
     messages = case.history(session(70))
     ends = [end for end in range(3, len(messages) + 1, 2) if messages[end - 1]["role"] == "user"]
     with serving(*[text("Done.")] * len(ends)) as server:
-        client = client_of(server, MaskingMiddleware(keep=4, **options))
+        client = client_of(server, RecedeMiddleware(keep=4, **options))
         for number, end in enumerate(ends):
             model = models[min(number, len(models) - 1)]
             client.messages.create(messages=messages[:end], **{**GIVEN, "model": model})

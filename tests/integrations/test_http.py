@@ -26,7 +26,7 @@ from sessions import TASK, session
 
 import recede
 from provider_server import Failure, Server, serving, text
-from recede.integrations.http import masking_client
+from recede.integrations.http import recede_client
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -103,7 +103,7 @@ def test_each_body_is_that_of_a_request_masker_and_the_lists_stay(kind: str, str
     before = copy.deepcopy(histories)
     options = {"stream": True} if stream else {}
     raw = requests(kind, http_client(kind), histories, **options).requests
-    sent = requests(kind, masking_client(http_client(kind), keep=4), histories, **options).requests
+    sent = requests(kind, recede_client(http_client(kind), keep=4), histories, **options).requests
     assert sent == [masked(kind, body, keep=4) for body in raw]
     assert sent[-1] != raw[-1] and histories == before
 
@@ -111,7 +111,7 @@ def test_each_body_is_that_of_a_request_masker_and_the_lists_stay(kind: str, str
 @pytest.mark.parametrize("kind", KINDS[:2])
 def test_requests_are_prefixes_of_the_next_but_at_moves(kind: str) -> None:
     histories = [history(kind, count) for count in range(41)]
-    sent = requests(kind, masking_client(http_client(kind), keep=4), histories).requests
+    sent = requests(kind, recede_client(http_client(kind), keep=4), histories).requests
     changes = sum(new["messages"][: len(old["messages"])] != old["messages"] for old, new in pairwise(sent))
     assert 0 < changes < 10
 
@@ -119,14 +119,14 @@ def test_requests_are_prefixes_of_the_next_but_at_moves(kind: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "anthropic" in kind])
 def test_a_history_that_the_provider_keeps_is_sent_as_it_is(kind: str) -> None:
     given = {"extra_body": {"thread": {"type": "create"}}, "stream": True}
-    server = requests(kind, masking_client(http_client(kind), keep=4), [history(kind)], **given)
+    server = requests(kind, recede_client(http_client(kind), keep=4), [history(kind)], **given)
     assert server.requests[0]["thread"] and server.requests[0]["messages"] == history(kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_retry_sends_the_same(kind: str) -> None:
     failure = Failure(500, headers={"retry-after-ms": "1"})
-    server = requests(kind, masking_client(http_client(kind), keep=4), [history(kind)], failure, text("Done."))
+    server = requests(kind, recede_client(http_client(kind), keep=4), [history(kind)], failure, text("Done."))
     first, second = server.requests
     assert first == second
     assert "observation masked" in json.dumps(first)
@@ -141,7 +141,7 @@ def test_proxies_are_masked_too_and_the_timeout_stays(kind: str, monkeypatch: py
     client = http_client(kind, timeout=7.0)
     proxies = [one for one in client._mounts.values() if one is not None]
     monkeypatch.delenv("HTTP_PROXY")
-    masking_client(client, keep=4)
+    recede_client(client, keep=4)
     assert proxies and [one._transport for one in client._mounts.values() if one is not None] == proxies
     for transport in (client._transport, *client._mounts.values()):
         if transport is None:
@@ -162,16 +162,16 @@ def test_proxies_are_masked_too_and_the_timeout_stays(kind: str, monkeypatch: py
 def test_with_recede_off_everything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECEDE_OFF", "1")
     for kind in KINDS:
-        server = requests(kind, masking_client(http_client(kind), keep=0), [history(kind)])
+        server = requests(kind, recede_client(http_client(kind), keep=0), [history(kind)])
         assert server.requests[0]["messages"] == history(kind)
 
 
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(TypeError, match="http_client must be a Client or AsyncClient of httpx2 or httpx, not OpenAI"):
-        masking_client(openai.OpenAI(api_key="none"))
-    client = masking_client(http_client("openai"))
+        recede_client(openai.OpenAI(api_key="none"))
+    client = recede_client(http_client("openai"))
     with pytest.raises(TypeError, match="http_client masks already"):
-        masking_client(client)
+        recede_client(client)
     client.close()
     with pytest.raises((TypeError, ValueError), match="keep"):
-        masking_client(http_client("openai"), keep=-1)
+        recede_client(http_client("openai"), keep=-1)

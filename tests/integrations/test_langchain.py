@@ -20,14 +20,14 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph import START, MessagesState, StateGraph
 from sessions import LAST, TASK, Call, Turn, session
 
-from recede.integrations.langchain import MaskObservationsMiddleware, _Messages
+from recede.integrations.langchain import RecedeMiddleware, _Messages
 
 pytestmark = pytest.mark.filterwarnings("default")
 
 
 def test_masked_messages_say_so_as_those_of_context_editing_do() -> None:
     messages = case.history(session())
-    view = MaskObservationsMiddleware(keep=4, boundary="sliding").view(messages)
+    view = RecedeMiddleware(keep=4, boundary="sliding").view(messages)
     masked = [(old, new) for old, new in zip(messages, view, strict=True) if old is not new]
     assert masked
     for old, new in masked:
@@ -56,7 +56,7 @@ def test_pointers_to_files_of_deepagents_stay() -> None:
     filed = "Tool result too large, the result of this tool call was saved in the filesystem at /x\n" * 9
     place = next(at for at, message in enumerate(messages) if isinstance(message, ToolMessage))
     messages[place] = messages[place].model_copy(update={"content": filed})
-    view = MaskObservationsMiddleware(keep=4, boundary="sliding").view(messages)
+    view = RecedeMiddleware(keep=4, boundary="sliding").view(messages)
     assert view[place] is messages[place]
     assert view[place + 2] is not messages[place + 2]
 
@@ -67,7 +67,7 @@ def test_a_cache_mark_in_a_masked_result_stays() -> None:
     mark = {"type": "ephemeral"}
     parts = [{"type": "text", "text": "a line\n" * 90, "cache_control": mark}]
     messages[place] = messages[place].model_copy(update={"content": parts})
-    view = MaskObservationsMiddleware(keep=4, boundary="sliding").view(messages)
+    view = RecedeMiddleware(keep=4, boundary="sliding").view(messages)
     assert view[place].content == [{"type": "text", "text": "[observation masked — 630 chars]", "cache_control": mark}]
 
 
@@ -111,7 +111,7 @@ def test_a_summarizer_that_counts_the_view_does_not_summarize_what_is_masked() -
 
 
 def test_a_node_of_langgraph_sends_the_view() -> None:
-    masking = MaskObservationsMiddleware(keep=4, boundary="sliding")
+    masking = RecedeMiddleware(keep=4, boundary="sliding")
     model = case.Scripted(turns=[LAST] * 99, requests=[])
     model.turns[60] = LAST
 
@@ -128,8 +128,8 @@ def test_a_node_of_langgraph_sends_the_view() -> None:
 
 
 def test_subagents_are_given_the_middleware_once() -> None:
-    masking = MaskObservationsMiddleware()
-    other = MaskObservationsMiddleware(keep=4)
+    masking = RecedeMiddleware()
+    other = RecedeMiddleware(keep=4)
     plain: dict[str, Any] = {"name": "a", "description": "d", "system_prompt": "s"}
     compiled = {"name": "b", "description": "d", "runnable": object()}
     given = [plain, {**plain, "middleware": [other]}, compiled]
@@ -146,7 +146,7 @@ def test_an_agent_of_deepagents_and_its_subagent_send_views() -> None:
     task = Turn("", [Call("task", "task", {"description": "Look.", "subagent_type": "looker"})])
     model = case.Scripted(turns=[*turns, task, LAST], requests=[])
     below = case.Scripted(turns=[*turns, LAST], requests=[])
-    masking = MaskObservationsMiddleware(keep=4, boundary="sliding")
+    masking = RecedeMiddleware(keep=4, boundary="sliding")
     tool = case.tool_of(by_id)
     looker = {"name": "looker", "description": "Looks.", "system_prompt": "Look.", "tools": [tool], "model": below}
     agent = deepagents.create_deep_agent(model, [tool], middleware=[masking], subagents=masking.for_subagents([looker]))

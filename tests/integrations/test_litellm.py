@@ -27,7 +27,7 @@ import litellm
 from sessions import as_dicts, session, shown
 
 from provider_server import serving, text
-from recede.integrations.litellm import MaskToolMessages
+from recede.integrations.litellm import RecedeCallback
 from support import ROOT
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 def sent(request: dict[str, Any], kind: str, masking: Any = None) -> Any:
     """The request as the hook of the proxy leaves it."""
-    masking = masking or MaskToolMessages(keep=0, boundary="sliding")
+    masking = masking or RecedeCallback(keep=0, boundary="sliding")
     return asyncio.run(masking.async_pre_call_hook(None, None, request, kind))
 
 
@@ -59,7 +59,7 @@ def test_the_histories_of_other_calls_are_masked_in_their_own_field() -> None:
 
 
 def test_a_view_is_not_masked_again() -> None:
-    masking = MaskToolMessages(keep=1, boundary="sliding")
+    masking = RecedeCallback(keep=1, boundary="sliding")
     first = sent({"messages": case.history(session(5))}, "acompletion", masking)
     assert sent(first, "acompletion", masking)["messages"] is first["messages"]
     assert masking.masker.stats().begun == 1
@@ -68,7 +68,7 @@ def test_a_view_is_not_masked_again() -> None:
 @pytest.mark.parametrize("way", ["sync", "async", "failing"])
 def test_usage_is_reported_once_with_the_messages_that_were_given(way: str) -> None:
     heard: list[Any] = []
-    masking: Any = MaskToolMessages(keep=0, boundary="sliding")
+    masking: Any = RecedeCallback(keep=0, boundary="sliding")
 
     def reported(usage: Any, messages: list[Any]) -> None:
         assert "observation masked" not in str(messages)
@@ -80,7 +80,7 @@ def test_usage_is_reported_once_with_the_messages_that_were_given(way: str) -> N
 
 
 def test_a_usage_that_cannot_be_read_costs_no_answer(caplog: pytest.LogCaptureFixture) -> None:
-    masking: Any = MaskToolMessages(keep=4)
+    masking: Any = RecedeCallback(keep=4)
     masking._report(masking.view([{"role": "user", "content": "Go."}]), {"usage": 7})
     assert "what the provider counted is lost" in caplog.text
 
@@ -89,7 +89,7 @@ def test_positional_messages_are_sent_raw_with_a_warning(caplog: pytest.LogCaptu
     provider = case.Scripted(session(1))
     litellm.custom_provider_map = [{"provider": "scripted", "custom_handler": provider}]
     case.custom_llm_setup()
-    litellm.callbacks = [MaskToolMessages(keep=0)]
+    litellm.callbacks = [RecedeCallback(keep=0)]
     try:
         with caplog.at_level(logging.WARNING, "recede"):
             asyncio.run(litellm.acompletion("scripted/m", [{"role": "user", "content": "Go."}]))
@@ -156,7 +156,7 @@ def test_a_proxy_with_the_files_of_the_page_sends_views(tmp_path: Path) -> None:
             proxy.terminate()
             proxy.wait(30)
     first, streamed, last = [request["messages"] for request in provider.requests]
-    masking = MaskToolMessages(keep=10)
+    masking = RecedeCallback(keep=10)
     assert provider.refusals == []
     assert case.results(first) == case.results(streamed) == case.results(masking.view(chat)) != case.results(chat)
     assert shown(last) == shown(masking.view(blocks)) != shown(blocks)

@@ -17,14 +17,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 import case_openai_agents as case
 from sessions import session
 
-from recede.integrations.openai_agents import MaskToolOutputs
+from recede.integrations.openai_agents import RecedeInputFilter
 from support import handle_of
 
 pytestmark = pytest.mark.filterwarnings("default")
 
 
 def test_input_that_continues_a_stored_response_is_left_as_it_is() -> None:
-    masking = MaskToolOutputs(keep=0, boundary="sliding")
+    masking = RecedeInputFilter(keep=0, boundary="sliding")
     outputs = [item for item in case.history(session()) if item.get("type") == "function_call_output"]
     for items in (outputs, [{"role": "user", "content": "Go."}, *outputs], []):
         view = case.view(masking, items)
@@ -34,14 +34,14 @@ def test_input_that_continues_a_stored_response_is_left_as_it_is() -> None:
 
 def test_usage_is_reported_with_the_input_of_its_call() -> None:
     heard: list[Any] = []
-    masking: Any = MaskToolOutputs(keep=4)
+    masking: Any = RecedeInputFilter(keep=4)
     masking.masker.reported = lambda usage, items: heard.append((usage["prompt_tokens_details"], len(items)))
     case.run(masking, session(4), "async")
     assert heard == [({"cached_tokens": 8_900}, length) for length in (1, 3, 6, 9, 15)]
 
 
 def test_recall_is_of_the_run_that_asks() -> None:
-    masking = MaskToolOutputs(keep=4, boundary="sliding", recall=True)
+    masking = RecedeInputFilter(keep=4, boundary="sliding", recall=True)
 
     async def asked(handle: str) -> Any:
         return await masking.recall_tool.on_invoke_tool(None, json.dumps({"handle": handle}))  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import FunctionModel
 from sessions import session
 
-from recede.integrations.pydantic_ai import MaskToolReturns, _Messages
+from recede.integrations.pydantic_ai import RecedeCapability, _Messages
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -50,7 +50,7 @@ def test_results_that_are_no_text_are_read_as_the_model_sees_them() -> None:
         ModelResponse(parts=[TextPart("I see.")]),
         ModelRequest(parts=[UserPromptPart("And?")]),
     ]
-    masked = MaskToolReturns(keep=0, boundary="sliding").masker.view(shown)[2]
+    masked = RecedeCapability(keep=0, boundary="sliding").masker.view(shown)[2]
     assert masked.parts[0].content == f"[observation masked — {len(text)} chars]"
     assert request.parts[0].content is rows
 
@@ -66,7 +66,7 @@ def test_other_parts_of_a_request_stay_at_their_place() -> None:
     messages: list[Any] = [ModelRequest(parts=[SystemPromptPart("Be brief."), UserPromptPart("Go.")])]
     messages += [ModelResponse(parts=[ThinkingPart("hm"), *calls]), ModelRequest(parts=parts)]
     messages += [ModelResponse(parts=[TextPart("I see.")]), ModelRequest(parts=[UserPromptPart("Go on.")])]
-    view = MaskToolReturns(keep=0, boundary="sliding").masker.view(messages)
+    view = RecedeCapability(keep=0, boundary="sliding").masker.view(messages)
     assert view[:2] == messages[:2]
     masked = view[2].parts
     assert [masked[0].content, masked[3].content] == [
@@ -82,7 +82,7 @@ def test_results_that_the_framework_reads_itself_stay() -> None:
     part = ToolReturnPart("search", "x" * 90, "1", tool_kind="of-ours")
     messages: list[Any] = [ModelRequest(parts=[UserPromptPart("Go.")])]
     messages += [ModelResponse(parts=[ToolCallPart("search", "{}", "1")]), ModelRequest(parts=[part])]
-    assert MaskToolReturns(keep=0, boundary="sliding").masker.view(messages)[2] is messages[2]
+    assert RecedeCapability(keep=0, boundary="sliding").masker.view(messages)[2] is messages[2]
 
 
 def test_a_stream_of_a_run_sends_the_view() -> None:
@@ -92,7 +92,7 @@ def test_a_stream_of_a_run_sends_the_view() -> None:
         sent.append(messages)
         yield "Done."
 
-    masking = MaskToolReturns(keep=4, boundary="sliding")
+    masking = RecedeCapability(keep=4, boundary="sliding")
     agent: Any = Agent(FunctionModel(stream_function=streamed), capabilities=[masking])
     history = case.history(session())
 
@@ -106,7 +106,7 @@ def test_a_stream_of_a_run_sends_the_view() -> None:
 
 def test_usage_is_reported_with_the_messages_of_its_request() -> None:
     heard: list[Any] = []
-    masking: Any = MaskToolReturns(keep=4)
+    masking: Any = RecedeCapability(keep=4)
     masking.masker.reported = lambda usage, messages: heard.append((usage["prompt_tokens_details"], len(messages)))
     case.run(masking, session(4), "async")
     assert heard == [({"cached_tokens": 8_900}, length) for length in (1, 3, 5, 7, 9)]

@@ -17,14 +17,14 @@ try:
 except ImportError as error:
     raise missing("anthropic", "anthropic 0.109 or newer") from error
 
-__all__ = ["MaskingMiddleware"]
+__all__ = ["RecedeMiddleware"]
 
 _log = logging.getLogger("recede")
 
 _PATHS = ("/v1/messages", "/v1/messages/count_tokens")
 
 
-class MaskingMiddleware(Masking, Middleware):
+class RecedeMiddleware(Masking, Middleware):
     """Masks old tool results in the messages that a client sends; the lists that are given to it stay as they are.
 
     It masks the messages of `messages.create`, `.stream`, `.parse` and `.count_tokens`, of ``beta`` too, and of a tool
@@ -50,7 +50,7 @@ class MaskingMiddleware(Masking, Middleware):
 
     Example::
 
-        client = Anthropic(middleware=[MaskingMiddleware(keep=10)])
+        client = Anthropic(middleware=[RecedeMiddleware(keep=10)])
     """
 
     _provider: ClassVar[str | None] = "anthropic"

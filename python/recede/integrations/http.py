@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from recede._off import is_off
 from recede.proxy import RequestMasker
 
-__all__ = ["masking_client"]
+__all__ = ["recede_client"]
 
 _Client = TypeVar("_Client")
 
@@ -72,7 +72,7 @@ def _has_json(request: Any) -> bool:
     return request.method == "POST" and is_json and not is_off()
 
 
-def masking_client(http_client: _Client, masker: RequestMasker | None = None, *, keep: int = 10) -> _Client:
+def recede_client(http_client: _Client, masker: RequestMasker | None = None, *, keep: int = 10) -> _Client:
     """An HTTP client, for ``http_client=`` of an SDK, that masks old observations in the bodies that it sends.
 
     It is the client given, with its proxies, limits and timeouts; whatever the SDK sends through it is masked as by
@@ -89,7 +89,7 @@ def masking_client(http_client: _Client, masker: RequestMasker | None = None, *,
 
     Example::
 
-        client = Anthropic(http_client=masking_client(DefaultHttpxClient(), keep=10))
+        client = Anthropic(http_client=recede_client(DefaultHttpxClient(), keep=10))
     """
     client: Any = http_client
     if not hasattr(client, "_transport") or not hasattr(client, "_mounts"):

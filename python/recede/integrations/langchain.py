@@ -25,7 +25,7 @@ try:
 except ImportError as error:
     raise missing("langchain", "langchain 1.0 or newer") from error
 
-__all__ = ["MaskObservationsMiddleware"]
+__all__ = ["RecedeMiddleware"]
 
 _log = logging.getLogger("recede")
 
@@ -68,7 +68,7 @@ class _Messages:
         return bool(old.__dict__ == new.__dict__)
 
 
-class MaskObservationsMiddleware(Masking, AgentMiddleware[Any, Any]):
+class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
     """Masks old tool results in what is sent to the model; the messages in the state stay as they are.
 
     Args:
@@ -87,7 +87,7 @@ class MaskObservationsMiddleware(Masking, AgentMiddleware[Any, Any]):
 
     Example::
 
-        agent = create_agent(model, tools, middleware=[MaskObservationsMiddleware(keep=10)])
+        agent = create_agent(model, tools, middleware=[RecedeMiddleware(keep=10)])
     """
 
     _reads = _Messages()

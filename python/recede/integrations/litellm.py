@@ -17,7 +17,7 @@ try:
 except ImportError as error:
     raise missing("litellm", "litellm 1.80.5 or newer") from error
 
-__all__ = ["MaskToolMessages"]
+__all__ = ["RecedeCallback"]
 
 _log = logging.getLogger("recede")
 
@@ -45,7 +45,7 @@ class _View(list[Any]):
         return copied
 
 
-class MaskToolMessages(Masking, CustomLogger):
+class RecedeCallback(Masking, CustomLogger):
     """Masks old tool messages in what LiteLLM sends; the lists that are given to it stay as they are.
 
     It masks `acompletion`, `aresponses` and `anthropic_messages`, those of a `Router` too, and what the proxy
@@ -67,7 +67,7 @@ class MaskToolMessages(Masking, CustomLogger):
 
     Example::
 
-        litellm.callbacks = [MaskToolMessages(keep=10)]
+        litellm.callbacks = [RecedeCallback(keep=10)]
     """
 
     def _begin(self, **options: Any) -> None:

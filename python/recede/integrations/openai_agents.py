@@ -15,13 +15,13 @@ try:
 except ImportError as error:
     raise missing("openai_agents", "openai-agents 0.4 or newer") from error
 
-__all__ = ["MaskToolOutputs"]
+__all__ = ["RecedeInputFilter"]
 
 # The input of the model call that is running.
 _running: ContextVar[list[Any] | None] = ContextVar("recede_running", default=None)
 
 
-class MaskToolOutputs(Masking, RunHooks[Any]):
+class RecedeInputFilter(Masking, RunHooks[Any]):
     """Masks old tool outputs in the input of each model call; sessions and results keep all of them.
 
     Input that continues a response or conversation stored by OpenAI is only what is new, and is left as it is.
@@ -42,7 +42,7 @@ class MaskToolOutputs(Masking, RunHooks[Any]):
 
     Example::
 
-        masking = MaskToolOutputs(keep=10)
+        masking = RecedeInputFilter(keep=10)
         Runner.run(agent, "Go.", hooks=masking, run_config=RunConfig(call_model_input_filter=masking))
     """
 

@@ -27,7 +27,7 @@ try:
 except ImportError as error:
     raise missing("pydantic_ai", "pydantic-ai-slim 2.0 or newer") from error
 
-__all__ = ["MaskToolReturns"]
+__all__ = ["RecedeCapability"]
 
 
 class _Messages:
@@ -89,7 +89,7 @@ def _read(part: ToolReturnPart[Any]) -> tuple[str, int]:
     return content if isinstance(content, str) else part.model_response_str(), 0
 
 
-class MaskToolReturns(Masking, AbstractCapability[Any]):
+class RecedeCapability(Masking, AbstractCapability[Any]):
     """Masks old tool returns in what is sent to the model; the message history keeps all of them.
 
     Args:
@@ -108,7 +108,7 @@ class MaskToolReturns(Masking, AbstractCapability[Any]):
 
     Example::
 
-        agent = Agent(model, capabilities=[MaskToolReturns(keep=10)])
+        agent = Agent(model, capabilities=[RecedeCapability(keep=10)])
     """
 
     _reads = _Messages()

@@ -4,12 +4,12 @@ from typing import Any
 
 from langchain.agents.middleware import context_editing
 
-from recede.integrations.langchain import MaskObservationsMiddleware
+from recede.integrations.langchain import RecedeMiddleware
 
 
-def _in_place(*, edits: Any, **_: Any) -> MaskObservationsMiddleware:
+def _in_place(*, edits: Any, **_: Any) -> RecedeMiddleware:
     (edit,) = edits
-    return MaskObservationsMiddleware(
+    return RecedeMiddleware(
         keep=edit.keep, boundary="sliding", exclude_tools=edit.exclude_tools, placeholder=edit.placeholder
     )
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from agents import RunConfig
 
-from recede.integrations.openai_agents import MaskToolOutputs
+from recede.integrations.openai_agents import RecedeInputFilter
 
 _init = RunConfig.__init__
 
@@ -12,7 +12,7 @@ _init = RunConfig.__init__
 def _with_filter(self: RunConfig, *arguments: Any, **options: Any) -> None:
     _init(self, *arguments, **options)
     if self.call_model_input_filter is None:
-        self.call_model_input_filter = MaskToolOutputs(keep=10)
+        self.call_model_input_filter = RecedeInputFilter(keep=10)
 
 
 RunConfig.__init__ = _with_filter  # type: ignore[method-assign]
