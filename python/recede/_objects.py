@@ -18,6 +18,8 @@ __all__ = ["MOST_LEVELS", "Forms", "changed", "is_object", "plain", "plain_messa
 MOST_LEVELS = 200
 # The key under which the form of a message has its place in the history; a copy of the form keeps it.
 _PLACE = "recede_place"
+# A message without these fields has no result and no list of calls, so no view has it otherwise.
+_CHANGED = {"content", "output", "parts", "role"}
 
 
 def is_object(value: Any) -> bool:
@@ -152,8 +154,11 @@ class Forms:
 
     def __init__(self, history: list[Any], forms: list[Any]) -> None:
         self._history = history
+        # An item that no view changes is found by itself: of one that recede does not know every character counts.
+        made = [(form, place) for place, form in enumerate(forms) if form is not history[place]]
+        self._places = {id(form): place for form, place in made if form.keys().isdisjoint(_CHANGED)}
         self.messages = [
-            message if form is message else {**form, _PLACE: place}
+            form if form is message or id(form) in self._places else {**form, _PLACE: place}
             for place, (message, form) in enumerate(zip(history, forms, strict=True))
         ]
 
@@ -171,7 +176,7 @@ class Forms:
         return [self._restored(message) for message in view]
 
     def _restored(self, message: Any) -> Any:
-        place = message.get(_PLACE)
+        place = message.get(_PLACE, self._places.get(id(message)))
         if place is None:
             return message
         own = restored(self._history[place], self.messages[place], message)

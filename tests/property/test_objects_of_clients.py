@@ -147,6 +147,14 @@ def test_each_function_reads_objects_as_their_dicts(
     assert objects == before, "the input was changed"
 
 
+@pytest.mark.parametrize("kind", ["web_search_call", "no_such_call"])
+def test_an_item_of_an_unknown_type_counts_as_its_dict(kind: str) -> None:
+    item = {"type": kind, "id": "ws_1", "status": "completed"}
+    thing = Thing.model_construct(set(item), **item)
+    assert recede.count_chars([thing]) == recede.count_chars([item]) > 0
+    assert recede.mask_observations([thing], keep_results=0).messages[0] is thing
+
+
 @ENGINES
 @given(pair=pairs())
 def test_what_is_unchanged_is_the_callers_own(engine_name: str, pair: tuple[Messages, Messages]) -> None:
