@@ -31,7 +31,7 @@ POLICIES: dict[str, Callable[[Messages], Messages]] = {
     "raw": lambda messages: messages,
     "headroom": lambda messages: headroom.compress(messages, model="claude-sonnet-4-5-20250929").messages,
     "break_even:window=10": lambda messages: (
-        recede.mask_observations(messages, keep_results=10, boundary="break_even", cache="breakpoints").messages
+        recede.mask_observations(messages, keep_results=10, boundary="break_even", provider="anthropic").messages
     ),
     "sliding:window=10": lambda messages: (
         recede.mask_observations(messages, keep_results=10, boundary="sliding").messages

@@ -305,7 +305,7 @@ def break_even(messages: int, seconds: float) -> dict[str, Any]:
     """Times of a boundary that pays for itself, also with a mark at it, beside one that slides."""
     slides: dict[str, Any] = {"keep_results": 10, "boundary": "sliding"}
     pays: dict[str, Any] = {"keep_results": 10, "boundary": "break_even"}
-    pinned = {**pays, "cache": "breakpoints", "cache_breakpoint": "boundary"}
+    pinned = {**pays, "provider": "anthropic", "cache_breakpoint": "boundary"}
     data, dicts, _, _ = make_case(messages)
     marked = orjson.loads(histories.serialized(messages, shape="anthropic"))
     blocks = [block for message in marked if isinstance(message["content"], list) for block in message["content"]]

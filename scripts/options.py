@@ -35,10 +35,10 @@ SIGNATURES: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("reduction/_stages.py", "mask_old_observations_json"): ("block", frozenset({"keep", "mask_chunk"})),
     ("agent/_budget.py", "Budget.__init__"): ("block", frozenset({"keep", "mask_chunk", "boundary"})),
     ("masker/_masker.py", "Masker.__init__"): ("mask", _OF_MASKER),
-    ("clients/_wrap.py", "wrap"): ("mask", frozenset({"keep_results", "boundary", "cache", "cache_breakpoint"})),
+    ("clients/_wrap.py", "wrap"): ("mask", frozenset({"keep_results", "boundary", "provider", "cache_breakpoint"})),
     ("integrations/_shared.py", "Masking.__init__"): (
         "mask",
-        _OF_MASKER | {"cache", "cache_breakpoint"},
+        _OF_MASKER | {"provider", "cache_breakpoint"},
     ),
     ("session/_history.py", "History.__init__"): ("reduce", frozenset({"token_counter"})),
     ("session/_history.py", "History.from_messages"): ("reduce", frozenset({"token_counter"})),

@@ -16,6 +16,7 @@ from oracle.walk import walk
 from recede.costs import CACHES, Cache, Prices
 from recede.costs._cache import cache_facts
 from recede.costs._prices import SUMMARY_PROMPT_CHARS
+from support import priced
 
 SYSTEM = 500
 IMAGE_CHARS = 6_400
@@ -50,7 +51,7 @@ def check_replay(
 
     options: dict[str, Any] = {f"max_input_{unit}": budget, "fill": fill}
     options["summarizer"] = summarizer if summary_chars else None
-    session = recede.History(cache_read=float(prices.cached), cache_write=float(prices.write), **options)
+    session = recede.History(provider=priced("ideal", float(prices.cached), float(prices.write)), **options)
     sent: list[Sent] = []
     for turn, whole in zip(policy.turns, raw.turns, strict=True):
         session.extend(history[len(session) : turn.messages])

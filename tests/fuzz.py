@@ -33,6 +33,7 @@ from support import (
     function_call,
     function_call_output,
     outcome,
+    priced,
     result,
     system,
     tool_result,
@@ -174,7 +175,8 @@ def _options(rng: random.Random) -> tuple[str, dict[str, Any]]:
     elif luck < 0.6:
         options["boundary"] = "sliding"
     elif luck < 0.8:
-        options |= {"boundary": "break_even", "cache_write": rng.choice((0.1, 1.25)), "cache_cold": rng.random() < 0.3}
+        options |= {"boundary": "break_even", "provider": priced(write=rng.choice((0.1, 1.25)))}
+        options["cache_cold"] = rng.random() < 0.3
     if rng.random() < 0.6:
         return "mask_observations_json", options | {"keep_results": rng.randint(0, 4)}
     budget = {

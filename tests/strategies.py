@@ -7,6 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from support import priced
+
 TEMPLATES = (
     None,
     None,
@@ -47,11 +49,13 @@ _MASKING: dict[str, st.SearchStrategy[Any]] = {
 _BREAK_EVEN = st.fixed_dictionaries(
     {"boundary": st.just("break_even")},
     optional={
-        "cache_read": st.sampled_from([0, 0.1, 0.5, 1]),
-        "cache_write": st.sampled_from([0.1, 1, 1.25, 2, 1e9]),
-        "cache": st.sampled_from(["ideal", "prefix", "breakpoints"]),
+        "provider": st.builds(
+            priced,
+            st.sampled_from(["ideal", "prefix", "breakpoints"]),
+            st.sampled_from([0, 0.1, 0.5, 1]),
+            st.sampled_from([0.1, 1, 1.25, 2, 1e9]),
+        ),
         "cache_breakpoint": st.sampled_from(["keep", "boundary"]),
-        "break_even_at": st.sampled_from([0, 0.5, 1]),
         "warranty": st.sampled_from([None, 0, 0.1, 10]),
         "cache_cold": st.booleans() | st.lists(st.integers(0, 12), max_size=3),
     },

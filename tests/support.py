@@ -367,3 +367,11 @@ def handle_of(id: str, text: str) -> str:
     """The handle of an observation, as it is defined."""
     data = id.encode("utf-8", "surrogatepass"), text.encode("utf-8", "surrogatepass")
     return hashlib.sha256(b"%d:%b%b" % (len(data[0]), *data)).hexdigest()[:12]
+
+
+OF_RULES = {"ideal": "ideal", "prefix": "openai", "breakpoints": "anthropic"}
+
+
+def priced(rule: str = "ideal", read: float = 0.1, write: float = 1.25) -> recede.Provider:
+    """A provider whose cache has this rule, at these prices."""
+    return recede.Provider.of(OF_RULES[rule])._replace(read=read, write=write)

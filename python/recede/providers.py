@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["Provider"]
 
 # How a policy names the rule of a cache. Without a cache reading costs what writing does, so any prefix may be served.
+# Larger numbers mean the same; sums in the core do not overflow.
+_LARGEST_PRICE, _LARGEST_COUNT = 1e300, 1 << 40
+
 _RULES = {"marks": "breakpoints", "prefix": "prefix", "ideal": "ideal", "none": "ideal"}
 
 
@@ -83,11 +86,13 @@ class Provider(NamedTuple):
                 raise TypeError(f"the name of a provider or model must be a str, not {type(given).__name__}")
         if name not in PROVIDERS:
             raise ValueError(f"there is no provider {name!r}{meant(name, PROVIDERS) or one_of(PROVIDERS)}")
+        provider = PROVIDERS[name]
+        if not model or provider.cache == "none":
+            return provider
         from recede._models import model_row  # it takes as long to import as the rest
 
-        provider = PROVIDERS[name]
-        row = model_row(model) if model else None
-        if row is None or provider.cache == "none":
+        row = model_row(model)
+        if row is None:
             return provider
         write = row.write_1h if name == "anthropic_1h" else row.write
         return provider._replace(read=row.cached / row.input, write=write / row.input)
@@ -114,9 +119,6 @@ PROVIDERS = {
     )
 }
 
-OF_RULES = {"ideal": "ideal", "prefix": "openai", "breakpoints": "anthropic"}
-"""The provider that the rule of a cache alone names."""
-
 OF_FORMATS = {"codex": "openai", "gemini": "gemini"}
 """The providers of sessions by format, where no model is logged or known; Anthropic for all others."""
 
@@ -128,9 +130,39 @@ def cache_rule(provider: Provider) -> str:
 
 def cache_options(provider: Provider) -> dict[str, Any]:
     """The options by which a boundary assumes a provider's cache."""
-    if provider.cache == "marks":
-        return {"cache": cache_rule(provider), "cache_breakpoint": "boundary"}
-    return {"cache": cache_rule(provider)}
+    return {"provider": provider, **({"cache_breakpoint": "boundary"} if provider.cache == "marks" else {})}
+
+
+def checked_provider(name: str, value: Any) -> Provider:
+    """The check for the option `name`: a provider, by its name too, or as JSON has one."""
+    if isinstance(value, str):
+        return Provider.of(value)
+    if isinstance(value, list) and len(value) == len(Provider._fields):
+        value = Provider(*value)
+    if not isinstance(value, Provider):
+        raise TypeError(f"{name} must be a name or a Provider, not {type(value).__name__}")
+    if value.cache not in _RULES:
+        raise ValueError(f"{name}.cache must be one of {', '.join(map(repr, _RULES))}, not {value.cache!r}")
+    for field in ("read", "write", "ttl_seconds"):
+        number, most = getattr(value, field), math.inf if field == "ttl_seconds" else _LARGEST_PRICE
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise TypeError(f"{name}.{field} must be a number, not {type(number).__name__}")
+        if not 0 <= number <= most:
+            raise ValueError(f"{name}.{field} must be a number from 0{'' if most == math.inf else f' to {most:g}'}")
+    for field in ("min_tokens", "step_tokens", "lookback_blocks", "most_marks"):
+        count = getattr(value, field)
+        if isinstance(count, bool) or not isinstance(count, int):
+            raise TypeError(f"{name}.{field} must be a whole number, not {type(count).__name__}")
+        if not 0 <= count <= _LARGEST_COUNT:
+            raise ValueError(f"{name}.{field} must be a number from 0 to {_LARGEST_COUNT:,}")
+    return value
+
+
+def saved_provider(value: Any) -> Any:
+    """A provider as JSON has it: its name if that is known, else its fields; how long entries live is no option."""
+    if not isinstance(value, Provider):
+        return value
+    return value.name if PROVIDERS.get(value.name) == value else list(value._replace(ttl_seconds=0))
 
 
 def policy_cache(provider: Provider) -> tuple[str, int, int, int, int]:

@@ -19,7 +19,7 @@ import figures
 
 # Page, and its first line -> why a table with numbers has no command.
 NO_MEASUREMENT = {
-    ("docs/caching.md", "| provider | `cache_read` | `cache_write` |"): "published prices",
+    ("docs/caching.md", "| provider | read | write |"): "published prices",
     ("docs/robustness.md", "| run | count | found |"): "each row is a command with its seed",
     ("docs/semantics.md", "| entry point | boundary | fill | clip_results | keeps at least |"): "defaults",
     ("docs/store-format.md", "| at | bytes | what |"): "places in a format",

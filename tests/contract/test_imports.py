@@ -55,7 +55,7 @@ PYTHON: dict[str, set[str]] = {
     "summarizers": LEAVES | {"_answer", "_engine", "_response", "_summarizer", "reduction", "turns"},
     "transcripts": LEAVES | {"_usage", "reduction"},
     "designs": {"agent", "reduction", "turns"},
-    "arrow": {"_engine", "_errors", "_report", "costs", "reduction"},
+    "arrow": {"_engine", "_errors", "_report", "costs", "providers", "reduction"},
 }
 PUBLIC_MODULES = {*recede._MODULES}
 ONLY_PUBLIC_NAMES = {"testing", "cli"}

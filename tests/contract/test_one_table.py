@@ -14,8 +14,6 @@ from recede.providers import PROVIDERS
 from support import ROOT
 
 TABLE = {"providers.py", "_models.py"}
-# Parameters, whose defaults are those of the options.
-PRICES_OF_OPTIONS = {"cache_read", "cache_write"}
 _KNOWN = [one for one in PROVIDERS.values() if one.cache in ("marks", "prefix")]
 _OF_CACHE = r"cached|ttl_|prefix|breakpoint|anthropic|openai|gemini|bedrock"
 # Numbers of the table, and the words with which they would be facts about a provider.
@@ -39,19 +37,11 @@ def is_fact(number: float, text: str) -> bool:
 
 def in_python(source: str) -> Iterator[str]:
     tree, lines = ast.parse(source), source.splitlines()
-    defaults = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.arguments):
-            pairs = [
-                *zip(node.kwonlyargs, node.kw_defaults, strict=True),
-                *zip(node.args[len(node.args) - len(node.defaults) :], node.defaults, strict=True),
-            ]
-            defaults |= {id(default) for name, default in pairs if name.arg in PRICES_OF_OPTIONS}
     for statement in ast.walk(tree):
         if not isinstance(statement, ast.stmt) or isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             continue
         for node in ast.walk(statement):
-            if not isinstance(node, ast.Constant) or type(node.value) not in (int, float) or id(node) in defaults:
+            if not isinstance(node, ast.Constant) or type(node.value) not in (int, float):
                 continue
             text = f"{lines[statement.lineno - 1]} {lines[node.lineno - 1]}".partition("#")[0]
             if is_fact(float(str(node.value)), text):

@@ -19,7 +19,7 @@ from test_chat import typed
 from provider_server import Server, call, calls, serving, text
 from recede import History
 from recede.designs import Budget, Conversation, approx_tokens, auto_continue, mask_old_observations
-from support import tool_result, tool_use, user
+from support import priced, tool_result, tool_use, user
 
 KEEP_RECENT_OBSERVATIONS, MASK_THRESHOLD_TOKENS = 4, 8_000
 LINES = "a line of the log\n" * 46 + "the last line"  # 47 lines
@@ -231,7 +231,7 @@ def test_auto_continue(server: Server, client: anthropic.Anthropic, caplog: pyte
 def test_boundaries() -> None:
     history = history_of(16, "x" * 2_800)
     assert approx_tokens(history) > 11_000 and approx_tokens(mask_old_observations(history)) < 3_200
-    cold = {"boundary": "break_even", "cache_write": 1e9}  # no move pays for itself
+    cold = {"boundary": "break_even", "provider": priced(write=1e9)}  # no move pays for itself
 
     def moves(**options: Any) -> int:
         views = [shown(mask_old_observations(history_of(n, "x" * 2_800), **options)) for n in range(1, 46)]

@@ -16,7 +16,7 @@ from recede.costs import CACHES, Prices
 from recede.costs._cache import cache_facts
 from recede.reduction._policy import compiled, replay_policy
 from recede.testing import histories
-from support import ENGINES, dumps, engine_module, outcome, tool_result, tool_use, user, using
+from support import ENGINES, OF_RULES, dumps, engine_module, outcome, tool_result, tool_use, user, using
 
 pytestmark = pytest.mark.skipif(len(ENGINES) < 2, reason="recede._core is not built: make build")
 
@@ -98,10 +98,7 @@ def test_replay_under_any_policy_that_masks_or_truncates(
     assert replayed("core") == replayed("oracle")
 
 
-CACHE_OF = {"ideal": "ideal", "prefix": "openai", "breakpoints": "anthropic"}
-
-
-@pytest.mark.parametrize("cache", CACHE_OF)
+@pytest.mark.parametrize("cache", OF_RULES)
 def test_what_the_warranty_permits_in_long_sessions(cache: Any) -> None:
     """Many requests have been paid for, which drawn histories seldom have; the boundary may be inside a message."""
     rng = random.Random(cache)
@@ -120,15 +117,15 @@ def test_what_the_warranty_permits_in_long_sessions(cache: Any) -> None:
             rng.choice([0.02, 0.1, 0.5]),
             rng.choice(["keep", "boundary"]),
         )
-        options: dict[str, Any] = {"cache": cache, "cache_breakpoint": breakpoint, "warranty": warranty}
-        options |= {"keep_results": window, "break_even_at": rng.choice([0, 0.5])}
+        options: dict[str, Any] = {"provider": OF_RULES[cache], "cache_breakpoint": breakpoint, "warranty": warranty}
+        options |= {"keep_results": window}
         options |= {"keep_by_tool": rng.choice([{}, {"read": 5}])}
         for is_cold in (sorted(cold), True):
             assert_agree(recede.mask_observations, history, boundary="break_even", cache_cold=is_cold, **options)
         policy = f"hybrid:window={rng.choice([2, 99])},at=break_even,tail=3,boundary=break_even"
         policy += f",cache_breakpoint={options['cache_breakpoint']},warranty={options['warranty']}"
         prices: dict[str, Any] = {"summary_prices": Prices(input=0.3, output=1.5), "system_chars": 0}
-        assert_agree(recede.costs.replay, history, [policy], cache=CACHE_OF[cache], **prices)
+        assert_agree(recede.costs.replay, history, [policy], cache=OF_RULES[cache], **prices)
 
 
 @given(history=histories(max_turns=2, max_parallel_calls=3), options=mask_options(), data=st.data())

@@ -24,7 +24,7 @@ MARK = {"cache_control": {"type": "ephemeral"}}
 SYSTEM_CHARS = 12_000
 SYSTEM = [{"type": "text", "text": "x" * SYSTEM_CHARS, **MARK}]
 PRICES = Prices(output=0)
-OPTIONS: dict[str, Any] = {"boundary": "break_even", "cache": "breakpoints"}
+OPTIONS: dict[str, Any] = {"boundary": "break_even", "provider": "anthropic"}
 PLAIN, PINNED = "break_even:window=10", "break_even:window=10,cache_breakpoint=boundary"
 MIN_OBSERVATIONS = 30
 FORMATS = ("claude_code", "codex", "openhands", "pi")

@@ -212,7 +212,7 @@ def test_other_clients_send_no_marks(server: Server) -> None:
         server.script += [text("Done.")]
         talk.turn("Find the bug.")
     assert "cache_control" not in json.dumps(server.requests)
-    assert talk.history._live.options.given["cache"] == "prefix"
+    assert talk.history._live.options.given["provider"] == recede.Provider.of("openai")
 
 
 def test_a_wrapped_client_is_left_alone() -> None:

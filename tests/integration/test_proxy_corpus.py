@@ -184,7 +184,7 @@ def chained(view: History) -> list[int]:
 
 def test_short_sessions_through_the_proxy_cost_what_their_replays_say() -> None:
     need(CORPUS)
-    options: dict[str, Any] = {"boundary": "break_even", "cache": "breakpoints"}
+    options: dict[str, Any] = {"boundary": "break_even", "provider": "anthropic"}
     long = [one for one in sessions() if recede.mask_observations(one.history, keep_results=10, **options).masked_count]
     long.sort(key=lambda one: len(one.ends) * len(json.dumps(one.history)))
     for cache in ("anthropic", "openai"):

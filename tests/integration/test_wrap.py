@@ -15,7 +15,7 @@ import pytest
 
 import recede
 from provider_server import Failure, Server, serving, text
-from support import call, function_call, function_call_output, result, tool_result, tool_use, user
+from support import call, function_call, function_call_output, priced, result, tool_result, tool_use, user
 
 MANY = 40
 
@@ -251,9 +251,9 @@ def test_objects_of_the_client_are_masked_too() -> None:
 
 @pytest.mark.parametrize("shape", CLIENTS)
 def test_by_default_the_boundary_breaks_even_under_the_cache_of_the_provider(shape: str) -> None:
-    cache: dict[str, Any] = {"cache": "prefix", "cache_write": 1.0}
+    cache: dict[str, Any] = {"provider": "openai"}
     if shape == "anthropic":
-        cache = {"cache": "breakpoints", "cache_breakpoint": "boundary"}
+        cache = {"provider": "anthropic", "cache_breakpoint": "boundary"}
     whole = messages_of(shape, 70)
     with serving(*[text("Done.")] * 70) as server:
         client = recede.wrap(client_of(shape, server))
@@ -284,9 +284,9 @@ def models_of(server: Server, history: list[Any], models: list[str], **options: 
 
 
 def views_at(history: list[Any], read: float) -> list[Any]:
-    options: dict[str, Any] = {"keep_results": 10, "cache": "breakpoints", "cache_breakpoint": "boundary"}
+    options: dict[str, Any] = {"keep_results": 10, "cache_breakpoint": "boundary"}
     return [
-        recede.mask_observations(history[: 1 + 2 * turns], cache_read=read, **options).messages
+        recede.mask_observations(history[: 1 + 2 * turns], provider=priced("breakpoints", read), **options).messages
         for turns in range(2, 71, 4)
     ]
 
@@ -298,7 +298,7 @@ def views_at(history: list[Any], read: float) -> list[Any]:
         (["claude-opus-5-5-20261001", "claude-opus-5"], {}, 0.05),
         (["claude-opus-5", "claude-opus-5-5"], {}, 0.1),
         (["no-such-model"], {}, 0.1),
-        (["claude-opus-5-5"], {"cache_read": 0.1}, 0.1),
+        (["claude-opus-5-5"], {"provider": "anthropic"}, 0.1),
     ],
 )
 def test_prices_are_those_of_the_model_of_the_first_request(models: list[str], options: Any, read: float) -> None:
@@ -356,12 +356,12 @@ def test_moves_of_the_boundary_are_told_once(by_options: bool) -> None:
     busy = Failure(529, headers={"retry-after-ms": "1"})
     with serving(text("Done."), busy, text("Done."), text("Done.")) as server:
         client: Any = client_of("chat", server, max_retries=2)
-        options: dict[str, Any] = {"on_move": moves.append, "cache": "prefix", "cache_write": 1.25}
+        options: dict[str, Any] = {"on_move": moves.append, "provider": "openai"}
         client = recede.wrap(client, **options) if by_options else recede.wrap(client, recede.masker.Masker(**options))
         for end in range(len(history) - 80, len(history) + 1, 40):
             client.chat.completions.create(**request_of("chat", history[:end]))
-    whole = recede.mask_observations(history, keep_results=10, boundary="break_even", cache="prefix").boundary_moves
-    first = recede.mask_observations(history[:61], keep_results=10, boundary="break_even", cache="prefix")
+    whole = recede.mask_observations(history, keep_results=10, boundary="break_even", provider="openai").boundary_moves
+    first = recede.mask_observations(history[:61], keep_results=10, boundary="break_even", provider="openai")
     past = [move for move in first.boundary_moves if move.request < first.turns]
     assert len(moves) > 1 and moves == list(whole[len(past) :])
 

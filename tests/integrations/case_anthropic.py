@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 from provider_server import Answer, Failure, serving
 
 WAYS = ("sync", "async", "stream", "failing")
-DEFAULTS = {"cache": "breakpoints", "cache_breakpoint": "boundary"}
+DEFAULTS = {"provider": "anthropic", "cache_breakpoint": "boundary"}
 
 
 def _blocks(turn: Turn) -> list[dict[str, Any]]:

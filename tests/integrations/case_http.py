@@ -12,7 +12,8 @@ from chat_messages import calls, reloaded, results  # noqa: F401 (the contract a
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 from sessions import LAST, TASK, Turn
 
-from recede.costs import CACHES, PRESETS
+from recede import Provider
+from recede.costs import PRESETS
 from recede.integrations.http import recede_client
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -23,9 +24,7 @@ WAYS = ("sync", "async", "stream", "failing")
 TAKES = {"keep"}
 _PRICES = PRESETS["openai"]
 DEFAULTS = {
-    "cache": CACHES["openai"].rule,
-    "cache_read": _PRICES.cached / _PRICES.input,
-    "cache_write": _PRICES.write / _PRICES.input,
+    "provider": Provider.of("openai")._replace(read=_PRICES.cached / _PRICES.input, write=_PRICES.write / _PRICES.input)
 }
 
 

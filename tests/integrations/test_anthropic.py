@@ -213,7 +213,7 @@ def test_without_the_middleware_the_error_names_the_extra(monkeypatch: pytest.Mo
     [
         (["claude-opus-5-5", "claude-opus-5"], {}, 0.05),
         (["claude-opus-5", "claude-opus-5-5"], {}, 0.1),
-        (["claude-opus-5-5"], {"cache_read": 0.1}, 0.1),
+        (["claude-opus-5-5"], {"provider": "anthropic"}, 0.1),
     ],
 )
 def test_prices_are_those_of_the_model_of_the_first_request(models: list[str], options: Any, read: float) -> None:
@@ -225,10 +225,11 @@ def test_prices_are_those_of_the_model_of_the_first_request(models: list[str], o
             model = models[min(number, len(models) - 1)]
             client.messages.create(messages=messages[:end], **{**GIVEN, "model": model})
         views = [request["messages"] for request in server.requests]
-    rule: dict[str, Any] = {"keep_results": 4, "cache": "breakpoints", "cache_breakpoint": "boundary"}
+    rule: dict[str, Any] = {"keep_results": 4, "cache_breakpoint": "boundary"}
+    usual_one = recede.Provider.of("anthropic")
     low, usual = (
-        [recede.mask_observations(messages[:end], cache_read=price, **rule).messages for end in ends]
-        for price in (0.05, 0.1)
+        [recede.mask_observations(messages[:end], provider=provider, **rule).messages for end in ends]
+        for provider in (usual_one._replace(read=0.05), usual_one)
     )
     assert low != usual
     assert views == (low if read == 0.05 else usual)

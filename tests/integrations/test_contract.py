@@ -87,7 +87,7 @@ OPTIONS: list[dict[str, Any]] = [
         "placeholder": "[{tool} {number}: {chars}, {lines}, {images}]",
     },
     {"keep": 0, "mask_chunk": 5},
-    {"keep": 10, "cache": "prefix"},
+    {"keep": 10, "provider": "openai"},
 ]
 
 

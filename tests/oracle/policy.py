@@ -21,6 +21,7 @@ class Policy(SimpleNamespace):
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         defaults = {"max_cost": None, "max_cost_since": (), "placeholder_with_images": None, "lines_form": False}
+        defaults["break_even_at"] = 0.5
         super().__init__(**{**defaults, **parameters, "cache": ProviderCache(*parameters["cache"])})
 
     def max_cost_at(self, messages: int) -> int | None:

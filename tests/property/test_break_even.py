@@ -10,7 +10,7 @@ from strategies import mask_options
 
 import recede
 from recede.testing import histories
-from support import turns_of
+from support import priced, turns_of
 
 History = list[dict[str, Any]]
 PRICES = st.tuples(st.sampled_from([0.05, 0.1, 0.3, 1]), st.sampled_from([1, 1.25, 2, 6, 50])).map(
@@ -22,7 +22,7 @@ def check_bound(history: History, window: int, prices: recede.costs.Prices) -> N
     """A move costs at most what it has written again, and that at most what was sent without need."""
     options: dict[str, Any] = {"prices": prices, "cache": "ideal", "system_chars": 0}
     raw, paying = recede.costs.replay(history, [f"break_even:window={window}"], **options).costs
-    options = {"boundary": "break_even", "cache_read": prices.cached, "cache_write": prices.write}
+    options = {"boundary": "break_even", "provider": priced("ideal", prices.cached, prices.write)}
     last = max((at for at, message in enumerate(history) if message.get("role") == "assistant"), default=0)
     moves = recede.mask_observations(history[:last], keep_results=window, **options).boundary_moves
     written = sum(move.written_chars for move in moves)
@@ -78,7 +78,7 @@ def test_a_beginning_has_the_boundary_that_it_had_when_it_was_the_whole(
     history: History, options: dict[str, Any], read: float
 ) -> None:
     options = {name: value for name, value in options.items() if name not in ("mask_chunk", "cache_cold")}
-    options |= {"boundary": "break_even", "cache_read": read, "cache_write": 1.25}
+    options |= {"boundary": "break_even", "provider": priced("ideal", read)}
     whole = recede.mask_observations(history, **options).boundary_moves
     for length in range(len(history)):
         found = recede.mask_observations(history[:length], **options).boundary_moves
@@ -89,7 +89,7 @@ def test_a_beginning_has_the_boundary_that_it_had_when_it_was_the_whole(
 @given(history=histories(), options=mask_options())
 def test_its_view_lies_between_raw_and_sliding(history: History, options: dict[str, Any]) -> None:
     plain = {name: value for name, value in options.items() if name not in ("mask_chunk", "boundary")}
-    plain = {name: value for name, value in plain.items() if not name.startswith("cache")}
+    plain = {name: value for name, value in plain.items() if not name.startswith(("cache", "provider"))}
     sliding = recede.mask_observations(history, **plain, boundary="sliding")
     paying = recede.mask_observations(history, **plain, boundary="break_even")
     assert sliding.chars_after <= paying.chars_after <= paying.chars_before

@@ -10,10 +10,10 @@ from marks import blocks_of, client_histories, histories_of_clients, marked_hist
 from strategies import mask_options, reduce_options, spelled
 
 import recede
-from support import ENGINES, dumps, facts, loads, using
+from support import ENGINES, dumps, facts, loads, priced, using
 
 _RULES = st.sampled_from(
-    [{}, {"mask_chunk": 2}, {"boundary": "break_even"}, {"boundary": "break_even", "cache_write": 0.2}]
+    [{}, {"mask_chunk": 2}, {"boundary": "break_even"}, {"boundary": "break_even", "provider": priced(write=0.2)}]
 )
 OPTIONS = st.one_of(
     st.tuples(
@@ -62,8 +62,9 @@ def in_engines(call: Any) -> Any:
 
 def both(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The options without and with pins; a cache of breakpoints would move the boundary as well."""
-    if options.get("cache") == "breakpoints":
-        options = {**options, "cache": "ideal"}
+    provider = options.get("provider")
+    if isinstance(provider, recede.Provider) and provider.cache == "marks":
+        options = {**options, "provider": priced("ideal", provider.read, provider.write)}
     return {**options, "cache_breakpoint": "keep"}, {**options, "cache_breakpoint": "boundary"}
 
 

@@ -11,7 +11,7 @@ from strategies import spelled
 
 import recede
 from recede.testing import histories
-from support import ENGINES, using
+from support import ENGINES, priced, using
 
 ENGINES = pytest.mark.parametrize("engine_name", ENGINES)
 History = list[dict[str, Any]]
@@ -75,7 +75,7 @@ def test_each_turn_is_the_view_of_what_came_before(
         f"sliding:window={window}": masked,
         f"stepped:window={window},chunk={chunk}": lambda first: masked(first, mask_chunk=chunk),
         f"break_even:window={window}": lambda first: masked(
-            first, boundary="break_even", cache_read=PRICES.cached, cache_write=PRICES.write
+            first, boundary="break_even", provider=priced("ideal", float(PRICES.cached), float(PRICES.write))
         ),
         f"keep_last:messages={messages}": lambda first: (
             recede.designs.truncate_history(first, preserve_recent_raw_turns=messages).messages,

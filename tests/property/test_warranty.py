@@ -14,6 +14,7 @@ import recede
 from definitions.cache import Seen, Sent, served
 from recede.costs import CACHES, Prices
 from recede.costs._cache import cache_facts
+from support import priced
 
 History = list[dict[str, Any]]
 Turn = tuple[int, list[int]]
@@ -58,12 +59,13 @@ def worst_moment(
     ends = [at for at, message in enumerate(history) if message["role"] == "assistant"]
     if history[-1]["role"] == "tool":
         ends.append(len(history))
-    cache, min_tokens = MODELS[options["cache"]]
+    rule = options.pop("cache")
+    cache, min_tokens = MODELS[rule]
     seconds = {end: float(PAUSE_SECONDS * sum(pause <= turn for pause in pauses)) for turn, end in enumerate(ends)}
     facts = cache_facts(cache, prices._replace(min_cached_tokens=min_tokens), seconds, system_chars)
     if is_told and cache.ttl_seconds < PAUSE_SECONDS:  # else that would be false
         options["cache_cold"] = [end for turn, end in enumerate(ends) if turn in pauses]
-    options |= {"cache_read": prices.cached, "cache_write": prices.write}
+    options["provider"] = priced(rule, prices.cached, prices.write)
 
     def costs(views: list[History]) -> list[float]:
         sent = [Sent(shown(view, history), end) for view, end in zip(views, ends, strict=True)]

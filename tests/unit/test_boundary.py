@@ -7,15 +7,20 @@ from typing import Any
 import pytest
 
 import recede
+from recede import _engine
 from recede.costs import SUMMARY_CHARS, Prices
 from recede.costs._prices import SUMMARY_PROMPT_CHARS
+from recede.reduction import _policy
+from recede.reduction._planning import reduced
 from support import (
+    OF_RULES,
     assistant,
     block_mask,
     call,
     loads,
     mask,
     masked,
+    priced,
     reduce,
     result,
     tool_result,
@@ -66,7 +71,7 @@ def test_no_move_makes_all_dearer_than_the_warranty_permits() -> None:
 def test_with_breakpoints_all_is_written_again_but_what_is_marked_at_the_boundary() -> None:
     """A turn is 925 chars, so an entry takes nine of them at least."""
     kept, pinned = (
-        moves(session(90), cache="breakpoints", cache_breakpoint=one, warranty=None) for one in ("keep", "boundary")
+        moves(session(90), provider="anthropic", cache_breakpoint=one, warranty=None) for one in ("keep", "boundary")
     )
     ideal = moves(session(90), warranty=None)
     assert kept[0] == pinned[0]
@@ -78,7 +83,7 @@ def test_with_breakpoints_all_is_written_again_but_what_is_marked_at_the_boundar
     # The first move finds no mark, nor one whose mark was too short for an entry.
     assert pinned[0][3] == expected[0]
     assert pinned[-1][3] < expected[-1]
-    assert all(move[0] > 9 for move in moves(session(90), cache="breakpoints"))
+    assert all(move[0] > 9 for move in moves(session(90), provider="anthropic"))
 
 
 @pytest.mark.parametrize("blocks", [19, 20])
@@ -89,7 +94,7 @@ def test_a_mark_at_the_boundary_counts_where_a_request_brings_fewer_than_20_bloc
     for number in range(2):
         history += [tool_use(str(number)), user([tool_result(str(number), LONG)])]
     history += [{"role": "assistant", "content": [*texts, *tool_use("2")["content"]]}, user([tool_result("2", LONG)])]
-    options: dict[str, Any] = {"keep_results": 0, "cache": "breakpoints", "cache_cold": [3, len(history)]}
+    options: dict[str, Any] = {"keep_results": 0, "provider": "anthropic", "cache_cold": [3, len(history)]}
     (_, kept), (_, pinned) = (moves(history, **options, cache_breakpoint=one) for one in ("keep", "boundary"))
     marked = recede.count_chars(mask(history, keep_results=0).messages[:3])
     assert kept[3] - pinned[3] == (marked if blocks < 20 else 0)
@@ -97,7 +102,7 @@ def test_a_mark_at_the_boundary_counts_where_a_request_brings_fewer_than_20_bloc
 
 def test_what_is_too_short_for_a_cache_is_not_masked() -> None:
     for cache, chars in (("prefix", 4_096), ("breakpoints", 8_192)):
-        options: dict[str, Any] = {"cache": cache, "keep_results": 0, "cache_cold": True}
+        options: dict[str, Any] = {"provider": OF_RULES[cache], "keep_results": 0, "cache_cold": True}
         history = session(30)[:-1]
         history.append(result("30", "x" * 900))
         few = mask(history, boundary="break_even", **options)
@@ -111,7 +116,7 @@ def test_with_steps_a_move_must_save_what_they_may_leave_unserved(saved: int, co
     """511 characters may be written instead of read: 0.11 of what is saved, and 50, make up for them."""
     history: list[dict[str, Any]] = [user(""), call("1"), result("1", "x" * (saved + len(masked(5_000))))]
     history[0]["content"] = "x" * (5_000 - mask(history, keep_results=0).chars_after)
-    found = mask(history, keep_results=0, boundary="break_even", cache="prefix", cache_cold=True)
+    found = mask(history, keep_results=0, boundary="break_even", provider=priced("prefix"), cache_cold=True)
     assert (found.chars_before, found.masked_count) == (5_000 + saved, count)
 
 
@@ -165,13 +170,13 @@ def test_where_writing_costs_no_more_than_reading_it_slides(read: float, write: 
     history = session(20)
     for length in range(1, len(history), 2):
         sliding = mask(history[:length], keep_results=3)
-        paying = mask(history[:length], keep_results=3, boundary="break_even", cache_read=read, cache_write=write)
+        paying = mask(history[:length], keep_results=3, boundary="break_even", provider=priced("ideal", read, write))
         assert paying.messages == sliding.messages
 
 
 def test_where_writing_costs_without_end_it_never_moves() -> None:
-    assert moves(session(60), cache_write=1e12) == []
-    assert moves(session(60), cache_read=0) == []
+    assert moves(session(60), provider=priced(write=1e12)) == []
+    assert moves(session(60), provider=priced(read=0)) == []
 
 
 def test_a_cold_cache_moves_it() -> None:
@@ -202,7 +207,11 @@ def test_within_a_budget_it_masks_where_that_pays() -> None:
 def test_a_view_over_the_budget_forces_a_move() -> None:
     history = session(40)
     budget = 10 * TURN
-    options: dict[str, Any] = {"preserve_recent_raw_turns": 12, "boundary": "break_even", "cache_write": 1e12}
+    options: dict[str, Any] = {
+        "preserve_recent_raw_turns": 12,
+        "boundary": "break_even",
+        "provider": priced(write=1e12),
+    }
     forced = reduce(history, max_input_chars=budget, **options)
     assert (forced.reduction_stage, forced.within_budget) == ("masking", True)
     # It moves whenever the view is over the budget, though it never pays for itself.
@@ -219,7 +228,7 @@ def test_a_view_over_the_budget_forces_a_move() -> None:
 def test_with_a_token_counter_the_budget_is_in_its_tokens() -> None:
     # 9 tokens for a result, 5 for the constants of a call: 100 are passed by the eighth turn.
     options: dict[str, Any] = {"token_counter": lambda text: len(text) // 100, "preserve_recent_raw_turns": 2}
-    options |= {"boundary": "break_even", "cache_write": 1e12, "max_input_tokens": 100}
+    options |= {"boundary": "break_even", "provider": priced(write=1e12), "max_input_tokens": 100}
     assert reduce(session(7), **options).reduction_stage is None
     forced = reduce(session(12), **options)
     assert (forced.reduction_stage, forced.boundary_moves[0].request) == ("masking", 8)
@@ -249,7 +258,7 @@ def test_the_block_masker_takes_it() -> None:
 
 def test_a_masked_history_is_left_as_it_is() -> None:
     view = mask(session(40), keep_results=1, boundary="break_even").messages
-    assert mask(view, keep_results=0, boundary="break_even", cache_read=1, cache_write=1).masked_count <= 40
+    assert mask(view, keep_results=0, boundary="break_even", provider=priced(read=1, write=1)).masked_count <= 40
     assert loads(recede.mask_observations_json(b"[]", keep_results=1, boundary="break_even").json) == []
 
 
@@ -257,11 +266,17 @@ def test_a_masked_history_is_left_as_it_is() -> None:
     ("options", "error", "words"),
     [
         ({"mask_chunk": 4}, ValueError, "give mask_chunk or boundary='break_even', not both"),
-        ({"cache_read": -0.1}, ValueError, "cache_read must be a number from 0, not -0.1"),
-        ({"cache_write": float("inf")}, ValueError, "cache_write must be a number from 0, not inf"),
-        ({"cache_write": float("nan")}, ValueError, "cache_write must be a number from 0, not nan"),
-        ({"cache_read": "0.1"}, TypeError, "cache_read must be a number, not str"),
-        ({"cache_read": True}, TypeError, "cache_read must be a number, not bool"),
+        ({"provider": priced(read=-0.1)}, ValueError, "provider.read must be a number from 0 to 1e[+]300"),
+        ({"provider": priced(write=float("inf"))}, ValueError, "provider.write must be a number from 0 to 1e[+]300"),
+        ({"provider": priced(write=float("nan"))}, ValueError, "provider.write must be a number from 0"),
+        ({"provider": priced(read="0.1")}, TypeError, "provider.read must be a number, not str"),
+        ({"provider": priced(read=True)}, TypeError, "provider.read must be a number, not bool"),
+        ({"provider": priced()._replace(ttl_seconds=-1)}, ValueError, "provider.ttl_seconds must be a number from 0"),
+        ({"provider": priced()._replace(min_tokens=0.5)}, TypeError, "provider.min_tokens must be a whole number"),
+        ({"provider": priced()._replace(most_marks=-1)}, ValueError, "provider.most_marks must be a number from 0 to"),
+        ({"provider": priced()._replace(cache="lru")}, ValueError, "provider.cache must be one of 'marks', 'prefix'"),
+        ({"provider": "opnai"}, ValueError, "there is no provider 'opnai'; did you mean 'openai'"),
+        ({"provider": 5}, TypeError, "provider must be a name or a Provider, not int"),
         ({"cache_cold": 5}, TypeError, "cache_cold must be True, False or a list of numbers of messages, not int"),
         ({"cache_cold": [1, -2]}, ValueError, r"cache_cold\[1\] must be at least 0"),
         ({"cache_cold": ["1"]}, TypeError, r"cache_cold\[0\] must be a whole number"),
@@ -315,7 +330,14 @@ def test_a_summary_is_made_when_all_with_it_and_its_call_is_within_the_warranty(
         return "s" * (SUMMARY_CHARS - len(frame))
 
     manager = recede.designs.HybridContextManager(
-        summarizer, 99, "break_even", tail, boundary="break_even", cache=cache, warranty=warranty, prices=prices
+        summarizer,
+        99,
+        "break_even",
+        tail,
+        boundary="break_even",
+        provider=OF_RULES[cache],
+        warranty=warranty,
+        prices=prices,
     )
     for chars in seen:
         manager.add_turn("", "", "x" * chars)
@@ -331,15 +353,23 @@ def test_a_summary_is_made_when_all_with_it_and_its_call_is_within_the_warranty(
 def test_a_cache_has_what_is_as_long_as_its_minimum(cache: Any, warranty: float, task: int, masked: int) -> None:
     """Of a prefix the cache keeps the task; with breakpoints the view has 26 and 32 characters besides."""
     history = [user("t" * task), call("000"), result("000", "x" * 5_000)]
-    options: dict[str, Any] = {"cache": cache, "warranty": warranty, "break_even_at": 0}
-    view = mask(history, keep_results=0, boundary="break_even", **options)
+    options = {"provider": OF_RULES[cache], "warranty": warranty, "boundary": "break_even", "keep_results": 0}
+    # It pays at once, so only the warranty decides.
+    policy = _policy._policy(_engine.engine, "mask", options, break_even_at=0.0, masks_unseen=True)
+    view = reduced(history, policy)
     assert view.masked_count == masked
 
 
 @pytest.mark.parametrize(("cache", "is_made"), [("ideal", True), ("breakpoints", False)])
 def test_no_summary_leaves_less_than_a_cache_keeps(cache: Any, is_made: bool) -> None:
     manager = recede.designs.HybridContextManager(
-        lambda told, previous: "s" * 500, 99, "break_even", 2, boundary="break_even", cache=cache, warranty=9
+        lambda told, previous: "s" * 500,
+        99,
+        "break_even",
+        2,
+        boundary="break_even",
+        provider=OF_RULES[cache],
+        warranty=9,
     )
     for _ in range(60):
         manager.add_turn("", "", "x" * 1_000)

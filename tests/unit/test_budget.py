@@ -9,7 +9,7 @@ from anthropic.types.beta import BetaContextManagementResponse
 
 import recede
 from recede.designs import Budget
-from support import tool_result, tool_use, turns, user
+from support import priced, tool_result, tool_use, turns, user
 
 
 def session(count: int, chars: int = 900) -> list[dict[str, Any]]:
@@ -49,8 +49,8 @@ def test_the_default_boundary_slides() -> None:
 
 def test_over_the_limit_the_boundary_moves_to_the_window(caplog: pytest.LogCaptureFixture) -> None:
     whole = session(20)
-    late = Budget(0, boundary="break_even", cache_write=1e9)  # which no waste pays for
-    for options in ({"boundary": "break_even", "cache_write": 1e9}, {"mask_chunk": 12}):
+    late = Budget(0, boundary="break_even", provider=priced(write=1e9))  # which no waste pays for
+    for options in ({"boundary": "break_even", "provider": priced(write=1e9)}, {"mask_chunk": 12}):
         budget = Budget(0, **options, max_input_tokens=2_300)
         for count in range(1, 21):
             history = session(count)
@@ -65,7 +65,7 @@ def test_over_the_limit_the_boundary_moves_to_the_window(caplog: pytest.LogCaptu
 
 
 def test_the_limit_counts_with_the_callers_counter() -> None:
-    budget = Budget(0, boundary="break_even", cache_write=1e9, max_input_tokens=9_000, token_counter=len)
+    budget = Budget(0, boundary="break_even", provider=priced(write=1e9), max_input_tokens=9_000, token_counter=len)
     assert [budget.tokens(budget.view(session(count))) <= 9_000 for count in range(1, 21)] == [True] * 20
     assert len(str(budget.view(session(9)))) > 8_000
 

@@ -415,8 +415,8 @@ def test_wrong_usage_ends_with_2(array: Path) -> None:
             {"boundary": "break_even", "preserve_recent_raw_turns": 9},
         ),
         (
-            ["--boundary", "break_even", "--keep-messages", "9", "--cache-read", "1", "--cache-write", "2"],
-            {"boundary": "break_even", "preserve_recent_raw_turns": 9, "cache_read": 1.0, "cache_write": 2.0},
+            ["--boundary", "break_even", "--keep-messages", "9", "--provider", "openai"],
+            {"boundary": "break_even", "preserve_recent_raw_turns": 9, "provider": "openai"},
         ),
         (["--max-observation-chars", "100"], {"max_observation_chars": 100}),
         (["--placeholder", "[{chars} gone]"], {"placeholder": "[{chars} gone]"}),

@@ -14,7 +14,7 @@ import recede
 from definitions.masker import cold_masks, cold_view
 from recede import TranscriptError
 from recede.masker import CallFacts, Facts, Mask, Masker, MaskerStats, Masks, ResultFacts
-from support import handle_of
+from support import handle_of, priced
 
 SLIDING: dict[str, Any] = {"boundary": "sliding"}
 ANSWER = {"role": "assistant", "content": "Done."}
@@ -210,7 +210,7 @@ def test_masks_after_a_rewind_name_the_places_of_their_results() -> None:
 
 
 def test_the_boundary_is_pinned_without_planning_all_messages() -> None:
-    options: dict[str, Any] = {"keep": 2, "cache": "breakpoints", "cache_breakpoint": "boundary", **SLIDING}
+    options: dict[str, Any] = {"keep": 2, "provider": "anthropic", "cache_breakpoint": "boundary", **SLIDING}
     masker, messages = Masker(**options), []
     for number in range(30):
         block = {"type": "tool_use", "id": str(number), "name": "run", "input": {}}
@@ -338,7 +338,7 @@ def test_count_tokens_counts_the_view() -> None:
 
 def test_two_cold_requests_move_the_boundary() -> None:
     usage = {"input_tokens": 9_000, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0, "output_tokens": 1}
-    masker, messages = Masker(keep=2, break_even_at=1_000), conversation(20)
+    masker, messages = Masker(keep=2, provider=priced(write=1e9)), conversation(20)
     for end in (33, 35, 37):
         assert not masker.masks(messages[:end]).masks
         masker.reported(usage)
@@ -666,10 +666,10 @@ def test_recall_needs_texts() -> None:
         Masker(max_bytes="1")  # type: ignore[arg-type]
 
 
-def views_of(masker: recede.masker.Masker[Any], history: list[Any], prices: list[Any]) -> list[Any]:
-    """The views of a growing conversation; each request has the next of these prices, the rest the last."""
+def views_of(masker: recede.masker.Masker[Any], history: list[Any], providers: list[Any]) -> list[Any]:
+    """The views of a growing conversation; each request has the next of these providers, the rest the last."""
     ends = range(3, len(history) + 1, 2)
-    return [masker.view(history[:end], prices=prices[min(at, len(prices) - 1)]) for at, end in enumerate(ends)]
+    return [masker.view(history[:end], provider=providers[min(at, len(providers) - 1)]) for at, end in enumerate(ends)]
 
 
 def priced_history() -> list[Any]:
@@ -685,26 +685,26 @@ def priced_history() -> list[Any]:
 
 
 def test_a_conversation_keeps_the_prices_of_its_first_request() -> None:
-    history = priced_history()
-    low, high = (views_of(recede.masker.Masker(keep=4), history, [prices]) for prices in ((0.05, 2.0), (0.5, 1.0)))
+    history, cheap, dear = priced_history(), priced("ideal", 0.05, 2.0), priced("ideal", 0.5, 1.0)
+    low, high = (views_of(recede.masker.Masker(keep=4), history, [provider]) for provider in (cheap, dear))
     assert low != high
-    assert views_of(recede.masker.Masker(keep=4), history, [(0.05, 2.0), (0.5, 1.0)]) == low
-    assert views_of(recede.masker.Masker(keep=4), history, [(0.05, 2.0), None]) == low
-    assert views_of(recede.masker.Masker(keep=4, cache_read=0.05, cache_write=2.0), history, [None]) == low
+    assert views_of(recede.masker.Masker(keep=4), history, [cheap, dear]) == low
+    assert views_of(recede.masker.Masker(keep=4), history, [cheap, None]) == low
+    assert views_of(recede.masker.Masker(keep=4, provider=cheap), history, [None]) == low
 
 
 def test_a_fork_has_the_prices_of_the_conversation() -> None:
     history, masker = priced_history(), recede.masker.Masker[Any](keep=4)
-    whole = masker.view(history, prices=(0.05, 2.0))
+    whole = masker.view(history, provider=priced("ideal", 0.05, 2.0))
     forked = [*history[:61], {"role": "user", "content": "Another way."}]
-    alone = recede.masker.Masker[Any](keep=4, cache_read=0.05, cache_write=2.0)
-    assert masker.view(forked, prices=(0.5, 1.0)) == alone.view(forked)
+    alone = recede.masker.Masker[Any](keep=4, provider=priced("ideal", 0.05, 2.0))
+    assert masker.view(forked, provider=priced("ideal", 0.5, 1.0)) == alone.view(forked)
     assert masker.view(history) == whole
 
 
 @pytest.mark.parametrize("prices", [("0.1", 1.0), (-1.0, 1.0), (float("nan"), 1.0), (0.1, None), (True, 1.0)])
 def test_prices_that_are_none_are_refused_and_the_masker_goes_on(prices: Any) -> None:
     history, masker = priced_history(), recede.masker.Masker[Any](keep=4)
-    with pytest.raises((TypeError, ValueError), match=r"cache_(read|write)"):
-        masker.view(history, prices=prices)
+    with pytest.raises((TypeError, ValueError), match=r"provider\.(read|write)"):
+        masker.view(history, provider=priced("ideal", *prices))
     assert masker.view(history) == recede.masker.Masker[Any](keep=4).view(history)

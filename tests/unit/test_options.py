@@ -11,7 +11,7 @@ import pytest
 
 import recede
 from recede.designs import HistoryReducer
-from support import call, mask, result, turns
+from support import call, mask, priced, result, turns
 
 WHOLE_FROM_0 = ("preserve_recent_raw_turns", "min_masked_chars", "image_chars")
 WHOLE_OR_NONE = ("keep_messages", "keep_turns", "keep_results", "max_observation_chars")
@@ -408,19 +408,18 @@ def holding(callback: Callback) -> Text:
 @pytest.mark.parametrize(
     "price", [10**400, 10**5_000, float("inf"), float("nan"), -1], ids=["wide", "very wide", "inf", "nan", "negative"]
 )
-@pytest.mark.parametrize("name", ["cache_read", "cache_write"])
+@pytest.mark.parametrize("name", ["read", "write"])
 def test_a_price_that_no_float_holds_is_refused_with_words(name: str, price: float) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be"):
-        recede.mask_observations([], boundary="break_even", **{name: price})
+    with pytest.raises(ValueError, match=f"provider.{name} must be"):
+        recede.mask_observations([], boundary="break_even", provider=priced(**{name: price}))
 
 
 def test_options_that_were_seen_before_are_checked_by_their_types_again() -> None:
-    for option in ({"keep_errors": True}, {"cache_read": 1}, {"summarizer": len}, {"exclude_tools": ("a",)}):
+    for option in ({"keep_errors": True}, {"provider": priced(read=1)}, {"summarizer": len}, {"exclude_tools": ("a",)}):
         reduce(**option)
     reduce(cache_cold=(1,))
     for bad in (
         {"keep_errors": 1},
-        {"cache_read": True},
         {"summarizer": 5},
         {"exclude_tools": "a"},
         {"cache_cold": (True,)},

@@ -13,7 +13,7 @@ import pytest
 import recede
 from recede import History
 from recede.types import BoundaryMove
-from support import assistant, chat_call, chat_result, user
+from support import assistant, chat_call, chat_result, priced, user
 
 WARM = {"input_tokens": 5, "cache_read_input_tokens": 4_000, "cache_creation_input_tokens": 100, "output_tokens": 7}
 COLD = {"input_tokens": 5, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 4_100, "output_tokens": 7}
@@ -230,7 +230,7 @@ def talking(history: History, turns_: list[dict[str, Any]], chars_per_token: flo
 @pytest.mark.parametrize("option", ["max_input_tokens", "max_view_tokens"])
 @pytest.mark.parametrize("ratio", [2.0, 4.0, 6.0])
 def test_calibrated_tokens_are_those_that_the_provider_counts(option: str, ratio: float) -> None:
-    options: dict[str, Any] = {option: 2_000, "cache_read": 0}  # only the limit moves the boundary
+    options: dict[str, Any] = {option: 2_000, "provider": priced(read=0)}  # only the limit moves the boundary
     history = History(calibrate=True, **options)
     sizes = talking(history, turns(25), ratio)
     chars_per_token = history.stats().reported.chars_per_token

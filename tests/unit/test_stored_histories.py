@@ -17,7 +17,7 @@ import pytest
 import recede
 from recede import History
 from store_reader import numbers, snapshot, snapshot_of
-from support import call, result, turns, user
+from support import call, priced, result, turns, user
 
 
 @pytest.fixture(autouse=True)
@@ -321,7 +321,12 @@ def test_places_that_cannot_be_true_are_no_observations(path: Path) -> None:
                 history.recall(wrong)
 
 
-BUDGET: dict[str, Any] = {"max_input_chars": 2_000, "preserve_recent_raw_turns": 2, "fill": None, "cache_write": 1e9}
+BUDGET: dict[str, Any] = {
+    "max_input_chars": 2_000,
+    "preserve_recent_raw_turns": 2,
+    "fill": None,
+    "provider": priced(write=1e9),
+}
 
 
 def summarized(store: recede.store.TurnStore) -> History:
@@ -477,7 +482,8 @@ OPTIONS: dict[str, Any] = {
     "an option that is no number": b'{"recede_history": 1, "options": {"keep": NaN}}',
     "an option that comes twice": b'{"recede_history": 1, "options": {"keep": 3, "keep": 4}}',
     "a number that is too long": b'{"recede_history": 1, "options": {"keep": %s}}' % (b"9" * 5_000),
-    "a price that no number holds": b'{"recede_history": 1, "options": {"cache_read": %s}}' % (b"9" * 400),
+    "a price that no float holds": b'{"recede_history": 1, "options": {"provider": ["", "none", %s, 1, 0, 0, 0, 2, 4]}}'
+    % (b"9" * 400),
     "options that contradict": b'{"recede_history": 1, "options": {"threshold_tokens": 5, "max_input_chars": 9}}',
     "a store among the options": b'{"recede_history": 1, "options": {"store": {}}}',
     "a counter among the options": b'{"recede_history": 1, "options": {"token_counter": null}}',

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from recede._report import BoundaryMove, Reduction
+    from recede.providers import Provider
     from recede.session._history import History
     from recede.types import TokenCounter
 
@@ -83,10 +84,9 @@ class Budget:
         max_input_tokens: int | None = None, token_counter: TokenCounter | None = None,
         on_move: Callable[[BoundaryMove], Any] | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, keep_matching: Collection[str] = (), cache_read: float = 0.1,
-        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        keep_errors: bool = False, keep_matching: Collection[str] = (), provider: str | Provider = "ideal",
+        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
     ) -> None:  # fmt: skip
         """See the class."""
 

@@ -89,8 +89,8 @@ class Conversation:
         system: the system prompt. It is sent with each request and is not part of the history.
         budget: when to mask; its `view` is sent. Without one, all but the newest 4 results are masked above 8,000
             tokens, with a break-even boundary that assumes the client's cache:
-            ``Budget(boundary="break_even", cache="breakpoints", cache_breakpoint="boundary")`` for Anthropic's,
-            ``cache="prefix"`` for OpenAI's.
+            ``Budget(boundary="break_even", provider="anthropic", cache_breakpoint="boundary")`` for Anthropic's,
+            ``provider="openai"`` for OpenAI's.
         history: continue this `History`, whose own options then decide the view.
         shape: ``"anthropic"`` or ``"openai"``; by default detected from the client or the tools.
         parallel_tools: True to run the calls of one answer concurrently, or the names of the tools that may run so.

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from recede import _engine
 from recede.arrow._operator import RowOperator
 from recede.arrow._rows import reduced_rows
+from recede.providers import Provider
 from recede.reduction._options import BUDGETS
 from recede.reduction._policy import compiled
 from recede.reduction._signature import runs
@@ -73,10 +74,9 @@ class Reducer(RowOperator):
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
-        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
+        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False, summary_max_chars: int = 1400,
         summary_role: Literal["system", "developer", "user", "assistant"] | None = None,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from recede import Provider
 from recede.costs import CACHES, Cache, Prices, parse_policy
-from recede.reduction._options import OPTIONS
+
+_PROVIDERS = {"prefix": "openai", "breakpoints": "anthropic"}
 
 
 def line_for(policy: str, prices: Prices, cache: Cache = CACHES["ideal"]) -> str | None:
@@ -31,7 +33,7 @@ def line_for(policy: str, prices: Prices, cache: Cache = CACHES["ideal"]) -> str
         return f"view = recede.designs.truncate_history(messages, {window}).messages"
     if kind == "hybrid":
         at = '"break_even"' if values["at"] == "break_even" else values["at"]
-        rule = {**_boundary(values), **_warranted(values, cache)}
+        rule = {**_boundary(values), **_assumed(values, prices, cache)}
         options = ", ".join(filter(None, [f"{values['window']}, {at}, {values['tail']}", _written(rule)]))
         return f"manager = recede.designs.HybridContextManager(recede.summarizers.builtin(), {options})"
     return None
@@ -44,49 +46,52 @@ def mask_options(policy: str, prices: Prices, cache: Cache) -> dict[str, Any] | 
         return {
             "keep_turns": values["window"],
             **_boundary(values),
-            **_warranted(values, cache),
+            **_assumed(values, prices, cache),
             **_mark(values),
-            **_cache(values, prices),
         }
     if kind in ("sliding", "stepped", "break_even"):
         values = {**values, "boundary": kind}
         return {
             "keep_results": values["window"],
             **_boundary(values),
-            **_warranted(values, cache),
+            **_assumed(values, prices, cache),
             **_mark(values),
-            **_cache(values, prices),
         }
     return None
 
 
 def _written(options: dict[str, Any]) -> str:
-    pairs = ((name, f'"{value}"' if isinstance(value, str) else value) for name, value in options.items())
-    return ", ".join(f"{name}={value}" for name, value in pairs)
+    return ", ".join(f"{name}={_literal(value)}" for name, value in options.items())
+
+
+def _literal(value: Any) -> str:
+    """A value as one writes it; a provider by its name, and the prices that differ from its usual ones."""
+    if isinstance(value, Provider):
+        usual = Provider.of(value.name)
+        prices = ((name, getattr(value, name)) for name in ("read", "write"))
+        differs = ", ".join(f"{name}={price}" for name, price in prices if price != getattr(usual, name))
+        return f'recede.Provider.of("{value.name}")._replace({differs})' if differs else f'"{value.name}"'
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _boundary(values: dict[str, Any]) -> dict[str, Any]:
     return {"mask_chunk": values["chunk"]} if values.get("chunk") else {"boundary": values.get("boundary", "sliding")}
 
 
-def _warranted(values: dict[str, Any], cache: Cache) -> dict[str, Any]:
-    """What break-even assumes: the cache of the replay, and the warranty."""
+def _assumed(values: dict[str, Any], prices: Prices, cache: Cache) -> dict[str, Any]:
+    """What break-even assumes: the cache and the prices of the replay, and the warranty."""
     if values.get("boundary") != "break_even":
         return {}
     is_ideal = cache.rule == "ideal" or (cache.rule == "prefix" and not cache.step_tokens)
+    usual = Provider.of("ideal" if is_ideal else _PROVIDERS[cache.rule])
+    provider = usual
+    if prices.input:
+        read, write = (float(f"{price / prices.input:.4g}") for price in (prices.cached, prices.write))
+        provider = usual._replace(read=read, write=write)
     part = values.get("warranty", "0.1")
     warranty = {} if part == "0.1" else {"warranty": None if part == "none" else float(part)}
-    return {**({} if is_ideal else {"cache": cache.rule}), **warranty}
+    return {**({} if provider == Provider.of("ideal") else {"provider": provider}), **warranty}
 
 
 def _mark(values: dict[str, Any]) -> dict[str, Any]:
     return {"cache_breakpoint": "boundary"} if values.get("cache_breakpoint") == "boundary" else {}
-
-
-def _cache(values: dict[str, Any], prices: Prices) -> dict[str, Any]:
-    """What reading and writing cost compared with an uncached token, where that is not the default."""
-    if values.get("boundary") != "break_even" or not prices.input:
-        return {}
-    shares = {"cache_read": prices.cached / prices.input, "cache_write": prices.write / prices.input}
-    usual = {name: OPTIONS[name].default for name in shares}
-    return {name: float(f"{share:.4g}") for name, share in shares.items() if abs(share - usual[name]) > 1e-9}

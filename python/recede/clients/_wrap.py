@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 
 from recede._off import is_off
 from recede._report import BoundaryMove
-from recede.clients._defaults import ModelPrices, with_defaults
+from recede.clients._defaults import ModelProvider, with_defaults
 from recede.clients._requests import SOCKETS, Answered, history_key, marks_elsewhere, refuse_messages
 from recede.masker import Masker
 from recede.providers import Provider, cache_options
@@ -34,7 +34,7 @@ _preparing: ContextVar[tuple[Any, list[Any]] | None] = ContextVar("recede_prepar
 _EXTENSION = "recede"
 
 
-def _class_of(kind: Any, masker: Masker[Any], prices: ModelPrices) -> Any:
+def _class_of(kind: Any, masker: Masker[Any], providers: ModelProvider) -> Any:
     """The class of a client, with our hooks; `with_options` makes clients of the same class, so they have them too."""
 
     class Wrapped(kind):  # type: ignore[misc]
@@ -46,7 +46,7 @@ def _class_of(kind: Any, masker: Masker[Any], prices: ModelPrices) -> Any:
 
     class Sync(Wrapped):
         def _prepare_options(self, options: Any) -> Any:
-            return super()._prepare_options(_masked(masker, prices, options))
+            return super()._prepare_options(_masked(masker, providers, options))
 
         def _prepare_request(self, request: Any) -> None:
             _note(request)
@@ -54,7 +54,7 @@ def _class_of(kind: Any, masker: Masker[Any], prices: ModelPrices) -> Any:
 
     class Async(Wrapped):
         async def _prepare_options(self, options: Any) -> Any:
-            return await super()._prepare_options(_masked(masker, prices, options))
+            return await super()._prepare_options(_masked(masker, providers, options))
 
         async def _prepare_request(self, request: Any) -> None:
             _note(request)
@@ -84,7 +84,7 @@ def _set_address(client: Any, address: Any) -> None:
     vars(client)["websocket_base_url"] = address.address if isinstance(address, _NoSockets) else address
 
 
-def _masked(masker: Masker[Any], prices: ModelPrices, options: Any) -> Any:
+def _masked(masker: Masker[Any], providers: ModelProvider, options: Any) -> Any:
     """The options of a request, with the view in place of the history."""
     _preparing.set(None)
     if is_off() or options.method.lower() != "post":
@@ -98,7 +98,7 @@ def _masked(masker: Masker[Any], prices: ModelPrices, options: Any) -> Any:
     options = copy.copy(options)  # a retry begins with the history again
     extra = getattr(options, "extra_json", None)  # the client adds it to the body
     sent = {**body, **(extra or {})}
-    view = masker.view(history, marks_elsewhere=marks_elsewhere(sent), prices=prices.of(sent.get("model")))
+    view = masker.view(history, marks_elsewhere=marks_elsewhere(sent), provider=providers.of(sent.get("model")))
     options.json_data = {**body, key: view}
     _preparing.set((masker, history))
     return options
@@ -134,17 +134,17 @@ def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> 
             f"client must be an Anthropic or OpenAI client, or its async variant, not {kind.__name__}; for the "
             "messages of others use a recede.masker.Masker"
         )
-    prices = ModelPrices(None, options)
+    providers = ModelProvider(None, options)
     if masker is None:
         name = provider.pop()
-        prices = ModelPrices(name, options)
+        providers = ModelProvider(name, options)
         masker = Masker(**with_defaults(options, cache_options(Provider.of(name))))
     elif options:
         raise TypeError(f"give the options to the masker: Masker({next(iter(options))}=...)")
     elif not isinstance(masker, Masker):
         raise TypeError(f"masker must be a recede.masker.Masker or None, not {type(masker).__name__}")
     wrapped = client.copy()
-    wrapped.__class__ = _class_of(kind, masker, prices)
+    wrapped.__class__ = _class_of(kind, masker, providers)
     if hasattr(client, "websocket_base_url"):
         wrapped.__class__.websocket_base_url = property(_address, _set_address)
     return wrapped
@@ -158,15 +158,14 @@ _PROVIDERS = {"anthropic", "openai"}  # the packages of their clients
 def wrap(
     client: _Client, masker: Masker[Any] | None = None, *, keep: int | None = 10,
     boundary: Literal["sliding", "stepped", "break_even"] = "break_even",
-    cache: Literal["ideal", "prefix", "breakpoints"] | None = None,
+    provider: str | Provider = "auto",
     cache_breakpoint: Literal["keep", "boundary"] | None = None, recall: bool = False, most: int = 128,
     max_bytes: int = 256_000_000, check: bool = False,
     dispatch: bool = True, on_move: Callable[[BoundaryMove], Any] | None = None,
     keep_messages: int | None = None, keep_turns: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-    cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-    break_even_at: float = 0.5, warranty: float | None = 0.1, marks_elsewhere: int = 2,
+    cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1, marks_elsewhere: int = 2,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400,
 ) -> _Client:  # fmt: skip
@@ -180,7 +179,8 @@ def wrap(
     is.
 
     The boundary moves where that pays at the prices of the model that a conversation's first request names, or the
-    provider's usual ones; later requests keep them, so that views do not change where the model does.
+    provider's usual ones, unless a `provider` is named; later requests keep them, so that views do not change where the
+    model does.
 
     Any other call that would send messages (batches, threads, `responses.compact`, WebSockets) raises a TypeError.
     With ``RECEDE_OFF=1`` in the environment everything is sent as it is given.
@@ -190,7 +190,7 @@ def wrap(
         masker: the `Masker` to use, for its `masks`, `count_tokens` and `recall`; by default one with the options.
         keep: how many of the newest results stay raw.
         boundary: as for `Masker`.
-        cache: by default ``"breakpoints"`` for Anthropic and ``"prefix"`` for OpenAI.
+        provider: ``"auto"``: that of the client, at the prices of the model; else as for `reduce`.
         cache_breakpoint: by default ``"boundary"`` for Anthropic: if the messages have marks of the cache, so has the
             last masked result.
         recall: as for `Masker`: placeholders name handles, for the tool `recede.masker.recall_tool`. Give a masker to

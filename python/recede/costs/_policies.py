@@ -29,6 +29,8 @@ _EVERYTHING = 1 << 60
 # Anthropic does not document its text; this one is that of its coding agent.
 _ANTHROPIC_PLACEHOLDER = "[Old tool result content cleared]"
 _LANGCHAIN_PLACEHOLDER = "[cleared]"
+# The providers whose caches have these rules; prices are those of the replay.
+_PROVIDERS = {"prefix": "openai", "breakpoints": "anthropic"}
 
 
 class _Key(NamedTuple):
@@ -265,7 +267,8 @@ def _compiled(
             values, (cached, write, float(summary_prices.input), float(summary_prices.output)), model
         )
     if boundary is not None and boundary[0] == "break_even" and name != "budget":
-        options["cache"] = facts.rule if facts.rule == "breakpoints" or facts.step_tokens else "ideal"
+        is_known = facts.rule == "breakpoints" or facts.step_tokens
+        options["provider"] = _PROVIDERS[facts.rule] if is_known else "ideal"
         options["warranty"] = None if values["warranty"] == "none" else float(values["warranty"])
         options["cache_cold"] = facts.cold_requests()
     if goal == "mask":

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from recede._errors import without_text
 from recede._objects import plain_message
 from recede._report import BoundaryMove
-from recede.clients._defaults import ModelPrices, with_defaults
+from recede.clients._defaults import ModelProvider, with_defaults
 from recede.masker import Masker
 from recede.providers import Provider, cache_options
 from recede.reduction._signature import runs
@@ -54,22 +54,21 @@ class Masking:
     def __init__(
         self, *, recall: bool = False, keep: int | None = 10,
         boundary: Literal["sliding", "stepped", "break_even"] = "break_even",
-        cache: Literal["ideal", "prefix", "breakpoints"] | None = None,
+        provider: str | Provider = "auto",
         cache_breakpoint: Literal["keep", "boundary"] | None = None, most: int = 128,
         max_bytes: int = 256_000_000, check: bool = False, dispatch: bool = True,
         on_move: Callable[[BoundaryMove], Any] | None = None,
         keep_messages: int | None = None, keep_turns: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        break_even_at: float = 0.5, warranty: float | None = 0.1, marks_elsewhere: int = 2,
+        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1, marks_elsewhere: int = 2,
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
         image_chars: int = 6400,
     ) -> None:  # fmt: skip
         """The options are those of a `recede.masker.Masker`."""
 
     def _begin(self, **options: Any) -> None:
-        self._prices = ModelPrices(self._provider, options)
+        self._provider_of = ModelProvider(self._provider, options)
         assumed = {} if self._provider is None else cache_options(Provider.of(self._provider))
         self.masker = Masker(self._reads, **with_defaults(options, assumed))
 

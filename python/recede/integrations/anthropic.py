@@ -102,8 +102,8 @@ class RecedeMiddleware(Masking, Middleware):
     def _masked(self, request: Any, history: list[Any]) -> Any:
         """The request with the view; its `copy` would copy all of the messages."""
         body = _body(request)
-        prices = self._prices.of(body.get("model"))
-        view = self.masker.view(history, marks_elsewhere=marks_elsewhere(body), prices=prices)
+        provider = self._provider_of.of(body.get("model"))
+        view = self.masker.view(history, marks_elsewhere=marks_elsewhere(body), provider=provider)
         request = copy.copy(request)
         request.options = copy.copy(request.options)
         request.options.json_data = {**request.json, "messages": view}

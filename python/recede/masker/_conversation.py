@@ -42,7 +42,7 @@ class KnownConversation:
         self, reader: Any, session: Any, key: Hashable, known: KnownMessages, *, pins: bool, options: Mapping[str, Any]
     ) -> None:
         self._reader = reader
-        self.options = options  # with the prices of its first request
+        self.options = options  # with the provider of its first request
         self.key = key
         self.session = session
         self.known = known

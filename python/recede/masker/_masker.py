@@ -31,11 +31,11 @@ from recede.session._reported import Reported
 if TYPE_CHECKING:
     from recede._report import BoundaryMove
     from recede.masker._facts import Adapter
+    from recede.providers import Provider
 
 __all__ = ["Masker"]
 
 _M = TypeVar("_M")
-_Prices = tuple[float, float] | None
 _NEEDS_TEXT = "recall needs an adapter with a method 'text'"
 
 
@@ -91,9 +91,8 @@ class Masker(Generic[_M]):
         keep_messages: int | None = None, keep_turns: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        cache_read: float = 0.1, cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        provider: str | Provider = "ideal", cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
         image_chars: int = 6400,
     ) -> None:  # fmt: skip
@@ -144,7 +143,7 @@ class Masker(Generic[_M]):
         self._figures = MaskerStats()
 
     def view(
-        self, messages: list[_M], *, marks_elsewhere: int | None = None, prices: tuple[float, float] | None = None
+        self, messages: list[_M], *, marks_elsewhere: int | None = None, provider: Provider | None = None
     ) -> list[_M]:
         """The messages to send: a new list, whose unmasked messages are the given objects.
 
@@ -154,17 +153,17 @@ class Masker(Generic[_M]):
             messages: the conversation.
             marks_elsewhere: how many cache marks this request has besides those of its messages; by default the
                 option of this name.
-            prices: by its model, in place of `cache_read` and `cache_write`. A conversation keeps those of its first
-                call as long as it is remembered: views must not change where the model does.
+            provider: at the prices of its model, in place of the option. A conversation keeps that of its first call as
+                long as it is remembered: views must not change where the model does.
 
         Raises:
             TranscriptError: the messages are no history.
-            TypeError, ValueError: the facts of a message have another form; `prices` are none.
+            TypeError, ValueError: the facts of a message have another form; `provider` is none.
         """
         if is_off():
             return list(messages)
         with self._alone():
-            conversation = self._synced(messages, prices)
+            conversation = self._synced(messages, provider)
             moves, view = conversation.new_moves(), self._view(conversation, marks_elsewhere)
         for move in moves:  # without the lock: a callback may use the masker
             report_move(move, self._on_move)
@@ -316,14 +315,14 @@ class Masker(Generic[_M]):
             finally:
                 self._is_busy = False
 
-    def _synced(self, messages: list[_M], prices: _Prices = None) -> KnownConversation:
+    def _synced(self, messages: list[_M], provider: Provider | None = None) -> KnownConversation:
         """The conversation of these messages, brought up to date."""
         if not isinstance(messages, (list, tuple)):
             raise TranscriptError("history")
         given = list(messages)
         if not given:
-            return self._new(None, prices)  # nothing to remember
-        conversation, same, marked = self._found(given, prices)
+            return self._new(None, provider)  # nothing to remember
+        conversation, same, marked = self._found(given, provider)
         try:
             self._bytes += conversation.sync(given, same, marked)
         except BaseException:
@@ -343,7 +342,7 @@ class Masker(Generic[_M]):
         identical, _ = self._core.common_prefix(known, given, lambda old, new: False)
         return bool(identical == len(known))
 
-    def _found(self, messages: list[_M], prices: _Prices) -> tuple[KnownConversation, int, list[int]]:
+    def _found(self, messages: list[_M], provider: Provider | None) -> tuple[KnownConversation, int, list[int]]:
         """The conversation to continue, how many of the messages it knows, and which of these differ in cache marks."""
         for last in islice(reversed(self._conversations), 1):
             same, marked = last.known.prefix(messages)
@@ -360,7 +359,7 @@ class Masker(Generic[_M]):
         best, same, marked = max(found, key=lambda one: one[1], default=(None, 0, []))
         if best is None or same == 0:
             self._count(begun=1)
-            return self._remember(self._new(key, prices)), 0, []
+            return self._remember(self._new(key, provider)), 0, []
         if len(best.known.messages) - same > NEWEST or (self._recall and best.has_masks_from(same)):
             self._count(forked=1)
             return self._remember(best.fork(key)), same, marked
@@ -368,8 +367,8 @@ class Masker(Generic[_M]):
         self._count(**{"continued" if same == len(best.known.messages) else "rewound": 1})
         return best, same, marked
 
-    def _new(self, key: Hashable, prices: _Prices) -> KnownConversation:
-        options = {**self._options, **dict(zip(("cache_read", "cache_write"), prices or (), strict=False))}
+    def _new(self, key: Hashable, provider: Provider | None) -> KnownConversation:
+        options = self._options if provider is None else {**self._options, "provider": provider}
         session = self._core.FactsSession(self._compiled(options), self._dispatch)
         known = KnownMessages(self._reader, check=self._check)
         return KnownConversation(self._reader, session, key, known, pins=self._pins, options=options)

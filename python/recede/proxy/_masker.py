@@ -222,11 +222,9 @@ def _policy(engine: Any, keep: int, provider: Provider) -> Any:
     options = {
         "keep_results": keep,
         "boundary": "break_even",
-        "cache_read": provider.read,
-        "cache_write": provider.write,
         **cache_options(provider),
     }
-    return compiled(engine, "mask", options, provider=provider)
+    return compiled(engine, "mask", options)
 
 
 def _model_of(path: str, named: str | None) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from recede.providers import OF_RULES, PROVIDERS
+from recede.providers import PROVIDERS, checked_provider
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ BUDGETS = ("max_input_chars", "max_input_tokens")
 CEILING = 1 << 60
 # Where nothing counts tokens. What is counted is kept in quarter tokens: constants in characters need no rounding.
 CHARS_PER_TOKEN = 4
-# At whose prices, unless they are given.
-_USUAL = PROVIDERS["anthropic"]
 # The current request, among those with a cold cache.
 _NOW = 1 << 60
 _IMAGE_CEILING = 1 << 40
@@ -67,7 +65,7 @@ MIN_KEEP = 3
 BOUNDARIES: dict[str, tuple[str, ...]] = {
     "sliding": (),
     "stepped": ("mask_chunk",),
-    "break_even": ("cache_read", "cache_write"),
+    "break_even": (),
 }
 """The rules of the boundary, each with the options that are its numbers, at most two."""
 
@@ -286,7 +284,7 @@ def _choice(*choices: str) -> Kind:
 _COUNT = Kind("int | None", whole_number(optional=True))
 _WINDOWS = Kind("Mapping[str, int | None] | None", _windows_by_tool)
 _FLAG = Kind("bool", _flag)
-_PRICE = Kind("float", _price)
+_PROVIDER = Kind("str | Provider", checked_provider, choices=tuple(PROVIDERS))
 _OPTIONAL_PRICE = Kind("float | None", lambda name, value: None if value is None else _price(name, value))
 _FRACTION = Kind("float | None", _fraction, most=1)
 _CLIP = Kind("int | None", whole_number(_MIN_CLIP_CHARS, optional=True), least=_MIN_CLIP_CHARS)
@@ -335,16 +333,10 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
      "the boundary moves in steps of N results, which preserves prompt caches"),
     ("boundary", _choice(*BOUNDARIES), "sliding", _BLOCK,
      "it moves at each request, by `mask_chunk` results, or when that pays off under a prompt cache"),
-    ("cache_read", _PRICE, _USUAL.read, _BLOCK,
-     "for break_even: the price of a token read from the cache; an uncached one costs 1"),
-    ("cache_write", _PRICE, _USUAL.write, _BLOCK,
-     "for break_even: the price of a token written to the cache"),
+    ("provider", _PROVIDER, "ideal", _BLOCK,
+     "for break_even: whose prompt cache and prices are assumed: a known name, or a Provider"),
     ("cache_cold", Kind("bool | Collection[int]", _cold_requests), False, _BLOCK,
      "for break_even: True if the cache has expired; or how many messages preceded each such request", None),
-    ("cache", _choice(*OF_RULES), "ideal", _BLOCK,
-     "for break_even: the cache serves any prefix, one in whole steps, or one that was marked"),
-    ("break_even_at", _PRICE, 0.5, _BLOCK,
-     "for break_even: it moves once the waste has cost this part of what the move costs"),
     ("warranty", _OPTIONAL_PRICE, 0.1, _BLOCK,
      "for break_even: by what part all requests so far may ever cost more than raw; None: no promise"),
     ("cache_breakpoint", _choice("keep", "boundary"), "keep", _BLOCK,

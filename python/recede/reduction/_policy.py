@@ -8,7 +8,7 @@ from functools import lru_cache
 from recede._errors import meant
 from recede._off import is_off
 from recede._recall import with_handle
-from recede.providers import OF_RULES, PROVIDERS, policy_cache
+from recede.providers import Provider, policy_cache
 from recede.reduction._options import (
     BOUNDARIES,
     CEILING,
@@ -23,8 +23,6 @@ from recede.reduction._options import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from recede.providers import Provider
 
 __all__ = [
     "IS_OFF",
@@ -45,15 +43,12 @@ _MILLION = 1_000_000
 _WINDOW = ("keep_messages", "keep_turns", "keep_results")
 _BOUNDARY_NUMBERS = dict.fromkeys(number for numbers in BOUNDARIES.values() for number in numbers)
 _FUNCTIONS = frozenset({"summarizer", "token_counter"})
-_PLAIN = frozenset({str, int, float, bool, type(None)})
+_PLAIN = frozenset({str, int, float, bool, type(None), Provider})
 
 
-def compiled(
-    engine: Any, goal: str, options: Mapping[str, Any], *, recall: bool = False, provider: Provider | None = None
-) -> Any:
+def compiled(engine: Any, goal: str, options: Mapping[str, Any], *, recall: bool = False) -> Any:
     """The engine's Policy for these options, cached for plain values; with `recall` placeholders name the handle.
 
-    With a `provider`, its cache is assumed rather than the one that the option `cache` names.
     A Policy only knows whether there is a function. The cache has no objects of the caller, which it would keep alive.
     """
     plain = {}
@@ -63,17 +58,13 @@ def compiled(
         elif type(value) in _PLAIN:
             plain[name] = value
         else:
-            return _policy(engine, goal, options, recall, **_of_provider(provider))
-    return _cached(engine, goal, recall, provider, **plain)
+            return _policy(engine, goal, options, recall)
+    return _cached(engine, goal, recall, **plain)
 
 
 @lru_cache(maxsize=256, typed=True)  # True is not 1
-def _cached(engine: Any, goal: str, recall: bool, provider: Provider | None, /, **options: Any) -> Any:
-    return _policy(engine, goal, options, recall, **_of_provider(provider))
-
-
-def _of_provider(provider: Provider | None) -> dict[str, Any]:
-    return {} if provider is None else {"cache": policy_cache(provider)}
+def _cached(engine: Any, goal: str, recall: bool, /, **options: Any) -> Any:
+    return _policy(engine, goal, options, recall)
 
 
 def breaking_even(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,9 +125,9 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     budget = option.pop("max_input_chars"), option.pop("max_input_tokens")
     recent, keep = option.pop("preserve_recent_raw_turns"), option.pop("keep")
     functions = option.pop("summarizer"), option.pop("token_counter")
-    fill = option.pop("fill")
-    option["boundary"] = _boundary(option)
-    option["cache"] = policy_cache(PROVIDERS[OF_RULES[option["cache"]]])
+    fill, provider = option.pop("fill"), option.pop("provider")
+    option["boundary"] = _boundary(option, provider)
+    option["cache"] = policy_cache(provider)
     option["pins_boundary"] = option.pop("cache_breakpoint") == "boundary"
     option["ask_summary"] = functions != (None, None)
     option["is_session"] = False  # a session sets it
@@ -157,7 +148,7 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     return option
 
 
-def _boundary(option: dict[str, Any]) -> tuple[str, float, float]:
+def _boundary(option: dict[str, Any], provider: Provider) -> tuple[str, float, float]:
     """The rule of the boundary, with its numbers; `mask_chunk` alone means stepped."""
     name, numbers = option.pop("boundary"), {number: option.pop(number) for number in _BOUNDARY_NUMBERS}
     if name == "sliding" and numbers["mask_chunk"] is not None:
@@ -167,6 +158,8 @@ def _boundary(option: dict[str, Any]) -> tuple[str, float, float]:
             raise ValueError(f"boundary={name!r} needs {number}: {OPTIONS[number].help}")
         if number not in BOUNDARIES[name] and value is not None and OPTIONS[number].default is None:
             raise ValueError(f"give {number} or boundary={name!r}, not both")
+    if name == "break_even":
+        return name, float(provider.read), float(provider.write)
     first, second, *_ = *(float(numbers[number]) for number in BOUNDARIES[name]), 0.0, 0.0
     return name, first, second
 

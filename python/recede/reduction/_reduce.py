@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from recede._report import JsonReduction, Reduction
+    from recede.providers import Provider
     from recede.reduction._input import Json
     from recede.types import Summarizer, TokenCounter
 
@@ -39,14 +40,12 @@ def reduce(
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
-    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-    observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
-    min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
-    summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
-    summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
+    cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+    cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2, observation_masking: bool = True,
+    max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+    image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
+    summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
     token_counter: TokenCounter | None = None,
 ) -> Reduction:  # fmt: skip
     """Reduce a history to a budget: mask, by default with a sliding boundary, then summarize, then truncate.
@@ -73,11 +72,8 @@ def reduce(
         keep_matching: results whose text begins so, or with `*` matches as a whole, are never masked.
         mask_chunk: the boundary moves in steps of N results, which preserves prompt caches.
         boundary: it moves at each request, by `mask_chunk` results, or when that pays off under a prompt cache.
-        cache_read: for break_even: the price of a token read from the cache; an uncached one costs 1.
-        cache_write: for break_even: the price of a token written to the cache.
+        provider: for break_even: whose prompt cache and prices are assumed: a known name, or a Provider.
         cache_cold: for break_even: True if the cache has expired; or how many messages preceded each such request.
-        cache: for break_even: the cache serves any prefix, one in whole steps, or one that was marked.
-        break_even_at: for break_even: it moves once the waste has cost this part of what the move costs.
         warranty: for break_even: by what part all requests so far may ever cost more than raw; None: no promise.
         cache_breakpoint: marks of the cache (cache_control) stay as they are, or the last masked result has one too.
         marks_elsewhere: marks on the system prompt and on tools, which are sent with a list of messages.
@@ -126,14 +122,12 @@ def reduce_json(
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
-    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-    observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
-    min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
-    summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
-    summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
+    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
+    cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+    cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2, observation_masking: bool = True,
+    max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
+    image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
+    summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
     token_counter: TokenCounter | None = None,
 ) -> JsonReduction:  # fmt: skip
     """Reduce a serialized history, by default with a sliding boundary; bytes that are not replaced are unchanged.
@@ -196,10 +190,9 @@ class HistoryReducer:
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
-        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
+        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
         summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
@@ -224,10 +217,9 @@ class HistoryReducer:
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
-        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
+        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
         summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
@@ -247,10 +239,9 @@ class HistoryReducer:
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
-        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
+        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
         summarizer: Summarizer | None = None, summary_max_chars: int = 1400,

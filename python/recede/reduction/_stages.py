@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from recede._report import JsonReduction, Reduction
+    from recede.providers import Provider
     from recede.reduction._input import Json
     from recede.types import Summarizer
 
@@ -50,10 +51,9 @@ def mask_observations(
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-    boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
-    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+    boundary: Literal["sliding", "stepped", "break_even"] = "break_even", provider: str | Provider = "ideal",
+    cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+    cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400,
 ) -> Reduction:  # fmt: skip
@@ -90,10 +90,9 @@ def mask_observations_json(
     keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-    boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
-    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+    boundary: Literal["sliding", "stepped", "break_even"] = "break_even", provider: str | Provider = "ideal",
+    cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+    cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400,
 ) -> JsonReduction:  # fmt: skip
@@ -123,10 +122,9 @@ def mask_old_observations(
     messages: list[Any], keep: int = 4, mask_chunk: int | None = None, *,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (),
-    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
-    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
+    cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+    cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
 ) -> list[Any]:  # fmt: skip
     """The block masker, by default with a sliding boundary: replace all but the newest `keep` results by a line each.
 
@@ -158,10 +156,9 @@ def mask_old_observations_json(
     data: Json, keep: int = 4, mask_chunk: int | None = None, *,
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (),
-    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", cache_read: float = 0.1,
-    cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-    cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-    warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
+    cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+    cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
 ) -> bytes:  # fmt: skip
     """`mask_old_observations` for a serialized history; by default with a sliding boundary.
 

@@ -23,6 +23,7 @@ from recede.session._options import HistoryOptions, saved_options
 from recede.session._reading import HistoryReader
 
 if TYPE_CHECKING:
+    from recede.providers import Provider
     from recede.reduction._input import Json
     from recede.store._turn_store import TurnStore
     from recede.types import Summarizer, TokenCounter
@@ -102,10 +103,9 @@ class History(HistoryReader):
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
-        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", provider: str | Provider = "ideal",
+        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
         summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
@@ -239,10 +239,9 @@ class History(HistoryReader):
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
-        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", provider: str | Provider = "ideal",
+        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
         summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
@@ -273,10 +272,9 @@ class History(HistoryReader):
         keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", cache_read: float = 0.1,
-        cache_write: float = 1.25, cache_cold: bool | Collection[int] = False,
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal", break_even_at: float = 0.5,
-        warranty: float | None = 0.1, cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
+        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", provider: str | Provider = "ideal",
+        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
         summarizer: Summarizer | None = None, summary_max_chars: int = 1400,

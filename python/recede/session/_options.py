@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from recede import _engine
 from recede._errors import TranscriptError
 from recede._strict import unique
+from recede.providers import saved_provider
 from recede.reduction._options import BUDGETS, MIN_KEEP, OPTIONS, SESSION_DEFAULTS, optional_function, whole_number
 from recede.reduction._policy import IS_OFF, arrival_policy, block_policy, breaking_even, compiled, image_chars_of
 
@@ -123,6 +124,9 @@ def _calibrates(calibrate: Any, token_counter: Any, max_view_tokens: int | None,
 
 def _as_json(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options without functions, with lists for sets and tuples."""
+    options = dict(options)
+    if "provider" in options:
+        options["provider"] = saved_provider(options["provider"])
     return {
         name: list(value)
         if isinstance(value, (set, frozenset, tuple))

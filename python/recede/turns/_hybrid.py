@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from recede._report import BoundaryMove
+    from recede.providers import Provider
     from recede.store._turn_store import TurnStore
     from recede.types import TokenCounter
 
@@ -59,7 +60,7 @@ class HybridContextManager(TurnManager):
         summarize_at_n: after how many turns a summary is made, N; more than M. ``"break_even"``: when re-reading the
             older turns has cost as much as a summary, at these prices (docs/summaries.md has the rule).
         tail_window_m: how many of the last turns are never summarized, M.
-        mask_chunk, boundary, cache, warranty, token_counter, on_move: as for `ObservationMaskingContextManager`. The
+        mask_chunk, boundary, provider, warranty, token_counter, on_move: as for `ObservationMaskingContextManager`. The
             warranty of a break_even `boundary` applies to break-even summaries too, and calls of the model count in it.
             A summary at a turn N is always made, and counts.
         prices: the prices for break-even; the preset ``anthropic`` by default.
@@ -110,7 +111,7 @@ class HybridContextManager(TurnManager):
         *,
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
+        provider: str | Provider = "ideal",
         warranty: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
@@ -123,7 +124,7 @@ class HybridContextManager(TurnManager):
             "masking_window_w",
             masking_window_w,
             _PLACEHOLDER,
-            {"mask_chunk": mask_chunk, "boundary": boundary, "cache": cache, "warranty": warranty},
+            {"mask_chunk": mask_chunk, "boundary": boundary, "provider": provider, "warranty": warranty},
             token_counter,
             prices,
             due_summaries(summarize_at_n, tail_window_m, prices),
@@ -147,7 +148,7 @@ class HybridContextManager(TurnManager):
         *,
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
+        provider: str | Provider = "ideal",
         warranty: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
@@ -166,7 +167,7 @@ class HybridContextManager(TurnManager):
             *preset(PRESETS, name),
             mask_chunk=mask_chunk,
             boundary=boundary,
-            cache=cache,
+            provider=provider,
             warranty=warranty,
             token_counter=token_counter,
             prices=prices,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
 from recede._errors import no_such
+from recede.providers import checked_provider, saved_provider
 from recede.reduction._counting import count_tokens
 from recede.reduction._options import optional_function
 from recede.reduction._policy import turn_policy
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TurnManager", "TurnStats", "check_texts", "preset"]
 
-_UNSAID = (("cache", "ideal"), ("warranty", 0.1))
+_UNSAID = (("provider", "ideal"), ("warranty", 0.1))
 
 
 class TurnStats(NamedTuple):
@@ -87,14 +88,16 @@ class TurnManager:
         optional_function("token_counter", token_counter)
         self._on_move = optional_function("on_move", on_move)
         engine = _engine.engine
-        paid = {} if prices is None else {"cache_read": prices.cached, "cache_write": prices.write}
-        options = {**options, **paid}
+        if prices is not None:
+            provider = checked_provider("provider", options["provider"])
+            options = {**options, "provider": provider._replace(read=prices.cached, write=prices.write)}
         policy = turn_policy(engine, window_name, window, placeholder, options, summaries)
         self._counter = token_counter
         self._lock = threading.RLock()
         self._is_counting = False
         # A store names what differs from this, so that an older one is opened again.
-        said = {name: value for name, value in options.items() if (name, value) not in _UNSAID}
+        named_options = {**options, "provider": saved_provider(options["provider"])}
+        said = {name: value for name, value in named_options.items() if (name, value) not in _UNSAID}
         named = {window_name: window, "placeholder": placeholder, **said, **(summary_options or {})}
         self._window, self._placeholder = window, placeholder
         self._boundary = options["boundary"] if options["mask_chunk"] is None else "stepped"

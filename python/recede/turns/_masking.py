@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from recede._report import BoundaryMove
+    from recede.providers import Provider
     from recede.store._turn_store import TurnStore
     from recede.types import TokenCounter
 
@@ -52,8 +53,8 @@ class ObservationMaskingContextManager(TurnManager):
         mask_chunk: mask this many turns at once, so that the prompt cache serves the requests in between.
         boundary: ``"sliding"`` (one turn at a time), ``"stepped"`` (with `mask_chunk`) or ``"break_even"`` (when the
             move pays off under prompt caching; docs/caching.md).
-        cache, warranty: for ``"break_even"``: which cache is assumed, and how much more than the raw history all
-            requests so far may cost at any of them; None: no promise. As for `mask_observations`.
+        provider, warranty: for ``"break_even"``: whose cache and prices are assumed, and how much more than the raw
+            history all requests so far may cost at any of them; None: no promise. As for `mask_observations`.
         token_counter: ``text -> tokens`` for the statistics; words by default.
         on_move: called with the `BoundaryMove` when a context, or the addition of a turn, first has it; the log gets a
             line in any case. What it raises is logged.
@@ -99,14 +100,14 @@ class ObservationMaskingContextManager(TurnManager):
         *,
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
+        provider: str | Provider = "ideal",
         warranty: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         store: TurnStore | None = None,
         on_move: Callable[[BoundaryMove], Any] | None = None,
     ) -> None:
         text = _PLACEHOLDER if placeholder is None else placeholder
-        options = {"mask_chunk": mask_chunk, "boundary": boundary, "cache": cache, "warranty": warranty}
+        options = {"mask_chunk": mask_chunk, "boundary": boundary, "provider": provider, "warranty": warranty}
         own: dict[str, Any] = {"store": store, "on_move": on_move}
         super().__init__("window_size_m", window_size_m, text, options, token_counter, **own)
 
@@ -118,7 +119,7 @@ class ObservationMaskingContextManager(TurnManager):
         placeholder: str | None = None,
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
+        provider: str | Provider = "ideal",
         warranty: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         store: TurnStore | None = None,
@@ -132,7 +133,12 @@ class ObservationMaskingContextManager(TurnManager):
             <ObservationMaskingContextManager: window 58; 0 turns, 0 masked>
         """
         window = preset(_PRESETS, name)
-        rule: dict[str, Any] = {"mask_chunk": mask_chunk, "boundary": boundary, "cache": cache, "warranty": warranty}
+        rule: dict[str, Any] = {
+            "mask_chunk": mask_chunk,
+            "boundary": boundary,
+            "provider": provider,
+            "warranty": warranty,
+        }
         own: dict[str, Any] = {"token_counter": token_counter, "store": store, "on_move": on_move}
         return cls(window, placeholder, **rule, **own)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from recede._report import BoundaryMove
     from recede.costs._prices import Prices
+    from recede.providers import Provider
     from recede.store._turn_store import TurnStore
     from recede.turns._hybrid import TurnSummarizer
     from recede.turns._report import ContextReport
@@ -59,7 +60,7 @@ class ProductionHybridContextManager(HybridContextManager):
         is_complete: ``reasoning -> bool``, whether the agent is done; by default it runs up to the limit.
         system_prompt: the beginning of each context.
         price_per_token: the price for the costs in reports.
-        mask_chunk, boundary, cache, warranty, token_counter, prices, store, on_move: as for `HybridContextManager`.
+        mask_chunk, boundary, provider, warranty, token_counter, prices, store, on_move: as for `HybridContextManager`.
 
     Any of the functions may be async; then use `arun_agent`.
 
@@ -95,7 +96,7 @@ class ProductionHybridContextManager(HybridContextManager):
         price_per_token: float = 0.00001,
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
+        provider: str | Provider = "ideal",
         warranty: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
@@ -121,7 +122,7 @@ class ProductionHybridContextManager(HybridContextManager):
             values["tail_window"],
             mask_chunk=mask_chunk,
             boundary=boundary,
-            cache=cache,
+            provider=provider,
             warranty=warranty,
             token_counter=token_counter,
             prices=prices,
@@ -145,7 +146,7 @@ class ProductionHybridContextManager(HybridContextManager):
         price_per_token: float = 0.00001,
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-        cache: Literal["ideal", "prefix", "breakpoints"] = "ideal",
+        provider: str | Provider = "ideal",
         warranty: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
@@ -171,7 +172,7 @@ class ProductionHybridContextManager(HybridContextManager):
             price_per_token=price_per_token,
             mask_chunk=mask_chunk,
             boundary=boundary,
-            cache=cache,
+            provider=provider,
             warranty=warranty,
             token_counter=token_counter,
             prices=prices,
