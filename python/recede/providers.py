@@ -124,7 +124,7 @@ OF_FORMATS = {"codex": "openai", "gemini": "gemini"}
 
 
 def cache_rule(provider: Provider) -> str:
-    """The rule of a provider's cache, as the option `cache` names it."""
+    """The rule of a provider's cache, as an engine's policy and a replay name it."""
     return _RULES[provider.cache]
 
 
