@@ -132,16 +132,16 @@ impl Backend for Disk {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
         match options.open(self.path(name)) {
-            Ok(file) => Ok(Some(Box::new(DiskFile(file)))),
+            Ok(file) => Ok(Some(Box::new(DiskFile { identity: identity(&file.metadata()?), file }))),
             Err(error) if error.kind() == io::ErrorKind::NotFound && access != Access::Create => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     fn is_current(&self, name: FileName, file: &dyn BackendFile) -> io::Result<bool> {
-        match fs::metadata(self.path(name)) {
+        match identity_at(self.path(name)) {
             // The file is open, so its inode cannot be reused.
-            Ok(now) => Ok(identity(&now) == file.identity()?),
+            Ok(now) => Ok(now == file.identity()?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
@@ -168,13 +168,16 @@ impl Backend for Disk {
     }
 }
 
-struct DiskFile(File);
+struct DiskFile {
+    file: File,
+    identity: (u64, u64),
+}
 
 impl BackendFile for DiskFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
-            match read_once(&self.0, &mut buffer[done..], offset + done as u64) {
+            match read_once(&self.file, &mut buffer[done..], offset + done as u64) {
                 Ok(0) => break,
                 Ok(count) => done += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -185,23 +188,23 @@ impl BackendFile for DiskFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        write_all(&self.0, bytes, offset)
+        write_all(&self.file, bytes, offset)
     }
 
     fn length(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn truncate(&self, length: u64) -> io::Result<()> {
-        self.0.set_len(length)
+        self.file.set_len(length)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn try_lock(&self) -> io::Result<bool> {
-        match self.0.try_lock() {
+        match self.file.try_lock() {
             Ok(()) => Ok(true),
             Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(error)) => Err(error),
@@ -209,21 +212,21 @@ impl BackendFile for DiskFile {
     }
 
     fn lock_shared(&self) -> io::Result<()> {
-        self.0.lock_shared()
+        self.file.lock_shared()
     }
 
     fn unlock(&self) -> io::Result<()> {
-        self.0.unlock()
+        self.file.unlock()
     }
 
     fn identity(&self) -> io::Result<(u64, u64)> {
-        Ok(identity(&self.0.metadata()?))
+        Ok(self.identity)
     }
 
     #[cfg(unix)]
     fn rights(&self) -> io::Result<Option<Rights>> {
         use std::os::unix::fs::MetadataExt;
-        let facts = self.0.metadata()?;
+        let facts = self.file.metadata()?;
         Ok(Some(Rights { mode: facts.mode() & 0o777, owner: facts.uid(), group: facts.gid() }))
     }
 
@@ -234,8 +237,8 @@ impl BackendFile for DiskFile {
         let Some(mut now) = self.rights()? else { return Ok(()) };
         if (now.owner, now.group) != (rights.owner, rights.group) {
             // Only root can change the owner; others can change the group to one of theirs.
-            if fchown(&self.0, Some(rights.owner), Some(rights.group)).is_err() {
-                let _ = fchown(&self.0, None, Some(rights.group));
+            if fchown(&self.file, Some(rights.owner), Some(rights.group)).is_err() {
+                let _ = fchown(&self.file, None, Some(rights.group));
             }
             now = self.rights()?.unwrap_or(now);
         }
@@ -246,11 +249,28 @@ impl BackendFile for DiskFile {
         if now.mode == mode {
             return Ok(()); // some file systems have one mode for all files, and refuse changes
         }
-        match self.0.set_permissions(fs::Permissions::from_mode(mode)) {
+        match self.file.set_permissions(fs::Permissions::from_mode(mode)) {
             Err(error) if now.mode & !mode != 0 => Err(error),
             _ => Ok(()),
         }
     }
+}
+
+/// The identity of the file of this name, without its times: since Linux 6.13 the first write after they were asked for gets
+/// times of its own, which on ext4 without a journal the next sync writes as well.
+#[cfg(target_os = "linux")]
+fn identity_at(path: &Path) -> io::Result<(u64, u64)> {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
+    match statx(CWD, path, AtFlags::empty(), StatxFlags::INO) {
+        Ok(facts) => Ok((makedev(facts.stx_dev_major, facts.stx_dev_minor), facts.stx_ino)),
+        // Before Linux 4.11 there is no statx; for any other reason this fails as well.
+        Err(_) => Ok(identity(&fs::metadata(path)?)),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn identity_at(path: &Path) -> io::Result<(u64, u64)> {
+    Ok(identity(&fs::metadata(path)?))
 }
 
 #[cfg(unix)]
