@@ -36,10 +36,10 @@ class Log:
         at = end = 4_096
         commits, commit = 0, {}
         while at + 20 <= len(self.log):
-            number, length, _, _, _, wanted = struct.unpack_from("<IHHIII", self.log, at)
+            number, length, _, _, salt, wanted = struct.unpack_from("<IHHIII", self.log, at)
             page = self.log[at + 20 : at + 20 + length]
             checksum = zlib.crc32(page, zlib.crc32(self.log[at : at + 16], checksum))
-            if length > 4_096 or len(page) < length or checksum != wanted:
+            if salt != self.salt & 0xFFFFFFFF or length > 4_096 or len(page) < length or checksum != wanted:
                 break
             commit[number] = page.ljust(4_096, b"\0")
             at += 20 + length

@@ -115,7 +115,7 @@ impl WriteAheadLog {
         if length > self.end.at {
             self.file.truncate(self.end.at).map_err(|error| failed("cutting it", error))?;
         }
-        self.sync()
+        self.flush()
     }
 }
 

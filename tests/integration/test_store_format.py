@@ -71,6 +71,7 @@ def test_a_stranger_reads_what_a_killed_writer_left(tmp_path: Path) -> None:
     log = Path(f"{path}-log")
     whole = log.read_bytes()
     assert struct.unpack_from("<I", whole, 16) == (2,)
+    assert whole[-8_192:] == bytes(8_192), "it has grown ahead of the last commit"
     wanted = [str(number).encode() * 900 for number in range(12)]
     assert seen(path) == wanted == seen_by_recede(path)
     found = []

@@ -5,7 +5,7 @@ use super::recording::{Event, Recording};
 use recede::store::file::FileName;
 use recede::store::log::FRAME;
 use recede::store::memory::Memory;
-use recede::store::page::{PAGE, put_u32, u16_at, u32_at};
+use recede::store::page::{PAGE, put_u32, put_u64, u16_at, u32_at};
 use recede::store::{Record, RecordKind, Result, Store, StoreErrorKind};
 
 fn turn(number: u8) -> Record {
@@ -74,6 +74,69 @@ fn only_syncs_wait_for_the_disk() {
     assert_eq!(syncs(Some(50), 400, 1_500), (8, 1));
     // Where nobody syncs, the log does not grow for ever: 32 MiB take one of the log, of the file, and of the new log.
     assert_eq!(syncs(None, 90, 400_000), (3, 1));
+}
+
+/// How long the file of a log is after each of these many appended turns, with so many to a sync.
+fn lengths(turns: usize, sync_every: Option<u64>) -> (Memory, Vec<u64>) {
+    let memory = Memory::default();
+    let mut store = reopened(&memory);
+    store.sync_every(sync_every);
+    let (mut most, mut lengths) = (0, vec![]);
+    for number in 0..turns {
+        append(&mut store, RecordKind::Turn, &record(&[vec![1; 200]], vec![number as u8; 1_500]), false).unwrap();
+        lengths.push(memory.bytes(FileName::Log).unwrap().len() as u64);
+        most = store.stats().unwrap().log_bytes.max(most);
+        assert!(
+            lengths[number] <= most + most.clamp(64 << 10, 256 << 10),
+            "of {} bytes {most} were used",
+            lengths[number]
+        );
+    }
+    (memory, lengths)
+}
+
+#[test]
+fn a_log_grows_ahead_of_syncs_that_are_close_together() {
+    let (memory, synced) = lengths(400, Some(1));
+    let grown = synced.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!((5..25).contains(&grown), "{grown} of 400 syncs had a longer file");
+    // A checkpoint begins with the room that there is.
+    let (_, longer) = lengths(2_000, Some(1));
+    assert_eq!(longer[1_000], longer[1_999]);
+    // The next writer cuts off what has no meaning, and closing removes the log.
+    let mut store = reopened(&memory);
+    assert_eq!(store.last(RecordKind::Turn), 400);
+    assert_eq!(memory.bytes(FileName::Log).unwrap().len() as u64, store.stats().unwrap().log_bytes);
+    store.close().unwrap();
+    assert!(memory.bytes(FileName::Log).is_none());
+    // Zeros would be written twice where a sync has many commits.
+    for sync_every in [None, Some(50)] {
+        let (memory, lengths) = lengths(400, sync_every);
+        let log = memory.bytes(FileName::Log).unwrap();
+        assert!(log.len() as u64 == lengths[399] && log[log.len() - 64..] != [0; 64]);
+    }
+}
+
+/// For this salt the checksum that 20 zeros have at 16 is right.
+const SALT_OF_ZEROS: u64 = 0x2bbe_22d1_0000_0001;
+
+#[test]
+fn zeros_are_no_frame() {
+    let memory = Memory::default();
+    let mut store = reopened(&memory);
+    append(&mut store, RecordKind::Turn, &turn(1), true).unwrap();
+    let mut log = memory.bytes(FileName::Log).unwrap()[..PAGE].to_vec();
+    store.close().unwrap();
+    put_u64(&mut log, 24, 1);
+    put_u64(&mut log, 32, 0);
+    put_u64(&mut log, 40, SALT_OF_ZEROS);
+    let sum = crc32fast::hash(&log[..48]);
+    put_u32(&mut log, 48, sum);
+    let mut zeros = crc32fast::Hasher::new_with_initial(sum);
+    zeros.update(&[0; 16]);
+    assert_eq!(zeros.finalize(), 0);
+    log.resize(3 * PAGE, 0);
+    assert_eq!(reopened(&with_log(&memory, log)).last(RecordKind::Turn), 1);
 }
 
 /// A store whose log has six commits, of which the first three were synced, then one more sync and commit if asked.
