@@ -14,7 +14,7 @@ pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed")
 sys.path.insert(0, str(Path(__file__).parent))
 
 import case_pydantic_ai as case
-from pydantic_ai import Agent
+from pydantic_ai import Agent, BinaryContent, ImageUrl
 from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
@@ -53,6 +53,16 @@ def test_results_that_are_no_text_are_read_as_the_model_sees_them() -> None:
     masked = RecedeCapability(keep=0, boundary="sliding").masker.view(shown)[2]
     assert masked.parts[0].content == f"[observation masked — {len(text)} chars]"
     assert request.parts[0].content is rows
+
+
+@pytest.mark.parametrize(
+    "image", [BinaryContent(b"x" * 900, media_type="image/png"), ImageUrl("https://example.com/plan.png")]
+)
+def test_a_file_that_a_tool_returns_itself_counts_as_one_in_a_list(image: Any) -> None:
+    alone, listed = (ModelRequest(parts=[ToolReturnPart("run", content, "1")]) for content in (image, [image]))
+    (result,) = _Messages().facts(alone).results
+    assert result == _Messages().facts(listed).results[0]
+    assert result[4] == 1 and _Messages().text(alone, 0) == ""
 
 
 def test_other_parts_of_a_request_stay_at_their_place() -> None:

@@ -83,9 +83,10 @@ def _is_result(part: Any) -> bool:
 def _read(part: ToolReturnPart[Any]) -> tuple[str, int]:
     """The text of a result, and how many files are in it."""
     content: Any = part.content
-    files = sum(hasattr(one, "media_type") for one in content) if isinstance(content, list) else 0
+    parts = content if isinstance(content, list) else [content]
+    files = sum(hasattr(one, "media_type") for one in parts)
     if files:
-        return "".join(one for one in content if isinstance(one, str)), files
+        return "".join(one for one in parts if isinstance(one, str)), files
     return content if isinstance(content, str) else part.model_response_str(), 0
 
 
