@@ -10,6 +10,17 @@ from recede._engine import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from recede import agent as agent
+    from recede import arrow as arrow
+    from recede import costs as costs
+    from recede import designs as designs
+    from recede import masker as masker
+    from recede import proxy as proxy
+    from recede import store as store
+    from recede import summarizers as summarizers
+    from recede import transcripts as transcripts
+    from recede import turns as turns
+    from recede import types as types
     from recede._errors import RecedeError, StoreError, TranscriptError
     from recede._report import Reduction
     from recede.clients import wrap
