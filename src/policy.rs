@@ -196,9 +196,9 @@ macro_rules! parameters {
             /// The boundary moves once the waste has cost this part of what the move costs.
             break_even_at: f64 = 0.5,
             /// A move leaves no request at which all has cost more than raw by more than this part.
-            warranty: Option<f64> = Some(0.1),
+            max_overcost: Option<f64> = Some(0.1),
             /// Requests with a cold cache: messages before each, or [`NOW`].
-            cache_cold: Vec<usize> = vec![],
+            cold: Vec<usize> = vec![],
             /// Whether stage 1 is tried.
             observation_masking: bool = true,
             /// Cut observations to this length instead of replacing them.

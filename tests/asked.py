@@ -69,7 +69,7 @@ class Reducing:
     def view(self, messages: list[Any], cold: Any = None) -> recede.Reduction:
         """Asked once for the same messages; again it gives the same."""
         if self._seen is None or self._seen[:2] != (messages, cold):
-            self.options = self.options if cold is None else {**self.options, "cache_cold": cold}
+            self.options = self.options if cold is None else {**self.options, "cold": cold}
             self._seen = [*messages], cold, self._reduced(messages)
         return self._seen[2]
 

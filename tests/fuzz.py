@@ -176,7 +176,7 @@ def _options(rng: random.Random) -> tuple[str, dict[str, Any]]:
         options["boundary"] = "sliding"
     elif luck < 0.8:
         options |= {"boundary": "break_even", "provider": priced(write=rng.choice((0.1, 1.25)))}
-        options["cache_cold"] = rng.random() < 0.3
+        options["cold"] = rng.random() < 0.3
     if rng.random() < 0.6:
         return "mask_observations_json", options | {"keep_results": rng.randint(0, 4)}
     budget = {

@@ -91,13 +91,13 @@ _BUDGETS: list[dict[str, Any]] = [
     {"max_input_chars": 6_000, "preserve_recent_raw_turns": 3},
     {"max_input_tokens": 1_200, "preserve_recent_raw_turns": 2, "recall_handles": True},
     {"max_input_chars": 4_000, "mask_chunk": 3, "keep_by_tool": {"bash": 2, "r*": None}, "summary_role": "user"},
-    {"max_input_chars": 5_000, "boundary": "break_even", "cache_cold": [40, 80], "keep_errors": True},
+    {"max_input_chars": 5_000, "boundary": "break_even", "cold": [40, 80], "keep_errors": True},
 ]
 _BLOCKS: list[dict[str, Any]] = [
     {},
     {"keep": 3, "mask_chunk": 1},
     {"keep": 5, "recall_handles": True, "exclude_tools": ["bash"]},
-    {"threshold_tokens": 900, "cache_cold": True},
+    {"threshold_tokens": 900, "cold": True},
 ]
 
 

@@ -56,8 +56,8 @@ _BREAK_EVEN = st.fixed_dictionaries(
             st.sampled_from([0.1, 1, 1.25, 2, 1e9]),
         ),
         "cache_breakpoint": st.sampled_from(["keep", "boundary"]),
-        "warranty": st.sampled_from([None, 0, 0.1, 10]),
-        "cache_cold": st.booleans() | st.lists(st.integers(0, 12), max_size=3),
+        "max_overcost": st.sampled_from([None, 0, 0.1, 10]),
+        "cold": st.booleans() | st.lists(st.integers(0, 12), max_size=3),
     },
 )
 

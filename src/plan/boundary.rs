@@ -2,12 +2,12 @@
 //!
 //! Masking shortens the prompt, but invalidates the prompt cache from the first change on. The break-even rule is that of the ski
 //! rental problem: characters that could have been masked add to the waste of each request that sends them. Once reading the waste
-//! from the cache has cost a given part of what writing the cache again costs, the boundary moves, if the warranty permits it.
+//! from the cache has cost a given part of what writing the cache again costs, the boundary moves, if the bound on cost permits it.
 
 use super::context::PlanContext;
+use super::cost_bound::Bill;
 use super::fold::{Fold, cost_after};
 use super::outcome::{Masked, Move};
-use super::warranty::Bill;
 use crate::policy::Boundary;
 
 /// The effect of a possible move.

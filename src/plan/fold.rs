@@ -2,10 +2,10 @@
 //! and a plan of the whole history agree.
 
 use super::context::{Costs, PlanContext};
+use super::cost_bound::Paid;
 use super::mask::{Excluded, Masker};
 use super::outcome::{Masked, Masking, Move};
 use super::rewind::Point;
-use super::warranty::Paid;
 use super::window::Aging;
 use crate::outline::{Outline, reserve};
 use crate::policy::Policy;

@@ -71,7 +71,7 @@ impl Summaries {
     }
 
     /// Whether a summary is made. By prices it is once reading the waste has cost as much as writing this many characters to the
-    /// cache again and calling a model with this input and output, if the warranty permits it.
+    /// cache again and calling a model with this input and output, if the bound on cost permits it.
     #[must_use]
     pub fn pays(
         &self,

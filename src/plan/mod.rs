@@ -3,6 +3,7 @@
 mod boundary;
 mod cache;
 mod context;
+mod cost_bound;
 mod decide;
 mod fill;
 mod fold;
@@ -16,7 +17,6 @@ mod replay;
 mod rewind;
 mod summarize;
 mod truncate;
-mod warranty;
 mod window;
 
 use crate::outline::Outline;
@@ -25,6 +25,7 @@ use crate::source::Source;
 pub use boundary::Peek;
 pub use cache::{Cache, CachePlace, Rule, Served};
 pub use context::{Costs, PlanContext, Uncounted, facts, facts_of_pair, view_cost};
+pub use cost_bound::{Charged, Paid};
 pub use decide::{Answer, Attempt, Limits, decide};
 pub use fold::{Fold, FoldState};
 use outcome::Masking;
@@ -33,7 +34,6 @@ pub use pins::{BlockPlace, Wanted, block_of, blocks_between, marks_in_view, mask
 use planner::Planner;
 pub use replay::{Request, Sent, blocks_of, replay, requests};
 use summarize::built_in_summary;
-pub use warranty::{Charged, Paid};
 use window::Window;
 
 /// Plans a history.

@@ -39,10 +39,10 @@ pub fn mask_request<'py>(
         let points = request_points(&outline);
         let points = points.into_iter().map(|(messages, key)| (messages, PyBytes::new(py, &key.to_le_bytes())));
         let points = PyList::new(py, points.collect::<Vec<_>>())?;
-        let (policy, mut cache_cold): (PyRef<'py, PyPolicy>, Vec<usize>) =
+        let (policy, mut cold): (PyRef<'py, PyPolicy>, Vec<usize>) =
             rules.call1((model, ttl, retention, points))?.extract()?;
-        cache_cold.sort_unstable();
-        let rules = Policy { cache_cold, ..policy.policy.clone() };
+        cold.sort_unstable();
+        let rules = Policy { cold, ..policy.policy.clone() };
         match py.detach(|| reduce_scanned(bytes, outline, &rules, None, &SummaryInput::NotAsked)) {
             Reduced::View(view, outline, plan) => json_reduction(data, view.as_ref(), outline, &plan, &rules).map(Some),
             _ => Err(PyTypeError::new_err("the policy of a request masks, and asks for nothing")),

@@ -121,7 +121,7 @@ impl Session {
     /// An empty session. A history that costs at most `raw_cost_at_most` is sent raw.
     #[must_use]
     pub fn new(policy: Policy, raw_cost_at_most: usize, format: TextFormat) -> Self {
-        let cold_by_options = policy.cache_cold.clone();
+        let cold_by_options = policy.cold.clone();
         Session {
             // The caller has the built-in summary, too. This way the session knows which views wanted a summary and failed.
             policy: Policy { ask_summary: true, is_session: true, ..policy },

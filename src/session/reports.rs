@@ -130,7 +130,7 @@ impl Session {
             NOW => Some(NOW),
             appended => Some(appended.checked_sub(self.past.end())? + self.origins.len()),
         };
-        self.policy.cache_cold = self.cold_requests().into_iter().filter_map(in_log).collect();
+        self.policy.cold = self.cold_requests().into_iter().filter_map(in_log).collect();
         self.set_budgets();
     }
 

@@ -104,7 +104,7 @@ fn each_request_is_planned_as_if_it_were_the_only_one() {
                 keep_messages: Some(count),
                 boundary: Boundary::BreakEven { read: 1.0, write: 1.25 },
                 keep_by_tool: [(b"read".to_vec(), Some(1))].into_iter().collect(),
-                cache_cold: vec![random.below(9), 12],
+                cold: vec![random.below(9), 12],
                 ..none.clone()
             },
             Policy { keep_turns: Some(count), min_masked_chars: random.below(900), ..none.clone() },

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from oracle.plan.boundary import Fold
+from oracle.plan.cost_bound import Bill, Charged, again, charged, stays_cached
 from oracle.plan.facts import Facts
-from oracle.plan.warranty import Bill, Charged, again, charged, stays_cached
 
 Prices = tuple[float, float, float, float]
 """What a token costs: read from the cache, written to it, given to a model that summarizes, written by it."""
@@ -34,20 +34,20 @@ class WithCalls(Fold):
     def is_within(self, view: Charged, raw: Charged, read: float, write: float) -> bool:
         policy = self.facts.policy
         calls = 0.0 if policy.summaries is None else call_cost(policy.summaries[1], self.calls)
-        most = (1.0 + policy.warranty) * self.paid_raw.and_(raw).cost(read, write)
+        most = (1.0 + policy.max_overcost) * self.paid_raw.and_(raw).cost(read, write)
         return bool(self.paid.and_(view).cost(read, write) + calls <= most)
 
     def permits_summary(self, end: int, chars: int, call: tuple[int, int]) -> bool:
-        """Whether a summary keeps the warranty that leaves so many chars of the view, all written again."""
+        """Whether a summary keeps the bound on cost that leaves so many chars of the view, all written again."""
         policy = self.facts.policy
         rule, read, write = policy.boundary
-        if rule != "break_even" or policy.warranty is None:
+        if rule != "break_even" or policy.max_overcost is None:
             return True
         raw, view = self.bill(end, False).raw, charged(chars, 0)
         before, self.calls = self.calls, (self.calls[0] + call[0], self.calls[1] + call[1])
         is_within = self.is_within(view.and_written(again(policy.cache, 0, False)), raw, read, write)
         self.calls = before
-        return is_within and stays_cached(policy.cache, raw, view, policy.warranty, read, write)
+        return is_within and stays_cached(policy.cache, raw, view, policy.max_overcost, read, write)
 
 
 class WithHidden(WithCalls):

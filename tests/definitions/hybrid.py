@@ -15,9 +15,9 @@ from definitions.folds import Prices, WithHidden, call_cost
 from oracle.outline import Message, Outline
 from oracle.placeholder import Masked
 from oracle.plan.boundary import remembers
+from oracle.plan.cost_bound import Charged
 from oracle.plan.facts import Facts
 from oracle.plan.mask import boundaries, mask_observations
-from oracle.plan.warranty import Charged
 from oracle.policy import Policy
 from oracle.summary import built_in_summary
 

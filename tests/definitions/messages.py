@@ -90,7 +90,7 @@ class Messages:
         self.sources: list[bytes] = []  # the messages of the session as they were appended
         self.task_end = 0
         self.seen = 0  # observations ever
-        self.given_cold = tuple(policy.cache_cold)
+        self.given_cold = tuple(policy.cold)
         self.cold: tuple[tuple[int, int | None], ...] = ()  # messages when it was told, and at the next request
         self.sums: list[int] = []
         self.facts = self._facts()
@@ -366,7 +366,7 @@ class Messages:
         ]
 
     def _facts(self) -> SessionFacts:
-        policy = Policy({**vars(self.policy), "cache_cold": self._cold_in_session()})
+        policy = Policy({**vars(self.policy), "cold": self._cold_in_session()})
         policy.max_cost_since = self._budgets()
         policy.max_cost = policy.max_cost_at(len(self.session))
         return self._with_state(facts_of(self.session, policy, self.costs))

@@ -9,8 +9,8 @@ from definitions.folds import OfTurns
 from definitions.hybrid import summary_pays, wanted_turns
 from oracle.outline import Result
 from oracle.placeholder import Masked, Observation, fill, is_placeholder
+from oracle.plan.cost_bound import again, charged
 from oracle.plan.facts import Facts
-from oracle.plan.warranty import again, charged
 from oracle.policy import Policy
 from oracle.walk import walk
 from recede._report import BoundaryMove

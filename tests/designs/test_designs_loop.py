@@ -239,7 +239,7 @@ def test_boundaries() -> None:
         return sum(before != after for before, after in itertools.pairwise(counts))
 
     assert (moves(), moves(mask_chunk=4), moves(mask_chunk=8), moves(**cold)) == (41, 10, 5, 0)
-    missed = mask_old_observations(history, cache_cold=True, **cold)
+    missed = mask_old_observations(history, cold=True, **cold)
     assert missed == mask_old_observations(history)
 
 

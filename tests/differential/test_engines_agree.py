@@ -78,8 +78,8 @@ SUMMARIES = st.tuples(
 def test_replay_under_any_policy_that_masks_or_truncates(
     history: History, options: dict[str, Any], summaries: Any, data: Any
 ) -> None:
-    if options.get("cache_cold") is True:  # in a replay there is no request that is being made
-        options = {**options, "cache_cold": [1, 3]}
+    if options.get("cold") is True:  # in a replay there is no request that is being made
+        options = {**options, "cold": [1, 3]}
     window = {name: options[name] for name in ("keep_messages", "keep_turns", "keep_results") if name in options}
     # No policy of a replay has `min_masked_chars`, so with summaries the engines need not agree on it.
     kept = set(options) - {"min_masked_chars"}
@@ -99,7 +99,7 @@ def test_replay_under_any_policy_that_masks_or_truncates(
 
 
 @pytest.mark.parametrize("cache", OF_RULES)
-def test_what_the_warranty_permits_in_long_sessions(cache: Any) -> None:
+def test_what_the_cost_bound_permits_in_long_sessions(cache: Any) -> None:
     """Many requests have been paid for, which drawn histories seldom have; the boundary may be inside a message."""
     rng = random.Random(cache)
     for _ in range(9):
@@ -112,18 +112,22 @@ def test_what_the_warranty_permits_in_long_sessions(cache: Any) -> None:
             history.append({**calls, "content": [text, *calls["content"]]})
             history.append(user([tool_result(one, "x" * rng.choice(sizes)) for one in ids]))
         cold = rng.sample([place for place, one in enumerate(history) if one["role"] == "assistant"], 5)
-        window, warranty, breakpoint = (
+        window, max_overcost, breakpoint = (
             rng.choice([0, 1, 2]),
             rng.choice([0.02, 0.1, 0.5]),
             rng.choice(["keep", "boundary"]),
         )
-        options: dict[str, Any] = {"provider": OF_RULES[cache], "cache_breakpoint": breakpoint, "warranty": warranty}
-        options |= {"keep_results": window}
+        options: dict[str, Any] = {
+            "provider": OF_RULES[cache],
+            "cache_breakpoint": breakpoint,
+            "max_overcost": max_overcost,
+            "keep_results": window,
+        }
         options |= {"keep_by_tool": rng.choice([{}, {"read": 5}])}
         for is_cold in (sorted(cold), True):
-            assert_agree(recede.mask_observations, history, boundary="break_even", cache_cold=is_cold, **options)
+            assert_agree(recede.mask_observations, history, boundary="break_even", cold=is_cold, **options)
         policy = f"hybrid:window={rng.choice([2, 99])},at=break_even,tail=3,boundary=break_even"
-        policy += f",cache_breakpoint={options['cache_breakpoint']},warranty={options['warranty']}"
+        policy += f",cache_breakpoint={options['cache_breakpoint']},max_overcost={options['max_overcost']}"
         prices: dict[str, Any] = {"summary_prices": Prices(input=0.3, output=1.5), "system_chars": 0}
         assert_agree(recede.costs.replay, history, [policy], cache=OF_RULES[cache], **prices)
 

@@ -105,7 +105,7 @@ def test_any_budget(share: float, options: dict[str, Any]) -> None:
         {"keep_results": 0, "max_observation_chars": 50},
         {"keep_results": 0, "image_chars": 10},
         {"keep_results": 10, "boundary": "break_even"},
-        {"keep_turns": 700, "boundary": "break_even", "cache_cold": [1_500]},
+        {"keep_turns": 700, "boundary": "break_even", "cold": [1_500]},
     ],
 )
 def test_any_masking(options: dict[str, Any]) -> None:

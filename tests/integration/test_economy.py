@@ -98,7 +98,7 @@ def raw(messages: History, before: int, _: frozenset[int]) -> History:
 
 
 def functions(messages: History, before: int, pauses: frozenset[int]) -> History:
-    options = {**OPTIONS, "cache_cold": pauses, "cache_breakpoint": "boundary", "marks_elsewhere": 1}
+    options = {**OPTIONS, "cold": pauses, "cache_breakpoint": "boundary", "marks_elsewhere": 1}
     return recede.mask_observations(marked(messages, before), keep_results=10, **options).messages
 
 

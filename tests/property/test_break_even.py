@@ -77,7 +77,7 @@ def test_summaries_that_pay_cost_no_more_than_reading_what_they_replace(
 def test_a_beginning_has_the_boundary_that_it_had_when_it_was_the_whole(
     history: History, options: dict[str, Any], read: float
 ) -> None:
-    options = {name: value for name, value in options.items() if name not in ("mask_chunk", "cache_cold")}
+    options = {name: value for name, value in options.items() if name not in ("mask_chunk", "cold")}
     options |= {"boundary": "break_even", "provider": priced("ideal", read)}
     whole = recede.mask_observations(history, **options).boundary_moves
     for length in range(len(history)):

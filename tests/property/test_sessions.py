@@ -111,11 +111,11 @@ class Reduced:
 
     def view(self, messages: Messages, cold: tuple[int, ...] = ()) -> tuple[Messages, recede.Reduction | None] | None:
         """The view, and how it came about where there is a budget; None where this oracle does not know."""
-        options = self.options if self.options.get("cache_cold") is True else {**self.options, "cache_cold": cold}
+        options = self.options if self.options.get("cold") is True else {**self.options, "cold": cold}
         if options.get("cache_breakpoint") == "boundary":
             messages = newest_mark_only(messages)
         if self.has_budget:
-            reduction = self.reducing.view(messages, options["cache_cold"])
+            reduction = self.reducing.view(messages, options["cold"])
             return reduction.messages, reduction
         limit = {"max_input_tokens": self.threshold, "token_counter": self.counter, "enabled": False}
         if recede.reduce(messages, **limit).within_budget:

@@ -54,26 +54,27 @@ def test_it_moves_when_the_waste_has_cost_half_of_what_the_move_costs() -> None:
         # Of what the request before had sent: the results from the first on, and the calls between them.
         written = older * 32 + (number - 1 - older) * 900 + (number - 2) * 25
         if waste * 0.1 >= 0.5 * (written * 1.15 - older * REMOVED * 0.1):
-            assert moves(session(number), warranty=None) == [(number, older, older * REMOVED, written)]
-            assert moves(session(number - 1), warranty=None) == []
+            assert moves(session(number), max_overcost=None) == [(number, older, older * REMOVED, written)]
+            assert moves(session(number - 1), max_overcost=None) == []
             return
     raise AssertionError("it never moved")
 
 
-def test_no_move_makes_all_dearer_than_the_warranty_permits() -> None:
+def test_no_move_makes_all_dearer_than_the_cost_bound_permits() -> None:
     """At each number of turns the first move comes later, the less it may cost."""
-    firsts = [moves(session(60), warranty=part)[0][0] for part in (None, 0.2, 0.1, 0.05)]
+    firsts = [moves(session(60), max_overcost=part)[0][0] for part in (None, 0.2, 0.1, 0.05)]
     assert firsts == sorted(firsts)
     assert firsts[0] < firsts[1] < firsts[3]
-    assert all(move[0] > firsts[3] for move in moves(session(60), warranty=0))
+    assert all(move[0] > firsts[3] for move in moves(session(60), max_overcost=0))
 
 
 def test_with_breakpoints_all_is_written_again_but_what_is_marked_at_the_boundary() -> None:
     """A turn is 925 chars, so an entry takes nine of them at least."""
     kept, pinned = (
-        moves(session(90), provider="anthropic", cache_breakpoint=one, warranty=None) for one in ("keep", "boundary")
+        moves(session(90), provider="anthropic", cache_breakpoint=one, max_overcost=None)
+        for one in ("keep", "boundary")
     )
-    ideal = moves(session(90), warranty=None)
+    ideal = moves(session(90), max_overcost=None)
     assert kept[0] == pinned[0]
     assert kept[0][3] > ideal[0][3]
     assert len(kept) <= len(pinned)
@@ -94,7 +95,7 @@ def test_a_mark_at_the_boundary_counts_where_a_request_brings_fewer_than_20_bloc
     for number in range(2):
         history += [tool_use(str(number)), user([tool_result(str(number), LONG)])]
     history += [{"role": "assistant", "content": [*texts, *tool_use("2")["content"]]}, user([tool_result("2", LONG)])]
-    options: dict[str, Any] = {"keep_results": 0, "provider": "anthropic", "cache_cold": [3, len(history)]}
+    options: dict[str, Any] = {"keep_results": 0, "provider": "anthropic", "cold": [3, len(history)]}
     (_, kept), (_, pinned) = (moves(history, **options, cache_breakpoint=one) for one in ("keep", "boundary"))
     marked = recede.count_chars(mask(history, keep_results=0).messages[:3])
     assert kept[3] - pinned[3] == (marked if blocks < 20 else 0)
@@ -102,7 +103,7 @@ def test_a_mark_at_the_boundary_counts_where_a_request_brings_fewer_than_20_bloc
 
 def test_what_is_too_short_for_a_cache_is_not_masked() -> None:
     for cache, chars in (("prefix", 4_096), ("breakpoints", 8_192)):
-        options: dict[str, Any] = {"provider": OF_RULES[cache], "keep_results": 0, "cache_cold": True}
+        options: dict[str, Any] = {"provider": OF_RULES[cache], "keep_results": 0, "cold": True}
         history = session(30)[:-1]
         history.append(result("30", "x" * 900))
         few = mask(history, boundary="break_even", **options)
@@ -116,14 +117,14 @@ def test_with_steps_a_move_must_save_what_they_may_leave_unserved(saved: int, co
     """511 characters may be written instead of read: 0.11 of what is saved, and 50, make up for them."""
     history: list[dict[str, Any]] = [user(""), call("1"), result("1", "x" * (saved + len(masked(5_000))))]
     history[0]["content"] = "x" * (5_000 - mask(history, keep_results=0).chars_after)
-    found = mask(history, keep_results=0, boundary="break_even", provider=priced("prefix"), cache_cold=True)
+    found = mask(history, keep_results=0, boundary="break_even", provider=priced("prefix"), cold=True)
     assert (found.chars_before, found.masked_count) == (5_000 + saved, count)
 
 
 def test_min_masked_chars_counts_what_was_masked_before() -> None:
     """The first move waits for it; later ones remove less."""
-    assert moves(session(40), warranty=None)[0][2] < 9_000
-    first, *later = [removed for _, _, removed, _ in moves(session(40), min_masked_chars=9_000, warranty=None)]
+    assert moves(session(40), max_overcost=None)[0][2] < 9_000
+    first, *later = [removed for _, _, removed, _ in moves(session(40), min_masked_chars=9_000, max_overcost=None)]
     assert first >= 9_000 and later and max(later) < 9_000
 
 
@@ -182,16 +183,16 @@ def test_where_writing_costs_without_end_it_never_moves() -> None:
 def test_a_cold_cache_moves_it() -> None:
     history = session(9)
     assert moves(history) == []
-    cold = mask(history, keep_results=WINDOW, boundary="break_even", cache_cold=True)
+    cold = mask(history, keep_results=WINDOW, boundary="break_even", cold=True)
     assert [move[:3] for move in cold.boundary_moves] == [(9, 3, 3 * REMOVED)]
     # Later requests name it by how many messages came before it, and so keep the move.
     grown = [*history, *turns(1, chars=900)]
     assert moves(grown) == []
-    assert moves(grown, cache_cold=[len(history)]) == [tuple(move) for move in cold.boundary_moves]
-    assert moves(grown, cache_cold=[3]) == []
-    assert mask(history, keep_results=WINDOW, boundary="break_even", cache_cold=False).boundary_moves == ()
+    assert moves(grown, cold=[len(history)]) == [tuple(move) for move in cold.boundary_moves]
+    assert moves(grown, cold=[3]) == []
+    assert mask(history, keep_results=WINDOW, boundary="break_even", cold=False).boundary_moves == ()
     # It is a hint about requests; without one now, nothing moves.
-    assert moves([*history, assistant("Done.")], cache_cold=True) == []
+    assert moves([*history, assistant("Done.")], cold=True) == []
 
 
 def test_within_a_budget_it_masks_where_that_pays() -> None:
@@ -277,9 +278,9 @@ def test_a_masked_history_is_left_as_it_is() -> None:
         ({"provider": priced()._replace(cache="lru")}, ValueError, "provider.cache must be one of 'marks', 'prefix'"),
         ({"provider": "opnai"}, ValueError, "there is no provider 'opnai'; did you mean 'openai'"),
         ({"provider": 5}, TypeError, "provider must be a name or a Provider, not int"),
-        ({"cache_cold": 5}, TypeError, "cache_cold must be True, False or a list of numbers of messages, not int"),
-        ({"cache_cold": [1, -2]}, ValueError, r"cache_cold\[1\] must be at least 0"),
-        ({"cache_cold": ["1"]}, TypeError, r"cache_cold\[0\] must be a whole number"),
+        ({"cold": 5}, TypeError, "cold must be True, False or a list of numbers of messages, not int"),
+        ({"cold": [1, -2]}, ValueError, r"cold\[1\] must be at least 0"),
+        ({"cold": ["1"]}, TypeError, r"cold\[0\] must be a whole number"),
     ],
 )
 def test_options_that_are_wrong_are_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -287,7 +288,7 @@ def test_options_that_are_wrong_are_named(options: dict[str, Any], error: type[E
         recede.mask_observations([], keep_results=1, boundary="break_even", **options)
 
 
-def summaries_by_cost(seen: list[int], tail: int, cache: str, prices: Prices, warranty: float) -> list[int]:
+def summaries_by_cost(seen: list[int], tail: int, cache: str, prices: Prices, max_overcost: float) -> list[int]:
     """The turns after which a manager that masks nothing makes a summary, by what all requests so far have cost."""
     least, rest = {"ideal": (0, 0), "prefix": (4_096, 511), "breakpoints": (8_192, 0)}[cache]
     frames = (f"\n\nTurn {number}:\nReasoning: \nAction: \nObservation: \n" for number in range(1, len(seen) + 1))
@@ -310,7 +311,7 @@ def summaries_by_cost(seen: list[int], tail: int, cache: str, prices: Prices, wa
         # All of the view is written, and as much of the system prompt as the cache may not have without it.
         cost = (again + new + least) * prices.write + call
         pays = waste * prices.cached >= again * (prices.write - prices.cached) + call
-        if pays and sent - sent_now + cost <= (1 + warranty) * raw:
+        if pays and sent - sent_now + cost <= (1 + max_overcost) * raw:
             # The request for which it comes may have been made without it, so that stays paid.
             made, first, summary, waste, sent = [*made, count], end, SUMMARY_CHARS, 0, sent + cost
     return made
@@ -318,10 +319,10 @@ def summaries_by_cost(seen: list[int], tail: int, cache: str, prices: Prices, wa
 
 # After a short first part a summary is cheap, and saves little, so that later ones depend on what it has cost.
 @pytest.mark.parametrize(
-    ("cache", "warranty", "short"), [("ideal", 0.1, 30), ("prefix", 0.15, 30), ("breakpoints", 0.15, 40)]
+    ("cache", "max_overcost", "short"), [("ideal", 0.1, 30), ("prefix", 0.15, 30), ("breakpoints", 0.15, 40)]
 )
-def test_a_summary_is_made_when_all_with_it_and_its_call_is_within_the_warranty(
-    cache: Any, warranty: float, short: int
+def test_a_summary_is_made_when_all_with_it_and_its_call_is_within_the_cost_bound(
+    cache: Any, max_overcost: float, short: int
 ) -> None:
     tail, prices, seen = 3, Prices(input=0.3, output=1.5), [1_000] * short + [40_000] * 15
 
@@ -336,25 +337,25 @@ def test_a_summary_is_made_when_all_with_it_and_its_call_is_within_the_warranty(
         tail,
         boundary="break_even",
         provider=OF_RULES[cache],
-        warranty=warranty,
+        max_overcost=max_overcost,
         prices=prices,
     )
     for chars in seen:
         manager.add_turn("", "", "x" * chars)
     made = [summary.end_turn + tail for summary in manager.summaries]
-    assert made == summaries_by_cost(seen, tail, cache, prices, warranty)
+    assert made == summaries_by_cost(seen, tail, cache, prices, max_overcost)
     assert len(made) == 2
 
 
 @pytest.mark.parametrize(
-    ("cache", "warranty", "task", "masked"),
+    ("cache", "max_overcost", "task", "masked"),
     [("prefix", 0.2, 4_096, 1), ("prefix", 0.2, 4_095, 0), ("breakpoints", 9, 8_134, 1), ("breakpoints", 9, 8_133, 0)],
 )
-def test_a_cache_has_what_is_as_long_as_its_minimum(cache: Any, warranty: float, task: int, masked: int) -> None:
+def test_a_cache_has_what_is_as_long_as_its_minimum(cache: Any, max_overcost: float, task: int, masked: int) -> None:
     """Of a prefix the cache keeps the task; with breakpoints the view has 26 and 32 characters besides."""
     history = [user("t" * task), call("000"), result("000", "x" * 5_000)]
-    options = {"provider": OF_RULES[cache], "warranty": warranty, "boundary": "break_even", "keep_results": 0}
-    # It pays at once, so only the warranty decides.
+    options = {"provider": OF_RULES[cache], "max_overcost": max_overcost, "boundary": "break_even", "keep_results": 0}
+    # It pays at once, so only the bound on cost decides.
     policy = _policy._policy(_engine.engine, "mask", options, break_even_at=0.0, masks_unseen=True)
     view = reduced(history, policy)
     assert view.masked_count == masked
@@ -369,7 +370,7 @@ def test_no_summary_leaves_less_than_a_cache_keeps(cache: Any, is_made: bool) ->
         2,
         boundary="break_even",
         provider=OF_RULES[cache],
-        warranty=9,
+        max_overcost=9,
     )
     for _ in range(60):
         manager.add_turn("", "", "x" * 1_000)

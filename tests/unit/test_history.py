@@ -70,11 +70,11 @@ def test_without_a_budget_it_is_the_block_masker() -> None:
 
 def test_what_was_masked_for_a_cold_cache_goes_back_where_nobody_says_so_again() -> None:
     for count in range(5, len(SESSION), 6):
-        history = grown(SESSION[:count], keep=3, cache_cold=True)
+        history = grown(SESSION[:count], keep=3, cold=True)
         for length in range(count, min(count + 4, len(SESSION))):
             if length > count:
                 history.append(SESSION[length - 1])
-            expected = recede.designs.mask_old_observations(SESSION[:length], 3, boundary="break_even", cache_cold=True)
+            expected = recede.designs.mask_old_observations(SESSION[:length], 3, boundary="break_even", cold=True)
             assert json.loads(b"".join(history.view_chunks())) == history.view() == expected
 
 

@@ -417,12 +417,12 @@ def test_a_price_that_no_float_holds_is_refused_with_words(name: str, price: flo
 def test_options_that_were_seen_before_are_checked_by_their_types_again() -> None:
     for option in ({"keep_errors": True}, {"provider": priced(read=1)}, {"summarizer": len}, {"exclude_tools": ("a",)}):
         reduce(**option)
-    reduce(cache_cold=(1,))
+    reduce(cold=(1,))
     for bad in (
         {"keep_errors": 1},
         {"summarizer": 5},
         {"exclude_tools": "a"},
-        {"cache_cold": (True,)},
+        {"cold": (True,)},
     ):
         with pytest.raises(TypeError, match=next(iter(bad))):
             reduce(**bad)

@@ -109,7 +109,9 @@ def test_a_request_that_is_too_short_is_not_cached() -> None:
 def test_the_prices_decide_when_the_boundary_moves() -> None:
     def replayed(**prices: float) -> list[int]:
         turns = (
-            recede.costs.replay(HISTORY, ["break_even:window=4,warranty=none"], prices=recede.costs.Prices(**prices))
+            recede.costs.replay(
+                HISTORY, ["break_even:window=4,max_overcost=none"], prices=recede.costs.Prices(**prices)
+            )
             .policies[1]
             .turns
         )

@@ -32,7 +32,7 @@ def grown(count: int = 9, **options: Any) -> History:
 
 def by_definition(history: History) -> list[Any]:
     cold = history.cold_requests
-    return recede.designs.mask_old_observations(history.messages, 3, boundary="break_even", cache_cold=cold)
+    return recede.designs.mask_old_observations(history.messages, 3, boundary="break_even", cold=cold)
 
 
 def test_a_cold_cache_moves_the_boundary_and_is_part_of_the_session(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_the_count_that_there_is_changes_nothing() -> None:
 
 def test_views_give_the_callers_own_objects() -> None:
     messages = session(30)
-    history = looked_at(messages, warranty=None)
+    history = looked_at(messages, max_overcost=None)
     history.rewind(41)
     view = history.view()
     assert len(view) == 41 and any(one is not other for one, other in zip(view, messages, strict=False))

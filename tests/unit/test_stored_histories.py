@@ -126,7 +126,7 @@ HELD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     "counted tokens": ({**SLIDING, "threshold_tokens": 100, "token_counter": len}, turns(60)),
     "calls that are open": (SLIDING, slowly_answered()),
     "calls before all results": ({"keep": 3}, never_answered()),
-    "requests that find the cache cold": ({"keep": 3, "cache_cold": [122, 124, 126]}, turns(100, 300)),
+    "requests that find the cache cold": ({"keep": 3, "cold": [122, 124, 126]}, turns(100, 300)),
     "a result that its own window keeps": (
         {"keep": 3, "keep_by_tool": {"slow": 1}},
         [*turns(20, 900), *turns(1, 900, "slow"), *turns(150, 900), *turns(1, 900, "slow"), *turns(40, 900)],

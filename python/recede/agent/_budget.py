@@ -85,7 +85,7 @@ class Budget:
         on_move: Callable[[BoundaryMove], Any] | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), provider: str | Provider = "ideal",
-        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
         cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
     ) -> None:  # fmt: skip
         """See the class."""

@@ -75,7 +75,7 @@ class Reducer(RowOperator):
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
-        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
         cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False, summary_max_chars: int = 1400,

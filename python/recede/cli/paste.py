@@ -79,7 +79,7 @@ def _boundary(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _assumed(values: dict[str, Any], prices: Prices, cache: Cache) -> dict[str, Any]:
-    """What break-even assumes: the cache and the prices of the replay, and the warranty."""
+    """What break-even assumes: the cache and the prices of the replay, and the bound on cost."""
     if values.get("boundary") != "break_even":
         return {}
     is_ideal = cache.rule == "ideal" or (cache.rule == "prefix" and not cache.step_tokens)
@@ -88,9 +88,9 @@ def _assumed(values: dict[str, Any], prices: Prices, cache: Cache) -> dict[str, 
     if prices.input:
         read, write = (float(f"{price / prices.input:.4g}") for price in (prices.cached, prices.write))
         provider = usual._replace(read=read, write=write)
-    part = values.get("warranty", "0.1")
-    warranty = {} if part == "0.1" else {"warranty": None if part == "none" else float(part)}
-    return {**({} if provider == Provider.of("ideal") else {"provider": provider}), **warranty}
+    part = values.get("max_overcost", "0.1")
+    max_overcost = {} if part == "0.1" else {"max_overcost": None if part == "none" else float(part)}
+    return {**({} if provider == Provider.of("ideal") else {"provider": provider}), **max_overcost}
 
 
 def _mark(values: dict[str, Any]) -> dict[str, Any]:

@@ -45,13 +45,13 @@ class _Key(NamedTuple):
 _WINDOW = _Key(0)
 _TAIL = _Key(1, 10)
 _BREAKPOINT = _Key(None, "keep", ("keep", "boundary"))
-_WARRANTY = _Key(0, "0.1", ("none",), is_share=True)
+_MAX_OVERCOST = _Key(0, "0.1", ("none",), is_share=True)
 _TRIGGER = _Key(1, 100_000)
 _POLICIES: dict[str, dict[str, _Key]] = {
     "raw": {},
     "sliding": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
     "stepped": {"window": _WINDOW, "chunk": _Key(1), "cache_breakpoint": _BREAKPOINT},
-    "break_even": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT, "warranty": _WARRANTY},
+    "break_even": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT, "max_overcost": _MAX_OVERCOST},
     "high_water": {"window": _WINDOW, "chars": _Key(0), "cache_breakpoint": _BREAKPOINT},
     "optimum": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
     "clear_tool_uses": {"trigger": _TRIGGER, "keep": _Key(0, 3), "at_least": _Key(0, 0)},
@@ -66,7 +66,7 @@ _POLICIES: dict[str, dict[str, _Key]] = {
         "boundary": _Key(None, "sliding", ("sliding", "stepped", "break_even")),
         "chunk": _Key(1, 0),
         "cache_breakpoint": _BREAKPOINT,
-        "warranty": _WARRANTY,
+        "max_overcost": _MAX_OVERCOST,
     },
     "budget": {
         "tokens": _Key(1, 0),
@@ -79,7 +79,7 @@ _UNSAID = (
     ("boundary", "sliding"),
     ("chunk", 0),
     ("cache_breakpoint", "keep"),
-    ("warranty", "0.1"),
+    ("max_overcost", "0.1"),
     ("at_least", 0),
     ("tokens", 0),
     ("chars", 0),
@@ -269,8 +269,8 @@ def _compiled(
     if boundary is not None and boundary[0] == "break_even" and name != "budget":
         is_known = facts.rule == "breakpoints" or facts.step_tokens
         options["provider"] = _PROVIDERS[facts.rule] if is_known else "ideal"
-        options["warranty"] = None if values["warranty"] == "none" else float(values["warranty"])
-        options["cache_cold"] = facts.cold_requests()
+        options["max_overcost"] = None if values["max_overcost"] == "none" else float(values["max_overcost"])
+        options["cold"] = facts.cold_requests()
     if goal == "mask":
         options["cache_breakpoint"] = values.get("cache_breakpoint", "keep")
     if name in _DESIGNS_OF_OTHERS:

@@ -61,7 +61,7 @@ class Masking:
         keep_messages: int | None = None, keep_turns: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1, marks_elsewhere: int = 2,
+        cold: bool | Collection[int] = False, max_overcost: float | None = 0.1, marks_elsewhere: int = 2,
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
         image_chars: int = 6400,
     ) -> None:  # fmt: skip

@@ -91,7 +91,7 @@ class Masker(Generic[_M]):
         keep_messages: int | None = None, keep_turns: int | None = None,
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        provider: str | Provider = "ideal", cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        provider: str | Provider = "ideal", cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
         cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
         image_chars: int = 6400,

@@ -41,7 +41,7 @@ def reduce(
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
-    cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+    cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
     cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2, observation_masking: bool = True,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
@@ -73,8 +73,8 @@ def reduce(
         mask_chunk: the boundary moves in steps of N results, which preserves prompt caches.
         boundary: it moves at each request, by `mask_chunk` results, or when that pays off under a prompt cache.
         provider: for break_even: whose prompt cache and prices are assumed: a known name, or a Provider.
-        cache_cold: for break_even: True if the cache has expired; or how many messages preceded each such request.
-        warranty: for break_even: by what part all requests so far may ever cost more than raw; None: no promise.
+        cold: for break_even: True if the cache has expired; or how many messages preceded each such request.
+        max_overcost: for break_even: by what part all requests so far may ever cost more than raw; None: no promise.
         cache_breakpoint: marks of the cache (cache_control) stay as they are, or the last masked result has one too.
         marks_elsewhere: marks on the system prompt and on tools, which are sent with a list of messages.
         observation_masking: False skips masking and goes straight to the summary.
@@ -123,7 +123,7 @@ def reduce_json(
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
-    cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+    cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
     cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2, observation_masking: bool = True,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400, strict_pairs: bool = False, summarizer: Summarizer | None = None,
@@ -191,7 +191,7 @@ class HistoryReducer:
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
-        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
         cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
@@ -218,7 +218,7 @@ class HistoryReducer:
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
-        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
         cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
@@ -240,7 +240,7 @@ class HistoryReducer:
         keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
         keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
-        cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+        cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
         cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
         observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
         min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,

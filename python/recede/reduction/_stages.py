@@ -52,7 +52,7 @@ def mask_observations(
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "break_even", provider: str | Provider = "ideal",
-    cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+    cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
     cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400,
@@ -91,7 +91,7 @@ def mask_observations_json(
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
     boundary: Literal["sliding", "stepped", "break_even"] = "break_even", provider: str | Provider = "ideal",
-    cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+    cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
     cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
     max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
     image_chars: int = 6400,
@@ -123,7 +123,7 @@ def mask_old_observations(
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (),
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
-    cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+    cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
     cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
 ) -> list[Any]:  # fmt: skip
     """The block masker, by default with a sliding boundary: replace all but the newest `keep` results by a line each.
@@ -157,7 +157,7 @@ def mask_old_observations_json(
     keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
     keep_errors: bool = False, keep_matching: Collection[str] = (),
     boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
-    cache_cold: bool | Collection[int] = False, warranty: float | None = 0.1,
+    cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
     cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
 ) -> bytes:  # fmt: skip
     """`mask_old_observations` for a serialized history; by default with a sliding boundary.

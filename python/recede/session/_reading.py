@@ -183,7 +183,7 @@ class HistoryReader:
 
     @property
     def cold_requests(self) -> tuple[int, ...]:
-        """How many messages preceded each request with a cold cache, as `cache_cold` of `reduce` takes it.
+        """How many messages preceded each request with a cold cache, as `cold` of `reduce` takes it.
 
         A report about the next request is listed with the current number of messages until that request is made.
         """

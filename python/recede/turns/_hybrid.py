@@ -60,9 +60,9 @@ class HybridContextManager(TurnManager):
         summarize_at_n: after how many turns a summary is made, N; more than M. ``"break_even"``: when re-reading the
             older turns has cost as much as a summary, at these prices (docs/summaries.md has the rule).
         tail_window_m: how many of the last turns are never summarized, M.
-        mask_chunk, boundary, provider, warranty, token_counter, on_move: as for `ObservationMaskingContextManager`. The
-            warranty of a break_even `boundary` applies to break-even summaries too, and calls of the model count in it.
-            A summary at a turn N is always made, and counts.
+        mask_chunk, boundary, provider, max_overcost, token_counter, on_move: as for `ObservationMaskingContextManager`.
+            The bound on cost of a break_even `boundary` applies to break-even summaries too, and calls of the model
+            count in it. A summary at a turn N is always made, and counts.
         prices: the prices for break-even; the preset ``anthropic`` by default.
         store: as for `ObservationMaskingContextManager`; it keeps summaries too.
 
@@ -112,7 +112,7 @@ class HybridContextManager(TurnManager):
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
         provider: str | Provider = "ideal",
-        warranty: float | None = 0.1,
+        max_overcost: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
         store: TurnStore | None = None,
@@ -124,7 +124,7 @@ class HybridContextManager(TurnManager):
             "masking_window_w",
             masking_window_w,
             _PLACEHOLDER,
-            {"mask_chunk": mask_chunk, "boundary": boundary, "provider": provider, "warranty": warranty},
+            {"mask_chunk": mask_chunk, "boundary": boundary, "provider": provider, "max_overcost": max_overcost},
             token_counter,
             prices,
             due_summaries(summarize_at_n, tail_window_m, prices),
@@ -149,7 +149,7 @@ class HybridContextManager(TurnManager):
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
         provider: str | Provider = "ideal",
-        warranty: float | None = 0.1,
+        max_overcost: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
         store: TurnStore | None = None,
@@ -168,7 +168,7 @@ class HybridContextManager(TurnManager):
             mask_chunk=mask_chunk,
             boundary=boundary,
             provider=provider,
-            warranty=warranty,
+            max_overcost=max_overcost,
             token_counter=token_counter,
             prices=prices,
             store=store,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TurnManager", "TurnStats", "check_texts", "preset"]
 
-_UNSAID = (("provider", "ideal"), ("warranty", 0.1))
+_UNSAID = (("provider", "ideal"), ("max_overcost", 0.1))
 
 
 class TurnStats(NamedTuple):

@@ -53,7 +53,7 @@ class ObservationMaskingContextManager(TurnManager):
         mask_chunk: mask this many turns at once, so that the prompt cache serves the requests in between.
         boundary: ``"sliding"`` (one turn at a time), ``"stepped"`` (with `mask_chunk`) or ``"break_even"`` (when the
             move pays off under prompt caching; docs/caching.md).
-        provider, warranty: for ``"break_even"``: whose cache and prices are assumed, and how much more than the raw
+        provider, max_overcost: for ``"break_even"``: whose cache and prices are assumed, and how much more than the raw
             history all requests so far may cost at any of them; None: no promise. As for `mask_observations`.
         token_counter: ``text -> tokens`` for the statistics; words by default.
         on_move: called with the `BoundaryMove` when a context, or the addition of a turn, first has it; the log gets a
@@ -101,13 +101,13 @@ class ObservationMaskingContextManager(TurnManager):
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
         provider: str | Provider = "ideal",
-        warranty: float | None = 0.1,
+        max_overcost: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         store: TurnStore | None = None,
         on_move: Callable[[BoundaryMove], Any] | None = None,
     ) -> None:
         text = _PLACEHOLDER if placeholder is None else placeholder
-        options = {"mask_chunk": mask_chunk, "boundary": boundary, "provider": provider, "warranty": warranty}
+        options = {"mask_chunk": mask_chunk, "boundary": boundary, "provider": provider, "max_overcost": max_overcost}
         own: dict[str, Any] = {"store": store, "on_move": on_move}
         super().__init__("window_size_m", window_size_m, text, options, token_counter, **own)
 
@@ -120,7 +120,7 @@ class ObservationMaskingContextManager(TurnManager):
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
         provider: str | Provider = "ideal",
-        warranty: float | None = 0.1,
+        max_overcost: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         store: TurnStore | None = None,
         on_move: Callable[[BoundaryMove], Any] | None = None,
@@ -137,7 +137,7 @@ class ObservationMaskingContextManager(TurnManager):
             "mask_chunk": mask_chunk,
             "boundary": boundary,
             "provider": provider,
-            "warranty": warranty,
+            "max_overcost": max_overcost,
         }
         own: dict[str, Any] = {"token_counter": token_counter, "store": store, "on_move": on_move}
         return cls(window, placeholder, **rule, **own)

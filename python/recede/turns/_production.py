@@ -60,7 +60,8 @@ class ProductionHybridContextManager(HybridContextManager):
         is_complete: ``reasoning -> bool``, whether the agent is done; by default it runs up to the limit.
         system_prompt: the beginning of each context.
         price_per_token: the price for the costs in reports.
-        mask_chunk, boundary, provider, warranty, token_counter, prices, store, on_move: as for `HybridContextManager`.
+        mask_chunk, boundary, provider, max_overcost, token_counter, prices, store, on_move: as for
+            `HybridContextManager`.
 
     Any of the functions may be async; then use `arun_agent`.
 
@@ -97,7 +98,7 @@ class ProductionHybridContextManager(HybridContextManager):
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
         provider: str | Provider = "ideal",
-        warranty: float | None = 0.1,
+        max_overcost: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
         store: TurnStore | None = None,
@@ -123,7 +124,7 @@ class ProductionHybridContextManager(HybridContextManager):
             mask_chunk=mask_chunk,
             boundary=boundary,
             provider=provider,
-            warranty=warranty,
+            max_overcost=max_overcost,
             token_counter=token_counter,
             prices=prices,
             store=store,
@@ -147,7 +148,7 @@ class ProductionHybridContextManager(HybridContextManager):
         mask_chunk: int | None = None,
         boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
         provider: str | Provider = "ideal",
-        warranty: float | None = 0.1,
+        max_overcost: float | None = 0.1,
         token_counter: TokenCounter | None = None,
         prices: Prices | None = None,
         store: TurnStore | None = None,
@@ -173,7 +174,7 @@ class ProductionHybridContextManager(HybridContextManager):
             mask_chunk=mask_chunk,
             boundary=boundary,
             provider=provider,
-            warranty=warranty,
+            max_overcost=max_overcost,
             token_counter=token_counter,
             prices=prices,
             store=store,

@@ -1,7 +1,8 @@
 """The boundary at each request of a history: a fold over the requests.
 
 Characters that could have been masked add to the waste of each request that sends them. Once reading the waste from
-the cache has cost a given part of what writing the cache again costs, the boundary moves, if the warranty permits it.
+the cache has cost a given part of what writing the cache again costs, the boundary moves, if the bound on cost permits
+it.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import math
 from dataclasses import replace
 
 from oracle.placeholder import Masked
+from oracle.plan.cost_bound import Bill, Charged, again, charged, raw_request, served, stays_cached
 from oracle.plan.facts import Facts, Move, Plan
-from oracle.plan.warranty import Bill, Charged, again, charged, raw_request, served, stays_cached
 from oracle.plan.window import ages_of, exempt
 from oracle.policy import NOW
 
@@ -103,7 +104,7 @@ class Fold:
 
     def is_cold(self, end: int, is_now: bool) -> bool:
         """Whether the cache has nothing for a request after this many messages."""
-        return end in self.facts.policy.cache_cold or (is_now and NOW in self.facts.policy.cache_cold)
+        return end in self.facts.policy.cold or (is_now and NOW in self.facts.policy.cold)
 
     def bill(self, end: int, is_now: bool) -> Bill:
         """What a request is charged."""
@@ -116,21 +117,21 @@ class Fold:
         return Bill(raw, raw if chars == raw.chars else stay, move, again(cache, kept, is_cold))
 
     def pays(self, bill: Bill) -> bool:
-        """Whether a move breaks even, and keeps the warranty."""
+        """Whether a move breaks even, and keeps the bound on cost."""
         policy = self.facts.policy
         _, read, write = policy.boundary
         extra = bill.move.cost(read, write) - bill.stay.cost(read, write)
         if not self.waste * read >= policy.break_even_at * extra:
             return False
-        if policy.warranty is None:
+        if policy.max_overcost is None:
             return True
         is_cheaper = extra + bill.again * write <= 0
         is_within = is_cheaper or self.is_within(bill.move.and_written(bill.again), bill.raw, read, write)
-        return is_within and stays_cached(policy.cache, bill.raw, bill.move, policy.warranty, read, write)
+        return is_within and stays_cached(policy.cache, bill.raw, bill.move, policy.max_overcost, read, write)
 
     def is_within(self, view: Charged, raw: Charged, read: float, write: float) -> bool:
-        """Whether all requests, with one more, are within the warranty."""
-        most = (1.0 + self.facts.policy.warranty) * self.paid_raw.and_(raw).cost(read, write)
+        """Whether all requests, with one more, are within the bound on cost."""
+        most = (1.0 + self.facts.policy.max_overcost) * self.paid_raw.and_(raw).cost(read, write)
         return bool(self.paid.and_(view).cost(read, write) <= most)
 
     def _kept(self) -> int:

@@ -1,4 +1,4 @@
-"""The warranty of break-even in every model of a cache: a ledger of its own over the views that are sent."""
+"""The bound on cost of break-even in every model of a cache: a ledger of its own over the views that are sent."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def worst_moment(
     seconds = {end: float(PAUSE_SECONDS * sum(pause <= turn for pause in pauses)) for turn, end in enumerate(ends)}
     facts = cache_facts(cache, prices._replace(min_cached_tokens=min_tokens), seconds, system_chars)
     if is_told and cache.ttl_seconds < PAUSE_SECONDS:  # else that would be false
-        options["cache_cold"] = [end for turn, end in enumerate(ends) if turn in pauses]
+        options["cold"] = [end for turn, end in enumerate(ends) if turn in pauses]
     options["provider"] = priced(rule, prices.cached, prices.write)
 
     def costs(views: list[History]) -> list[float]:
@@ -94,7 +94,7 @@ def worst_moment(
 )
 @example(turns=[(0, [9_000])] * 12 + [(40_000, [10])], window=1, pauses=set(), is_told=False, system_chars=0,
          prices=(0.1, 1.25), part=0.1)  # fmt: skip
-def test_no_request_makes_all_dearer_than_raw_by_more_than_the_warranty(
+def test_no_request_makes_all_dearer_than_raw_by_more_than_the_cost_bound(
     cache: str,
     breakpoint: str,
     turns: list[Turn],
@@ -106,7 +106,12 @@ def test_no_request_makes_all_dearer_than_raw_by_more_than_the_warranty(
     part: float,
 ) -> None:
     paid = Prices(input=1, cached=prices[0], write=prices[1], output=0)
-    options: dict[str, Any] = {"cache": cache, "cache_breakpoint": breakpoint, "keep_results": window, "warranty": part}
+    options: dict[str, Any] = {
+        "cache": cache,
+        "cache_breakpoint": breakpoint,
+        "keep_results": window,
+        "max_overcost": part,
+    }
     assert worst_moment(turns, pauses, system_chars, paid, is_told, **options) <= (1 + part) * (1 + 1e-9)
 
 
@@ -161,7 +166,7 @@ def test_neither_do_summaries_that_break_even_with_what_models_take_for_them(
 ) -> None:
     rule, min_tokens = MODELS[cache]
     policy = f"hybrid:window={window},at=break_even,tail={tail},boundary=break_even"
-    policy += f",cache_breakpoint={breakpoint},warranty={part}"
+    policy += f",cache_breakpoint={breakpoint},max_overcost={part}"
     replayed = recede.costs.replay(
         [*session(turns), {"role": "assistant", "content": "Done."}],
         [policy],
@@ -208,9 +213,9 @@ def test_nor_do_managers(
         calls += given * given_price + said * said_price
         return "s" * (said - 40)  # its frame in the context counts as written
 
-    options: dict[str, Any] = {"boundary": "break_even", "warranty": part}
+    options: dict[str, Any] = {"boundary": "break_even", "max_overcost": part}
     paid = Prices(input=given_price, cached=read, write=write, output=said_price)
-    manager: Any = recede.designs.ObservationMaskingContextManager(window, boundary="break_even", warranty=part)
+    manager: Any = recede.designs.ObservationMaskingContextManager(window, boundary="break_even", max_overcost=part)
     if at == "break_even":
         manager = recede.designs.HybridContextManager(summarizer, window, at, tail, prices=paid, **options)
     read, write = (read, write) if at == "break_even" else (0.1, 1.25)
@@ -235,5 +240,5 @@ def test_a_view_that_is_too_short_for_the_cache_is_not_made() -> None:
 
 def test_a_move_assumes_a_system_prompt_that_is_not_cached_by_itself() -> None:
     turns: list[Turn] = [(9_000, [2_000]), *[(0, [2_000])] * 15]
-    paid, options = Prices(input=1, output=0), {"cache": "breakpoints", "keep_results": 0, "warranty": 0.02}
+    paid, options = Prices(input=1, output=0), {"cache": "breakpoints", "keep_results": 0, "max_overcost": 0.02}
     assert worst_moment(turns, set(), 8_100, paid, False, **options) <= 1.02

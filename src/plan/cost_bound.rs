@@ -1,4 +1,4 @@
-//! What the requests of a history cost under the cache that the rule of the boundary assumes; and its warranty: no request
+//! What the requests of a history cost under the cache that the rule of the boundary assumes; and its bound: no request
 //! makes the views so far cost more than the raw history by more than a given part. docs/caching.md has the proof.
 //!
 //! What only the provider knows is taken at its worst: the raw history is served all that it can be, the view no more than what
@@ -84,7 +84,7 @@ impl Paid {
         Paid { boundary: 0, marked: 0, calls, ..self }
     }
 
-    /// Whether all requests, with one more of the view and of the raw history, are within the warranty.
+    /// Whether all requests, with one more of the view and of the raw history, are within the bound on cost.
     fn is_within(self, policy: &Policy, view: Charged, raw: Charged, part: f64, read: f64, write: f64) -> bool {
         let calls = policy.summaries.map_or(0.0, |rules| rules.call_cost(self.calls));
         self.view.and(view).cost(read, write) + calls <= (1.0 + part) * self.raw.and(raw).cost(read, write)
@@ -130,7 +130,7 @@ impl Fold {
             return None;
         }
         // The prompt of a request with a cold cache is written in any case.
-        let is_listed = |request: usize| policy.cache_cold.binary_search(&request).is_ok();
+        let is_listed = |request: usize| policy.cold.binary_search(&request).is_ok();
         let is_cold = is_listed(self.evicted_messages + end) || (is_now && is_listed(NOW));
         let warm = |chars: usize| if is_cold { 0 } else { chars };
         let (chars, raw_chars) = (self.view_before(end), self.raw_before(end));
@@ -149,24 +149,26 @@ impl Fold {
         Some(Bill { raw, stay: if is_raw { raw } else { stay }, go: moved, again: policy.cache.again(kept, is_cold) })
     }
 
-    /// Whether a move breaks even at these prices, and keeps the warranty.
+    /// Whether a move breaks even at these prices, and keeps the bound on cost.
     pub(super) fn breaks_even(&self, policy: &Policy, bill: &Bill, read: f64, write: f64) -> bool {
         let waste = self.core.waste.saturating_add(self.core.gain);
         let extra = bill.go.cost(read, write) - bill.stay.cost(read, write);
-        let is_warranted = |part: f64| {
+        let is_within_bound = |part: f64| {
             let at_most = bill.go.and_written(bill.again);
             (extra + cost(bill.again, write) <= 0.0
                 || self.core.paid.is_within(policy, at_most, bill.raw, part, read, write))
                 && stays_cached(policy.cache, bill.raw, bill.go, part, read, write)
         };
-        cost(waste, read) >= policy.break_even_at * extra && policy.warranty.is_none_or(is_warranted)
+        cost(waste, read) >= policy.break_even_at * extra && policy.max_overcost.is_none_or(is_within_bound)
     }
 
-    /// Whether a summary keeps the warranty that leaves this many characters of the view, all of which are written again.
+    /// Whether a summary keeps the bound on cost that leaves this many characters of the view, all of which are written again.
     #[must_use]
     pub fn permits_summary(&self, context: PlanContext, end: usize, chars: usize, call: (usize, usize)) -> bool {
         let policy = context.policy;
-        let (Boundary::BreakEven { read, write }, Some(part)) = (policy.boundary, policy.warranty) else { return true };
+        let (Boundary::BreakEven { read, write }, Some(part)) = (policy.boundary, policy.max_overcost) else {
+            return true;
+        };
         let Some(Bill { raw, .. }) = self.bill(context, end, false) else { return true };
         let (view, again) = (Charged::request(chars, 0), policy.cache.again(0, false));
         self.core.paid.with_summary(call).is_within(policy, view.and_written(again), raw, part, read, write)

@@ -1,4 +1,4 @@
-"""What the requests of a history cost under the cache that the rule assumes, and the warranty of the boundary.
+"""What the requests of a history cost under the cache that the rule assumes, and the bound on cost of the boundary.
 
 What only the provider knows is taken at its worst: the raw history is served all that it can be, the view no more than
 what the request before had marked.
