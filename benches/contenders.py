@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))  # the oracle
 
 import orjson
+import product
 
 import histories
 import oracle
@@ -76,16 +77,16 @@ def own_figures(ours: Any) -> tuple[Any, ...]:
     return tuple(
         value
         for name, value in zip(ours._fields, ours, strict=True)
-        if not name.startswith(("clipped_", "boundary_message"))
+        if not name.startswith(("clipped_", "boundary_message", "provider", "request", "json"))
     )
 
 
 def compare_answers(case: Case) -> None:
     """Every rival gives the view of recede, the tuned ones its telemetry too."""
     data, messages, budget, shape = case
-    ours = recede.reduce(messages, max_input_chars=budget)
-    ours_json = recede.reduce_json(data, max_input_chars=budget)
-    agree("reduce_json and reduce", (json.loads(ours_json.json), *ours_json[1:]), tuple(ours))
+    ours = product.reduce(messages, max_input_chars=budget)
+    ours_json = product.reduce_json(data, max_input_chars=budget)
+    agree("reduce_json and reduce", (json.loads(ours_json.json), *ours_json[1:-1]), tuple(ours)[:-1])
     agree("simplest", rivals.SIMPLEST[shape](messages), ours.messages)
     answer = rivals.orjson_tuned(data, max_input_chars=budget, shape=shape)
     agree("orjson_tuned", (json.loads(answer[0]), *answer[1:]), own_figures(ours))
@@ -111,7 +112,7 @@ def bytes_contenders(case: Case) -> dict[str, Contender]:
     """Bytes in, bytes out."""
     data, _, budget, shape = case
     contenders: dict[str, Contender] = {
-        REDUCE_JSON: lambda: recede.reduce_json(data, max_input_chars=budget),
+        REDUCE_JSON: lambda: product.reduce_json(data, max_input_chars=budget),
         ORJSON_TUNED: lambda: rivals.orjson_tuned(data, max_input_chars=budget, shape=shape),
         ORJSON_SIMPLEST: lambda: orjson.dumps(rivals.SIMPLEST[shape](orjson.loads(data))),
     }
@@ -136,7 +137,7 @@ def dict_contenders(case: Case) -> dict[str, Contender]:
     """List of dicts in, list of dicts out."""
     _, messages, budget, shape = case
     contenders: dict[str, Contender] = {
-        REDUCE: lambda: recede.reduce(messages, max_input_chars=budget),
+        REDUCE: lambda: product.reduce(messages, max_input_chars=budget),
         TUNED: lambda: tuned.TUNED[shape](messages, max_input_chars=budget),
     }
     if shape != "openai":

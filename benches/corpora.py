@@ -19,6 +19,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple
 
+import product
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -90,7 +91,7 @@ def plain_loop(corpus: _Corpus) -> Iterator[tuple[str, bytes | None]]:
     for one in batches(corpus):
         for name, text in zip(one["id"].to_pylist(), one["messages"].cast(pa.binary()).to_pylist(), strict=True):
             try:
-                result = recede.reduce_json(text, max_input_tokens=BUDGET)
+                result = product.reduce_json(text, max_input_tokens=BUDGET)
                 yield name, result.json if result.chars_before else None
             except recede.TranscriptError:
                 yield name, None
@@ -129,7 +130,7 @@ def exhaust(items: Iterator[Any]) -> None:
 def _through_dicts(texts: list[str]) -> None:
     for text in texts:
         try:
-            json.dumps(recede.reduce(json.loads(text), max_input_tokens=BUDGET).messages)
+            json.dumps(product.reduce(json.loads(text), max_input_tokens=BUDGET).messages)
         except (recede.TranscriptError, ValueError, RecursionError):
             continue
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import product
 from recorded import corpus
 
-import recede
 from claims import Claim, Plan, Section
 from formatting import markdown
 from recede import transcripts
@@ -70,7 +70,7 @@ def _long(name: str) -> Iterator[list[Any]]:
 
 
 def _is_long(messages: list[Any]) -> bool:
-    tools = recede.mask_observations(messages, keep_results=0, boundary="sliding").tools.values()
+    tools = product.mask_observations(messages, keep_results=0, boundary="sliding").tools.values()
     return sum(tool.observations for tool in tools) >= MIN_OBSERVATIONS
 
 

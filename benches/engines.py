@@ -20,6 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import product
+
 ROOT = Path(__file__).parents[1]
 TOKENS = 32_000
 FILES = 4
@@ -39,7 +41,7 @@ def by_row(text: str | None) -> str | None:
     import recede
 
     try:
-        view = recede.reduce_json(text or "", max_input_tokens=TOKENS)
+        view = product.reduce_json(text or "", max_input_tokens=TOKENS)
     except recede.TranscriptError:
         return None
     return view.json.decode() if view.chars_before else None
@@ -50,7 +52,7 @@ def by_dicts(text: str | None) -> str | None:
     import recede
 
     try:
-        view = recede.reduce(json.loads(text or ""), max_input_tokens=TOKENS)
+        view = product.reduce(json.loads(text or ""), max_input_tokens=TOKENS)
     except (recede.TranscriptError, ValueError, RecursionError):
         return None
     return json.dumps(view.messages, ensure_ascii=False, separators=(",", ":")) if view.chars_before else None

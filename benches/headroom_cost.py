@@ -17,9 +17,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import headroom
+import product
 from economy import CORPUS, MIN_OBSERVATIONS, PRICES
 
-import recede
 from definitions.cache import Seen, Sent, seen, served
 from oracle.walk import walk
 from recede import transcripts
@@ -31,10 +31,10 @@ POLICIES: dict[str, Callable[[Messages], Messages]] = {
     "raw": lambda messages: messages,
     "headroom": lambda messages: headroom.compress(messages, model="claude-sonnet-4-5-20250929").messages,
     "break_even:window=10": lambda messages: (
-        recede.mask_observations(messages, keep_results=10, boundary="break_even", provider="anthropic").messages
+        product.mask_observations(messages, keep_results=10, boundary="break_even", provider="anthropic").messages
     ),
     "sliding:window=10": lambda messages: (
-        recede.mask_observations(messages, keep_results=10, boundary="sliding").messages
+        product.mask_observations(messages, keep_results=10, boundary="sliding").messages
     ),
 }
 
@@ -61,7 +61,7 @@ def _sessions() -> Iterator[transcripts.Transcript]:
         except (ValueError, OSError):
             continue  # no history
         for one in found:
-            tools = recede.mask_observations(one.messages, keep_results=0, boundary="sliding").tools.values()
+            tools = product.mask_observations(one.messages, keep_results=0, boundary="sliding").tools.values()
             if sum(tool.observations for tool in tools) >= MIN_OBSERVATIONS:
                 yield one
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import maskers
 import orjson
+import product
 
 import contenders
 import histories
@@ -55,16 +56,16 @@ def untouched(messages: int, seconds: float) -> dict[str, Any]:
     data, dicts, _, _ = case
 
     def within_budget_json() -> Any:
-        return recede.reduce_json(data, max_input_chars=NO_BUDGET).json
+        return product.reduce_json(data, max_input_chars=NO_BUDGET).json
 
     def nothing_old_json() -> Any:
-        return recede.mask_observations_json(data, keep_results=messages).json
+        return product.mask_observations_json(data, keep_results=messages).json
 
     def within_budget() -> Any:
-        return recede.reduce(dicts, max_input_chars=NO_BUDGET).messages
+        return product.reduce(dicts, max_input_chars=NO_BUDGET).messages
 
     def nothing_old() -> Any:
-        return recede.mask_observations(dicts, keep_results=messages).messages
+        return product.mask_observations(dicts, keep_results=messages).messages
 
     for name, view, given in (
         ("reduce_json within the budget", within_budget_json(), data),
@@ -79,7 +80,7 @@ def untouched(messages: int, seconds: float) -> dict[str, Any]:
         "mask_observations_json, nothing to mask": nothing_old_json,
         "reduce, within the budget": within_budget,
         "mask_observations, nothing to mask": nothing_old,
-        contenders.REDUCE_JSON: lambda: recede.reduce_json(data, max_input_chars=case.budget),
+        contenders.REDUCE_JSON: lambda: product.reduce_json(data, max_input_chars=case.budget),
         contenders.WARM_COPY: rivals.warm_copy(data),
     }
     return {"bytes": len(data), "times": measuring.best_times(racing, seconds)}
@@ -90,7 +91,7 @@ def two_threads(messages: int, seconds: float) -> dict[str, Any]:
     cases = [make_case(messages, seed=seed) for seed in (0, 1)]
 
     def ours(case: Case) -> None:
-        recede.reduce_json(case.data, max_input_chars=case.budget)
+        product.reduce_json(case.data, max_input_chars=case.budget)
 
     def theirs(case: Case) -> None:
         rivals.orjson_tuned(case.data, max_input_chars=case.budget)
@@ -144,7 +145,7 @@ def write_history(path: str, pieces: int, messages: int, style: Style) -> dict[s
             data = histories.serialized(messages, seed=piece % 5, style=style)
             compact = data.replace(b'": ', b'":') if style == "ascii" else data
             records += messages + compact.count(_CALL) + compact.count(_RESULT)
-            chars += recede.reduce_json(data, max_input_chars=NO_BUDGET).chars_before
+            chars += product.reduce_json(data, max_input_chars=NO_BUDGET).chars_before
             file.write((b"," if piece else b"[") + data[1:-1])
         file.write(b"]")
     return {"records": records, "budget": chars - 1}
@@ -152,7 +153,7 @@ def write_history(path: str, pieces: int, messages: int, style: Style) -> dict[s
 
 def peak_memory(path: str, form: str, budget: int) -> dict[str, int]:
     """Bytes of the input object, of its UTF-8 form, of the output, and of the peak above what was there before."""
-    recede.reduce_json(histories.serialized(20), max_input_chars=1_000)  # what is made once is there before
+    product.reduce_json(histories.serialized(20), max_input_chars=1_000)  # what is made once is there before
     before = measuring.resident()
     data: Any = Path(path).read_bytes()
     utf8 = len(data)
@@ -162,7 +163,7 @@ def peak_memory(path: str, form: str, budget: int) -> dict[str, int]:
         data = bytearray(data)
     # A form other than bytes is made from bytes that are gone now, but not from the peak.
     measuring.forget_peak()
-    view = recede.reduce_json(data, max_input_chars=budget).json
+    view = product.reduce_json(data, max_input_chars=budget).json
     peak = measuring.peak() - before
     if len(view) >= utf8:
         raise SystemExit("nothing was masked")
@@ -230,9 +231,9 @@ def stored_history(path: str, turns: int) -> dict[str, int]:
 def against_copies(messages: int, seconds: float) -> dict[str, Any]:
     """Times of a reduction and of plain copies of the same size."""
     data = histories.serialized(messages)
-    budget = recede.reduce_json(data, max_input_chars=NO_BUDGET).chars_before - 1
+    budget = product.reduce_json(data, max_input_chars=NO_BUDGET).chars_before - 1
     racing = {
-        contenders.REDUCE_JSON: lambda: recede.reduce_json(data, max_input_chars=budget),
+        contenders.REDUCE_JSON: lambda: product.reduce_json(data, max_input_chars=budget),
         contenders.WARM_COPY: rivals.warm_copy(data),
         contenders.FRESH_COPY: lambda: rivals.fresh_copy(data),
     }
@@ -265,8 +266,8 @@ def hostile(scale: float, seconds: float) -> dict[str, Any]:
     }
     rows = {}
     for name, data in shapes.items():
-        seen = recede.reduce_json(data, max_input_chars=NO_BUDGET)
-        answer = recede.mask_observations_json(data, keep_results=1)
+        seen = product.reduce_json(data, max_input_chars=NO_BUDGET)
+        answer = product.mask_observations_json(data, keep_results=1)
         if name in lists or name in ("the mix", "deep nesting"):
             # Where the oracle takes minutes, a plain reader at least must agree that this is a history.
             messages = orjson.loads(data)
@@ -276,8 +277,8 @@ def hostile(scale: float, seconds: float) -> dict[str, Any]:
         else:
             records = 9  # two pairs and four more messages around the one
         racing = {
-            "mask": lambda data=data: recede.mask_observations_json(data, keep_results=1),
-            "stages": lambda data=data: recede.reduce_json(data, max_input_chars=100),
+            "mask": lambda data=data: product.mask_observations_json(data, keep_results=1),
+            "stages": lambda data=data: product.reduce_json(data, max_input_chars=100),
         }
         times = measuring.best_times(racing, seconds)
         rows[name] = {"bytes": len(data), "records": records, **times}
@@ -305,28 +306,28 @@ def break_even(messages: int, seconds: float) -> dict[str, Any]:
     """Times of a boundary that pays for itself, also with a mark at it, beside one that slides."""
     slides: dict[str, Any] = {"keep_results": 10, "boundary": "sliding"}
     pays: dict[str, Any] = {"keep_results": 10, "boundary": "break_even"}
-    pinned = {**pays, "provider": "anthropic", "cache_breakpoint": "boundary"}
+    pinned = {**pays, "provider": "anthropic"}
     data, dicts, _, _ = make_case(messages)
     marked = orjson.loads(histories.serialized(messages, shape="anthropic"))
     blocks = [block for message in marked if isinstance(message["content"], list) for block in message["content"]]
     blocks[-1]["cache_control"] = {"type": "ephemeral"}  # as the client of each request does
     racing: dict[str, Any] = {}
     ratios: dict[str, float] = {}
-    for ours, options, raw, given in (
+    for rule, options, raw, given in (
         ("break-even", pays, data, dicts),
         ("pinned", pinned, orjson.dumps(marked), marked),
     ):
-        found = recede.mask_observations_json(raw, **options)
-        contenders.agree(ours, json.loads(found.json), recede.mask_observations(given, **options).messages)
+        found = product.mask_observations_json(raw, **options)
+        contenders.agree(rule, json.loads(found.json), product.mask_observations(given, **options).messages)
         if not found.boundary_moves:
             raise SystemExit("the boundary never moved")
-        if ours == "pinned" and found.json.count(b"cache_control") != 2:
+        if rule == "pinned" and found.json.count(b"cache_control") != 2:
             raise SystemExit("the boundary is not marked")
         for form, mask, history in (
-            ("bytes", recede.mask_observations_json, raw),
-            ("dicts", recede.mask_observations, given),
+            ("bytes", product.mask_observations_json, raw),
+            ("dicts", product.mask_observations, given),
         ):
-            name = f"{form}, {ours}"
+            name = f"{form}, {rule}"
             racing[name] = partial(mask, history, **options)
             racing[f"{name}: sliding"] = partial(mask, history, **slides)
             ratios[name] = measuring.cpu_ratio(racing[name], racing[f"{name}: sliding"], seconds / 4)

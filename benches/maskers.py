@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
+import product
+
 import measuring
 import recede
 from claims import Claim, Plan, Section
@@ -97,7 +99,7 @@ def made_again(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def today(steps: list[Step]) -> list[Step]:
     """Without a `Masker`: everything is converted and planned, and what differs is copied."""
     dicts = list(map(as_dict, steps))
-    view = recede.mask_observations(dicts, keep_results=KEEP, boundary="break_even").messages
+    view = product.mask_observations(dicts, keep_results=KEEP, boundary="break_even").messages
     pairs = zip(steps, dicts, view, strict=True)
     return [step if shown is own else Step("tool", shown["content"], step.call) for step, own, shown in pairs]
 

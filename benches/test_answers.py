@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import product
 import pytest
 
 import contenders
@@ -89,7 +90,7 @@ def test_tuned_loops_answer_as_recede_on_odd_histories(shape: histories.Shape, d
         )
         messages = json.loads(text)
     budget = recede.count_chars(messages) - 1
-    ours = contenders.own_figures(recede.reduce(messages, max_input_chars=budget))
+    ours = contenders.own_figures(product.reduce(messages, max_input_chars=budget))
     assert tuned.clear(messages, max_input_chars=budget) == ours
     assert tuned.TUNED[shape](messages, max_input_chars=budget) == ours
 

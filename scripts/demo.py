@@ -102,7 +102,7 @@ def main() -> None:
     messages = [json.loads(message) for message in before]
     budget = recede.count_chars(messages) // 2
     start = time.perf_counter()
-    result = recede.reduce_json(data, max_input_chars=budget)
+    result = recede.designs.HistoryReducer(fill=0.9, max_input_chars=budget).reduce_json(data)
     milliseconds = (time.perf_counter() - start) * 1_000
     after = raw_messages(result.json)
     print("recede puts one line in the place of each old tool output. Calls, answers and the newest outputs stay.\n")

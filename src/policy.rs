@@ -1,7 +1,10 @@
 //! Policy: plain parameters, already validated in Python.
 
+use crate::outline::Outline;
 use crate::patterns::{ByTool, TextPatterns};
 use crate::provider::ProviderCache;
+use crate::shape::Shape;
+use std::borrow::Cow;
 
 /// What to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -151,6 +154,19 @@ pub struct Model {
     pub prompt_chars: usize,
 }
 
+/// Whose prompt cache the rule of the boundary assumes, for histories of one shape.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terms {
+    /// The provider's name.
+    pub provider: String,
+    /// The boundary, with its prices.
+    pub boundary: Boundary,
+    /// The cache.
+    pub cache: ProviderCache,
+    /// Whether views have marks at the boundary.
+    pub pins_boundary: bool,
+}
+
 /// A template: decoded literals, each with the following field.
 pub type Template = Vec<(Vec<u8>, Option<Field>)>;
 
@@ -189,6 +205,10 @@ macro_rules! parameters {
             keep_errors: bool = false,
             /// Never masked: results whose text begins so, or matches.
             keep_matching: TextPatterns = TextPatterns::default(),
+            /// The name of the provider whose cache is assumed.
+            provider: String = String::new(),
+            /// The terms of the provider that the shape of a history names, by the shape of its first call or result.
+            terms_by_shape: Vec<(Shape, Terms)> = vec![],
             /// When the boundary moves.
             boundary: Boundary = Boundary::Sliding,
             /// What the cache serves, and which marks it takes.
@@ -253,6 +273,42 @@ macro_rules! declare {
 parameters!(declare);
 
 impl Policy {
+    /// The policy of a history: its first call or result decides whose cache is assumed, and nothing changes that.
+    #[must_use]
+    pub fn of(&self, outline: &Outline) -> Cow<'_, Policy> {
+        if self.terms_by_shape.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let shape = outline.messages.iter().map(|message| message.shape).find(|shape| shape.decides_provider());
+        shape.and_then(|shape| self.decided(shape)).map_or(Cow::Borrowed(self), Cow::Owned)
+    }
+
+    /// The policy of a history of this shape; None if it has no other terms.
+    #[must_use]
+    pub fn decided(&self, shape: Shape) -> Option<Policy> {
+        let (_, terms) = self.terms_by_shape.iter().find(|(other, _)| *other == shape)?;
+        Some(self.clone().with_terms(terms.clone()))
+    }
+
+    /// Whether views of some history have marks at the boundary.
+    #[must_use]
+    pub fn may_pin(&self) -> bool {
+        self.pins_boundary || self.terms_by_shape.iter().any(|(_, terms)| terms.pins_boundary)
+    }
+
+    /// The policy with these terms.
+    #[must_use]
+    pub fn with_terms(self, Terms { provider, boundary, cache, pins_boundary }: Terms) -> Self {
+        Policy { provider, boundary, cache, pins_boundary, ..self }
+    }
+
+    /// The terms in force.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        let Policy { provider, boundary, cache, pins_boundary, .. } = self;
+        Terms { provider: provider.clone(), boundary: *boundary, cache: *cache, pins_boundary: *pins_boundary }
+    }
+
     /// The budget of a request after this many messages.
     #[must_use]
     pub fn max_cost_at(&self, messages: usize) -> Option<usize> {

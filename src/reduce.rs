@@ -55,6 +55,7 @@ pub fn reduce_scanned(
     if policy.names_lines() {
         count_newlines(data, &mut outline, 0);
     }
+    let policy = &*policy.of(&outline);
     match plan(&outline, &Bytes(data), policy, costs, summary) {
         Outcome::AskSummary { dropped, previous, built_in } => {
             Reduced::AskSummary(outline, dropped, previous, built_in)

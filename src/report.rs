@@ -13,7 +13,7 @@ pub enum Figure<'a> {
     /// A place, if there is one.
     Place(Option<usize>),
     /// A word, if there is one.
-    Word(Option<&'static str>),
+    Word(Option<&'a str>),
     /// Messages of the input.
     Messages(&'a [usize]),
     /// By tool.
@@ -28,7 +28,8 @@ pub fn figures<'a>(
     outline: &Outline,
     plan: &'a Plan,
     tools: &'a [(Option<u32>, ToolCount)],
-) -> [(&'static str, Figure<'a>); 18] {
+    provider: &'a str,
+) -> [(&'static str, Figure<'a>); 19] {
     use Figure::{Count, Flag, Messages, Moves, Place, Tools, Word};
     let dropped = plan.kept.as_ref().map_or(0, |kept| kept.iter().filter(|is_kept| !**is_kept).count());
     let clipped = || plan.masked.iter().filter(|masked| masked.is_clipped());
@@ -57,6 +58,7 @@ pub fn figures<'a>(
         ("boundary_message", Place(boundary_message(outline, plan))),
         ("turns", Count(plan.turns.count())),
         ("boundary_moves", Moves(&plan.moves)),
+        ("provider", Word(Some(provider))),
     ]
 }
 

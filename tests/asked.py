@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import published
+
 import recede
 
 WAITS = (1, 2, 4, 8, 16, 32, 64)
@@ -76,7 +78,7 @@ class Reducing:
     def _reduced(self, messages: list[Any]) -> recede.Reduction:
         reduction, cost = self._reduced_by_rule(messages)
         if reduction.reduction_stage in ("summarization", "fallback"):
-            left = recede.reduce(reduction.messages, max_input_chars=0, enabled=False)
+            left = published.reduce(reduction.messages, max_input_chars=0, enabled=False)
             self.turns_before += reduction.turns - left.turns
             self.waiting.rebased(cost, self._cost(reduction.messages, left.chars_before))
         if reduction.reduction_stage == "summarization":
@@ -91,13 +93,13 @@ class Reducing:
             asked.append(True)
             raise ValueError("only a probe")
 
-        without = recede.reduce(messages, **{**self.options, "summarizer": probe})
+        without = published.reduce(messages, **{**self.options, "summarizer": probe})
         cost = self._cost(messages, without.chars_before)
         turns = self.turns_before + without.turns
         budget = self.options.get("max_input_chars", self.options.get("max_input_tokens", 0))
         if not asked or not self.waiting.is_over(turns, cost, budget):
             return without, cost
-        reduction = recede.reduce(messages, **self.options)
+        reduction = published.reduce(messages, **self.options)
         if reduction.reduction_stage != "summarization":
             self.waiting.failed(turns, cost)
         return reduction, cost
@@ -112,10 +114,10 @@ class Reducing:
             return chars / 4
         options = {"token_counter": counter, "image_chars": self.options.get("image_chars", 6_400), "enabled": False}
         least, most = 0, 1
-        while not recede.reduce(messages, max_input_tokens=most, **options).within_budget:
+        while not published.reduce(messages, max_input_tokens=most, **options).within_budget:
             least, most = most, 2 * most
         while least < most:
             middle = (least + most) // 2
-            fits = recede.reduce(messages, max_input_tokens=middle, **options).within_budget
+            fits = published.reduce(messages, max_input_tokens=middle, **options).within_budget
             least, most = (least, middle) if fits else (middle + 1, most)
         return most

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import published
+
 import recede
 from definitions.cache import Block, Seen, Sent, served
 from oracle.apply import built
@@ -51,7 +53,7 @@ def check_replay(
 
     options: dict[str, Any] = {f"max_input_{unit}": budget, "fill": fill}
     options["summarizer"] = summarizer if summary_chars else None
-    session = recede.History(provider=priced("ideal", float(prices.cached), float(prices.write)), **options)
+    session = published.History(provider=priced("ideal", float(prices.cached), float(prices.write)), **options)
     sent: list[Sent] = []
     for turn, whole in zip(policy.turns, raw.turns, strict=True):
         session.extend(history[len(session) : turn.messages])
@@ -63,7 +65,7 @@ def check_replay(
         assert turn.summary_input_chars == sum(calls[made:])
         assert turn.summary_output_chars == summary_chars * len(calls[made:])
         assert turn.answer_chars == whole.answer_chars
-        shown = recede.reduce(view, max_input_chars=0, enabled=False).turns
+        shown = published.reduce(view, max_input_chars=0, enabled=False).turns
         assert turn.summarized_turns == stats.turns - shown
     read = served(cache_facts(cache, prices, None, SYSTEM), sent, is_pinned=False)
     assert [(turn.view_chars, turn.cached_chars, turn.written_chars) for turn in policy.turns] == read

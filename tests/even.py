@@ -6,11 +6,13 @@ import copy
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import published
+
 import recede
 from oracle.outline import Message
 from oracle.walk import walk
 from recede import _engine
-from recede.reduction._options import OPTIONS
+from recede.reduction._options import DESIGN_OPTIONS
 from recede.reduction._planning import reduced
 from recede.reduction._policy import _policy
 from support import findings
@@ -38,7 +40,7 @@ class Evenly:
         """By the sizes that messages have once all results but those of the newest turn are masked."""
         outline = walk(history).messages
         self.sizes = [recede.count_chars([message]) for message in all_masked(history, **options)]
-        self.summary_max = options.get("summary_max_chars", OPTIONS["summary_max_chars"].default)
+        self.summary_max = options.get("summary_max_chars", DESIGN_OPTIONS["summary_max_chars"].default)
         recent = options.get("preserve_recent_raw_turns", 4)
         spoken = [message.index for message in outline if not message.is_system]
         first_recent = spoken[-recent] if 0 < recent <= len(spoken) else (0 if recent else len(outline))
@@ -105,17 +107,17 @@ def check_budgets(history: History, count: int, **options: Any) -> None:
     """The properties of tests/property/test_even_budgets.py at many budgets of one numbered history."""
     before = copy.deepcopy(history)
     orphans = {(kind, call_id) for kind, _, call_id in findings(history) if kind != "open_call"}
-    published = kept_at_least(history, 0, options)
+    window = kept_at_least(history, 0, options)
     chars, task, replaced = recede.count_chars(history), task_of(history), summaries_of(history)
     # The definition is of whole pairs, and of the window that `reduce` has by itself.
     evenly = Evenly(history) if not options and not orphans else None
     smaller: set[int] = set()
     unchanged: set[int] = set()
     for budget in budgets_of(chars, count):
-        view = recede.reduce(history, max_input_chars=budget, **options)
+        view = published.reduce(history, max_input_chars=budget, **options)
         assert view.within_budget is (view.chars_after <= budget)
         assert view.chars_after == recede.count_chars(view.messages)
-        assert view.within_budget or published.chars_after + LEAST_TASK > budget
+        assert view.within_budget or window.chars_after + LEAST_TASK > budget
         assert {(kind, i) for kind, _, i in findings(view.messages) if kind != "open_call"} <= orphans
         kept = {message["place"] for message in view.messages if "place" in message}
         whole = {message["place"] for message in view.messages if message is history[message.get("place", 0)]}
@@ -135,8 +137,8 @@ def check_budgets(history: History, count: int, **options: Any) -> None:
 def all_masked(history: History, **options: Any) -> History:
     """Masked as far as it may be before anything is dropped."""
     recent = options.get("preserve_recent_raw_turns", 4)
-    once = recede.mask_observations(history, keep_messages=recent, boundary="sliding").messages
-    return recede.mask_observations(once, keep_turns=1, boundary="sliding").messages
+    once = published.mask_observations(history, keep_messages=recent, boundary="sliding").messages
+    return published.mask_observations(once, keep_turns=1, boundary="sliding").messages
 
 
 def summaries_of(history: History) -> set[int]:

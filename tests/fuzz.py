@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import published
+
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parent / folder) for folder in (".", "data", "integration")]
 
 from shared_data import corpus_files, sources
 
-import recede
 from support import (
     Message,
     assistant,
@@ -248,7 +249,7 @@ def difference(case: Case) -> tuple[Any, Any] | None:
     for engine in ("core", "oracle"):
         with using(engine):
             try:
-                answers.append(outcome(getattr(recede.reduction, case.function), case.raw, **case.options))
+                answers.append(outcome(getattr(published, case.function), case.raw, **case.options))
             except BaseException as error:  # a panic of the core is none of Exception
                 if isinstance(error, KeyboardInterrupt):
                     raise
@@ -296,7 +297,7 @@ def run(seeds: Iterator[int]) -> Found:
                 break
             continue
         with using("core"):
-            accepted += outcome(getattr(recede.reduction, one.function), one.raw, **one.options)[0] != "refused"
+            accepted += outcome(getattr(published, one.function), one.raw, **one.options)[0] != "refused"
     return Found(cases, accepted, differences)
 
 

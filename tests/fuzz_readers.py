@@ -33,9 +33,11 @@ from unittest import mock
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parent / folder) for folder in (".", "data", "integration")]
 
+from published import History
+
 import fuzz
 import recede
-from recede import History, StoreError, TranscriptError
+from recede import StoreError, TranscriptError
 from recede.store import TurnStore
 from store_reader import snapshot, snapshot_of
 from support import Message, call, result, user
@@ -89,14 +91,14 @@ def _session(rng: random.Random, turns: int) -> list[Message]:
 
 _BUDGETS: list[dict[str, Any]] = [
     {"max_input_chars": 6_000, "preserve_recent_raw_turns": 3},
-    {"max_input_tokens": 1_200, "preserve_recent_raw_turns": 2, "recall_handles": True},
+    {"max_input_tokens": 1_200, "preserve_recent_raw_turns": 2, "recall": True},
     {"max_input_chars": 4_000, "mask_chunk": 3, "keep_by_tool": {"bash": 2, "r*": None}, "summary_role": "user"},
     {"max_input_chars": 5_000, "boundary": "break_even", "cold": [40, 80], "keep_errors": True},
 ]
 _BLOCKS: list[dict[str, Any]] = [
     {},
     {"keep": 3, "mask_chunk": 1},
-    {"keep": 5, "recall_handles": True, "exclude_tools": ["bash"]},
+    {"keep": 5, "recall": True, "exclude_tools": ["bash"]},
     {"threshold_tokens": 900, "cold": True},
 ]
 

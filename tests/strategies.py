@@ -116,7 +116,25 @@ def block_options() -> st.SearchStrategy[dict[str, Any]]:
     """Options of `mask_old_observations`."""
     names = ("keep_by_tool", "exclude_tools", "keep_errors", "keep_matching", "mask_chunk")
     options = st.fixed_dictionaries({"keep": st.integers(3, 9)}, optional={name: _MASKING[name] for name in names})
-    return _with_boundary(options)
+    own = _with_boundary(options)
+    return own.map(lambda drawn: {name: drawn[name] for name in drawn if name != "cache_breakpoint"})
+
+
+def own_options(*, reduces: bool = False) -> st.SearchStrategy[dict[str, Any]]:
+    """The one set of options, as every door takes it; with a limit only where a door reduces."""
+    names = ("keep_by_tool", "exclude_tools", "keep_errors", "keep_matching", "placeholder")
+    optional = {name: _MASKING[name] for name in names}
+    providers = st.sampled_from(["auto", "anthropic", "openai", "gemini", "ideal", "none"])
+    optional |= {
+        "keep": st.integers(0, 9),
+        "boundary": st.sampled_from(["break_even", "sliding"]) | st.integers(1, 4),
+        "provider": providers | st.builds(priced, st.sampled_from(["ideal", "prefix", "breakpoints"])),
+        "max_overcost": st.sampled_from([None, 0, 0.1, 10]),
+        "cold": st.booleans() | st.lists(st.integers(0, 12), max_size=3),
+    }
+    if reduces:
+        optional["max_input_tokens"] = st.none() | st.integers(0, 400) | st.integers(0, 3_000)
+    return st.fixed_dictionaries({}, optional=optional)
 
 
 def reduce_options() -> st.SearchStrategy[dict[str, Any]]:

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import published
+
 import recede
 from recede import _engine
 from recede.reduction._input import as_bytes
 from recede.reduction._planning import reduced
-from recede.reduction._policy import _policy
 
 Message = dict[str, Any]
 
@@ -200,24 +201,24 @@ def _both(
 
 
 def reduce(messages: list[Any], **options: Any) -> recede.Reduction:
-    """`recede.reduce`, held against `recede.reduce_json`."""
-    return _both(recede.reduce, recede.reduce_json, messages, options)
+    """`published.reduce`, held against `published.reduce_json`."""
+    return _both(published.reduce, published.reduce_json, messages, options)
 
 
 def mask(messages: list[Any], **options: Any) -> recede.Reduction:
-    """`recede.mask_observations`, held against its twin for bytes; all old results, unless a boundary is given.
+    """`published.mask_observations`, held against its twin for bytes; all old results, unless a boundary is given.
 
     Results that no request has shown are masked too, so that a history may end with them.
     """
     if options.get("mask_chunk") is None:
         options.setdefault("boundary", "sliding")
-    policy = _policy(_engine.engine, "mask", options, masks_unseen=True)
+    policy = published.policy_of("mask", options, masks_unseen=True)
     return _both(lambda history: reduced(history, policy), lambda raw: _in_bytes(raw, policy), messages, {})
 
 
 def mask_json(data: Any, **options: Any) -> Any:
     """`mask` of bytes alone."""
-    return _in_bytes(data, _policy(_engine.engine, "mask", {"boundary": "sliding", **options}, masks_unseen=True))
+    return _in_bytes(data, published.policy_of("mask", {"boundary": "sliding", **options}, masks_unseen=True))
 
 
 def _in_bytes(data: Any, policy: Any) -> Any:
@@ -234,7 +235,7 @@ def block_mask(messages: list[Any], *arguments: Any, **options: Any) -> list[Any
 def count(messages: list[Any], **options: Any) -> int:
     """`recede.count_chars`, held against what the entrance for bytes counts."""
     chars = recede.count_chars(messages, **options)
-    assert recede.reduce_json(dumps(messages), max_input_chars=1 << 60, **options).chars_before == chars
+    assert published.reduce_json(dumps(messages), max_input_chars=1 << 60, **options).chars_before == chars
     return chars
 
 

@@ -21,8 +21,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from published import History
+
 import recede
-from recede import History
 from recede.store import TurnStore
 
 THREADS = 8

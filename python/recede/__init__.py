@@ -1,9 +1,10 @@
 """recede replaces old tool outputs in the history of an LLM agent with a one-line placeholder.
 
-The doors are here: `mask_observations` and `reduce` for lists, `…_json` for bytes, `History` for a loop of your own,
-`wrap` for a client. All else is in the package of its noun: `recede.masker`, `recede.proxy`, `recede.integrations`,
-`recede.store`, `recede.agent`, `recede.turns`, `recede.costs`, `recede.transcripts`, `recede.arrow`,
-`recede.summarizers`, `recede.types`, `recede.testing`. The names of published designs are in `recede.designs`.
+Three of the four doors are here: `reduce` for a list, a request or its JSON, `History` for a loop of your own, `wrap`
+for a client; the fourth is the command ``recede proxy``. Everything else is in the package of its noun:
+`recede.masker`, `recede.proxy`, `recede.integrations`, `recede.store`, `recede.agent`, `recede.turns`, `recede.costs`,
+`recede.transcripts`, `recede.arrow`, `recede.summarizers`, `recede.types`, `recede.testing`. The names of published
+designs are in `recede.designs`.
 """
 
 from recede._engine import __version__
@@ -28,10 +29,7 @@ if TYPE_CHECKING:
     from recede.reduction import (
         check_pairs,
         count_chars,
-        mask_observations,
-        mask_observations_json,
         reduce,
-        reduce_json,
         repair_pairs,
     )
     from recede.session import History
@@ -47,10 +45,7 @@ __all__ = [
     "__version__",
     "check_pairs",
     "count_chars",
-    "mask_observations",
-    "mask_observations_json",
     "reduce",
-    "reduce_json",
     "repair_pairs",
     "wrap",
 ]

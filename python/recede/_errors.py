@@ -52,7 +52,7 @@ _WORDS = {
         "not a history",
         "pass a list of messages, or an object whose `messages`, `input` or `contents` is one",
     ),
-    "request": ("a whole request", "pass its list of messages; functions of JSON take whole requests"),
+    "request": ("a whole request", "pass its list of messages; recede.reduce takes whole requests"),
     "message": (
         "a message that is not an object",
         "each message must be a JSON object (a dict) or an object of a client; of a response, pass its message",

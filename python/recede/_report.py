@@ -43,7 +43,7 @@ class ToolReport(NamedTuple):
     Example:
         >>> import recede
         >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 90}, {"role": "assistant"}]
-        >>> recede.mask_observations(history, keep_results=0, boundary="sliding").tools
+        >>> recede.reduce(history, keep=0, boundary="sliding").tools
         {'': ToolReport(observations=1, masked=1, chars=90, removed_chars=59)}
     """
 
@@ -70,7 +70,7 @@ class BoundaryMove(NamedTuple):
         ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
         ...     history.append({"role": "assistant", "content": None, "tool_calls": [call]})
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 900})
-        >>> recede.mask_observations(history, keep_results=3, boundary="break_even").boundary_moves
+        >>> recede.reduce(history, keep=3).boundary_moves
         (BoundaryMove(request=12, masked_count=9, removed_chars=7812, written_chars=2338),)
     """
 
@@ -86,13 +86,14 @@ class Reduction(NamedTuple):
     Attributes:
         messages: the view. Unchanged messages are the caller's objects; if nothing changed, this is the
             caller's list.
+        request: of a whole request: the request with the view in it; if nothing changed, the caller's. None of a list.
         reduced: whether anything was masked or dropped.
         dropped_count: dropped messages.
         invariant_status: ``"ok"``, or ``"fallback"`` if stage 3 gave the answer.
         reduction_stage: ``"masking"``, ``"summarization"``, ``"fallback"``, or None.
         masked_count: observations that stage 1 masked, even if a later stage gave the answer.
         masked_chars: characters that stage 1 removed.
-        clipped_count: results in the window that `clip_results` cut, and messages of the task that a budget cut.
+        clipped_count: results in the window that were cut, and messages of the task.
         clipped_chars: characters that this removed.
         tools: the same by tool name, in order of first use; ``""`` for unknown tools.
         chars_before: characters of the history.
@@ -107,14 +108,15 @@ class Reduction(NamedTuple):
         turns: turns of the history (runs of agent messages).
         boundary_moves: a `BoundaryMove` for each move of the boundary, oldest first; only with
             ``boundary="break_even"``, since the others do not depend on earlier requests.
+        provider: the name of the provider whose prompt cache was assumed.
 
     Example:
         >>> import recede
         >>> result = recede.reduce([{"role": "user", "content": "hello"}], max_input_tokens=10)
         >>> result
         <Reduction: 1 messages, stage=None, chars 5 -> 5, masked 0, dropped 0>
-        >>> result.within_budget, result.first_changed
-        (True, None)
+        >>> result.within_budget, result.first_changed, result.provider
+        (True, None, 'anthropic')
     """
 
     messages: list[Any]
@@ -137,52 +139,50 @@ class Reduction(NamedTuple):
     summarizer_error: Exception | None
     turns: int
     boundary_moves: tuple[BoundaryMove, ...]
+    provider: str
+    request: dict[str, Any] | None = None
+    json: bytes | None = None
 
     def __repr__(self) -> str:
         return _describe("Reduction", f"{len(self.messages)} messages", self)
 
 
-class JsonReduction(NamedTuple):
+class JsonReduction(Reduction):
     """The view of a serialized history, and what was done to get it.
 
     Attributes:
         json: the view as bytes. Every byte that was not replaced is unchanged; if the input was ``bytes``
             and nothing changed, this is the same object.
+        messages: its messages, parsed at each access.
 
     The other attributes are those of `Reduction`.
 
     Example:
         >>> import recede
-        >>> recede.reduce_json(b'[{"role":"user","content":"hello"}]', max_input_tokens=1)
+        >>> reduction = recede.reduce(b'[{"role":"user","content":"hello"}]', max_input_tokens=1)
+        >>> reduction
         <JsonReduction: 35 bytes, stage='fallback', chars 5 -> 5, masked 0, dropped 0, OVER BUDGET>
+        >>> reduction.json, reduction.messages
+        (b'[{"role":"user","content":"hello"}]', [{'role': 'user', 'content': 'hello'}])
     """
 
-    json: bytes
-    reduced: bool
-    dropped_count: int
-    invariant_status: Invariant
-    reduction_stage: Stage | None
-    masked_count: int
-    masked_chars: int
-    clipped_count: int
-    clipped_chars: int
-    tools: dict[str, ToolReport]
-    chars_before: int
-    chars_after: int
-    within_budget: bool
-    orphans: tuple[int, ...]
-    first_changed: int | None
-    boundary: int
-    boundary_message: int | None
-    summarizer_error: Exception | None
-    turns: int
-    boundary_moves: tuple[BoundaryMove, ...]
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        json: bytes
+    else:
+
+        @property
+        def messages(self) -> list[Any]:
+            from recede.reduction._input import history_of
+
+            return history_of(self.json)
 
     def __repr__(self) -> str:
         return _describe("JsonReduction", f"{len(self.json)} bytes", self)
 
 
-def _describe(name: str, size: str, result: Reduction | JsonReduction) -> str:
+def _describe(name: str, size: str, result: Reduction) -> str:
     facts = [
         size,
         f"stage={result.reduction_stage!r}",

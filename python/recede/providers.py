@@ -128,11 +128,6 @@ def cache_rule(provider: Provider) -> str:
     return _RULES[provider.cache]
 
 
-def cache_options(provider: Provider) -> dict[str, Any]:
-    """The options by which a boundary assumes a provider's cache."""
-    return {"provider": provider, **({"cache_breakpoint": "boundary"} if provider.cache == "marks" else {})}
-
-
 def checked_provider(name: str, value: Any) -> Provider:
     """The check for the option `name`: a provider, by its name too, or as JSON has one."""
     if isinstance(value, str):

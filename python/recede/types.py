@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Union
 
+from recede._option_types import Options
 from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, ToolReport
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ __all__ = [
     "JsonReduction",
     "Message",
     "OpenAIMessage",
+    "Options",
     "PairReport",
     "ResponsesItem",
     "Summarizer",

@@ -112,7 +112,7 @@ fn reduced(data: &[u8], policy: &Policy) -> PyResult<Result<(Spliced, RowFigures
 
 fn figures(outline: &Outline, plan: &Plan, policy: &Policy) -> RowFigures {
     let tools = report::by_tool(outline, plan, policy.image_chars);
-    let found = report::figures(outline, plan, &tools);
+    let found = report::figures(outline, plan, &tools, "");
     NAMES.map(|name| match name {
         "messages" => outline.messages.len(),
         "observations" => tools.iter().map(|(_, count)| count.observations).sum(),

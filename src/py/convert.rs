@@ -6,8 +6,9 @@ use crate::error::Error;
 use crate::outline::Outline;
 use crate::patterns::{ByTool, TextPatterns};
 use crate::plan::{Cache, Costs, Rule, SummaryInput};
-use crate::policy::{Boundary, Due, Field, Goal, Model, Policy, Summaries, SummaryPrices, Template, parameters};
+use crate::policy::{Boundary, Due, Field, Goal, Model, Policy, Summaries, SummaryPrices, Template, Terms, parameters};
 use crate::provider::{CacheRule, ProviderCache};
+use crate::shape::Shape;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -157,6 +158,26 @@ impl Parameter for ProviderCache {
             other => return Err(PyValueError::new_err(format!("unknown cache {other:?}"))),
         };
         Ok(ProviderCache { rule, min_tokens, step_tokens, lookback_blocks, most_marks })
+    }
+}
+
+impl Parameter for Vec<(Shape, Terms)> {
+    /// Of each shape: its name, and the parameters that are different.
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        type Raw<'py> = (PyBackedStr, (String, Bound<'py, PyAny>, Bound<'py, PyAny>, bool));
+        let shapes: Vec<Raw<'_>> = value.extract()?;
+        let read = |(name, (provider, boundary, cache, pins_boundary)): Raw<'_>| {
+            let shape = match &*name {
+                "anthropic" => Shape::Anthropic,
+                "converse" => Shape::Converse,
+                "gemini" => Shape::Gemini,
+                "responses" => Shape::Responses,
+                other => return Err(PyValueError::new_err(format!("unknown shape {other:?}"))),
+            };
+            let (boundary, cache) = (Parameter::read(&boundary)?, Parameter::read(&cache)?);
+            Ok((shape, Terms { provider, boundary, cache, pins_boundary }))
+        };
+        shapes.into_iter().map(read).collect()
     }
 }
 

@@ -71,7 +71,7 @@ pub fn with_marks<'py>(
     policy: &Policy,
     plan: &Plan,
 ) -> PyResult<Bound<'py, PyList>> {
-    let Some(found) = found.filter(|_| plan.changes()) else { return Ok(view) };
+    let Some(found) = found.filter(|_| plan.changes() && policy.pins_boundary) else { return Ok(view) };
     let marks = marks_in_view(outline, &plan.masked, found.places(policy.marks_elsewhere));
     if let Some(pins) = pins(outline, plan, &marks, policy.cache) {
         found.write(&view, &marks, pins)?;

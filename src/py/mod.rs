@@ -58,20 +58,21 @@ fn reduce<'py>(
     guarded(|| {
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
-        dicts.marks = policy.policy.pins_boundary.then(marks::DictMarks::default);
+        dicts.marks = policy.policy.may_pin().then(marks::DictMarks::default);
         let costs = costs_and_texts_of(costs)?;
         let mut premask = Premask::of(&dicts, &policy.policy, costs.is_some());
         let outline = walk::walk(&mut dicts, policy.policy.names_lines(), premask.as_mut())?;
         check_costs(costs.as_ref(), &outline)?;
-        match plan::plan(&outline, &dicts, &policy.policy, costs.as_ref(), &summary_of(summary)?) {
+        let policy = &*policy.policy.of(&outline);
+        match plan::plan(&outline, &dicts, policy, costs.as_ref(), &summary_of(summary)?) {
             Outcome::AskSummary { dropped, previous, built_in } => {
                 summary_request(field_of(py, dropped)?, previous.as_deref(), &built_in)
             }
             Outcome::AskCosts(texts) => count_request(py, &texts),
             Outcome::Plan(plan) => {
-                let view = apply::apply(&dicts, &outline, &policy.policy, &plan, premask)?;
-                let view = marks::with_marks(view, dicts.marks.as_ref(), &outline, &policy.policy, &plan)?;
-                reduction(view, &outline, &plan, &policy.policy)
+                let view = apply::apply(&dicts, &outline, policy, &plan, premask)?;
+                let view = marks::with_marks(view, dicts.marks.as_ref(), &outline, policy, &plan)?;
+                reduction(view, &outline, &plan, policy)
             }
         }
     })

@@ -54,9 +54,12 @@ fn answer<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = view.1.py();
     let tools = report::by_tool(outline, plan, policy.image_chars);
-    let figures = report::figures(outline, plan, &tools);
-    // The caller of the summarizer adds its error.
-    let mut fields = vec![view, ("summarizer_error", py.None().into_bound(py))];
+    let policy = policy.of(outline);
+    let figures = report::figures(outline, plan, &tools, &policy.provider);
+    // The caller of the summarizer adds its error, that of a whole request the request.
+    let none = || py.None().into_bound(py);
+    let other = if view.0 == "json" { "messages" } else { "json" };
+    let mut fields = vec![view, (other, none()), ("request", none()), ("summarizer_error", none())];
     for (name, figure) in figures {
         fields.push((name, figure_of(py, outline, figure)?));
     }

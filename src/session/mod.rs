@@ -12,6 +12,7 @@
 
 mod compaction;
 mod log;
+mod provider;
 mod replay;
 mod reports;
 mod rewind;
@@ -29,6 +30,7 @@ pub use compaction::Attempts;
 use compaction::{Origin, Past, PendingCompaction};
 use log::Log;
 use log::ledger::Ledger;
+use provider::Decided;
 pub use log::{MessageCosts, ResultPlace, TextFormat};
 pub use replay::replay;
 pub use reports::{Cold, Reports};
@@ -43,6 +45,7 @@ pub use view::{Chunks, Counts, Mask, ViewMessage};
 #[derive(Debug, Clone)]
 pub struct Session {
     policy: Policy,
+    decided: Option<Decided>,
     raw_cost_at_most: usize,
     log: Log,
     /// The log after a new summary, until its costs are known.
@@ -125,6 +128,7 @@ impl Session {
         Session {
             // The caller has the built-in summary, too. This way the session knows which views wanted a summary and failed.
             policy: Policy { ask_summary: true, is_session: true, ..policy },
+            decided: None,
             raw_cost_at_most,
             log: Log::after(Base::default(), format),
             pending: None,
@@ -232,8 +236,9 @@ impl Session {
         if let Some(costs) = costs {
             self.log.set_costs(&self.policy, costs);
         }
-        let outline = &self.log.outline;
         let new = self.log.len() - 1;
+        self.decide_provider(new, new);
+        let outline = &self.log.outline;
         self.observations += outline.results_of(new).len();
         if index == self.ledger.messages {
             self.ledger.add(outline, new, self.policy.image_chars);

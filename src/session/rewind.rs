@@ -89,6 +89,9 @@ impl Session {
         self.stored.missing = self.stored.missing.saturating_sub(dropped);
         self.stored.replayed = self.stored.replayed.min(messages);
         self.rewind_view(first);
+        if self.undecide(messages) {
+            self.log.charge_again(&self.policy, self.log.len());
+        }
         let Log { outline, pairs, base, .. } = &self.log;
         let stored = self.ledger.stored_messages.saturating_sub(base.messages);
         let answered = pairs.late_from(outline.results_before(stored)).filter_map(|result| outline.results[result].id);

@@ -155,6 +155,12 @@ impl Shape {
         self == Shape::Facts
     }
 
+    /// Whether it decides whose prompt cache is assumed: a message without calls and results may be anybody's.
+    #[must_use]
+    pub fn decides_provider(self) -> bool {
+        self != Shape::Plain
+    }
+
     /// Whether blocks may have cache marks.
     #[must_use]
     pub fn takes_marks(self) -> bool {

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import doctest
 import inspect
-import subprocess
-import sys
 from importlib import import_module
 from typing import Any, is_typeddict
 
 import pytest
 
 import recede
-from recede.reduction import _policy
-from support import ROOT
+from recede.designs import HistoryReducer
+from recede.reduction._options import DESIGN_OPTIONS, OPTIONS
 
 MODULES = (*recede._MODULES, "testing")
 PUBLIC = {f"recede.{name}": getattr(recede, name) for name in recede.__all__}
@@ -24,7 +22,7 @@ for _module in [import_module(f"recede.{name}") for name in MODULES]:
 DOCUMENTED = {name: value for name, value in PUBLIC.items() if inspect.isclass(value) or inspect.isfunction(value)}
 
 # What a function gives or takes is shown by the example of that function.
-OPTIONS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.REPORT_NDIFF
+FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.REPORT_NDIFF
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
@@ -40,7 +38,7 @@ def test_examples_run(name: str) -> None:
     if name.startswith("recede.arrow."):
         pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     value: Any = DOCUMENTED[name]
-    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
     written: list[str] = []
     bases = value.__mro__ if inspect.isclass(value) else (value,)
     for part in (base for base in bases if base.__module__.startswith("recede")):
@@ -73,7 +71,7 @@ def test_public_functions_name_their_parameters_and_errors() -> None:
                 continue  # they refer to their twin
             parameters = inspect.signature(value).parameters
             for parameter in parameters:
-                elsewhere = parameter in _policy.OPTIONS and "The options are those of `reduce`" in text
+                elsewhere = parameter in {**OPTIONS, **DESIGN_OPTIONS} and "**options" in text
                 assert elsewhere or f"{parameter}:" in text, f"{name} does not document {parameter}"
             assert ("Args:" in text and "Raises:" in text) or not parameters, name
 
@@ -107,24 +105,18 @@ def test_every_parameter_is_spelled_out(name: str, value: Any) -> None:
     assert inspect.Parameter.VAR_KEYWORD not in kinds, f"{name} takes keywords that its signature does not show"
 
 
-def test_signatures_and_tables_follow_from_the_options() -> None:
-    script = [sys.executable, str(ROOT / "scripts" / "options.py"), "--check"]
-    done = subprocess.run(script, capture_output=True, text=True)
-    assert done.returncode == 0, f"run scripts/options.py: {done.stdout}{done.stderr}"
-
-
 @pytest.mark.parametrize(
     ("goal", "run"),
     [
-        ("reduce", lambda **options: recede.reduce([], **{"max_input_chars": 9, **options})),
-        ("mask", lambda **options: recede.mask_observations([], **{"keep_results": 4, **options})),
+        ("reduce", lambda **options: HistoryReducer(**{"max_input_chars": 9, **options}).reduce([])),
+        ("mask", lambda **options: recede.designs.mask_observations([], **{"keep_results": 4, **options})),
         ("summarize", lambda **options: recede.designs.summarize_history([], **options)),
         ("truncate", lambda **options: recede.designs.truncate_history([], **options)),
         ("block", lambda **options: recede.designs.mask_old_observations([], **options)),
     ],
 )
 def test_each_function_takes_its_options_and_no_other(goal: str, run: Any) -> None:
-    for name, option in _policy.OPTIONS.items():
+    for name, option in DESIGN_OPTIONS.items():
         if goal not in option.goals:
             with pytest.raises(TypeError, match=f"there is no option {name!r}"):
                 run(**{name: option.default})

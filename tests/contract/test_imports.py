@@ -433,10 +433,8 @@ def test_names_of_test_files_are_used_once() -> None:
 
 def test_import_loads_no_large_module() -> None:
     """Each of these takes as long as recede itself; what needs one imports it then. The CLI begins with less."""
-    code = (
-        "import sys; before = set(sys.modules); import recede.cli; first = set(sys.modules) - before; recede.reduce; "
-    )
-    code += "print(*sorted(first)); print(*sorted(set(sys.modules) - before))"
+    code = "import sys; before = set(sys.modules); import recede.cli; first = set(sys.modules) - before; "
+    code += "recede.reduce; print(*sorted(first)); print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     first, loaded = map(str.split, done.stdout.splitlines())
     assert set(first) <= {"__future__", "recede", "recede._core", "recede._engine", "recede.cli"}

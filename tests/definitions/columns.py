@@ -18,11 +18,8 @@ def reduced(row: bytes | None, **options: Any) -> dict[str, Any]:
     nothing = dict.fromkeys(("view", "messages", *FIGURES, "error_kind", "error"))
     if row is None:
         return nothing
-    has_budget = options.keys() & {"max_input_chars", "max_input_tokens"}
-    if options.get("mask_chunk") is None:
-        options.setdefault("boundary", "sliding")
     try:
-        result = (recede.reduce_json if has_budget else recede.mask_observations_json)(row, **options)
+        result = recede.reduce(row, **options)
     except recede.TranscriptError as error:
         return {**nothing, "error_kind": error.kind, "error": str(error)}
     value = json.loads(row)
@@ -34,13 +31,13 @@ def reduced(row: bytes | None, **options: Any) -> dict[str, Any]:
     return {**nothing, "view": result.json, "messages": len(history), **figures}
 
 
-def sizes(row: bytes | None, keep_results: int) -> dict[str, Any]:
+def sizes(row: bytes | None, keep: int) -> dict[str, Any]:
     """The columns of `Stats` without a prefix."""
-    found = reduced(row, keep_results=keep_results)
+    found = reduced(row, keep=keep, boundary="sliding")
     names = ("raw_chars", "observations", "observation_chars", "masked_view_chars")
     if found["view"] is None or row is None:
         return {**dict.fromkeys(("messages", "turns", *names, "masked_count")), **_error(found)}
-    tools = recede.mask_observations_json(row, keep_results=keep_results).tools.values()
+    tools = recede.reduce(row, keep=keep).tools.values()
     observations = sum(tool.observations for tool in tools), sum(tool.chars for tool in tools)
     counts = (found["chars_before"], *observations, found["chars_after"])
     kept = {name: found[name] for name in ("messages", "turns", "masked_count")}

@@ -1,4 +1,4 @@
-"""What a `Masker` shows: `mask_observations` of the messages, or of dicts with the same facts, all of them."""
+"""What a `Masker` shows: `reduce` of the messages, or of dicts with the same facts, all of them."""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ from collections.abc import Collection
 from typing import Any
 
 from recede import _engine
-from recede.designs import mask_observations
 from recede.masker import CallFacts, Facts, Mask, ResultFacts
-from recede.reduction._policy import compiled
+from recede.reduction._planning import reduce_messages
+from recede.reduction._policy import _in_words_of_designs, _policy, compiled
 
-__all__ = ["cold_masks", "cold_options", "cold_view", "masks_of_dicts", "names_an_orphan", "stand_ins"]
+__all__ = ["cold_masks", "cold_view", "masks_of_dicts", "names_an_orphan", "stand_ins"]
 
 _BEFORE, _AFTER = "[observation masked — ", " chars]"
 _IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}
 
 
-def cold_options(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a `Masker` as `mask_observations` takes them."""
-    given = {"keep": 10, **options}
-    if given.get("mask_chunk") is None:
-        given.setdefault("boundary", "break_even")
-    return {**{name: given[name] for name in given if name != "keep"}, "keep_results": given["keep"]}
+def cold_reduction(messages: list[Any], options: dict[str, Any], *, has_shape: bool) -> Any:
+    """The reduction by a door that only masks. Facts have no shape, which would name a provider or take marks."""
+    options = dict(options)
+    marks = {"marks_elsewhere": options.pop("marks_elsewhere", 2)}
+    goal, words = _in_words_of_designs(options, reduces=False)
+    unnamed = {} if has_shape else {"terms_by_shape": []}
+    return reduce_messages(_policy(_engine.engine, goal, words, **marks, **unnamed), messages, {})
 
 
 def cold_view(adapter: Any, messages: list[Any], options: dict[str, Any]) -> list[Any]:
     """The view; what is not masked is the given object."""
     if adapter is None:
-        return list(mask_observations(messages, **cold_options(options)).messages)
+        return list(cold_reduction(messages, options, has_shape=True).messages)
     view = list(messages)
     texts: dict[int, dict[int, str]] = {}
     for index, place, text in cold_masks(adapter, messages, options)[0]:
@@ -39,12 +40,16 @@ def cold_view(adapter: Any, messages: list[Any], options: dict[str, Any]) -> lis
 
 def cold_masks(adapter: Any, messages: list[Any], options: dict[str, Any]) -> tuple[list[Mask], int]:
     """The masked results, and the characters of the view."""
-    return masks_of_dicts(messages if adapter is None else stand_ins(adapter, messages), options)
+    if adapter is None:
+        return masks_of_dicts(messages, options)
+    return masks_of_dicts(stand_ins(adapter, messages), options, has_shape=False)
 
 
-def masks_of_dicts(messages: list[dict[str, Any]], options: dict[str, Any]) -> tuple[list[Mask], int]:
+def masks_of_dicts(
+    messages: list[dict[str, Any]], options: dict[str, Any], *, has_shape: bool = True
+) -> tuple[list[Mask], int]:
     """The same for dicts. Stand-ins of the first messages are the first of the stand-ins."""
-    reduction = mask_observations(messages, **cold_options(options))
+    reduction = cold_reduction(messages, options, has_shape=has_shape)
     masks = []
     for index, (message, shown) in enumerate(zip(messages, reduction.messages, strict=True)):
         if shown is not message:

@@ -241,8 +241,13 @@ class Messages:
 
     def _marked(self) -> bytes:
         """The view, of whose marks only the newest is sent, and those at the boundary."""
-        pins = self.policy.pins_boundary
+        pins = self.facts.policy.pins_boundary or self._is_undecided()
         return self._spliced(_with_newest_mark(self.session) if pins else self.session, pins)
+
+    def _is_undecided(self) -> bool:
+        """Whether no call or result says yet whose cache is assumed, and marks may be ours."""
+        may_pin = any(terms[3] for _, terms in self.policy.terms_by_shape)
+        return may_pin and all(message.shape is None for message in walk(listed(self.messages)).messages)
 
     def _spliced(self, session: list[bytes], pins: bool) -> bytes:
         """The view of these messages, which have the plan of the session."""
@@ -337,7 +342,15 @@ class Messages:
         """What the core's session says of itself."""
         moves = len(self.plan.moves)
         return SessionStats(
-            0, *self._totals(), *self.counted, self.changed_at, 0, moves, self._cold_requests(), self.sums
+            0,
+            *self._totals(),
+            *self.counted,
+            self.changed_at,
+            0,
+            moves,
+            self._cold_requests(),
+            self.facts.policy.provider,
+            self.sums,
         )
 
     def moves(self, start: int, end: int | None = None) -> Moves:

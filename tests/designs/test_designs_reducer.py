@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from children import recede_command
 from design_rows import row
@@ -73,14 +74,14 @@ def test_stage_1() -> None:
     assert [m is b for m, b in zip(result.messages, HISTORY, strict=True)][-4:] == [True] * 4
     assert result.chars_after < result.chars_before / 2
     assert result[0] is result.messages and "Reduction" in repr(result)
-    assert recede.reduce(HISTORY, max_input_chars=12_000, fill=None).messages == result.messages
+    assert published.reduce(HISTORY, max_input_chars=12_000, fill=None).messages == result.messages
 
 
 @row("user messages are never masked, nor those of role user or assistant with the pair role of a result")
 def test_only_results_of_tools_are_masked() -> None:
     for role in ("user", "assistant"):
         said = [{"role": role, "content": SEEN, "pairRole": "result", "pairId": str(n)} for n in range(9)]
-        masked = recede.mask_observations(said, keep_messages=0, boundary="sliding")
+        masked = published.mask_observations(said, keep_messages=0, boundary="sliding")
         assert masked.masked_count == 0 and masked.messages == said
 
 
@@ -154,7 +155,7 @@ def test_opting_out(tmp_path: Path) -> None:
 def test_max_observation_chars() -> None:
     def texts(**options: Any) -> set[str]:
         seen = [*HISTORY, {"role": "assistant", "content": "Done."}]
-        messages = recede.mask_observations(seen, keep_messages=0, boundary="sliding", **options).messages
+        messages = published.mask_observations(seen, keep_messages=0, boundary="sliding", **options).messages
         return {message["content"] for message in messages if message["role"] == "tool"}
 
     placeholder = "[observation masked — 4200 chars]"
@@ -196,7 +197,7 @@ def test_orphans_of_the_input() -> None:
     old, recent = [HISTORY[0], orphan, *HISTORY[1:]], [*HISTORY, orphan]
 
     def stage(history: list[Any], **options: Any) -> str | None:
-        return recede.reduce(history, max_input_chars=18_000, fill=None, **options).reduction_stage
+        return published.reduce(history, max_input_chars=18_000, fill=None, **options).reduction_stage
 
     assert [stage(old), stage(recent)] == ["masking", "masking"]
     assert stage(old, strict_pairs=True) == "summarization"
@@ -257,7 +258,7 @@ def test_the_class_takes_options_in_either_place() -> None:
 @row("`maskObservations(messages, keepIndices, …)`", "each stage can be tested alone")
 def test_stages_alone() -> None:
     for window in ({"keep_messages": 4}, {"keep_turns": 2}, {"keep_results": 2}):
-        masked = recede.mask_observations(HISTORY, **window, boundary="sliding")  # type: ignore[arg-type]
+        masked = published.mask_observations(HISTORY, **window, boundary="sliding")  # type: ignore[arg-type]
         assert (masked.masked_count, masked.masked_chars) == (8, 8 * 4_167)
     assert any(m["content"].startswith("Conversation summary:") for m in summarize_history(HISTORY).messages)
     assert len(truncate_history(HISTORY).messages) == 6

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,20 +33,20 @@ def assert_agree(function: Callable[..., Any], *arguments: Any, **options: Any) 
 
 @given(history=histories(), options=reduce_options())
 def test_reduce(history: History, options: dict[str, Any]) -> None:
-    assert_agree(recede.reduce, history, **options)
+    assert_agree(published.reduce, history, **options)
 
 
 @given(history=histories(), options=reduce_options(), data=st.data())
 def test_reduce_json(history: History, options: dict[str, Any], data: Any) -> None:
     text = data.draw(spelled(history))
-    assert_agree(recede.reduce_json, text, **options)
-    assert_agree(recede.reduce_json, f'{{"x":[],"input" :{text} }}', **options)
+    assert_agree(published.reduce_json, text, **options)
+    assert_agree(published.reduce_json, f'{{"x":[],"input" :{text} }}', **options)
 
 
 @given(history=histories(), options=mask_options(), data=st.data())
 def test_mask_observations(history: History, options: dict[str, Any], data: Any) -> None:
-    assert_agree(recede.mask_observations, history, **options)
-    assert_agree(recede.mask_observations_json, data.draw(spelled(history)), **options)
+    assert_agree(published.mask_observations, history, **options)
+    assert_agree(published.mask_observations_json, data.draw(spelled(history)), **options)
 
 
 @given(history=histories(), options=block_options(), data=st.data())
@@ -82,15 +83,16 @@ def test_replay_under_any_policy_that_masks_or_truncates(
         options = {**options, "cold": [1, 3]}
     window = {name: options[name] for name in ("keep_messages", "keep_turns", "keep_results") if name in options}
     # No policy of a replay has `min_masked_chars`, so with summaries the engines need not agree on it.
-    kept = set(options) - {"min_masked_chars"}
+    kept = set(options) - {"min_masked_chars", "cache_breakpoint"}
     any_gain = {name: options[name] for name in sorted(kept)}
     text = data.draw(spelled(history)).encode("utf-8", "surrogatepass")
 
     def replayed(name: str) -> Any:
         engine = engine_module(name)
         cache = cache_facts(CACHES["anthropic"], Prices(), None, 12_000)
-        policies = [compiled(engine, "mask", options), compiled(engine, "truncate", window)]
-        policies.append(replay_policy(engine, "mask", any_gain, summaries=summaries))
+        policies = [published.policy_of("mask", options, engine=engine), compiled(engine, "truncate", window)]
+        pins = options.get("cache_breakpoint") == "boundary"
+        policies.append(replay_policy(engine, "mask", any_gain, summaries=summaries, pins_boundary=pins))
         of_dicts = engine.replay(history, policies, 6_400, cache)
         assert engine.replay_json(text, True, policies, 6_400, cache) == of_dicts
         return of_dicts
@@ -125,7 +127,7 @@ def test_what_the_cost_bound_permits_in_long_sessions(cache: Any) -> None:
         }
         options |= {"keep_by_tool": rng.choice([{}, {"read": 5}])}
         for is_cold in (sorted(cold), True):
-            assert_agree(recede.mask_observations, history, boundary="break_even", cold=is_cold, **options)
+            assert_agree(published.mask_observations, history, boundary="break_even", cold=is_cold, **options)
         policy = f"hybrid:window={rng.choice([2, 99])},at=break_even,tail=3,boundary=break_even"
         policy += f",cache_breakpoint={options['cache_breakpoint']},max_overcost={options['max_overcost']}"
         prices: dict[str, Any] = {"summary_prices": Prices(input=0.3, output=1.5), "system_chars": 0}
@@ -136,8 +138,8 @@ def test_what_the_cost_bound_permits_in_long_sessions(cache: Any) -> None:
 def test_faulty_bytes(history: History, options: dict[str, Any], data: Any) -> None:
     raw = data.draw(spelled(history)).encode("utf-8", "surrogatepass")
     raw = data.draw(mutated(raw))
-    assert_agree(recede.mask_observations_json, raw, **options)
-    assert_agree(recede.mask_observations_json, b'{"messages":' + raw + b"}", **options)
+    assert_agree(published.mask_observations_json, raw, **options)
+    assert_agree(published.mask_observations_json, b'{"messages":' + raw + b"}", **options)
 
 
 @given(data=st.data())
@@ -146,16 +148,16 @@ def test_faulty_text(data: Any) -> None:
     text = data.draw(spelled(history))
     start = data.draw(st.integers(0, len(text)))
     piece = data.draw(st.sampled_from(["\ud800", "\udc00", "\\ud800", "é", "\ufeff", '"', "\x1f", "x"]))
-    assert_agree(recede.mask_observations_json, text[:start] + piece + text[start:], keep_results=0)
+    assert_agree(published.mask_observations_json, text[:start] + piece + text[start:], keep_results=0)
 
 
 @given(
     raw=st.binary(max_size=40) | st.text(alphabet='[]{}",:\\u0123456789-+.eEtrufalsn \n', max_size=40).map(str.encode)
 )
 def test_any_bytes(raw: bytes) -> None:
-    assert_agree(recede.reduce_json, raw, max_input_chars=0)
-    assert_agree(recede.reduce_json, b'[{"x":' + raw + b"}]", max_input_chars=0)
-    assert_agree(recede.reduce_json, b'[{"content":' + raw + b"}]", max_input_chars=0)
+    assert_agree(published.reduce_json, raw, max_input_chars=0)
+    assert_agree(published.reduce_json, b'[{"x":' + raw + b"}]", max_input_chars=0)
+    assert_agree(published.reduce_json, b'[{"content":' + raw + b"}]", max_input_chars=0)
 
 
 def _wrong(history: History, data: Any) -> Any:
@@ -178,19 +180,19 @@ def _wrong(history: History, data: Any) -> Any:
 @given(history=histories(max_turns=2, max_parallel_calls=3), options=mask_options(), data=st.data())
 def test_wrong_shapes(history: History, options: dict[str, Any], data: Any) -> None:
     wrong = _wrong(history, data)
-    assert_agree(recede.mask_observations, wrong, **options)
-    assert_agree(recede.mask_observations_json, dumps(wrong), **options)
+    assert_agree(published.mask_observations, wrong, **options)
+    assert_agree(published.mask_observations_json, dumps(wrong), **options)
     assert_agree(recede.check_pairs, wrong)
     assert_agree(recede.repair_pairs, wrong)
-    assert_agree(recede.reduce, wrong, max_input_chars=100)
+    assert_agree(published.reduce, wrong, max_input_chars=100)
 
 
 @given(wrong=json_values())
 def test_any_value(wrong: Any) -> None:
-    assert_agree(recede.reduce, wrong, max_input_chars=0)
-    assert_agree(recede.reduce, [wrong], max_input_chars=0)
-    assert_agree(recede.reduce_json, dumps(wrong), max_input_chars=0)
-    assert_agree(recede.reduce_json, dumps([{"role": "tool", "content": wrong}]), max_input_chars=0)
+    assert_agree(published.reduce, wrong, max_input_chars=0)
+    assert_agree(published.reduce, [wrong], max_input_chars=0)
+    assert_agree(published.reduce_json, dumps(wrong), max_input_chars=0)
+    assert_agree(published.reduce_json, dumps([{"role": "tool", "content": wrong}]), max_input_chars=0)
     assert_agree(recede.count_chars, [{"type": "x_call", "call_id": wrong, "arguments": wrong, "name": wrong}])
 
 

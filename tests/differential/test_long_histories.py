@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import published
 import pytest
 from test_engines_agree import assert_agree
 
@@ -88,8 +89,8 @@ def history(seed: int) -> History:
 def test_any_budget(share: float, options: dict[str, Any]) -> None:
     messages = history(1)
     budget = int(recede.count_chars(messages) * share)
-    assert_agree(recede.reduce, messages, max_input_chars=budget)
-    assert_agree(recede.reduce, messages, max_input_chars=budget, **options)
+    assert_agree(published.reduce, messages, max_input_chars=budget)
+    assert_agree(published.reduce, messages, max_input_chars=budget, **options)
 
 
 @pytest.mark.parametrize(
@@ -109,14 +110,14 @@ def test_any_budget(share: float, options: dict[str, Any]) -> None:
     ],
 )
 def test_any_masking(options: dict[str, Any]) -> None:
-    assert_agree(recede.mask_observations, history(2), **options)
+    assert_agree(published.mask_observations, history(2), **options)
 
 
 def test_block_masker_and_costs() -> None:
     messages = history(3)
     assert_agree(recede.designs.mask_old_observations, messages)
-    assert_agree(recede.reduce, messages, max_input_tokens=9_000, token_counter=lambda text: len(text) // 3)
-    assert_agree(recede.reduce, messages, max_input_chars=9_000, summarizer=lambda messages, _: str(len(messages)))
+    assert_agree(published.reduce, messages, max_input_tokens=9_000, token_counter=lambda text: len(text) // 3)
+    assert_agree(published.reduce, messages, max_input_chars=9_000, summarizer=lambda messages, _: str(len(messages)))
 
 
 def test_unmasked_messages_are_the_callers_own_and_nothing_is_changed() -> None:
@@ -129,7 +130,7 @@ def test_unmasked_messages_are_the_callers_own_and_nothing_is_changed() -> None:
         )
     ]
     before = [dict(message) for message in messages]
-    view = recede.reduce(messages, max_input_chars=250_000).messages
+    view = published.reduce(messages, max_input_chars=250_000).messages
     assert messages == before
     masked = [place for place, message in enumerate(view) if message is not messages[place]]
     assert masked == [place for place in range(3, 3_996) if place % 4 == 3]

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+import published
 import pyarrow.parquet as pq
 from children import recede_command
 from transcript_files import lines
 
-import recede
 from recede.cli.batch.spans import find
 from recede.cli.batch.tasks import tasks_of
 from recede.cli.batch.work import parquet_batches
@@ -100,7 +100,7 @@ def test_lines_keep_every_other_byte(wrap: str, tmp_path: Path) -> None:
     expected = []
     for number, (row, messages) in enumerate(zip(rows, histories, strict=True)):
         raw = json.dumps(messages, ensure_ascii=number % 2 == 0).encode()
-        view = recede.reduce_json(raw, max_input_chars=3_000).json
+        view = published.reduce_json(raw, max_input_chars=3_000).json
         if wrap == "text":
             raw, view = (json.dumps(data.decode()).encode() for data in (raw, view))
         assert raw in row
@@ -125,7 +125,9 @@ def test_packed_lines_are_packed_again(packed: str, tmp_path: Path) -> None:
     run("reduce", path, "-o", tmp_path / "out", "--keep", 2)
     with pa.input_stream(str(tmp_path / "out" / path.name), compression=packed) as file:
         written = file.read()
-    views = [recede.mask_observations_json(dumps(messages), keep_results=2, **SLIDING).json for messages in HISTORIES]
+    views = [
+        published.mask_observations_json(dumps(messages), keep_results=2, **SLIDING).json for messages in HISTORIES
+    ]
     assert written == b"".join(b'{"messages": ' + view + b"}\n" for view in views)
 
 
@@ -140,7 +142,7 @@ def test_parquet_has_views_and_figures_by_row(nested: bool, tmp_path: Path) -> N
     for messages, view, after in zip(
         HISTORIES, table.column("trajectory").to_pylist(), table.column("recede_chars_after").to_pylist(), strict=True
     ):
-        expected = recede.mask_observations(messages, keep_results=2, **SLIDING)
+        expected = published.mask_observations(messages, keep_results=2, **SLIDING)
         got = json.loads(view)
         if nested:  # nulls of structs are left out
             expected_messages = [{k: v for k, v in one.items() if v is not None} for one in expected.messages]
@@ -163,7 +165,7 @@ def test_other_shapes_are_read_as_transcripts_reads_them(tmp_path: Path) -> None
     assert [row["id"] for row in reduced] == [1, 2, 3]
     for row in (reduced[0], reduced[2]):
         assert row["conversations"][2]["content"].startswith("[observation masked")
-    assert reduced[1]["messages"] == recede.mask_observations(HISTORIES[0], keep_results=0, **SLIDING).messages
+    assert reduced[1]["messages"] == published.mask_observations(HISTORIES[0], keep_results=0, **SLIDING).messages
 
 
 def test_files_of_folders_keep_their_place_and_results_are_no_input(tmp_path: Path) -> None:
@@ -194,7 +196,7 @@ def test_figures_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "in.parquet", row_group_size=7)
     done = run("stats", tmp_path / "in.parquet", "-o", tmp_path / "stats", "--json")
     report = json.loads(done.stdout)
-    masked = [recede.mask_observations(messages, keep_results=4, **SLIDING) for messages in HISTORIES]
+    masked = [published.mask_observations(messages, keep_results=4, **SLIDING) for messages in HISTORIES]
     assert report["rows"] == 60 and report["figures"]["raw_chars"] == sum(one.chars_before for one in masked)
     assert report["figures"]["masked_view_chars"] == sum(one.chars_after for one in masked)
     assert [one["output"] for one in report["files"]] == [
@@ -221,7 +223,7 @@ def test_a_bad_row_of_each_kind_is_listed_and_stays_as_it_is(command: str, tmp_p
     assert done.stdout.startswith(f"{len(POISON) + 1} histories, {len(POISON)} bad rows\n".encode())
     if command == "reduce":
         written = results(tmp_path / "out")["in.jsonl"]
-        view = recede.mask_observations_json(dumps(HISTORIES[0]), keep_results=2, **SLIDING).json
+        view = published.mask_observations_json(dumps(HISTORIES[0]), keep_results=2, **SLIDING).json
         expected = [row if row != good else b'{"messages": ' + view + b"}" for row in [*rows, b"", good]]
         assert written.split(b"\n") == expected
 

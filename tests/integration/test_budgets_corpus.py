@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from answers import numbered
 from asked import WAITS, Asked
@@ -61,8 +62,8 @@ def assert_engines_agree(history: History, count: int) -> None:
             answers = []
             for engine in ENGINES:
                 with using(engine):
-                    serialized = recede.reduce_json(raw, max_input_chars=budget, **options)  # type: ignore[arg-type]
-                    reduction = recede.reduce(history, max_input_chars=budget, **options)  # type: ignore[arg-type]
+                    serialized = published.reduce_json(raw, max_input_chars=budget, **options)  # type: ignore[arg-type]
+                    reduction = published.reduce(history, max_input_chars=budget, **options)  # type: ignore[arg-type]
                 assert loads(serialized.json) == reduction.messages
                 assert facts(serialized) == facts(reduction)
                 answers.append((serialized.json, facts(serialized)))
@@ -102,11 +103,11 @@ def test_the_task_of_codex_stays(path: Path) -> None:
             for budget in (5 * 4 * chars, 40_000, 100):
                 shown = [
                     message
-                    for message in recede.reduce(history, max_input_chars=budget).messages
+                    for message in published.reduce(history, max_input_chars=budget).messages
                     if message.get("place") == task
                 ]
                 assert shown == [history[task]] or recede.count_chars(shown) >= 220
-            view = recede.reduce(history, max_input_chars=60_000)
+            view = published.reduce(history, max_input_chars=60_000)
             assert {environment, task} <= {message.get("place") for message in view.messages}
 
 
@@ -121,14 +122,14 @@ def test_a_compacted_session_has_room_and_keeps_its_task(path: Path, tokens: int
             summaries.append(len(messages))
             return f"Summary {len(summaries)}."
 
-        session = recede.History(max_input_tokens=tokens, summarizer=summarizer)
+        session = published.History(max_input_tokens=tokens, summarizer=summarizer)
         made, task = 0, task_of(history)[-1:]
         for place, message in enumerate(history):
             session.append(message)
             if place + 1 < len(history) and history[place + 1].get("role") not in ("assistant", "model"):
                 continue
             view, view_tokens = session.view(), session.stats().view_tokens
-            turns = recede.reduce(view, max_input_chars=0, enabled=False).turns
+            turns = published.reduce(view, max_input_chars=0, enabled=False).turns
             assert view_tokens <= tokens or turns <= 1, "only the newest turn alone is over the budget"
             if len(summaries) > made:
                 # Half of it, and where the window takes nearly that, an eighth each for task and summary.
@@ -151,7 +152,7 @@ def test_a_session_is_compacted_once_for_half_a_budget_of_new_content(tokens: in
     need(CORPUS)
     budget, clipped, compactions = 4 * tokens, 4_000, 0
     for history in (history for path in corpus_files() for history in histories_of(path)):
-        session = recede.History(max_input_tokens=tokens, summarizer=lambda messages, previous: "It went well. " * 9)
+        session = published.History(max_input_tokens=tokens, summarizer=lambda messages, previous: "It went well. " * 9)
         base: History = []  # the view of the last compaction, which became the session
         new: History = []
         least: Fraction | None = None
@@ -161,7 +162,7 @@ def test_a_session_is_compacted_once_for_half_a_budget_of_new_content(tokens: in
             if not is_request or len(view := session.view()) == len(base) + len(new):
                 continue
             masked = all_masked([*base, *new])
-            added = recede.mask_observations(masked[len(base) :], keep_turns=0, max_observation_chars=clipped)
+            added = published.mask_observations(masked[len(base) :], keep_turns=0, max_observation_chars=clipped)
             compactions += least is not None
             assert least is None or added.chars_after > least
             kept = Evenly([*base, *new]).at(budget, 0.5)
@@ -184,7 +185,7 @@ def test_a_failing_summarizer_is_asked_after_enough_turns_and_a_quarter_of_the_b
     for history in (history for path in corpus_files() for history in histories_of(path)):
         asked: list[int] = []  # after so many messages
         summarizer = Asked([answer])
-        session = recede.History(max_input_tokens=tokens, summarizer=summarizer)
+        session = published.History(max_input_tokens=tokens, summarizer=summarizer)
         for message, is_request in _requests(history):
             session.append(message)
             if is_request:
@@ -192,7 +193,7 @@ def test_a_failing_summarizer_is_asked_after_enough_turns_and_a_quarter_of_the_b
                 assert len(summarizer.calls) - len(asked) in (0, 1)
                 asked += [len(session)] * (len(summarizer.calls) - len(asked))
         for wait, (before, after) in zip([*WAITS, *[WAITS[-1]] * len(asked)], pairwise(asked), strict=False):
-            turns = [recede.reduce(history[:end], max_input_chars=0, enabled=False).turns for end in (before, after)]
+            turns = [published.reduce(history[:end], max_input_chars=0, enabled=False).turns for end in (before, after)]
             assert turns[1] - turns[0] >= wait
             assert recede.count_chars(history[before:after]) >= tokens
         most = max(most, len(asked))

@@ -6,6 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
+import published
 import pytest
 from children import recede_command
 from shared_data import CORPUS
@@ -36,13 +37,14 @@ def test_reduce_and_stats_read_recorded_sessions(path: Path, tmp_path: Path) -> 
     assert figures["raw_chars"] == recede.count_chars(history)
 
     budget = figures["raw_chars"] * 2 // 3
-    view = run("reduce", path, "--max-input-chars", str(budget), "--keep-messages", "2")
-    expected = recede.reduce_json(data, max_input_chars=budget, preserve_recent_raw_turns=2)
+    view = run("reduce", path, "--design", "--fill", "0.9", "--max-input-chars", str(budget), "--keep-messages", "2")
+    expected = published.reduce_json(data, max_input_chars=budget, preserve_recent_raw_turns=2)
     assert view == expected.json
     if expected.reduction_stage in (None, "masking") and data.lstrip().startswith(b"["):
         assert_only_observations_differ(data.decode(), view.decode())
 
     packed = tmp_path / "session.json.gz"
     packed.write_bytes(gzip.compress(data))
-    run("reduce", packed, "--max-input-chars", str(budget), "--keep-messages", "2", "--in-place")
+    options = ("--design", "--fill", "0.9", "--max-input-chars", str(budget), "--keep-messages", "2")
+    run("reduce", packed, *options, "--in-place")
     assert gzip.decompress(packed.read_bytes()) == view

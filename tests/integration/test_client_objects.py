@@ -12,17 +12,18 @@ from typing import Any, ClassVar
 
 import anthropic
 import openai
+import published
 import pytest
 from openai.types.responses import (
     Response,
     ResponseFunctionToolCall,
     ResponseFunctionToolCallOutputItem,
 )
+from published import History
 from pydantic import BaseModel, ConfigDict, Field
 
 import recede
 from provider_server import Answer, Server, call, calls, serving, text, thought
-from recede import History
 from recede._objects import plain
 from support import result, tool_result, user
 
@@ -250,8 +251,8 @@ def test_every_list_function_takes_what_clients_give(agent: Callable[[Server], l
         recede.designs.mask_old_observations,
         budget.view,
         lambda messages: reducer.reduce(messages).messages,
-        lambda messages: recede.mask_observations(messages, keep_results=4, boundary="sliding").messages,
-        lambda messages: recede.reduce(messages, keep_results=4, max_input_tokens=4_200, token_counter=len).messages,
+        lambda messages: published.mask_observations(messages, keep_results=4, boundary="sliding").messages,
+        lambda messages: published.reduce(messages, keep_results=4, max_input_tokens=4_200, token_counter=len).messages,
     ):
         view = view_of(history)
         assert plain(view) == view_of(dicts)
@@ -260,7 +261,7 @@ def test_every_list_function_takes_what_clients_give(agent: Callable[[Server], l
         assert all(type(view[place]) is type(history[place]) for place in changed)
         assert "masked" in str(plain(view[2]))
     assert history == before
-    assert recede.reduce(history, max_input_chars=9_999).messages is history
+    assert published.reduce(history, max_input_chars=9_999).messages is history
 
 
 @pytest.mark.parametrize("agent", [agent_of_anthropic, agent_of_openai, agent_of_responses])
@@ -297,7 +298,7 @@ def test_what_a_summary_leaves_is_the_callers_own(agent: Callable[[Server], list
     history.append(user("And now?"))
     assert history.view()[-3] is given[-2]
     dropped.clear()
-    reduction = recede.reduce(
+    reduction = published.reduce(
         given,
         max_input_chars=2_500,
         observation_masking=False,

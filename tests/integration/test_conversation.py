@@ -1205,7 +1205,11 @@ def test_the_provider_is_told_by_the_client_or_the_tools() -> None:
         ({"tools": [{}], "run_tool": "run"}, TypeError, "run_tool must be callable"),
         ({"on_text": "print"}, TypeError, "on_text must be callable"),
         ({"budget": 8_000}, TypeError, "budget must be a recede.designs.Budget or None, not int"),
-        ({"history": []}, TypeError, r"history must be a recede.History \(of a list, History.from_messages\) or None"),
+        (
+            {"history": []},
+            TypeError,
+            r"history must be a recede.History \(of a list, History.from_messages\) or None",
+        ),
         ({"parallel_tools": "run"}, TypeError, "parallel_tools must be"),
         ({"parallel_tools": None}, TypeError, "parallel_tools must be True, False or a list of tool names, not None"),
         ({"messages": []}, TypeError, "makes messages itself"),

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+import published
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
@@ -50,7 +51,7 @@ def digest(views: dict[int, str | None]) -> str:
 
 def plain_loop(row: str | None) -> str | None:
     try:
-        done = recede.reduce_json(row or "", max_input_tokens=8_000)
+        done = published.reduce_json(row or "", max_input_tokens=8_000)
         return done.json.decode() if done.chars_before else None
     except recede.TranscriptError:
         return None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from shared_data import CORPUS, FORMATS, WITHOUT_HISTORY, Source, corpus_files, each_file, need, sources
 
@@ -40,7 +41,7 @@ def check_source(source: Source) -> None:
     raw = text.encode()
     history = history_of(text)
     before = copy.deepcopy(history)
-    whole = recede.reduce_json(raw, max_input_chars=1 << 50)
+    whole = published.reduce_json(raw, max_input_chars=1 << 50)
     assert whole.json is raw
     assert whole.chars_before == recede.count_chars(history)
     found = findings(history)
@@ -51,14 +52,14 @@ def check_source(source: Source) -> None:
         {"keep_turns": 2, "mask_chunk": 10},
         {"keep_results": 0, "max_observation_chars": 300, "boundary": "sliding"},
     ):
-        serialized = recede.mask_observations_json(raw, **options)  # type: ignore[arg-type]
-        masked = recede.mask_observations(history, **options)  # type: ignore[arg-type]
+        serialized = published.mask_observations_json(raw, **options)  # type: ignore[arg-type]
+        masked = published.mask_observations(history, **options)  # type: ignore[arg-type]
         view = serialized.json.decode()
         assert history_of(view) == masked.messages
         assert facts(serialized) == facts(masked)
         assert masked.chars_after == recede.count_chars(masked.messages) <= masked.chars_before
         assert findings(masked.messages) == found
-        assert recede.mask_observations_json(serialized.json, **options).json is serialized.json  # type: ignore[arg-type]
+        assert published.mask_observations_json(serialized.json, **options).json is serialized.json  # type: ignore[arg-type]
         start, end = span_of_history(text)
         new_start, new_end = span_of_history(view)
         assert (text[:start], text[end:]) == (view[:new_start], view[new_end:])
@@ -74,8 +75,8 @@ def check_source(source: Source) -> None:
     for share in (0.9, 0.5, 0.2, 0.02):
         budget = int(whole.chars_before * share)
         for options in ({}, {"preserve_recent_raw_turns": 20, "strict_pairs": True}, {"mask_chunk": 7}):
-            reduction = recede.reduce(history, max_input_chars=budget, **options)  # type: ignore[arg-type]
-            serialized = recede.reduce_json(raw, max_input_chars=budget, **options)  # type: ignore[arg-type]
+            reduction = published.reduce(history, max_input_chars=budget, **options)  # type: ignore[arg-type]
+            serialized = published.reduce_json(raw, max_input_chars=budget, **options)  # type: ignore[arg-type]
             assert history_of(serialized.json.decode()) == reduction.messages
             assert facts(serialized) == facts(reduction)
             assert reduction.chars_after <= reduction.chars_before
@@ -124,8 +125,8 @@ def assert_engines_agree(source: Source) -> None:
         with using(engine):
             history = history_of(source.text)
             budget = recede.count_chars(history) // 3
-            reduction = recede.reduce_json(raw, max_input_chars=budget, preserve_recent_raw_turns=10)
-            dicts = recede.reduce(history, max_input_chars=budget, preserve_recent_raw_turns=10)
+            reduction = published.reduce_json(raw, max_input_chars=budget, preserve_recent_raw_turns=10)
+            dicts = published.reduce(history, max_input_chars=budget, preserve_recent_raw_turns=10)
             assert loads(reduction.json) == dicts.messages or source.text.lstrip()[:1] == "{"
             answers.append(
                 (

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from published import History
 from shared_data import CORPUS, each_file, need
 
 import recede
-from recede import History, transcripts
+from recede import transcripts
 
 OPTIONS: list[dict[str, Any]] = [
     {"keep": 3},
-    {"keep": 3, "mask_chunk": 2, "recall_handles": True, "keep_errors": True},
+    {"keep": 3, "mask_chunk": 2, "recall": True, "keep_errors": True},
     {"max_input_chars": 20_000},
 ]
 

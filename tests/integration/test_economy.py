@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import anthropic
+import published
 import pytest
 from caching_provider import CachingProvider, caching
 from shared_data import CORPUS, need
@@ -99,12 +100,12 @@ def raw(messages: History, before: int, _: frozenset[int]) -> History:
 
 def functions(messages: History, before: int, pauses: frozenset[int]) -> History:
     options = {**OPTIONS, "cold": pauses, "cache_breakpoint": "boundary", "marks_elsewhere": 1}
-    return recede.mask_observations(marked(messages, before), keep_results=10, **options).messages
+    return published.mask_observations(marked(messages, before), keep_results=10, **options).messages
 
 
 def history() -> Sender:
     """The view of a `History`, marked by the client."""
-    kept = recede.History(keep=10, **OPTIONS)
+    kept = published.History(keep=10, **OPTIONS)
 
     def send(messages: History, before: int, pauses: frozenset[int]) -> History:
         for message in messages[len(kept) :]:
@@ -153,7 +154,7 @@ def check(messages: History, pauses: frozenset[int] = frozenset()) -> None:
             assert paid == pytest.approx(cost.cost, rel=0.05), cost.policy
 
 
-def play_conversation(provider: CachingProvider, messages: History) -> recede.History:
+def play_conversation(provider: CachingProvider, messages: History) -> published.History:
     """The session made again by a `Conversation`: the model says, and tools answer, what they did.
 
     A user's text that came with results is part of the last one: a conversation asks on as soon as tools have answered.
@@ -175,7 +176,7 @@ def play_conversation(provider: CachingProvider, messages: History) -> recede.Hi
         else:
             turns.append([text for text in texts if text["text"].strip()] or [_text("Go on.")])
         calls = []
-    kept = recede.History(keep=10, **OPTIONS, cache_breakpoint="boundary")
+    kept = published.History(keep=10, **OPTIONS, cache_breakpoint="boundary")
     with anthropic.Anthropic(api_key="none", base_url=provider.url, max_retries=0) as client:
         talk = recede.designs.Conversation(
             client.messages.create,
@@ -231,7 +232,7 @@ def long_sessions() -> list[History]:
     for path in sorted(path for name in FORMATS for path in (CORPUS / name).iterdir()):
         with contextlib.suppress(recede.TranscriptError):
             for found in transcripts.read_all(path):
-                tools = recede.mask_observations(found.messages, keep_results=0).tools.values()
+                tools = published.mask_observations(found.messages, keep_results=0).tools.values()
                 if sum(tool.observations for tool in tools) >= MIN_OBSERVATIONS:
                     sessions.append(as_anthropic(found.messages))
     return sessions

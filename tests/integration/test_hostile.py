@@ -8,6 +8,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
+import published
 import pytest
 import threads
 
@@ -49,12 +50,12 @@ def everything(history: list[Any]) -> recede.Reduction:
     recede.check_pairs(history)
     recede.repair_pairs(history)
     recede.designs.truncate_history(history)
-    masked = recede.mask_observations(history, keep_results=1, **ALL_OLD)
-    serialized = recede.mask_observations_json(raw, keep_results=1, **ALL_OLD)
+    masked = published.mask_observations(history, keep_results=1, **ALL_OLD)
+    serialized = published.mask_observations_json(raw, keep_results=1, **ALL_OLD)
     assert facts(serialized) == facts(masked)
     assert loads(serialized.json) == masked.messages
-    reduction = recede.reduce(history, max_input_chars=10)
-    assert facts(recede.reduce_json(raw, max_input_chars=10)) == facts(reduction)
+    reduction = published.reduce(history, max_input_chars=10)
+    assert facts(published.reduce_json(raw, max_input_chars=10)) == facts(reduction)
     return reduction
 
 
@@ -126,7 +127,7 @@ def test_open_brackets(engine_name: str, sizes: dict[str, int]) -> None:
         b'[{"content":' * size,
     ):
         with using(engine_name), pytest.raises(recede.TranscriptError) as caught:
-            recede.reduce_json(raw, max_input_chars=1)
+            published.reduce_json(raw, max_input_chars=1)
         assert caught.value.kind == "depth"
 
 
@@ -139,11 +140,11 @@ def test_depth_in_a_thread_with_a_small_stack() -> None:
 
     def work() -> None:
         try:
-            assert recede.reduce_json(deep, max_input_chars=1).json is deep
-            assert recede.reduce_json(call_of_depth, max_input_chars=9_999).chars_before == 20 + 2 * 1_022
+            assert published.reduce_json(deep, max_input_chars=1).json is deep
+            assert published.reduce_json(call_of_depth, max_input_chars=9_999).chars_before == 20 + 2 * 1_022
             for raw in (b"[" * 1_000_000, b'{"a":' * 1_000_000, b'[{"x":' + b"[" * 1_000_000):
                 with pytest.raises(recede.TranscriptError):
-                    recede.reduce_json(raw, max_input_chars=1)
+                    published.reduce_json(raw, max_input_chars=1)
             nested: Any = []
             for _ in range(1_015):
                 nested = [nested]
@@ -187,11 +188,11 @@ def test_long_texts(engine_name: str, sizes: dict[str, int], text: Callable[[int
     with using(engine_name):
         history = [result("1", value), result("2", [{"type": "text", "text": value}] * 2)]
         for options in ({}, {"placeholder": "<{tool}{id}{tool} {chars}{lines}>"}, {"max_observation_chars": 60}):
-            masked = recede.mask_observations(history, keep_results=0, **options, **ALL_OLD)
-            serialized = recede.mask_observations_json(dumps(history), keep_results=0, **options, **ALL_OLD)
+            masked = published.mask_observations(history, keep_results=0, **options, **ALL_OLD)
+            serialized = published.mask_observations_json(dumps(history), keep_results=0, **options, **ALL_OLD)
             assert facts(serialized) == facts(masked)
             assert (
-                recede.mask_observations(masked.messages, keep_results=0, **options, **ALL_OLD).messages
+                published.mask_observations(masked.messages, keep_results=0, **options, **ALL_OLD).messages
                 is masked.messages
             )
 
@@ -214,13 +215,13 @@ def test_patterns_with_many_wildcards(engine_name: str, sizes: dict[str, int]) -
     history = [call("1", name=name), result("1", "x" * 90), assistant("Seen.")]
     with using(engine_name):
         assert (
-            recede.mask_observations(
+            published.mask_observations(
                 history, keep_results=0, exclude_tools=["*a" * 20 + "b"], boundary="sliding"
             ).masked_count
             == 1
         )
         assert (
-            recede.mask_observations(
+            published.mask_observations(
                 history, keep_results=0, keep_by_tool={"a*" * 20 + "?" * 5: None}, boundary="sliding"
             ).masked_count
             == 0
@@ -237,7 +238,7 @@ def test_many_tools_and_many_patterns(engine_name: str, sizes: dict[str, int]) -
     history.append(assistant("All seen."))
     with using(engine_name):
         windows: dict[str, int | None] = {f"tool {number}": 0 for number in range(0, size, 2)}
-        reduction = recede.mask_observations(history, keep_results=size, keep_by_tool=windows, **ALL_OLD)
+        reduction = published.mask_observations(history, keep_results=size, keep_by_tool=windows, **ALL_OLD)
         assert reduction.masked_count == -(-size // 2)
         assert len(reduction.tools) == size
 
@@ -255,7 +256,7 @@ def test_a_tool_is_looked_up_once_among_any_number_of_names(
     history = [message for number in range(size) for message in tool_turn(number)] + [assistant("All seen.")]
     options: dict[str, Any] = {option: names if option == "keep_by_tool" else [*names]}
     with using(engine_name):
-        masked = recede.mask_observations(
+        masked = published.mask_observations(
             history, keep_results=size if option == "keep_by_tool" else 0, **options, boundary="sliding"
         )
         assert masked.masked_count == size // 2
@@ -272,7 +273,7 @@ def test_a_tool_is_looked_up_once_and_not_at_each_request(engine_name: str, size
         view = recede.designs.mask_old_observations(history, keep=3, boundary="break_even", **options)
         assert sum("masked" in str(message["content"]) for message in view) > size // 2
         if engine_name == "core":  # the oracle plans a session anew for each view
-            session = recede.History(keep=3, **options)
+            session = published.History(keep=3, **options)
             for message in history:
                 session.append(message)
             assert session.view() == view
@@ -286,7 +287,7 @@ def test_the_oracle_holds_no_list_of_newer_results_for_each_result() -> None:
     def peak(size: int) -> int:
         history = [message for number in range(size) for message in (call(str(number)), result(str(number), "x" * 40))]
         tracemalloc.start()
-        recede.mask_observations(history, keep_results=1, keep_by_tool={"run": 1}, **ALL_OLD)
+        published.mask_observations(history, keep_results=1, keep_by_tool={"run": 1}, **ALL_OLD)
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most
@@ -311,12 +312,12 @@ def test_many_members_and_parts(engine_name: str, sizes: dict[str, int]) -> None
     with using(engine_name):
         wide = {"role": "user", **{f"key {number}": number for number in range(size)}}
         raw = dumps([wide])
-        assert recede.reduce_json(raw, max_input_chars=1).json is raw
+        assert published.reduce_json(raw, max_input_chars=1).json is raw
         parts: list[Any] = [{"type": "text", "text": "x"}] * size
         history = [user(parts), result("1", parts), user([tool_result("1", parts)] * 3)]
-        reduction = recede.mask_observations(history, keep_results=0, **ALL_OLD)
+        reduction = published.mask_observations(history, keep_results=0, **ALL_OLD)
         assert reduction.chars_before == 5 * size
-        assert facts(recede.mask_observations_json(dumps(history), keep_results=0, **ALL_OLD)) == facts(reduction)
+        assert facts(published.mask_observations_json(dumps(history), keep_results=0, **ALL_OLD)) == facts(reduction)
 
 
 # Cut input
@@ -346,10 +347,10 @@ SPELLINGS = [
 )
 def test_a_cut_history_is_refused_at_every_byte(engine_name: str, raw: bytes) -> None:
     with using(engine_name):
-        recede.reduce_json(raw, max_input_chars=1)
+        published.reduce_json(raw, max_input_chars=1)
         for length in range(len(raw)):
             with pytest.raises(recede.TranscriptError) as caught:
-                recede.reduce_json(raw[:length], max_input_chars=1)
+                published.reduce_json(raw[:length], max_input_chars=1)
             assert caught.value.kind in ("eof", "utf8")
             if caught.value.kind == "eof":
                 assert caught.value.offset == length
@@ -366,7 +367,7 @@ def test_one_wrong_byte_at_every_place_never_panics(engine_name: str, byte: int)
         for place in range(len(raw)):
             before, raw[place] = raw[place], byte
             try:
-                output = recede.mask_observations_json(bytes(raw), keep_results=0, **ALL_OLD).json
+                output = published.mask_observations_json(bytes(raw), keep_results=0, **ALL_OLD).json
             except recede.TranscriptError as error:
                 offsets.append(error.offset)
             else:
@@ -378,12 +379,12 @@ def test_one_wrong_byte_at_every_place_never_panics(engine_name: str, byte: int)
 def test_threads_may_share_an_engine() -> None:
     """The same reduction in eight threads gives the same bytes, with the GIL let go or not."""
     raw = dumps([user("task"), *turns(400, chars=500)])
-    expected = recede.reduce_json(raw, max_input_chars=50_000).json
+    expected = published.reduce_json(raw, max_input_chars=50_000).json
     answers: list[bytes] = []
 
     def work() -> None:
         for _ in range(5):
-            answers.append(recede.reduce_json(raw, max_input_chars=50_000).json)
+            answers.append(published.reduce_json(raw, max_input_chars=50_000).json)
 
     with using("core"):
         threads = [threading.Thread(target=work) for _ in range(8)]
@@ -421,7 +422,7 @@ def test_a_bytearray_that_changes_meanwhile_is_copied_first() -> None:
         thread.start()
         try:
             for _ in range(20):
-                assert recede.reduce_json(data, max_input_chars=1 << 40).chars_before == 2_000_000
+                assert published.reduce_json(data, max_input_chars=1 << 40).chars_before == 2_000_000
         finally:
             stop.set()
             thread.join()

@@ -38,9 +38,9 @@ except ImportError as error:
     print("refused:", error)
 else:
     messages = [{"role": "tool", "tool_call_id": "1", "content": "x" * 99}] * 9 + [{"role": "assistant"}]
-    print("masked", recede.mask_observations(messages, keep_results=1, boundary="sliding").masked_count)
+    print("masked", recede.reduce(messages, keep=1, boundary="sliding").masked_count)
     try:
-        recede.reduce_json(b"[5]", max_input_chars=1)
+        published.reduce_json(b"[5]", max_input_chars=1)
     except recede.TranscriptError as error:
         print("caught", error.kind)
 sys.stdout.flush()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from marks import marks_of
 from shared_data import CORPUS, each_file, need
 
-import recede
 from recede import transcripts
 from sound import as_anthropic
 from support import dumps, loads
@@ -47,8 +47,8 @@ def test_each_request(path: Path, rule: Any) -> None:
         for number, end in enumerate(ends if rule == "break_even" else ends[::5]):
             request = marked(history[:end])
             options: dict[str, Any] = {"keep_results": 10, "boundary": rule}
-            plain = recede.mask_observations(request, **options)
-            pinned = recede.mask_observations(request, **options, **PINNED)
+            plain = published.mask_observations(request, **options)
+            pinned = published.mask_observations(request, **options, **PINNED)
             for one, other in zip(plain.messages, pinned.messages, strict=True):
                 assert one is other or unmarked(one) == unmarked(other)
             added = marks_of(pinned.messages).keys() - marks_of(plain.messages).keys()
@@ -58,7 +58,7 @@ def test_each_request(path: Path, rule: Any) -> None:
             pins += len(added)
             if number % BODIES_EVERY == BODIES_EVERY - 1:
                 body = {"system": [{"type": "text", "text": "s", **MARK}], "messages": request, "tools": [MARK]}
-                view = loads(recede.mask_observations_json(dumps(body), **options, **PINNED).json)
+                view = loads(published.mask_observations_json(dumps(body), **options, **PINNED).json)
                 assert unmarked(view["messages"]) == unmarked(plain.messages)
                 assert len(marks_of(view["messages"])) + sum(map(len, view["tools"])) + 1 <= 4
     if len(ends) > 20 and sum(pinned.tools[name].masked for name in pinned.tools) > 5:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from children import killed, kilobytes_of
+from published import History
 
 import recede
-from recede import History
 from support import call, result
 
 # Without a budget messages are let go all the time; with one there are summaries.
@@ -148,7 +148,7 @@ import json, random, sys, recede
 path, turns, options = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 before = resident('VmRSS')
 with recede.store.TurnStore(path, sync_every=1_000) as store:
-    history = recede.History(store=store, **options)
+    history = published.History(store=store, **options)
     for number in range(1, turns + 1):
         call = {"id": f"call_{number}", "type": "function", "function": {"name": "run", "arguments": "{}"}}
         history.append({"role": "assistant", "content": "I must look again.", "tool_calls": [call]})
@@ -158,7 +158,7 @@ with recede.store.TurnStore(path, sync_every=1_000) as store:
             history.view_json()
     assert history.stats().turns == turns
 with recede.store.TurnStore(path) as store:
-    history = recede.History(store=store, **options)
+    history = published.History(store=store, **options)
     for number in random.Random(1).sample(range(1, turns + 1), 1_000):
         assert history.recall(number).startswith(f"line {number} of the log")
         assert history.recall(f"call_{number}").startswith(f"line {number} of the log")

@@ -10,9 +10,9 @@ from typing import Any
 
 import anthropic
 import openai
+import published
 import pytest
 
-import recede
 from provider_server import Failure, Server, serving, text
 from recede import summarizers
 from recede.designs import HybridContextManager
@@ -147,6 +147,6 @@ def test_an_async_client_makes_an_async_summarizer(provider: str) -> None:
 def test_it_summarizes_messages_for_reduce(provider: str) -> None:
     history = [{"role": "user", "content": f"message {number} " * 20} for number in range(9)]
     with serving(text("What was said.")) as server, sync_summarizer(provider, server) as summarizer:
-        result = recede.reduce(history, max_input_chars=1_500, fill=None, summarizer=summarizer)
+        result = published.reduce(history, max_input_chars=1_500, fill=None, summarizer=summarizer)
     assert result.messages[0]["content"] == "Conversation summary:\nWhat was said."
     assert '{"role": "user", "content": "message 0 ' in server.requests[0]["messages"][-1]["content"]

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import published
 import pytest
 from shared_data import CORPUS, MANIFEST, corpus_files, each_file, need
 
@@ -79,7 +80,7 @@ def test_both_engines_read_all_messages(path: Path, rows: dict[str, Row]) -> Non
         seen = []
         for engine in ENGINES:
             with using(engine):
-                result = recede.mask_observations(transcript.messages, keep_results=2, boundary="sliding")
+                result = published.mask_observations(transcript.messages, keep_results=2, boundary="sliding")
                 report = recede.check_pairs(transcript.messages)
             assert result.turns == transcript.turns
             seen.append((result.messages, result.tools, result.chars_before, result.chars_after, report))
@@ -89,7 +90,7 @@ def test_both_engines_read_all_messages(path: Path, rows: dict[str, Row]) -> Non
 @each_file()
 def test_observations_have_about_the_share_of_the_table(path: Path, rows: dict[str, Row]) -> None:
     """The table also counts reasoning, which recede does not, so the share may be larger but hardly smaller."""
-    results = [recede.mask_observations(one.messages, keep_results=0) for one in transcripts.read_all(path)]
+    results = [published.mask_observations(one.messages, keep_results=0) for one in transcripts.read_all(path)]
     chars = sum(result.chars_before for result in results)
     observed = sum(tool.chars for result in results for tool in result.tools.values())
     assert 100 * observed / max(1, chars) >= rows[path.name].observation_percent - 4
@@ -111,7 +112,7 @@ def test_both_engines_play_all_sessions(path: Path, rows: dict[str, Row]) -> Non
         for policy, options in MASKS.items():
             [replayed] = [one for one in whole.policies if one.policy == policy]
             for place in (0, len(requests) // 2, -1) if requests else ():
-                view = recede.mask_observations(transcript.messages[: requests[place]], **options)
+                view = published.mask_observations(transcript.messages[: requests[place]], **options)
                 assert replayed.turns[place].view_chars == 12_000 + view.chars_after
                 assert replayed.turns[place].masked_count == view.masked_count
 
@@ -187,7 +188,7 @@ def test_a_history_grows_through_the_longest_sessions_message_by_message(agent: 
             "fill": None,
             "clip_results": None,
         }
-        whole, fitted = recede.History(), recede.History(**budget)
+        whole, fitted = published.History(), published.History(**budget)
         is_summarized = False
         for count, message in enumerate(session.messages, 1):
             whole.append(message)
@@ -197,7 +198,7 @@ def test_a_history_grows_through_the_longest_sessions_message_by_message(agent: 
             seen = session.messages[:count]
             assert whole.view() == recede.designs.mask_old_observations(seen, boundary="break_even")
             assert json.loads(whole.view_json()) == whole.view()
-            expected = recede.reduce(seen, **budget)
+            expected = published.reduce(seen, **budget)
             assert is_summarized or fitted.view() == expected.messages
             # After a summary it stands, so a view may be larger than one that is summarized anew; never by much.
             assert recede.count_chars(fitted.view()) <= 1.1 * 60_000
@@ -209,7 +210,7 @@ def test_a_history_grows_through_the_longest_sessions_message_by_message(agent: 
 
 
 def observations(transcript: transcripts.Transcript) -> int:
-    tools = recede.mask_observations(transcript.messages, keep_results=0).tools.values()
+    tools = published.mask_observations(transcript.messages, keep_results=0).tools.values()
     return sum(tool.observations for tool in tools)
 
 

@@ -8,14 +8,16 @@ from typing import Any
 
 import anthropic
 import openai
+import published
 import pytest
 from answers import numbered, torn
+from published import History
 from shared_data import CORPUS, corpus_files, each_file, need
 
 import recede
 from provider_rules import anthropic_fault, openai_fault
 from provider_server import serving, text
-from recede import History, transcripts
+from recede import transcripts
 from recede.designs import Budget
 from sound import as_anthropic, as_openai, has_tool_blocks
 
@@ -61,7 +63,7 @@ def test_views_of_recorded_sessions_are_taken(path: Path, form: str, record_prop
         said = {"summary_role": "user"} if form == "anthropic" and not has_tool_blocks(history) else {}
         for share in (2, 8, 40, 1_000_000):
             for options in BUDGETS:
-                reduction = recede.reduce(history, max_input_chars=chars // share, **options, **said)
+                reduction = published.reduce(history, max_input_chars=chars // share, **options, **said)
                 assert refused(fault, reduction.messages) is None, (share, options)
                 record_property(f"read: {form} by {reduction.reduction_stage}", 1)
         assert refused(fault, Budget(chars // 20).view(history)) is None
@@ -85,7 +87,7 @@ def test_views_of_recorded_sessions_hold_an_answer_whole_or_not_at_all(path: Pat
         chars = recede.count_chars(history)
         for share in (2, 8, 40):
             for options in BUDGETS:
-                reduction = recede.reduce(history, max_input_chars=chars // share, **options)
+                reduction = published.reduce(history, max_input_chars=chars // share, **options)
                 assert torn(history, reduction.messages) == [], (share, options)
                 record_property(f"read: whole answers by {reduction.reduction_stage}", 1)
 
@@ -106,7 +108,7 @@ def test_some_of_them_over_the_wire(record_property: Any) -> None:
                 history = ready(convert(messages))
                 for options in ({"max_input_tokens": 5_000}, {"max_input_tokens": 50}):
                     server.script.append(text("Done."))
-                    view: Any = recede.reduce(history, **options).messages
+                    view: Any = published.reduce(history, **options).messages
                     if convert is as_anthropic:
                         ours.messages.create(model="m", max_tokens=9, messages=view)
                     else:

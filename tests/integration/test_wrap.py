@@ -10,6 +10,7 @@ from typing import Any
 
 import anthropic
 import openai
+import published
 import pydantic
 import pytest
 
@@ -50,7 +51,7 @@ def messages_of(shape: str, turns: int = MANY) -> list[Any]:
 
 
 def expected(history: list[Any], **options: Any) -> list[Any]:
-    view = recede.mask_observations(history, **{"keep_results": 4, "boundary": "sliding", **options}).messages
+    view = published.mask_observations(history, **{"keep_results": 4, "boundary": "sliding", **options}).messages
     assert view != history
     return view
 
@@ -266,7 +267,7 @@ def test_by_default_the_boundary_breaks_even_under_the_cache_of_the_provider(sha
         for turns in range(2, 71, 4):
             history = copy.deepcopy(whole[: 1 + 2 * turns])
             ask(**request_of(shape, history))
-            view = recede.mask_observations(history, keep_results=10, boundary="break_even", **cache)
+            view = published.mask_observations(history, keep_results=10, boundary="break_even", **cache)
             assert sent(server, shape) == view.messages
             moves = len(view.boundary_moves)
         assert moves > 1
@@ -286,7 +287,7 @@ def models_of(server: Server, history: list[Any], models: list[str], **options: 
 def views_at(history: list[Any], read: float) -> list[Any]:
     options: dict[str, Any] = {"keep_results": 10, "cache_breakpoint": "boundary"}
     return [
-        recede.mask_observations(history[: 1 + 2 * turns], provider=priced("breakpoints", read), **options).messages
+        published.mask_observations(history[: 1 + 2 * turns], provider=priced("breakpoints", read), **options).messages
         for turns in range(2, 71, 4)
     ]
 
@@ -360,8 +361,10 @@ def test_moves_of_the_boundary_are_told_once(by_options: bool) -> None:
         client = recede.wrap(client, **options) if by_options else recede.wrap(client, recede.masker.Masker(**options))
         for end in range(len(history) - 80, len(history) + 1, 40):
             client.chat.completions.create(**request_of("chat", history[:end]))
-    whole = recede.mask_observations(history, keep_results=10, boundary="break_even", provider="openai").boundary_moves
-    first = recede.mask_observations(history[:61], keep_results=10, boundary="break_even", provider="openai")
+    whole = published.mask_observations(
+        history, keep_results=10, boundary="break_even", provider="openai"
+    ).boundary_moves
+    first = published.mask_observations(history[:61], keep_results=10, boundary="break_even", provider="openai")
     past = [move for move in first.boundary_moves if move.request < first.turns]
     assert len(moves) > 1 and moves == list(whole[len(past) :])
 

@@ -67,7 +67,7 @@ def reduce_json(
     if isinstance(plan, CountRequest):
         return plan
     view = splice(data, messages, plan, changes_of(facts, plan, messages, body))
-    return JsonReduction(json=view, **report(facts, plan))
+    return JsonReduction(messages=None, json=view, **report(facts, plan))
 
 
 def texts(messages: list[Any], policy: Policy) -> list[MessageTexts]:

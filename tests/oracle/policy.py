@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,8 +21,17 @@ class Policy(SimpleNamespace):
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         defaults = {"max_cost": None, "max_cost_since": (), "placeholder_with_images": None, "lines_form": False}
-        defaults["break_even_at"] = 0.5
+        defaults |= {"break_even_at": 0.5, "provider": "", "terms_by_shape": (), "pins_boundary": False}
+        defaults["marks_elsewhere"] = 2
         super().__init__(**{**defaults, **parameters, "cache": ProviderCache(*parameters["cache"])})
+
+    def of(self, shapes: Iterable[str]) -> Policy:
+        """The policy of a history, whose first call or result has the first of these shapes."""
+        terms = dict(self.terms_by_shape).get(next(iter(shapes), ""))
+        if terms is None:
+            return self
+        names = ("provider", "boundary", "cache", "pins_boundary")
+        return Policy({**vars(self), **dict(zip(names, terms, strict=True))})
 
     def max_cost_at(self, messages: int) -> int | None:
         """The budget of a request after this many messages."""

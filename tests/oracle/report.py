@@ -35,6 +35,7 @@ def report(facts: Facts, plan: Plan) -> dict[str, Any]:
         "summarizer_error": None,  # set by the caller of the summarizer
         "boundary_message": _boundary_message(facts, plan),
         "turns": len(facts.runs.starts),
+        "provider": facts.policy.provider,
         "boundary_moves": tuple(BoundaryMove(*move) for move in plan.moves),
     }
 

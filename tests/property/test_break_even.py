@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import published
 from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import mask_options
@@ -24,7 +25,7 @@ def check_bound(history: History, window: int, prices: recede.costs.Prices) -> N
     raw, paying = recede.costs.replay(history, [f"break_even:window={window}"], **options).costs
     options = {"boundary": "break_even", "provider": priced("ideal", prices.cached, prices.write)}
     last = max((at for at, message in enumerate(history) if message.get("role") == "assistant"), default=0)
-    moves = recede.mask_observations(history[:last], keep_results=window, **options).boundary_moves
+    moves = published.mask_observations(history[:last], keep_results=window, **options).boundary_moves
     written = sum(move.written_chars for move in moves)
     slack = 1 + 1e-9
     assert paying.cost * 4e6 <= slack * (raw.cost * 4e6 + (prices.write - prices.cached) * written)
@@ -79,9 +80,9 @@ def test_a_beginning_has_the_boundary_that_it_had_when_it_was_the_whole(
 ) -> None:
     options = {name: value for name, value in options.items() if name not in ("mask_chunk", "cold")}
     options |= {"boundary": "break_even", "provider": priced("ideal", read)}
-    whole = recede.mask_observations(history, **options).boundary_moves
+    whole = published.mask_observations(history, **options).boundary_moves
     for length in range(len(history)):
-        found = recede.mask_observations(history[:length], **options).boundary_moves
+        found = published.mask_observations(history[:length], **options).boundary_moves
         # The last one may be of a request that was being made, and was not made after all.
         assert found == whole[: len(found)] or found[:-1] == whole[: len(found) - 1]
 
@@ -90,7 +91,7 @@ def test_a_beginning_has_the_boundary_that_it_had_when_it_was_the_whole(
 def test_its_view_lies_between_raw_and_sliding(history: History, options: dict[str, Any]) -> None:
     plain = {name: value for name, value in options.items() if name not in ("mask_chunk", "boundary")}
     plain = {name: value for name, value in plain.items() if not name.startswith(("cache", "provider"))}
-    sliding = recede.mask_observations(history, **plain, boundary="sliding")
-    paying = recede.mask_observations(history, **plain, boundary="break_even")
+    sliding = published.mask_observations(history, **plain, boundary="sliding")
+    paying = published.mask_observations(history, **plain, boundary="break_even")
     assert sliding.chars_after <= paying.chars_after <= paying.chars_before
     assert paying.boundary <= sliding.boundary or not sliding.masked_count

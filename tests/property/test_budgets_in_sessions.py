@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from strategies import block_options, words
 
 import recede
-from recede import History
 from recede.designs import Budget, Conversation
 from recede.testing import histories
 from support import using
@@ -49,7 +48,7 @@ def test_a_saved_session_of_a_budget_goes_on(
     session.extend(history[:place])
     path = tmp_path_factory.mktemp("sessions") / "session"
     session.save(path)
-    loaded = History.load(path, token_counter=budget.token_counter)
+    loaded = recede.History.load(path, token_counter=budget.token_counter)
     loaded.extend(history[place:])
     assert loaded.view() == budget.view(history)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from marks import marked_histories, marks_of
 from strategies import mask_options, reduce_options, spelled
 
-import recede
 from recede.testing import SHAPES
 from support import ENGINES, loads, outcome, using
 
@@ -28,9 +28,9 @@ def test_each_block_keeps_its_mark(
     name, options = call
     before = marks_of(history)
     with using(engine_name):
-        view = getattr(recede.reduction, name)(history, **options)
+        view = getattr(published, name)(history, **options)
         text = data.draw(spelled(history))
-        serialized = getattr(recede.reduction, name + "_json")(text, **options)
+        serialized = getattr(published, name + "_json")(text, **options)
     assert marks_of(history) == before, "the input was changed"
     assert loads(serialized.json) == view.messages
     if view.dropped_count or view.reduction_stage in ("summarization", "fallback"):
@@ -50,6 +50,6 @@ def test_engines_agree(history: list[dict[str, Any]], call: tuple[str, dict[str,
     answers = []
     for engine in ("oracle", "core"):
         with using(engine):
-            of_json = outcome(getattr(recede.reduction, name + "_json"), text, **options)
-            answers.append((outcome(getattr(recede.reduction, name), history, **options), of_json))
+            of_json = outcome(getattr(published, name + "_json"), text, **options)
+            answers.append((outcome(getattr(published, name), history, **options), of_json))
     assert answers[0] == answers[1]

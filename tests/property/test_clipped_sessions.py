@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from published import History
 
 import recede
 from oracle.clip import clip, is_clipped
-from recede import History
 from recede.store import TurnStore
 from recede.testing import histories
 from support import call, handle_of, result, user
@@ -48,7 +47,7 @@ def requests(history: History, messages: list[Any]) -> list[list[Any]]:
 @given(texts=st.lists(TEXTS, max_size=6), clip_at=st.integers(60, 200), handles=st.booleans())
 def test_each_long_result_is_cut_to_its_beginning_and_end(texts: list[str], clip_at: int, handles: bool) -> None:
     messages = session_of(texts)
-    history = History(clip_at=clip_at, recall_handles=handles)
+    history = History(clip_at=clip_at, recall=handles)
     views = requests(history, messages)
     shown = [cut(text, clip_at, str(number) if handles else None) for number, text in enumerate(texts)]
     whole = session_of(shown)
@@ -79,7 +78,7 @@ def test_a_saved_or_stored_history_goes_on_cutting(tmp_path: Path) -> None:
     texts = [f"{number} a line of the output\n" * (number % 7 * 30) for number in range(1_400)]
     messages = session_of(texts)
     whole = session_of([cut(text, 400, str(number)) for number, text in enumerate(texts)])
-    options: dict[str, Any] = {"clip_at": 400, "recall_handles": True}
+    options: dict[str, Any] = {"clip_at": 400, "recall": True}
     path = tmp_path / "session.db"
     with TurnStore(path) as store:
         history = History(**options, store=store)
@@ -105,27 +104,3 @@ def test_results_that_are_never_masked_are_never_cut() -> None:
     assert [len(message["content"]) for message in view if message["role"] == "tool"] == [60, *map(len, texts[1:])]
     excluded = History.from_messages(session_of(texts), clip_at=60, exclude_tools=["*"])
     assert excluded.view() == session_of(texts)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"max_input_chars": 9_000},
-        {"max_input_tokens": 9_000},
-        {"boundary": "break_even"},
-        {"mask_chunk": 3},
-        {"threshold_tokens": 9},
-        {"max_view_tokens": 9},
-        {"keep_by_tool": {"run": 3}},
-        {"token_counter": len},
-    ],
-)
-def test_clips_and_other_ways_to_be_small_exclude_each_other(other: dict[str, Any]) -> None:
-    [name] = other
-    with pytest.raises(TypeError, match=f"give clip_at or {name}"):
-        History(clip_at=4_000, **other)
-
-
-def test_a_cut_has_room_for_its_marker() -> None:
-    with pytest.raises(ValueError, match="clip_at must be at least 60, not 59"):
-        History(clip_at=59)

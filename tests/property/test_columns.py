@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
-from strategies import json_values, mask_options, mutated, reduce_options
+from strategies import json_values, mutated, own_options
 
 from definitions import columns
 from recede.arrow import Reducer, Stats
@@ -40,11 +40,7 @@ def columns_of(draw: st.DrawFn, texts: list[bytes | None]) -> Any:
     return pa.chunked_array(chunks, kind)
 
 
-def without_functions(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name not in ("summarizer", "token_counter")}
-
-
-@given(st.data(), rows(), (mask_options() | reduce_options()).map(without_functions), st.integers(1, 3))
+@given(st.data(), rows(), own_options(reduces=True), st.integers(1, 3))
 def test_a_column_has_the_answers_of_its_rows(
     data: st.DataObject, texts: list[bytes | None], options: dict[str, Any], threads: int
 ) -> None:
@@ -59,5 +55,5 @@ def test_stats_have_the_figures_of_the_rows(
     data: st.DataObject, texts: list[bytes | None], keep: int, threads: int
 ) -> None:
     table = pa.table({"text": data.draw(columns_of(texts))})
-    result = Stats("text", prefix="", threads=threads, keep_results=keep)(table)
+    result = Stats("text", prefix="", threads=threads, keep=keep)(table)
     assert result.to_pylist() == [columns.sizes(text, keep) for text in texts]

@@ -8,9 +8,9 @@ from typing import Any
 from even import all_masked, even, summaries_of
 from hypothesis import event, given
 from hypothesis import strategies as st
+from published import History
 
 import recede
-from recede import History
 from support import call, result, user
 
 Messages = list[dict[str, Any]]

@@ -6,6 +6,7 @@ import json
 import random
 from typing import Any
 
+import published
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -77,7 +78,9 @@ def worst_moment(
         ]
 
     raw = costs([history[:end] for end in ends])
-    masked = costs([recede.mask_observations(history[:end], boundary="break_even", **options).messages for end in ends])
+    masked = costs(
+        [published.mask_observations(history[:end], boundary="break_even", **options).messages for end in ends]
+    )
     return max(sum(masked[: count + 1]) / sum(raw[: count + 1]) for count in range(len(ends)))
 
 

@@ -6,6 +6,7 @@ import copy
 from fractions import Fraction
 from typing import Any
 
+import published
 import pytest
 from answers import numbered, torn
 from even import check_budgets, even, failing, kept_at_least, summaries_of, task_of
@@ -78,8 +79,8 @@ def test_a_larger_budget_keeps_every_message_that_a_smaller_one_keeps(
     history = numbered(history)
     replaced = summaries_of(history)
     with using(engine_name):
-        smaller = recede.reduce(history, max_input_chars=budget, **options)
-        larger = recede.reduce(history, max_input_chars=budget + step, **options)
+        smaller = published.reduce(history, max_input_chars=budget, **options)
+        larger = published.reduce(history, max_input_chars=budget + step, **options)
         assert places(smaller) - replaced <= places(larger)
         assert larger.masked_count <= smaller.masked_count or "mask_chunk" in options
         assert larger.clipped_count <= smaller.clipped_count
@@ -93,8 +94,8 @@ def test_a_larger_budget_keeps_all_text_that_a_smaller_one_keeps(
     history = numbered(history)
     replaced = summaries_of(history)
     with using(engine_name):
-        smaller = recede.reduce(history, max_input_chars=budget, **options).messages
-        larger = recede.reduce(history, max_input_chars=budget + step, **options).messages
+        smaller = published.reduce(history, max_input_chars=budget, **options).messages
+        larger = published.reduce(history, max_input_chars=budget + step, **options).messages
     of_larger = {message["place"]: texts_of(message) for message in larger if "place" in message}
     for message in smaller:
         if message.get("place", next(iter(replaced), None)) in (*replaced, None):
@@ -130,7 +131,7 @@ def test_what_is_kept_is_what_the_page_says(
         if name in options
     }
     with using(engine_name):
-        reduction = recede.reduce(history, max_input_chars=budget, **options)
+        reduction = published.reduce(history, max_input_chars=budget, **options)
         if reduction.reduction_stage in (None, "masking"):
             return
         expected = even(history, budget, **options)
@@ -157,8 +158,8 @@ def test_a_view_fits_wherever_the_published_keep_set_fits(
         options = {**options, "token_counter": counter}
     with using(engine_name):
         if counter is None and kept_at_least(history, max(0, budget - 220), options).within_budget:
-            assert recede.reduce(history, max_input_chars=budget, **options).within_budget
-        reduction = recede.reduce(history, **size, **options)
+            assert published.reduce(history, max_input_chars=budget, **options).within_budget
+        reduction = published.reduce(history, **size, **options)
         if counter is None:
             assert reduction.within_budget is (
                 recede.count_chars(reduction.messages, image_chars=options.get("image_chars", 6_400)) <= budget
@@ -175,7 +176,7 @@ def test_nothing_is_torn_and_nothing_of_the_caller_changes(
     history = numbered(history)
     before = copy.deepcopy(history)
     with using(engine_name):
-        reduction = recede.reduce(history, max_input_tokens=budget // 4, token_counter=counter, **options)
+        reduction = published.reduce(history, max_input_tokens=budget // 4, token_counter=counter, **options)
     assert history == before
     assert torn(history, reduction.messages) == []
     orphans = {(kind, call_id) for kind, _, call_id in findings(reduction.messages) if kind != "open_call"}
@@ -203,7 +204,7 @@ def test_a_summarizer_that_fails_or_does_not_help_leaves_the_same_messages(
 
     with using(engine_name):
         helped, failed, useless = (
-            recede.reduce(history, max_input_chars=budget, **{**options, "summarizer": summarizer})
+            published.reduce(history, max_input_chars=budget, **{**options, "summarizer": summarizer})
             for summarizer in (short, failing, _useless)
         )
     if not asked:

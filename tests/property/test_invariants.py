@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from typing import Any
 
+import published
 import pytest
 from answers import answers, numbered, torn
 from hypothesis import given
@@ -51,7 +52,7 @@ def check_view(history: History, before: History, reduction: recede.Reduction) -
 def test_reduce(engine_name: str, history: History, options: dict[str, Any]) -> None:
     before = copy.deepcopy(history)
     with using(engine_name):
-        reduction = recede.reduce(history, **options)
+        reduction = published.reduce(history, **options)
         check_view(history, before, reduction)
         if options.get("image_chars") is None:
             assert reduction.chars_before == recede.count_chars(history)
@@ -79,14 +80,14 @@ def test_reduce(engine_name: str, history: History, options: dict[str, Any]) -> 
 def test_masking(engine_name: str, history: History, options: dict[str, Any]) -> None:
     before = copy.deepcopy(history)
     with using(engine_name):
-        once = recede.mask_observations(history, **options)
+        once = published.mask_observations(history, **options)
         check_view(history, before, once)
         assert findings(once.messages) == findings(history), "masking touches no pair"
         assert once.chars_before - once.chars_after == once.masked_chars
         assert once.masked_chars == sum(tool.removed_chars for tool in once.tools.values())
         assert once.masked_count == sum(tool.masked for tool in once.tools.values())
         assert once.masked_chars >= options.get("min_masked_chars", 0) or once.masked_count == 0
-        twice = recede.mask_observations(once.messages, **options)
+        twice = published.mask_observations(once.messages, **options)
         assert twice.messages is once.messages, "masking twice changes nothing more"
         assert twice.masked_count == 0
         for message, other in zip(history, once.messages, strict=True):
@@ -112,9 +113,9 @@ def test_block_masker(engine_name: str, history: History, options: dict[str, Any
 def test_bytes_and_dicts_give_the_same(engine_name: str, history: History, options: dict[str, Any], data: Any) -> None:
     text = data.draw(spelled(history))
     with using(engine_name):
-        reduction = recede.reduce(history, **options)
+        reduction = published.reduce(history, **options)
         for argument in (text, text.encode("utf-8", "surrogatepass") if text.isascii() else text):
-            serialized = recede.reduce_json(argument, **options)
+            serialized = published.reduce_json(argument, **options)
             assert loads(serialized.json) == reduction.messages
             assert facts(serialized) == facts(reduction)
 
@@ -126,12 +127,12 @@ def test_bytes_outside_of_the_edits_are_the_inputs(
 ) -> None:
     text = data.draw(spelled(history))
     with using(engine_name):
-        view = recede.mask_observations_json(text, **options).json.decode("utf-8", "surrogatepass")
+        view = published.mask_observations_json(text, **options).json.decode("utf-8", "surrogatepass")
         assert_view_of(text, view)
         first, last = text[: text.index("[") + 1], text[text.rindex("]") :]
         assert view.startswith(first) and view.endswith(last)
         body = f' {{"model" : "m", "messages":{text}, "n":1.0}} '
-        wrapped = recede.mask_observations_json(body, **options).json.decode("utf-8", "surrogatepass")
+        wrapped = published.mask_observations_json(body, **options).json.decode("utf-8", "surrogatepass")
         assert wrapped == f' {{"model" : "m", "messages":{view}, "n":1.0}} '
 
 
@@ -142,8 +143,8 @@ def test_messages_that_stay_keep_their_bytes(
 ) -> None:
     text = data.draw(spelled(history))
     with using(engine_name):
-        reduction = recede.reduce(history, **options)
-        view = recede.reduce_json(text, **options).json.decode("utf-8", "surrogatepass")
+        reduction = published.reduce(history, **options)
+        view = published.reduce_json(text, **options).json.decode("utf-8", "surrogatepass")
     before = [text[start:end] for start, end in elements(text)]
     after = [view[start:end] for start, end in elements(view)]
     own = {id(message): index for index, message in enumerate(history)}
@@ -161,7 +162,7 @@ def test_what_is_masked_stays_masked_as_the_history_grows(
     with using(engine_name):
         boundary = 0
         for length in range(len(history) + 1):
-            grown = recede.mask_observations(history[:length], **options).boundary
+            grown = published.mask_observations(history[:length], **options).boundary
             assert grown >= boundary
             boundary = grown
 
@@ -186,7 +187,7 @@ def test_an_answer_of_the_model_is_kept_or_dropped_whole(
     history = numbered(history)
     with using(engine_name):
         for view in (
-            recede.reduce(history, **options).messages,
+            published.reduce(history, **options).messages,
             recede.designs.truncate_history(history, **stage).messages,
             recede.designs.summarize_history(history, **stage).messages,
         ):
@@ -210,7 +211,7 @@ def test_no_view_of_a_session_splits_an_answer(
     requests = {min(answer) for answer in answers(history)}
     boundary = "sliding" if slides else "break_even"
     with using(engine_name):
-        session = recede.History(max_input_chars=chars, preserve_recent_raw_turns=window, boundary=boundary)
+        session = published.History(max_input_chars=chars, preserve_recent_raw_turns=window, boundary=boundary)
         for count, message in enumerate(history):
             if count in requests:
                 assert torn(history[:count], session.view()) == []
@@ -235,7 +236,7 @@ def test_repair(engine_name: str, history: History) -> None:
 def test_whole_histories_stay_whole(engine_name: str, history: History, options: dict[str, Any]) -> None:
     with using(engine_name):
         assert_pairs_valid(history)
-        assert_pairs_valid(recede.reduce(history, **options).messages)
+        assert_pairs_valid(published.reduce(history, **options).messages)
         assert recede.repair_pairs(history) is history
 
 

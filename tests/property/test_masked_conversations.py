@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
-from strategies import mask_options
+from strategies import own_options
 
 import recede
 from definitions.masker import cold_masks, cold_view, names_an_orphan
@@ -17,13 +17,12 @@ from recede.testing import histories
 
 
 def masker_options() -> st.SearchStrategy[dict[str, Any]]:
-    def renamed(options: dict[str, Any]) -> dict[str, Any]:
-        keep = options.pop("keep_results", None)
+    def without_handles(options: dict[str, Any]) -> dict[str, Any]:
         if "{handle}" in (options.get("placeholder") or ""):  # the definition gives calls other ids: see test_masker.py
-            del options["placeholder"]
-        return {**options, "keep": keep}
+            return {name: options[name] for name in options if name != "placeholder"}
+        return options
 
-    return mask_options().map(lambda options: renamed({**options}))
+    return own_options().map(without_handles)
 
 
 class Own:
@@ -213,10 +212,9 @@ class PinnedConversations(Conversations):
         check=st.booleans(),
     )
     def begin_pinned(self, options: dict[str, Any], elsewhere: int, boundary: str, check: bool) -> None:
-        options.pop("mask_chunk", None)
-        pinned = {"boundary": boundary, "cache_breakpoint": "boundary", "marks_elsewhere": elsewhere}
-        self.options, self.check = {**options, **pinned}, check
-        self.masker = recede.masker.Masker(check=check, **self.options)
+        own = {**options, "boundary": boundary, "provider": "anthropic"}
+        self.options, self.check = {**own, "marks_elsewhere": elsewhere}, check
+        self.masker = recede.masker.Masker(check=check, **own)
 
 
 MACHINE = settings(stateful_step_count=20)

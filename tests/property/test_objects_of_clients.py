@@ -7,14 +7,15 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from published import History
 from pydantic import BaseModel, ConfigDict
 from strategies import block_options, reduce_options
 
 import recede
-from recede import History
 from recede._objects import plain
 from recede.testing import histories
 from support import (
@@ -103,8 +104,8 @@ def test_one_object_anywhere_is_read(engine_name: str, history: Messages) -> Non
         with using(engine_name):
             assert recede.count_chars(objects) == recede.count_chars(history), objects
             assert recede.check_pairs(objects) == recede.check_pairs(history)
-            view = recede.mask_observations(objects, keep_results=0, boundary="sliding").messages
-            assert plain(view) == recede.mask_observations(history, keep_results=0, boundary="sliding").messages
+            view = published.mask_observations(objects, keep_results=0, boundary="sliding").messages
+            assert plain(view) == published.mask_observations(history, keep_results=0, boundary="sliding").messages
             assert plain(recede.repair_pairs(objects)) == recede.repair_pairs(history)
             for message, mended in zip(objects, recede.repair_pairs(objects), strict=False):
                 assert mended is message or plain(mended) != plain(message)
@@ -137,7 +138,7 @@ def test_each_function_reads_objects_as_their_dicts(
 ) -> None:
     history, objects = pair
     before = copy.deepcopy(objects)
-    functions = {**FUNCTIONS, "reduce": lambda messages: recede.reduce(messages, **options)}
+    functions = {**FUNCTIONS, "reduce": lambda messages: published.reduce(messages, **options)}
     with using(engine_name):
         for name, function in functions.items():
             expected, found = outcome(function, history), outcome(function, objects)
@@ -152,7 +153,7 @@ def test_an_item_of_an_unknown_type_counts_as_its_dict(kind: str) -> None:
     item = {"type": kind, "id": "ws_1", "status": "completed"}
     thing = Thing.model_construct(set(item), **item)
     assert recede.count_chars([thing]) == recede.count_chars([item]) > 0
-    assert recede.mask_observations([thing], keep_results=0).messages[0] is thing
+    assert published.mask_observations([thing], keep_results=0).messages[0] is thing
 
 
 @ENGINES
@@ -160,8 +161,8 @@ def test_an_item_of_an_unknown_type_counts_as_its_dict(kind: str) -> None:
 def test_what_is_unchanged_is_the_callers_own(engine_name: str, pair: tuple[Messages, Messages]) -> None:
     history, objects = pair
     with using(engine_name):
-        plain_view = recede.mask_observations(history, keep_results=1, boundary="sliding").messages
-        view = recede.mask_observations(objects, keep_results=1, boundary="sliding").messages
+        plain_view = published.mask_observations(history, keep_results=1, boundary="sliding").messages
+        view = published.mask_observations(objects, keep_results=1, boundary="sliding").messages
         for dict_, dict_shown, object_, shown in zip(history, plain_view, objects, view, strict=True):
             assert (shown is object_) == (dict_shown is dict_)
             assert type(shown) is type(object_)

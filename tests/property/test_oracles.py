@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,7 +79,7 @@ def test_sliding_masking_of_openai_histories(engine_name: str, history: History,
         if masked_text(text, 0) == text and re.match(r"\[(observation|dispatch output) masked — [0-9]", text):
             expected[index] = history[index] if masked_text(text, 99) == text else expected[index]
     with using(engine_name):
-        assert recede.mask_observations(history, keep_results=newest, boundary="sliding").messages == expected
+        assert published.mask_observations(history, keep_results=newest, boundary="sliding").messages == expected
 
 
 @ENGINES
@@ -202,7 +203,7 @@ def test_arguments_of_any_kind(engine_name: str, value: Any) -> None:
     with using(engine_name):
         assert recede.count_chars([item]) == 20 + compact(value)
         raw = json.dumps([item])
-        assert recede.reduce_json(raw, max_input_chars=1 << 40).chars_before == 20 + compact(value)
+        assert published.reduce_json(raw, max_input_chars=1 << 40).chars_before == 20 + compact(value)
 
 
 # Acceptance, held to the standard library's json
@@ -222,7 +223,7 @@ def library_accepts(data: bytes) -> bool:
 
 def kind_of(data: Any) -> str | None:
     try:
-        recede.reduce_json(data, max_input_chars=1 << 40)
+        published.reduce_json(data, max_input_chars=1 << 40)
     except recede.TranscriptError as error:
         if error.offset is None or not 0 <= error.offset <= len(data):
             raise
@@ -255,6 +256,6 @@ def test_strings_are_decoded_as_the_standard_library_does(engine_name: str, valu
     raw = json.dumps([{"role": "user", "content": value}])
     decoded = json.loads(raw)[0]["content"]
     with using(engine_name):
-        assert recede.reduce_json(raw, max_input_chars=1 << 40).chars_before == len(decoded)
+        assert published.reduce_json(raw, max_input_chars=1 << 40).chars_before == len(decoded)
         text = json.dumps([{"role": "user", "content": decoded}], ensure_ascii=False)
-        assert recede.reduce_json(text, max_input_chars=1 << 40).chars_before == len(decoded)
+        assert published.reduce_json(text, max_input_chars=1 << 40).chars_before == len(decoded)

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -146,9 +147,9 @@ KINDS = ("open_call", "call_without_result", "result_without_call", "second_resu
 def test_pairs_are_those_of_the_page(engine_name: str, history: Messages) -> None:
     with using(engine_name):
         found = [(one.kind, one.message_index, one.id) for one in recede.check_pairs(history).findings]
-        in_bytes = recede.reduce_json(json.dumps(history), max_input_chars=10**6).orphans
+        in_bytes = published.reduce_json(json.dumps(history), max_input_chars=10**6).orphans
     assert [one for one in found if one[0] in KINDS] == orphans(history)
-    assert in_bytes == recede.reduce(history, max_input_chars=10**6).orphans
+    assert in_bytes == published.reduce(history, max_input_chars=10**6).orphans
 
 
 @ENGINES
@@ -160,8 +161,8 @@ def test_views_pair_as_the_history_does(
     pairs = paired(history)
     with using(engine_name):
         views = [
-            recede.reduce(history, **reducing).messages,
-            recede.mask_observations(history, keep_results=keep, boundary="sliding").messages,
+            published.reduce(history, **reducing).messages,
+            published.mask_observations(history, keep_results=keep, boundary="sliding").messages,
             recede.designs.summarize_history(history, **stage).messages,
             recede.designs.truncate_history(history, **stage).messages,
         ]
@@ -192,7 +193,7 @@ def test_sessions_pair_as_the_history_does(evict_after: int | None, data: Any, h
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("recede.session._live._EVICT_AFTER", (evict_after, 1 << 30))
         store = recede.store.TurnStore(Path(folder, "session.store")) if evict_after else None
-        session = recede.History(store=store, **options, masks_unseen=True)  # the published rule, as of a Budget
+        session = published.History(store=store, **options, masks_unseen=True)  # the published rule, as of a Budget
         for _ in range(2 * len(history)):
             if len(session) == len(history):
                 break

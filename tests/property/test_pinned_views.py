@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import published
 from hypothesis import given
 from hypothesis import strategies as st
 from marks import blocks_of, client_histories, histories_of_clients, marked_histories, marks_of
@@ -75,7 +76,7 @@ def test_a_pinned_view_is_the_other_but_for_marks(
     name, options = call
     plain_options, pinned_options = both(options)
     before = marks_of(history)
-    of_dicts, of_json = getattr(recede.reduction, name), getattr(recede.reduction, name + "_json")
+    of_dicts, of_json = getattr(published, name), getattr(published, name + "_json")
     plain = of_dicts(history, **plain_options)
     pinned = in_engines(lambda: of_dicts(history, **pinned_options))
     assert marks_of(history) == before, "the input was changed"
@@ -108,8 +109,8 @@ def test_entries_that_live_longer_come_first_where_they_did(
                     one["cache_control"] = {"type": "ephemeral", "ttl": "1h" if hours > 0 else "5m"}
                     hours -= 1
     options = {"keep_results": keep, **rule, "cache_breakpoint": "boundary", "marks_elsewhere": 0}
-    view = in_engines(lambda: recede.mask_observations(history, **options)).messages
-    of_json = in_engines(lambda: recede.mask_observations_json(dumps(history), **options)).json
+    view = in_engines(lambda: published.mask_observations(history, **options)).messages
+    of_json = in_engines(lambda: published.mask_observations_json(dumps(history), **options)).json
     assert loads(of_json) == view
     lives = [mark["ttl"] for marks in marks_of(view).values() for mark in marks]
     assert lives == sorted(lives)
@@ -132,7 +133,7 @@ def test_a_request_body_counts_its_own_marks(
     on_tools = sum("cache_control" in tool for tool in body["tools"])
     if data.draw(st.booleans()):
         body = dict(reversed(body.items()))
-    text, of_json = data.draw(spelled(body)), getattr(recede.reduction, name + "_json")
+    text, of_json = data.draw(spelled(body)), getattr(published, name + "_json")
     plain = loads(of_json(text, **plain_options).json)
     pinned = loads(in_engines(lambda: of_json(text, **pinned_options)).json)
     assert unmarked(pinned) == unmarked(plain)

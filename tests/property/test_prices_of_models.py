@@ -41,7 +41,7 @@ def requests(turns: Turns, model: str) -> Iterator[bytes]:
 
 def worst_moment(turns: Turns, named: str, paid: str, keep: int) -> float:
     """The most that all requests so far have cost at the prices of a model, as a share of what raw had cost so far."""
-    masker, prices = RequestMasker(keep, clock=lambda: 1_700_000_000.0), MODELS[paid].prices
+    masker, prices = RequestMasker(keep=keep, clock=lambda: 1_700_000_000.0), MODELS[paid].prices
     sides = CachingProvider(""), CachingProvider("")
     costs, worst = [0.0, 0.0], 0.0
     for raw in requests(turns, named):

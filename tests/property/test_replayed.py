@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,7 +68,7 @@ def test_each_turn_is_the_view_of_what_came_before(
     engine_name: str, history: History, window: int, chunk: int, messages: int, data: Any
 ) -> None:
     def masked(first: History, **options: Any) -> tuple[History, int]:
-        result = recede.mask_observations(first, keep_results=window, **{"boundary": "sliding", **options})
+        result = published.mask_observations(first, keep_results=window, **{"boundary": "sliding", **options})
         return result.messages, result.masked_count
 
     views = {

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
+from published import History
 from test_sessions import HISTORIES, masked_options, session_options
 from test_stored_sessions import identities, outcome, recalled
 
 import recede
-from recede import History
 
 MESSAGES = st.lists(HISTORIES, min_size=1, max_size=6).map(
     lambda parts: [message for part in parts for message in part]

@@ -10,16 +10,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from asked import Reducing
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from marks import client_histories, marked_histories
+from published import History
 from strategies import block_options, history_options, words
 
 import recede
-from recede import History
 from recede.reduction._marks import newest_mark_only
 from recede.testing import histories
 from support import ENGINES, assert_canonical, using
@@ -52,7 +53,7 @@ def loads(view: bytes) -> Any:
 def session_options() -> st.SearchStrategy[dict[str, Any]]:
     """Options of a `History`: those of `reduce`, or those of the block masker and a threshold."""
     optional = {
-        "recall_handles": st.booleans(),
+        "recall": st.booleans(),
         "calibrate": st.booleans(),
         "cache_breakpoint": st.sampled_from(["keep", "boundary"]),
         "marks_elsewhere": st.integers(0, 4),
@@ -102,7 +103,7 @@ class Reduced:
             options = {"fill": 0.5, "clip_results": 4_000, **options}
         self.threshold = options.pop("threshold_tokens", 0)
         self.has_other_limit = options.pop("calibrate", False) or options.pop("max_view_tokens", None) is not None
-        self.has_handles = options.pop("recall_handles", False)
+        self.has_handles = options.pop("recall", False)
         if self.has_handles and self.has_budget:
             options["placeholder"] = named(options.get("placeholder"))
         self.counter = options.get("token_counter") if self.has_budget else options.pop("token_counter", None)
@@ -118,7 +119,7 @@ class Reduced:
             reduction = self.reducing.view(messages, options["cold"])
             return reduction.messages, reduction
         limit = {"max_input_tokens": self.threshold, "token_counter": self.counter, "enabled": False}
-        if recede.reduce(messages, **limit).within_budget:
+        if published.reduce(messages, **limit).within_budget:
             return messages, None
         # No function takes a template with the `lines` form; the oracle is the oracle for that.
         return None if self.has_handles else (recede.designs.mask_old_observations(messages, **options), None)

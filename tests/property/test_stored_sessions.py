@@ -19,8 +19,9 @@ from test_sessions import HISTORIES, masked_options, session_options
 if sys.platform != "win32":
     import resource
 
+from published import History
+
 import recede
-from recede import History
 from support import chat_call, chat_result, user
 
 MESSAGES = st.lists(HISTORIES, min_size=1, max_size=8).map(

@@ -8,14 +8,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from asked import FAILING, WAITS, Asked, Reducing, Waiting
 from hypothesis import event, given
 from hypothesis import strategies as st
+from published import History
 from strategies import words
 
 import recede
-from recede import History
 from recede.designs import HybridContextManager, ProductionHybridContextManager
 from support import ENGINES, chat_call, chat_result, user, using
 
@@ -333,7 +334,7 @@ def _grow_over_the_budget() -> None:
     history, messages = History(**options), [user("Go.")]
     for turn in range(40):
         messages += [chat_call(str(turn), "run"), chat_result(str(turn), "a word " * 400)]
-        reduction = recede.reduce(messages, **options)
+        reduction = published.reduce(messages, **options)
         history.extend(messages[len(history) :])
         assert history.view() == recede.designs.truncate_history(reduction.messages, keep_messages=99).messages
         assert not reduction.within_budget

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from published import History
 from test_sessions import masked_options, session_options
 
 import recede
-from recede import History
 from recede.masker import Mask
 from recede.testing import histories
 

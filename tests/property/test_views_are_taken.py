@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from published import History
 from strategies import block_options, history_options, mask_options, reduce_options, stage_options
 from untyped_rules import converse_fault, gemini_fault
 
 import recede
 from provider_rules import anthropic_fault, openai_fault
-from recede import History
 from recede.designs import Budget
 from recede.testing import histories
 from sound import as_anthropic, as_converse, as_gemini, as_openai, joined
@@ -89,8 +90,8 @@ def test_a_view_of_a_history_is_taken(
     reducing = with_a_role(reducing, history, fault)
     with using(engine_name):
         views = [
-            recede.reduce(history, **reducing).messages,
-            recede.mask_observations(history, **masking).messages,
+            published.reduce(history, **reducing).messages,
+            published.mask_observations(history, **masking).messages,
             recede.designs.mask_old_observations(history, **blocks),
             recede.designs.summarize_history(history, **with_a_role(stage, history, fault)).messages,
             Budget(50).view(history),
@@ -103,7 +104,7 @@ def test_a_view_of_a_history_is_taken(
         for view in views:
             assert fault(view) is None, (view, fault(view))
         # A view may be reduced again.
-        again = recede.reduce(views[0], **reducing).messages
+        again = published.reduce(views[0], **reducing).messages
         assert fault(again) is None
 
 
@@ -115,7 +116,7 @@ def test_a_masked_view_of_converse_alternates_as_the_history_does(
     history = as_converse(history)
     if not history or history[-1]["role"] == "assistant":
         history.append({"role": "user", "content": [{"text": "Go on."}]})
-    mask = recede.designs.mask_old_observations if "keep" in options else recede.mask_observations
+    mask = recede.designs.mask_old_observations if "keep" in options else published.mask_observations
     with using(engine_name):
         view: Any = mask(history, **options)
     assert converse_fault(history) is None

@@ -51,7 +51,11 @@ def as_rows(result: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("options", [{"keep_results": 2}, {"max_input_chars": 900}, {"max_input_tokens": 90}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"keep": 2, "boundary": "sliding"}, {"max_input_tokens": 225}, {"keep": 2, "max_input_tokens": 90}],
+    ids=str,
+)
 def test_rows_have_the_answers_of_a_plain_loop(options: dict[str, Any], threads: int) -> None:
     reducer = Reducer("text", prefix="", threads=threads, **options)
     result = reducer(pa.table({"text": pa.array(ROWS, pa.binary())}))
@@ -60,13 +64,13 @@ def test_rows_have_the_answers_of_a_plain_loop(options: dict[str, Any], threads:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_stats_are_those_of_a_plain_loop(threads: int) -> None:
-    result = Stats("text", prefix="", threads=threads, keep_results=2)(pa.table({"text": pa.array(ROWS, pa.binary())}))
+    result = Stats("text", prefix="", threads=threads, keep=2)(pa.table({"text": pa.array(ROWS, pa.binary())}))
     assert result.to_pylist() == [columns.sizes(row, 2) for row in ROWS]
 
 
 def test_each_kind_of_error_is_a_value_and_spares_its_neighbors() -> None:
     table = pa.table({"id": list(POISON), "messages": pa.array(POISON.values(), pa.binary())})
-    result = Reducer(keep_results=1)(table)
+    result = Reducer(keep=1)(table)
     assert result["recede_error_kind"].to_pylist() == list(POISON)
     assert result["messages"].null_count == len(POISON)
     assert "fields from, value" in result["recede_error"].to_pylist()[-1]
@@ -95,8 +99,8 @@ def test_every_type_of_text_is_read(kind: Any, view: Any) -> None:
         array = pa.compute.run_end_encode(pa.array(TEXT, pa.binary()).cast(pa.string()))
     else:
         array = pa.array(TEXT, pa.binary()).cast(pa.string()).cast(kind)
-    reducer = Reducer("text", keep_results=1, prefix="")
-    expected = [columns.reduced(row, keep_results=1) for row in TEXT]
+    reducer = Reducer("text", keep=1, boundary="sliding", prefix="")
+    expected = [columns.reduced(row, keep=1, boundary="sliding") for row in TEXT]
     table = pa.table({"text": array})
     assert as_rows(reducer(table)) == expected
     assert reducer(table).schema == reducer.schema(table.schema)
@@ -112,27 +116,27 @@ def test_every_type_of_text_is_read(kind: Any, view: Any) -> None:
 
 def test_columns_without_rows_or_text() -> None:
     for empty in (pa.table({"messages": pa.nulls(3)}), pa.table({"messages": pa.array([], pa.string())})):
-        result = Reducer(keep_results=1)(empty)
+        result = Reducer(keep=1)(empty)
         assert result.num_rows == empty.num_rows
         assert result["messages"].null_count == empty.num_rows
         assert result["recede_error"].null_count == empty.num_rows
     no_chunks = pa.table({"messages": pa.chunked_array([], pa.string())})
     assert Stats()(no_chunks).schema == Stats().schema(no_chunks.schema)
     batch = pa.record_batch({"messages": pa.array([], pa.binary())})
-    assert [Reducer(keep_results=1)(batch).num_rows, Stats()(batch).num_rows] == [0, 0]
+    assert [Reducer(keep=1)(batch).num_rows, Stats()(batch).num_rows] == [0, 0]
 
 
 def test_the_result_is_whole_arrow() -> None:
     """Offsets, bits and lengths are what Arrow demands, nulls at any place."""
     for rows in (ROWS, [None] * 17, [GOOD] * 9, [*[None] * 8, GOOD]):
-        for operator in (Reducer("text", keep_results=1), Stats("text")):
+        for operator in (Reducer("text", keep=1), Stats("text")):
             operator(pa.table({"text": pa.array(rows, pa.binary())})).validate(full=True)
 
 
 def test_other_columns_are_kept_and_metadata_is_not() -> None:
     schema = pa.schema([("id", pa.int8()), ("messages", pa.string()), ("more", pa.bool_())], metadata={"a": "b"})
     table = pa.table([[1, 2], [GOOD.decode(), None], [True, None]], schema=schema)
-    result = Reducer(keep_results=1, prefix="r.")(table)
+    result = Reducer(keep=1, prefix="r.")(table)
     assert result.column_names[:4] == ["id", "messages", "more", "r.messages"]
     assert result.select(["id", "more"]).equals(table.select(["id", "more"]).replace_schema_metadata(None))
     assert result.schema.metadata is None
@@ -141,21 +145,20 @@ def test_other_columns_are_kept_and_metadata_is_not() -> None:
 
 def test_lone_surrogates_stay_escapes() -> None:
     row = json.dumps([user("\ud800 lone"), *HISTORY])
-    view = Reducer(keep_results=1)(pa.table({"messages": [row]}))["messages"][0].as_py()
+    view = Reducer(keep=1)(pa.table({"messages": [row]}))["messages"][0].as_py()
     assert "\\ud800 lone" in view
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Reducer(), "a window is required"),
-        (lambda: Reducer(keep_results=-1), "keep_results must be at least 0"),
-        (lambda: Reducer(max_input_chars="9"), "max_input_chars must be a whole number"),
-        (lambda: Reducer(keep_results=1, placeholder="{x}"), "unknown field"),
+        (lambda: Reducer(keep=-1), "keep must be at least 0"),
+        (lambda: Reducer(max_input_tokens="9"), "max_input_tokens must be a whole number"),
+        (lambda: Reducer(keep=1, placeholder="{x}"), "unknown field"),
         (lambda: Reducer(keep_resluts=1), "did you mean"),
-        (lambda: Reducer(keep_results=1, threads=0), "threads must be at least 1"),
-        (lambda: Reducer(5, keep_results=1), "column must be a string"),
-        (lambda: Stats(keep_results=-1), "keep_results must be at least 0"),
+        (lambda: Reducer(keep=1, threads=0), "threads must be at least 1"),
+        (lambda: Reducer(5, keep=1), "column must be a string"),
+        (lambda: Stats(keep=-1), "keep must be at least 0"),
     ],
 )
 def test_options_are_checked_when_it_is_made(make: Any, words: str) -> None:
@@ -164,7 +167,7 @@ def test_options_are_checked_when_it_is_made(make: Any, words: str) -> None:
 
 
 def test_a_schema_that_does_not_fit_is_an_error_with_advice() -> None:
-    reducer = Reducer(keep_results=1)
+    reducer = Reducer(keep=1)
     with pytest.raises(ValueError, match="one column 'messages'; there are id, text"):
         reducer(pa.table({"id": [1], "text": ["[]"]}))
     with pytest.raises(TypeError, match=r"recede\.arrow\.to_json"):
@@ -180,8 +183,8 @@ def test_a_schema_that_does_not_fit_is_an_error_with_advice() -> None:
 def test_operators_are_pickled_with_their_options() -> None:
     table = pa.table({"messages": pa.array(ROWS, pa.binary()), "id": range(len(ROWS))})
     for operator in (
-        Reducer(keep_by_tool={"run": 1}, keep_results=0, exclude_tools=["read"], threads=2),
-        Stats(keep_results=1, prefix="p_"),
+        Reducer(keep_by_tool={"run": 1}, keep=0, exclude_tools=["read"], threads=2),
+        Stats(keep=1, prefix="p_"),
     ):
         assert pickle.loads(pickle.dumps(operator))(table).equals(operator(table))
 
@@ -196,7 +199,7 @@ def test_rows_of_any_depth_are_read_on_a_small_stack(threads: int) -> None:
     results: list[Any] = []
 
     def work() -> None:
-        results.append(Reducer(keep_results=1, threads=threads)(table))
+        results.append(Reducer(keep=1, threads=threads)(table))
         for row in rows:
             with suppress(recede.TranscriptError):
                 results.append(costs.replay_json(row, ["break_even:window=3", "hybrid:window=3,at=11"]))
@@ -219,7 +222,7 @@ def test_a_row_of_a_gigabyte_is_reduced() -> None:
     row = b'[{"role":"tool","tool_call_id":"1","content":"%s"},{"role":"assistant"}]' % (b"x" * 10**9)
     array = pa.array([row, GOOD], pa.large_binary())
     del row
-    reduced = Reducer("text", keep_results=0, prefix="")(pa.table({"text": array}))
+    reduced = Reducer("text", keep=0, boundary="sliding", prefix="")(pa.table({"text": array}))
     assert reduced["chars_before"][0].as_py() == 10**9
     assert reduced["text"][0].as_py() == (
         b'[{"role":"tool","tool_call_id":"1","content":"%s"},{"role":"assistant"}]' % masked(10**9).encode()

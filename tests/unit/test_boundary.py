@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import published
 import pytest
 
 import recede
@@ -260,7 +261,7 @@ def test_the_block_masker_takes_it() -> None:
 def test_a_masked_history_is_left_as_it_is() -> None:
     view = mask(session(40), keep_results=1, boundary="break_even").messages
     assert mask(view, keep_results=0, boundary="break_even", provider=priced(read=1, write=1)).masked_count <= 40
-    assert loads(recede.mask_observations_json(b"[]", keep_results=1, boundary="break_even").json) == []
+    assert loads(published.mask_observations_json(b"[]", keep_results=1, boundary="break_even").json) == []
 
 
 @pytest.mark.parametrize(
@@ -285,7 +286,7 @@ def test_a_masked_history_is_left_as_it_is() -> None:
 )
 def test_options_that_are_wrong_are_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
-        recede.mask_observations([], keep_results=1, boundary="break_even", **options)
+        published.mask_observations([], keep_results=1, boundary="break_even", **options)
 
 
 def summaries_by_cost(seen: list[int], tail: int, cache: str, prices: Prices, max_overcost: float) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import published
 import pytest
 from anthropic.types.beta import BetaContextManagementResponse
 
@@ -150,7 +151,7 @@ def test_what_is_no_history_is_refused() -> None:
     for ask in (Budget().view, Budget().is_over, Budget().report):
         with pytest.raises(recede.TranscriptError):
             ask([{"role": "user", "content": 5}])
-        for given in (None, "a text", 5, {}, ([],), recede.History()):
+        for given in (None, "a text", 5, {}, ([],), published.History()):
             with pytest.raises(TypeError, match=f"a budget takes a list of messages, not {type(given).__name__}"):
                 ask(given)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="token_counter must return"):

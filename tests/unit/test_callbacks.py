@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
+from published import History
 
 import recede
-from recede import History
 from recede.designs import HybridContextManager, ObservationMaskingContextManager
 from support import system, turns, user
 
@@ -48,17 +49,17 @@ def shorter(messages: list[Any], previous: str | None) -> str:
 def test_a_list_is_read_once_whatever_a_callback_makes_of_it(change: str, callback: str, budget: int) -> None:
     functions = {"token_counter": len, "summarizer": shorter}
     options = {**SMALL, "max_input_tokens": budget, **functions}
-    expected = recede.reduce(TASK, **options)
+    expected = published.reduce(TASK, **options)
     messages = TASK.copy()
     options[callback] = calling(lambda: CHANGES[change](messages), functions[callback])
-    assert recede.reduce(messages, **options) == expected
+    assert published.reduce(messages, **options) == expected
 
 
 def test_an_unchanged_view_is_the_callers_own_list_unless_that_was_changed() -> None:
     messages = TASK.copy()
-    assert recede.reduce(messages, max_input_tokens=10**6, token_counter=len).messages is messages
+    assert published.reduce(messages, max_input_tokens=10**6, token_counter=len).messages is messages
     counter = calling(lambda: messages.append(user("More.")), len)
-    view = recede.reduce(messages, max_input_tokens=10**6, token_counter=counter).messages
+    view = published.reduce(messages, max_input_tokens=10**6, token_counter=counter).messages
     assert view == TASK != messages
 
 
@@ -67,7 +68,7 @@ def test_a_message_that_a_counter_makes_another_one_is_an_error_with_words(chang
     messages = [dict(message) for message in TASK]
     counter = calling(lambda: messages[3].update(change), len)
     with pytest.raises(RuntimeError, match="the messages were changed while their tokens were counted"):
-        recede.reduce(messages, **SMALL, token_counter=counter)
+        published.reduce(messages, **SMALL, token_counter=counter)
 
 
 # A history

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from children import recede_command
 
@@ -20,7 +21,7 @@ import recede.cli.commands
 from support import dumps, result, turns, user
 
 HISTORY = [user("Fix the test."), *turns(8, chars=500)]
-BUDGET = ("--max-input-chars", "3000")
+BUDGET = ("--design", "--fill", "0.9", "--max-input-chars", "3000")
 LINE = b'{"role": "user"}\n'
 
 
@@ -66,7 +67,7 @@ def array(tmp_path: Path) -> Path:
 
 
 def test_an_array_becomes_what_reduce_json_gives(array: Path) -> None:
-    assert ok("reduce", array, *BUDGET) == recede.reduce_json(dumps(HISTORY), max_input_chars=3000).json
+    assert ok("reduce", array, *BUDGET) == published.reduce_json(dumps(HISTORY), max_input_chars=3000).json
 
 
 def test_a_request_body_stays_one(tmp_path: Path) -> None:
@@ -75,7 +76,7 @@ def test_a_request_body_stays_one(tmp_path: Path) -> None:
         path = tmp_path / "body.json"
         path.write_bytes(data)
         view = ok("reduce", path, *BUDGET)
-        assert view == recede.reduce_json(data, max_input_chars=3000).json != data
+        assert view == published.reduce_json(data, max_input_chars=3000).json != data
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
@@ -83,7 +84,7 @@ def test_json_lines_stay_json_lines(tmp_path: Path, line_end: bytes) -> None:
     path = tmp_path / "history.jsonl"
     path.write_bytes(lines_of(HISTORY).replace(b"\n", line_end))
     view = ok("reduce", path, *BUDGET)
-    assert [json.loads(line) for line in view.splitlines()] == recede.reduce(HISTORY, max_input_chars=3000).messages
+    assert [json.loads(line) for line in view.splitlines()] == published.reduce(HISTORY, max_input_chars=3000).messages
     assert view.count(line_end) == view.count(b"\n")
 
 
@@ -93,11 +94,22 @@ def test_a_summary_gets_a_line_of_its_own(tmp_path: Path, first: Any, keep: str)
     history = [first, *HISTORY]
     path = tmp_path / "history.jsonl"
     path.write_bytes(lines_of(history))
-    arguments = ("--max-input-chars", "100000", "--no-mask", "--keep-messages", keep)
+    arguments = ("--design", "--max-input-chars", "100000", "--no-mask", "--keep-messages", keep)
     assert ok("reduce", path, *arguments) == path.read_bytes()
-    arguments = ("--max-input-chars", "2000", "--no-mask", "--keep-messages", keep, "--summary-max-chars", "400")
+    arguments = (
+        "--design",
+        "--fill",
+        "0.9",
+        "--max-input-chars",
+        "2000",
+        "--no-mask",
+        "--keep-messages",
+        keep,
+        "--summary-max-chars",
+        "400",
+    )
     view = [json.loads(line) for line in ok("reduce", path, *arguments).splitlines()]
-    expected = recede.reduce(
+    expected = published.reduce(
         history,
         max_input_chars=2000,
         observation_masking=False,
@@ -185,7 +197,7 @@ def test_in_place_a_view_takes_the_form_and_the_mode_of_its_file(tmp_path: Path,
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     # What is within the budget is not written again.
     before = path.stat()
-    ok("reduce", path, "--max-input-chars", "99999", "--in-place")
+    ok("reduce", path, "--design", "--max-input-chars", "99999", "--in-place")
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
@@ -196,7 +208,7 @@ def test_in_place_through_a_link_keeps_the_link(array: Path, tmp_path: Path) -> 
     link.symlink_to(array)
     [report] = json.loads(ok("reduce", link, *BUDGET, "--in-place", "--json"))["histories"]
     assert report["masked_count"] and link.is_symlink()
-    assert array.read_bytes() == recede.reduce_json(dumps(HISTORY), max_input_chars=3000).json
+    assert array.read_bytes() == published.reduce_json(dumps(HISTORY), max_input_chars=3000).json
 
 
 def test_in_place_needs_files_and_no_output(array: Path, tmp_path: Path) -> None:
@@ -262,7 +274,7 @@ def test_output_through_a_link_keeps_the_link(array: Path, tmp_path: Path) -> No
     for _ in range(2):
         ok("reduce", array, *BUDGET, "-o", link)
         assert link.is_symlink()
-        assert out.read_bytes() == recede.reduce_json(dumps(HISTORY), max_input_chars=3000).json
+        assert out.read_bytes() == published.reduce_json(dumps(HISTORY), max_input_chars=3000).json
         out.write_bytes(b"old")
 
 
@@ -286,7 +298,7 @@ def test_a_full_disk_is_one_line(array: Path) -> None:
 def test_a_broken_pipe_is_quiet(tmp_path: Path) -> None:
     path = tmp_path / "large.json"
     path.write_bytes(dumps([user("x" * 3_000_000)]))
-    command = [sys.executable, "-m", "recede.cli", "reduce", str(path), "--max-input-chars", "9999999"]
+    command = [sys.executable, "-m", "recede.cli", "reduce", str(path), "--design", "--max-input-chars", "9999999"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -389,7 +401,7 @@ def test_deep_nesting_is_read_up_to_its_limit(tmp_path: Path) -> None:
 
 
 def test_wrong_usage_ends_with_2(array: Path) -> None:
-    assert "give --max-input-chars or --max-input-tokens" in refused("reduce", array, code=2)
+    assert "give --max-input-chars or --max-input-tokens" in refused("reduce", "--design", array, code=2)
     assert "not both" in refused("reduce", array, *BUDGET, "--max-input-tokens", "9", code=2)
     assert "{color}" in refused("reduce", array, *BUDGET, "--placeholder", "[{color}]", code=2)
     assert "--keep" in refused("reduce", array, *BUDGET, "--keep", "-1", code=2)
@@ -428,8 +440,36 @@ def test_wrong_usage_ends_with_2(array: Path) -> None:
     ],
 )
 def test_options_are_those_of_reduce(array: Path, arguments: list[str], options: dict[str, Any]) -> None:
-    view = ok("reduce", array, "--max-input-tokens", "750", *arguments)
-    assert json.loads(view) == recede.reduce(HISTORY, max_input_tokens=750, **options).messages
+    view = ok("reduce", array, "--design", "--max-input-tokens", "750", *arguments)
+    assert json.loads(view) == published.reduce(HISTORY, max_input_tokens=750, **{"fill": None, **options}).messages
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ([], {}),
+        (["--keep", "0"], {"keep": 0}),
+        (["--keep-by-tool", "r*=1", "--keep-by-tool", "x=all"], {"keep_by_tool": {"r*": 1, "x": None}}),
+        (["--exclude-tool", "run"], {"exclude_tools": ["run"]}),
+        (["--keep-errors"], {"keep_errors": True}),
+        (["--keep-matching", "xx"], {"keep_matching": ["xx"]}),
+        (["--provider", "openai"], {"provider": "openai"}),
+        (["--boundary", "break_even"], {"boundary": "break_even"}),
+        (["--boundary", "3"], {"boundary": 3}),
+        (["--max-overcost", "none"], {"max_overcost": None}),
+        (["--max-input-tokens", "500"], {"max_input_tokens": 500}),
+        (["--placeholder", "[{chars} gone]"], {"placeholder": "[{chars} gone]"}),
+    ],
+)
+def test_the_one_set_of_options_is_that_of_reduce(array: Path, arguments: list[str], options: dict[str, Any]) -> None:
+    own: dict[str, Any] = {"keep": 1, "boundary": "sliding", **options}
+    given = ["--keep", "1", "--boundary", "sliding", *arguments]
+    assert json.loads(ok("reduce", array, *given)) == recede.reduce(HISTORY, **own).messages
+
+
+def test_a_window_by_tool_that_is_none_is_told_its_form(array: Path) -> None:
+    for wrong in ("Read", "=3", "Read=x"):
+        assert "is not TOOL=N, such as Read=20" in refused("reduce", array, "--keep-by-tool", wrong, code=2)
 
 
 def test_a_wrong_fill_is_told_what_else_it_may_be(array: Path) -> None:
@@ -443,7 +483,7 @@ def test_a_wrong_fill_is_told_what_else_it_may_be(array: Path) -> None:
 def test_the_report_as_json_is_that_of_reduce(array: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     [report] = json.loads(ok("reduce", array, *BUDGET, "--json", "-o", out))["histories"]
-    expected = recede.reduce_json(dumps(HISTORY), max_input_chars=3000)
+    expected = published.reduce_json(dumps(HISTORY), max_input_chars=3000)
     assert out.read_bytes() == expected.json
     assert report.pop("tools") == {"run": expected.tools["run"]._asdict()}
     assert report.pop("orphans") == list(expected.orphans)
@@ -451,7 +491,7 @@ def test_the_report_as_json_is_that_of_reduce(array: Path, tmp_path: Path) -> No
     assert [report.pop(name) for name in ("file", "index", "format", "warnings")] == [str(array), 0, "messages", []]
     assert report == {name: value for name, value in expected._asdict().items() if name in report}
     [report] = json.loads(ok("reduce", array, *BUDGET, "--boundary", "break_even", "--json"))["histories"]
-    moves = recede.reduce_json(dumps(HISTORY), max_input_chars=3000, boundary="break_even").boundary_moves
+    moves = published.reduce_json(dumps(HISTORY), max_input_chars=3000, boundary="break_even").boundary_moves
     assert report["boundary_moves"] == [move._asdict() for move in moves] != []
     total = json.loads(ok("reduce", array, *BUDGET, "--json"))["total"]
     assert total["histories"] == 1
@@ -459,14 +499,14 @@ def test_the_report_as_json_is_that_of_reduce(array: Path, tmp_path: Path) -> No
 
 
 def test_the_report_for_people_goes_to_standard_error(array: Path) -> None:
-    done = run("reduce", array, "--max-input-chars", "10")
+    done = run("reduce", array, "--design", "--max-input-chars", "10")
     assert done.stdout.startswith(b"[")
     for fact in (b"stage: fallback\n", b"OVER THE BUDGET", b"run "):
         assert fact in done.stderr
 
 
 def test_stats_count_the_history_and_its_masked_view(array: Path, tmp_path: Path) -> None:
-    expected = recede.mask_observations(HISTORY, keep_results=4, boundary="sliding")
+    expected = recede.reduce(HISTORY, keep=4, boundary="sliding")
     total = {
         "records": len(HISTORY),
         "messages": len(HISTORY),
@@ -478,7 +518,7 @@ def test_stats_count_the_history_and_its_masked_view(array: Path, tmp_path: Path
         "raw_tokens": recede.designs.approx_tokens(HISTORY),
         "masked_view_tokens": recede.designs.approx_tokens(expected.messages),
     }
-    report = json.loads(ok("stats", array, "--json"))
+    report = json.loads(ok("stats", array, "--keep", "4", "--json"))
     assert report["total"] == {"histories": 1, **total}
     assert report["failed"] == []
     [figures] = report["histories"]
@@ -495,7 +535,7 @@ def test_stats_count_the_history_and_its_masked_view(array: Path, tmp_path: Path
     for name, data in [*bodies, ("json_lines", lines_of(HISTORY))]:
         path = tmp_path / name
         path.write_bytes(data)
-        [same] = json.loads(ok("stats", path, "--json"))["histories"]
+        [same] = json.loads(ok("stats", path, "--keep", "4", "--json"))["histories"]
         assert same == {**figures, "file": str(path), "format": name}
     assert json.loads(ok("stats", array, "--json", "--keep", "0"))["total"]["masked_count"] == 7  # the last one is new
 

@@ -71,8 +71,8 @@ COMMANDS = [
     ("replay", "--suggest"),
     ("replay", "--by-format"),
     ("replay", "--json"),
-    ("reduce", "--max-input-chars", "2000", "-o", "out"),
-    ("reduce", "--max-input-chars", "10", "--json", "--strict"),
+    ("reduce", "--design", "--max-input-chars", "2000", "-o", "out"),
+    ("reduce", "--design", "--max-input-chars", "10", "--json", "--strict"),
 ]
 
 
@@ -122,8 +122,8 @@ def test_a_history_is_written_as_it_is_but_for_a_terminal(tmp_path: Path) -> Non
     path = tmp_path / "history.json"
     text = WRITABLE.replace("\x1b", "\x7f").replace("\x07", "") + "an é\t"
     path.write_bytes(json.dumps([{"role": "user", "content": text}], ensure_ascii=False).encode())
-    assert recede_command("reduce", path, "--max-input-chars", "9000").stdout == path.read_bytes()
-    _, shown = on_a_terminal("reduce", str(path), "--max-input-chars", "9000")
+    assert recede_command("reduce", path, "--design", "--max-input-chars", "9000").stdout == path.read_bytes()
+    _, shown = on_a_terminal("reduce", str(path), "--design", "--max-input-chars", "9000")
     assert all(line.isprintable() for line in shown.splitlines()) and "an é" in shown
     assert json.loads(shown) == json.loads(path.read_bytes())
     store = tmp_path / "session.store"

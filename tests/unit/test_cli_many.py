@@ -10,19 +10,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from children import recede_command
 from transcript_files import BAD, FILES, lines
 
-import recede
-import recede.cli.commands
 from recede import transcripts
 from support import dumps, turns, user
 
 HISTORY = [{"type": "message", **message} for message in [user("Fix the test."), *turns(8, chars=500)]]
 SESSION = lines(*({"type": "response_item", "payload": message} for message in HISTORY))
 RUNS = dumps([{"traj": HISTORY}, {"traj": HISTORY[:3]}])
-BUDGET = ("--max-input-chars", "3000")
+BUDGET = ("--design", "--fill", "0.9", "--max-input-chars", "3000")
 
 
 @pytest.fixture
@@ -116,16 +115,16 @@ def test_a_named_format_is_insisted_on(tmp_path: Path) -> None:
 def test_the_view_of_a_session_is_an_array(tmp_path: Path) -> None:
     [path] = written(tmp_path, session=SESSION)
     done = run("reduce", path, *BUDGET)
-    assert json.loads(done.stdout) == recede.reduce(HISTORY, max_input_chars=3000).messages
+    assert json.loads(done.stdout) == published.reduce(HISTORY, max_input_chars=3000).messages
     assert done.stderr.startswith(b"stage: masking\n")
-    assert json.loads(run("reduce", path, "--max-input-chars", "99999").stdout) == HISTORY
+    assert json.loads(run("reduce", path, "--design", "--max-input-chars", "99999").stdout) == HISTORY
 
 
 def test_glued_messages_stay_json_lines() -> None:
     glued = lines(*HISTORY).replace(b"\n", b"", 1)
     done = run("reduce", "-", *BUDGET, stdin=glued)
     view = [json.loads(line) for line in done.stdout.splitlines()]
-    assert view == recede.reduce(HISTORY, max_input_chars=3000).messages
+    assert view == published.reduce(HISTORY, max_input_chars=3000).messages
     assert b"warning: several records on one line, all read: line 1\n" in done.stderr
 
 
@@ -135,7 +134,7 @@ def test_many_views_go_into_a_folder(tmp_path: Path) -> None:
     paths += written(tmp_path / "other", **{"a.jsonl": SESSION})
     out = tmp_path / "views" / "new"
     done = run("reduce", *paths, *BUDGET, "-o", out)
-    expected: list[Any] = recede.reduce(HISTORY, max_input_chars=3000).messages
+    expected: list[Any] = published.reduce(HISTORY, max_input_chars=3000).messages
     assert sorted(path.name for path in out.iterdir()) == [
         "a-2.reduced.json",
         "a.reduced.json",
@@ -157,7 +156,7 @@ def test_no_view_in_a_folder_has_the_name_of_an_input(tmp_path: Path) -> None:
     (tmp_path / "a-2.reduced.json").hardlink_to(paths[1])
     run("reduce", *paths, *BUDGET, "-o", tmp_path)
     assert [path.read_bytes() for path in paths] == [dumps(HISTORY), dumps(HISTORY[:3])]
-    view = recede.reduce_json(dumps(HISTORY), max_input_chars=3000).json
+    view = published.reduce_json(dumps(HISTORY), max_input_chars=3000).json
     assert (tmp_path / "a-3.reduced.json").read_bytes() == view
     assert (tmp_path / "a.reduced.reduced.json").read_bytes() == dumps(HISTORY[:3])
 
@@ -166,7 +165,7 @@ def test_many_files_are_reduced_in_place_but_those_that_would_lose_their_form(tm
     files = {"a.json": dumps(HISTORY), "log.jsonl": SESSION, "runs.json": RUNS, "b.jsonl": lines(*HISTORY)}
     paths = written(tmp_path, **files)
     done = run("reduce", *paths, *BUDGET, "--in-place", code=1)
-    view = recede.reduce_json(dumps(HISTORY), max_input_chars=3000)
+    view = published.reduce_json(dumps(HISTORY), max_input_chars=3000)
     assert paths[0].read_bytes() == view.json
     assert [json.loads(line) for line in paths[3].read_bytes().splitlines()] == json.loads(view.json)
     assert [path.read_bytes() for path in paths[1:3]] == [SESSION, RUNS]

@@ -87,7 +87,7 @@ def test_the_sentences_say_what_was_paid_what_would_have_been_and_what_does_it()
     assert shown[paid + 1 : paid + 4] == [
         f"would have paid: ${stepped.cost:.2f} with stepped:window=10,chunk=10, {gain}",
         "to get it, before each request:",
-        "    view = recede.mask_observations(messages, keep_results=10, mask_chunk=10).messages",
+        "    view = recede.reduce(messages, keep=10, boundary=10).messages",
     ]
     losing = f"costs more than raw: sliding:window=10 (+{100 * (sliding.of_raw - 1):.0f} %)"
     assert any(line.startswith(losing) for line in shown)

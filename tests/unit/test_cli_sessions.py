@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from children import recede_command
 from transcript_files import lines
@@ -23,7 +24,7 @@ from recede.cli.signatures import likeness
 from support import dumps, turns, user
 
 HISTORY = [user("Fix the test."), *turns(8, chars=500)]
-BUDGET = ("--max-input-chars", "3000")
+BUDGET = ("--design", "--fill", "0.9", "--max-input-chars", "3000")
 CODEX = lines(
     {"type": "session_meta", "payload": {"id": "1", "cwd": "/home/me/Work Place"}},
     *({"type": "response_item", "payload": {"type": "message", **message}} for message in HISTORY),
@@ -463,13 +464,13 @@ def test_a_file_of_another_kind_is_named_for_what_it_looks_like(tmp_path: Path, 
 
 
 def test_a_history_that_was_saved_is_read(tmp_path: Path) -> None:
-    history = recede.History.from_messages(HISTORY)
+    history = published.History.from_messages(HISTORY)
     path = tmp_path / "saved.recede"
     history.save(path)
     [read] = json.loads(run("stats", path, "--json").stdout)["histories"]
     assert (read["format"], read["messages"]) == ("history", len(HISTORY))
     view = json.loads(run("reduce", path, *BUDGET).stdout)
-    assert view == recede.reduce(HISTORY, max_input_chars=3000).messages
+    assert view == published.reduce(HISTORY, max_input_chars=3000).messages
     with recede.store.TurnStore(tmp_path / "turns.store") as store:
         manager = recede.designs.ObservationMaskingContextManager(store=store)
         manager.add_turn("Look.", "ls", "a.py")

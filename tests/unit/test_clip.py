@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import published
 import pytest
 
 import recede
@@ -254,7 +255,7 @@ def test_a_clip_is_written_as_its_shape_has_it(history: list[Message]) -> None:
 
 def test_bytes_of_a_clip_keep_their_escapes() -> None:
     raw = json.dumps([user("task"), call("1"), result("1", "é😀" * 400)]).replace('"content": "', '"content":  "')
-    view = recede.reduce_json(raw, max_input_chars=200, clip_results=101).json.decode()
+    view = published.reduce_json(raw, max_input_chars=200, clip_results=101).json.decode()
     pair = "\\u00e9\\ud83d\\ude00"
     text = pair * 19 + "\\u00e9" + "[… 722 chars omitted …]" + "\\ud83d\\ude00" + pair * 19
     assert f'"content":  "{text}"' in view
@@ -271,10 +272,10 @@ def test_with_a_counter_clips_cost_what_it_says() -> None:
         counted.append(text)
         return len(text.split())
 
-    view = recede.reduce(history, max_input_tokens=600, token_counter=words, clip_results=200)
+    view = published.reduce(history, max_input_tokens=600, token_counter=words, clip_results=200)
     assert (view.clipped_count, view.within_budget) == (1, True)
     assert view.messages[3]["content"] in counted
-    assert recede.reduce(history, max_input_tokens=300, token_counter=words, clip_results=200).clipped_count == 2
+    assert published.reduce(history, max_input_tokens=300, token_counter=words, clip_results=200).clipped_count == 2
 
 
 def test_a_clip_that_costs_more_than_the_text_is_counted_as_it_is() -> None:
@@ -283,7 +284,7 @@ def test_a_clip_that_costs_more_than_the_text_is_counted_as_it_is() -> None:
     def odd(text: str) -> int:
         return 900 if "omitted" in text else 101
 
-    assert not recede.reduce(history, max_input_tokens=100, token_counter=odd, clip_results=60).within_budget
+    assert not published.reduce(history, max_input_tokens=100, token_counter=odd, clip_results=60).within_budget
 
 
 def test_what_is_cut_from_the_task_is_reported() -> None:

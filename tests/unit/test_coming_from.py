@@ -7,6 +7,7 @@ import inspect
 from pathlib import Path
 from typing import Any, ClassVar
 
+import published
 import pytest
 from test_cli import ok
 
@@ -174,17 +175,17 @@ def test_reduce_and_history_bind_summarizers_likewise(tmp_path: Path) -> None:
     model = Model(Answer("Read."))
     options: dict[str, Any] = {"max_input_chars": 600, "preserve_recent_raw_turns": 1}
     for summarizer in (lambda messages: "Read.", lambda messages, previous: "Read.", model):
-        result = recede.reduce(history, **options, summarizer=summarizer)
+        result = published.reduce(history, **options, summarizer=summarizer)
         assert summary in result.messages and result.summarizer_error is None
-        session = recede.History(**options, summarizer=summarizer)
+        session = published.History(**options, summarizer=summarizer)
         session.extend(history)
         assert summary in session.view()
         session.save(tmp_path / "session.json")
-        assert recede.History.load(tmp_path / "session.json", summarizer=summarizer).view() == session.view()
+        assert published.History.load(tmp_path / "session.json", summarizer=summarizer).view() == session.view()
     assert '\n\n{"role": "assistant", "content": "word word' in model.prompts[0]
     with pytest.raises(TypeError, match=r"summarizer must be callable, have .generate\(prompt\), or be None, not int"):
-        recede.reduce(history, **options, summarizer=5)
-    result = recede.reduce(history, **options, summarizer=lambda: "")  # type: ignore[arg-type, misc]
+        published.reduce(history, **options, summarizer=5)
+    result = published.reduce(history, **options, summarizer=lambda: "")  # type: ignore[arg-type, misc]
     assert "must take (turns, previous_summary) or (turns), not ()" in str(result.summarizer_error)
 
 
@@ -198,7 +199,7 @@ def test_failures_are_counted_and_the_first_is_logged_whole(caplog: pytest.LogCa
     assert [bool(record.exc_info) for record in caplog.records] == [True, False]
     assert "in failing" in caplog.text
     caplog.clear()
-    session = recede.History(max_input_chars=200, preserve_recent_raw_turns=1, fill=None, summarizer=failing)
+    session = published.History(max_input_chars=200, preserve_recent_raw_turns=1, fill=None, summarizer=failing)
     for number in range(6):
         session.append({"role": "user", "content": "word " * 40})
         session.append({"role": "assistant", "content": f"Answer {number}."})
@@ -526,7 +527,7 @@ def test_a_store_has_the_masks_of_a_hybrid_at_its_boundary(tmp_path: Path) -> No
 def test_mask_observations_of_the_research_code_names_what_to_use() -> None:
     turns: Any = [TURN] * 20
     words = r"use recede.designs.apply_observation_masking\(trajectory, current_turn, window_size_m\)"
-    mask_observations: Any = recede.mask_observations
+    mask_observations: Any = recede.designs.mask_observations
     for call in (
         lambda: mask_observations(turns, 20),
         lambda: mask_observations(turns, 20, 10),

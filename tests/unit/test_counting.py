@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import published
 import pytest
 
 import recede
@@ -46,13 +47,13 @@ def test_characters_are_decoded_ones_whatever_the_spelling() -> None:
         (b"\\u0000", 1),
     ):
         raw = b'[{"role":"user","content":"' + content + b'"}]'
-        assert recede.reduce_json(raw, max_input_chars=100).chars_before == chars
+        assert published.reduce_json(raw, max_input_chars=100).chars_before == chars
         assert len(json.loads(raw)[0]["content"]) == chars
 
 
 def test_a_lone_surrogate_in_a_str_counts_one() -> None:
     text = '[{"role":"user","content":"\ud800\ud800"}]'
-    assert recede.reduce_json(text, max_input_chars=100).chars_before == 2
+    assert published.reduce_json(text, max_input_chars=100).chars_before == 2
 
 
 @pytest.mark.parametrize("content", [None, [], ""])
@@ -120,12 +121,12 @@ def test_white_space_and_number_spelling_in_arguments_do_not_count() -> None:
         b'[{"role":"assistant","content":[{"type":"tool_use","input": { "a" : [ 1.250e10 , "\\u00e9" ] }, "id":"1"}]}]'
     )
     chars = 2 + 3 + 1 + 2 + 4 + 1 + 3
-    assert recede.reduce_json(raw, max_input_chars=100).chars_before == 20 + chars
+    assert published.reduce_json(raw, max_input_chars=100).chars_before == 20 + chars
 
 
 def test_every_repeated_member_of_arguments_counts() -> None:
     raw = b'[{"type":"function_call","call_id":"1","arguments":{"a":1,"a":1}}]'
-    assert recede.reduce_json(raw, max_input_chars=100).chars_before == 20 + 2 + 8 + 1 + 8
+    assert published.reduce_json(raw, max_input_chars=100).chars_before == 20 + 2 + 8 + 1 + 8
 
 
 def test_missing_arguments_and_names_count_nothing() -> None:
@@ -197,7 +198,7 @@ def test_token_counter_counts_each_text_once() -> None:
         seen.append(text)
         return len(text)
 
-    recede.reduce(TASK, max_input_tokens=1, token_counter=counter)
+    published.reduce(TASK, max_input_tokens=1, token_counter=counter)
     for text in ("Fix the test.", "run{}", "FAILED " * 100, "I see: an off-by-one."):
         assert seen.count(text) == 1
     assert len(seen) <= 6, "four texts, a placeholder, a summary"
@@ -210,7 +211,7 @@ def test_token_counter_does_not_change_the_figures_in_chars() -> None:
 
 @pytest.mark.parametrize("answer", [1.5, "3", None, True, -1])
 def test_token_counter_must_return_a_whole_number(answer: Any) -> None:
-    for entrance, data in ((recede.reduce, TASK), (recede.reduce_json, json.dumps(TASK))):
+    for entrance, data in ((published.reduce, TASK), (published.reduce_json, json.dumps(TASK))):
         with pytest.raises(TypeError, match="token_counter"):
             entrance(data, max_input_tokens=1, token_counter=lambda text: answer)
 
@@ -220,4 +221,4 @@ def test_an_error_of_the_token_counter_is_the_callers() -> None:
         raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine"):
-        recede.reduce(TASK, max_input_tokens=1, token_counter=counter)
+        published.reduce(TASK, max_input_tokens=1, token_counter=counter)

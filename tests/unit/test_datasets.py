@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from children import recede_command
 from dataset_files import (
@@ -29,7 +30,7 @@ def test_the_agent_of_nebius_works_in_text_mode() -> None:
     assert [message["role"] for message in transcript.messages] == ["system", "user", "assistant", "tool", "assistant"]
     assert transcript.messages[0]["content"] == "Be brief."
     assert recede.check_pairs(transcript.messages).is_whole
-    masked = recede.mask_observations(transcript.messages, keep_results=0, min_masked_chars=-0)
+    masked = published.mask_observations(transcript.messages, keep_results=0, min_masked_chars=-0)
     assert masked.tools[""].observations == 1
 
 
@@ -172,7 +173,8 @@ def test_text_mode_makes_results_of_user_messages_after_the_agent() -> None:
     ] == "user assistant tool user assistant tool assistant user".split()
     assert found.messages[2]["content"] == "a b"
     assert (
-        sum(tool.observations for tool in recede.mask_observations(found.messages, keep_results=0).tools.values()) == 3
+        sum(tool.observations for tool in published.mask_observations(found.messages, keep_results=0).tools.values())
+        == 3
     )
 
 

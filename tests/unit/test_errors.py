@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+import published
 import pytest
 
 import recede
@@ -16,9 +17,9 @@ from support import dumps, turns, user
 Place = tuple[str, int | None, str | None]
 
 DICT_FUNCTIONS: list[Callable[[Any], object]] = [
-    lambda data: recede.reduce(data, max_input_chars=1),
-    lambda data: recede.reduce(data, max_input_chars=1, enabled=False),
-    lambda data: recede.mask_observations(data, keep_results=0),
+    lambda data: published.reduce(data, max_input_chars=1),
+    lambda data: published.reduce(data, max_input_chars=1, enabled=False),
+    lambda data: published.mask_observations(data, keep_results=0),
     lambda data: recede.designs.mask_old_observations(data),
     recede.designs.summarize_history,
     recede.designs.truncate_history,
@@ -28,10 +29,10 @@ DICT_FUNCTIONS: list[Callable[[Any], object]] = [
 ]
 EVERY_FORM = (recede.count_chars, recede.check_pairs, recede.repair_pairs)
 JSON_FUNCTIONS: list[Callable[[Any], object]] = [
-    lambda data: recede.reduce_json(data, max_input_chars=1),
-    lambda data: recede.reduce_json(data, max_input_chars=1, enabled=False),
-    lambda data: recede.reduce_json(data, max_input_tokens=1, token_counter=len),
-    lambda data: recede.mask_observations_json(data, keep_results=0),
+    lambda data: published.reduce_json(data, max_input_chars=1),
+    lambda data: published.reduce_json(data, max_input_chars=1, enabled=False),
+    lambda data: published.reduce_json(data, max_input_tokens=1, token_counter=len),
+    lambda data: published.mask_observations_json(data, keep_results=0),
     lambda data: recede.designs.mask_old_observations_json(data),
 ]
 
@@ -240,7 +241,7 @@ def test_a_named_field_twice(marked: bytes, message_index: int | None, field: st
 def test_other_fields_twice_are_carried_along(raw: bytes) -> None:
     for function in JSON_FUNCTIONS:
         function(raw)
-    assert recede.reduce_json(raw, max_input_chars=1 << 40).json is raw
+    assert published.reduce_json(raw, max_input_chars=1 << 40).json is raw
 
 
 # Which of several errors is named
@@ -285,7 +286,7 @@ def test_depth_of_python_objects() -> None:
 
 
 def test_a_transcript_error_is_a_value_error_and_says_what_where_and_what_to_do() -> None:
-    error = refusal(lambda data: recede.reduce_json(data, max_input_chars=1), b'[{},{"content":5}]')
+    error = refusal(lambda data: published.reduce_json(data, max_input_chars=1), b'[{},{"content":5}]')
     assert isinstance(error, ValueError)
     assert str(error) == (
         "a content of the wrong type at byte 15, message 1, field content: "
@@ -323,4 +324,4 @@ def test_nothing_is_half_done() -> None:
 def test_after_an_error_the_engine_goes_on() -> None:
     for _ in range(3):
         refusal(JSON_FUNCTIONS[0], b"[{")
-        assert recede.reduce_json(b"[]", max_input_chars=1).json == b"[]"
+        assert published.reduce_json(b"[]", max_input_chars=1).json == b"[]"

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+import published
 import pytest
 
 import recede
@@ -51,17 +52,17 @@ def session() -> list[Message]:
 
 
 def test_a_token_less_than_the_masked_view_drops_next_to_nothing(session: list[Message]) -> None:
-    assert recede.reduce(session, max_input_tokens=20_078).dropped_count == 0
-    published = recede.reduce(session, max_input_tokens=20_077, fill=None)
-    assert (published.dropped_count, published.chars_after) == (472, 2_605)
-    evenly = recede.reduce(session, max_input_tokens=20_077)
+    assert published.reduce(session, max_input_tokens=20_078).dropped_count == 0
+    design = published.reduce(session, max_input_tokens=20_077, fill=None)
+    assert (design.dropped_count, design.chars_after) == (472, 2_605)
+    evenly = published.reduce(session, max_input_tokens=20_077)
     assert (evenly.dropped_count, evenly.reduction_stage) == (0, "masking")
     assert evenly.chars_after > 4 * 20_000
 
 
 def test_each_budget_is_used(session: list[Message]) -> None:
     for tokens in (16_000, 8_000, 4_000, 2_000):
-        view = recede.reduce(session, max_input_tokens=tokens)
+        view = published.reduce(session, max_input_tokens=tokens)
         assert 0.6 * 4 * tokens < view.chars_after <= 4 * tokens
 
 
@@ -71,12 +72,12 @@ def test_each_budget_is_used(session: list[Message]) -> None:
 def test_functions_fill_and_the_published_class_does_not() -> None:
     history = [user("task"), *said(50, 100), assistant("end")]
     size = {"max_input_chars": 5_000}
-    evenly = recede.reduce(history, **size)
-    published = recede.reduce(history, **size, fill=None)
-    assert (len(evenly.messages), len(published.messages)) == (36, 5)
-    assert recede.designs.HistoryReducer(**size).reduce(history).messages == published.messages
+    evenly = published.reduce(history, **size)
+    design = published.reduce(history, **size, fill=None)
+    assert (len(evenly.messages), len(design.messages)) == (36, 5)
+    assert recede.designs.HistoryReducer(**size).reduce(history).messages == design.messages
     assert recede.designs.HistoryReducer(**size, fill=0.9).reduce(history).messages == evenly.messages
-    assert json.loads(recede.reduce_json(json.dumps(history), **size).json) == evenly.messages
+    assert json.loads(published.reduce_json(json.dumps(history), **size).json) == evenly.messages
     stage = recede.designs.summarize_history(history)
     assert [len(stage.messages), len(recede.designs.truncate_history(history).messages)] == [5, 5]
 
@@ -89,8 +90,8 @@ def test_results_in_the_window_are_masked_before_a_message_is_dropped() -> None:
     view = reduce(history, max_input_chars=2_500, preserve_recent_raw_turns=8)
     assert (view.reduction_stage, view.dropped_count, view.masked_count, view.boundary) == ("masking", 0, 4, 4)
     assert contents(view.messages)[-6:] == [None, masked(1_000), None, "x" * 1_000, None, "x" * 1_000]
-    published = reduce(history, max_input_chars=2_500, preserve_recent_raw_turns=8, fill=None)
-    assert published.dropped_count > 0
+    design = reduce(history, max_input_chars=2_500, preserve_recent_raw_turns=8, fill=None)
+    assert design.dropped_count > 0
 
 
 def test_the_newest_turn_is_never_masked_for_the_budget() -> None:
@@ -165,7 +166,7 @@ def test_a_budget_that_is_one_larger_never_keeps_less(fill: float) -> None:
     # A long task, and units of one character: what the room holds is seen exactly. Shares rounded by themselves fail.
     history = [user("t" * 9_000), *[assistant("a") if n % 2 else user("u") for n in range(1, 500)]]
     options: dict[str, Any] = {"fill": fill, "preserve_recent_raw_turns": 1, "summarizer": failing}
-    counts = [len(recede.reduce(history, max_input_chars=budget, **options).messages) for budget in range(906, 926)]
+    counts = [len(published.reduce(history, max_input_chars=budget, **options).messages) for budget in range(906, 926)]
     assert counts == sorted(counts)
 
 
@@ -346,7 +347,7 @@ def test_bytes_of_the_parts_of_a_cut_task_stay() -> None:
     image = '{"type":"image","cache_control": {"type":  "e"} }'
     parts = '[ {"é" :1.0,"text" :"%s","type":"text" } , ' + image + ',{"type": "thinking" } ]'
     raw = '[{"role":"user","content" : ' + parts % ("\\u00e9" * 3_000) + " }," + json.dumps(said(60, 100))[1:]
-    view = recede.reduce_json(raw, max_input_chars=2_000, summarizer=failing).json.decode()
+    view = published.reduce_json(raw, max_input_chars=2_000, summarizer=failing).json.decode()
     text = "\\u00e9" * 238 + "[… 8924 chars omitted …]" + "\\u00e9" * 238
     part = '{"é" :1.0,"text" :"%s","type":"text" ,"cache_control":{"type":  "e"}}' % text
     assert view.startswith('[{"role":"user","content" : [' + part + ',{"type": "thinking" }] }')
@@ -378,7 +379,7 @@ def test_a_cut_task_is_written_as_its_shape_has_it(task: Message, field: str) ->
 def test_bytes_of_a_cut_task_keep_their_escapes() -> None:
     escaped = "\\u00e9\\ud83d\\ude00" * 500
     raw = f'[{{"role" : "user",\n "content" :  "{escaped}" , "x":1.0}},' + json.dumps(said(60, 100))[1:]
-    view = recede.reduce_json(raw, max_input_chars=2_000, summarizer=failing).json.decode()
+    view = published.reduce_json(raw, max_input_chars=2_000, summarizer=failing).json.decode()
     pair = "\\u00e9\\ud83d\\ude00"
     text = pair * 119 + "\\u00e9" + "[… 523 chars omitted …]" + pair * 119
     assert view.startswith(f'[{{"role" : "user",\n "content" :  "{text}" , "x":1.0}},')
@@ -462,7 +463,7 @@ def test_nobody_is_asked_for_a_summary_that_has_no_room() -> None:
 
     history = [user("task"), *said(60, 100), user("e" * 900)]
     for budget in (904 + 29, 904 + 30):
-        recede.reduce(history, max_input_chars=budget, preserve_recent_raw_turns=1, summarizer=counted)
+        published.reduce(history, max_input_chars=budget, preserve_recent_raw_turns=1, summarizer=counted)
     assert asked == [120]
 
 
@@ -471,7 +472,7 @@ def test_a_summary_as_long_as_what_it_replaces_does_not_help(chars: int, stage: 
     """Which only a counter makes possible: in characters it would have no room."""
     history = [user("task"), *said(1, 50), *said(2, 100)]
     summary = "Conversation summary:\n" + "s" * (chars - 22)
-    view = recede.reduce(
+    view = published.reduce(
         history,
         max_input_tokens=1_007,
         summarizer=lambda messages, previous: summary,
@@ -512,7 +513,7 @@ def test_with_a_counter_a_cut_task_and_a_summary_cost_what_it_says() -> None:
         counted.append(text)
         return len(text.split())
 
-    view = recede.reduce(history, max_input_tokens=400, token_counter=words, fill=0.5)
+    view = published.reduce(history, max_input_tokens=400, token_counter=words, fill=0.5)
     cut = next(message for message in view.messages if "word " in message["content"])
     assert MARKER.search(cut["content"]) and cut["content"] in counted
     assert 60 < len(cut["content"].split()) <= 100
@@ -521,7 +522,7 @@ def test_with_a_counter_a_cut_task_and_a_summary_cost_what_it_says() -> None:
 
 def test_with_a_counter_a_task_that_costs_more_at_its_ends_is_cut_again() -> None:
     history = [user("a b " * 500 + "x" * 20_000 + " c d" * 500), *said(60, 100), user("end")]
-    view = recede.reduce(history, max_input_tokens=1_000, token_counter=lambda text: len(text.split()), fill=0.4)
+    view = published.reduce(history, max_input_tokens=1_000, token_counter=lambda text: len(text.split()), fill=0.4)
     cut = view.messages[next(n for n, message in enumerate(view.messages) if "omitted" in message["content"])][
         "content"
     ]
@@ -532,7 +533,7 @@ def test_with_a_counter_a_task_that_costs_more_at_its_ends_is_cut_again() -> Non
 @pytest.mark.parametrize("dear", ["omitted", "word"])
 def test_a_counter_that_never_has_enough_ends_with_what_the_task_always_has(dear: str) -> None:
     history = [user("word " * 2_000), *said(60, 100), user("end")]
-    view = recede.reduce(
+    view = published.reduce(
         history, max_input_tokens=400, token_counter=lambda text: 10**6 if dear in text else len(text) // 4
     )
     assert not view.within_budget
@@ -541,7 +542,7 @@ def test_a_counter_that_never_has_enough_ends_with_what_the_task_always_has(dear
 
 def test_with_a_counter_a_summary_that_costs_more_than_its_share_is_cut_again() -> None:
     history = [user("task"), *said(60, 100), user("end")]
-    view = recede.reduce(
+    view = published.reduce(
         history, max_input_tokens=1_000, token_counter=len, summarizer=long, preserve_recent_raw_turns=1
     )
     # A quarter of 0.9 of 1,000, but at first as many characters as that has quarter tokens.
@@ -551,7 +552,7 @@ def test_with_a_counter_a_summary_that_costs_more_than_its_share_is_cut_again() 
 
 def test_a_short_task_stays_whole_whatever_it_costs() -> None:
     history = [user("first"), user("t" * 200), *said(60, 100), user("end")]
-    view = recede.reduce(
+    view = published.reduce(
         history, max_input_tokens=400, token_counter=lambda text: 10**6 if "tt" in text else len(text) // 4
     )
     assert history[1] in view.messages and history[0] not in view.messages
@@ -567,6 +568,8 @@ def test_a_text_that_costs_more_is_cut_by_a_quarter_and_one_at_least() -> None:
             return 226 if len(text) > 170 else 170
         return len(text)
 
-    recede.reduce(history, max_input_tokens=1_000, token_counter=counter, summarizer=long, preserve_recent_raw_turns=1)
+    published.reduce(
+        history, max_input_tokens=1_000, token_counter=counter, summarizer=long, preserve_recent_raw_turns=1
+    )
     # At first a character costs a quarter token, of which its share has 900.
     assert asked == [900, 674, 505, 378, 283, 212, 158]

@@ -12,10 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
+from published import History
 
 import recede
-from recede import History
 from support import assistant, call, contents, dumps, handle_of, result, system, turns, user
 
 SESSION = [system("Be brief."), user("Go."), *turns(40, chars=900)]
@@ -99,7 +100,7 @@ def test_with_a_budget_it_is_the_reducer() -> None:
         history = History(**options)
         for count, message in enumerate(SESSION, 1):
             history.append(message)
-            assert history.view() == recede.reduce(SESSION[:count], **expected, fill=None).messages
+            assert history.view() == published.reduce(SESSION[:count], **expected, fill=None).messages
 
 
 @pytest.mark.parametrize("fill", [None, 0.5])
@@ -224,13 +225,13 @@ def test_recall_reads_parts_and_survives_summaries() -> None:
 
 
 def test_placeholders_name_the_handle_that_recalls_them() -> None:
-    history = grown(SESSION, keep=3, recall_handles=True)
+    history = grown(SESSION, keep=3, recall=True)
     first = handle_of(SESSION[3]["tool_call_id"], SESSION[3]["content"])
     assert history.view()[3]["content"] == f"[observation masked — 1 lines omitted, recall {first}]"
     fourth = handle_of(SESSION[9]["tool_call_id"], SESSION[9]["content"])
     assert history.view()[9]["content"].endswith(f"recall {fourth}]")
     assert history.recall(fourth) == SESSION[9]["content"]
-    budget = grown(SESSION, max_input_chars=9_000, recall_handles=True)
+    budget = grown(SESSION, max_input_chars=9_000, recall=True)
     assert budget.view()[3]["content"] == f"[observation masked — 900 chars, recall {first}]"
     # The answer is a new result; what stands before stays.
     for shape, name in (("openai", "function"), ("anthropic", "input_schema"), ("responses", "parameters")):
@@ -246,8 +247,8 @@ def test_placeholders_name_the_handle_that_recalls_them() -> None:
 
 def test_placeholders_that_name_a_handle_name_images_too() -> None:
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
-    history = History(keep=0, recall_handles=True)
-    budget = History(max_input_chars=9_000, keep_results=0, preserve_recent_raw_turns=0, recall_handles=True)
+    history = History(keep=0, recall=True)
+    budget = History(max_input_chars=9_000, keep_results=0, preserve_recent_raw_turns=0, recall=True)
     for one in (history, budget):
         one.extend([call("1"), result("1", [{"type": "text", "text": "x" * 4_000}, image]), *turns(9, chars=700)])
     handle = handle_of("1", "x" * 4_000)
@@ -260,14 +261,14 @@ def test_placeholders_that_name_a_handle_name_images_too() -> None:
 @pytest.mark.parametrize("keep", [0, 1, 2])
 def test_fewer_than_three_results_stay_where_no_design_has_a_bound(keep: int) -> None:
     history = grown(SESSION, keep=keep)
-    by_chars = recede.mask_observations(SESSION, keep_results=keep, boundary="break_even").messages
+    by_chars = published.mask_observations(SESSION, keep_results=keep, boundary="break_even").messages
     masked = [shown is not given for shown, given in zip(by_chars, SESSION, strict=True)]
     assert [shown is not given for shown, given in zip(history.view(), SESSION, strict=True)] == masked
     assert any(masked)
 
 
 def test_a_clip_names_the_handle_that_recalls_its_result() -> None:
-    history = History(max_input_chars=2_500, clip_results=300, recall_handles=True)
+    history = History(max_input_chars=2_500, clip_results=300, recall=True)
     history.extend([user("task"), *turns(40, chars=90)])
     assert len(history.view()) < 70, "there was a compaction"
     history.extend([call("long"), result("long", "b" + "x" * 9_000 + "e")])
@@ -283,7 +284,7 @@ def test_a_clip_names_the_handle_that_recalls_its_result() -> None:
 
 def test_handles_recall_from_the_whole_history_also_after_summaries(tmp_path: Path) -> None:
     options: dict[str, Any] = {"max_input_chars": 6_000, "preserve_recent_raw_turns": 2, "boundary": "sliding"}
-    history = History(**options, recall_handles=True)
+    history = History(**options, recall=True)
     seen = set()
     turns = 150
     for number in range(turns):
@@ -417,12 +418,12 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_from_json_keeps_the_bytes_of_each_message() -> None:
     array = b'[ {"role": "user", "content" : "a"} ,\n{"role":"assistant","content":"b, ]"}\n]'
-    history = History.from_json(array)
+    history = recede.History.from_json(array)
     assert history.to_json() == b'[{"role": "user", "content" : "a"},{"role":"assistant","content":"b, ]"}]'
     with pytest.raises(recede.TranscriptError):
-        History.from_json(array[:-3])
+        recede.History.from_json(array[:-3])
     with pytest.raises(recede.TranscriptError, match="not a history"):
-        History.from_json(b'{"messages": []}')
+        recede.History.from_json(b'{"messages": []}')
 
 
 def test_several_threads_do_not_corrupt_it() -> None:
@@ -454,25 +455,24 @@ def test_several_threads_do_not_corrupt_it() -> None:
     ("options", "error", "words"),
     [
         ({"token_counter": 5}, TypeError, "token_counter must be callable or None, not int"),
-        ({"threshold_tokens": -1}, ValueError, "threshold_tokens must be at least 0"),
-        ({"threshold_tokens": 1.5}, TypeError, "threshold_tokens must be a whole number"),
-        ({"keep": 2, "boundary": "sliding"}, ValueError, "keep must be at least 3"),
-        ({"keep": 2, "mask_chunk": 5}, ValueError, "keep must be at least 3"),
+        ({"threshold_tokens": 8}, TypeError, "no option 'threshold_tokens'"),
         ({"keep": -1}, ValueError, "keep must be at least 0"),
         ({"keep": None}, TypeError, "keep must be a whole number"),
-        ({"kept": 4}, TypeError, "did you mean 'keep_by_tool'|no option 'kept'"),
-        ({"max_input_chars": 5, "max_input_tokens": 5}, ValueError, "not both"),
-        ({"placeholder": "x"}, TypeError, "no option 'placeholder'"),
-        (
-            {"max_input_chars": 5, "threshold_tokens": 5},
-            TypeError,
-            "threshold_tokens is for a History without a budget",
-        ),
+        ({"kept": 4}, TypeError, "did you mean 'keep"),
+        ({"keep_results": 4}, TypeError, "did you mean 'keep'"),
+        ({"max_input_chars": 5}, TypeError, "did you mean 'max_input_tokens'"),
+        ({"mask_chunk": 5}, TypeError, "did you mean 'boundary=N'"),
+        ({"boundary": 0}, ValueError, "boundary must be at least 1"),
+        ({"boundary": "stepped"}, ValueError, "boundary must be 'break_even', 'sliding' or a number of results"),
+        ({"calibrate": True}, TypeError, "calibrate is for a limit: give max_input_tokens"),
+        ({"calibrate": 1}, TypeError, "calibrate must be True or False"),
+        ({"recall": 1}, TypeError, "recall must be True or False"),
+        ({"summarizer": str}, TypeError, "give that, too"),
     ],
 )
 def test_options_that_are_wrong_are_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
-        History(**options)
+        recede.History(**options)
 
 
 def words(text: str) -> int:
@@ -551,7 +551,7 @@ def test_a_counter_that_fails_when_a_summary_was_made_is_asked_again() -> None:
     assert len(history) == 31
     is_faulty = False
     view = history.view()
-    assert view == recede.reduce(history.messages, **options, token_counter=counter, summarizer=summarizer).messages
+    assert view == published.reduce(history.messages, **options, token_counter=counter, summarizer=summarizer).messages
     history.append(user("more"))
     assert history.view() == [*view, user("more")]
     assert asked == [27, 27]  # the second time by `reduce`

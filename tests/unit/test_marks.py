@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import published
 import pytest
 
-import recede
 from support import mask, mask_json, masked, reduce, result, tool_result, tool_use, user
 
 LONG = "x" * 500
@@ -52,7 +52,7 @@ def test_where_the_message_is_the_result_the_mark_stays_in_a_part() -> None:
     view = mask([result("1", parts), output], keep_results=0).messages
     assert view[0]["content"] == [{"type": "text", "text": masked(1500), "cache_control": MARK}]
     assert view[1]["output"] == [{"type": "input_text", "text": masked(500), "cache_control": MARK}]
-    again = recede.mask_observations(view, keep_results=0)
+    again = published.mask_observations(view, keep_results=0)
     assert again.messages is view
 
 
@@ -108,7 +108,7 @@ def test_a_session_keeps_it_too() -> None:
     messages = [tool_use("0"), user([tool_result("0", [text(MARK)])])]
     for number in range(1, 5):
         messages += [tool_use(str(number)), user([tool_result(str(number), LONG)])]
-    history = recede.History(keep=3, boundary="sliding")
+    history = published.History(keep=3, boundary="sliding")
     history.extend(messages)
     block = history.view()[1]["content"][0]
     assert block["content"].startswith("[observation masked")

@@ -6,6 +6,7 @@ import copy
 import json
 from typing import Any
 
+import published
 import pytest
 
 import recede
@@ -48,7 +49,7 @@ def test_every_other_field_stays_in_its_place() -> None:
 def test_the_input_is_unharmed_and_unchanged_messages_are_the_callers_own() -> None:
     history = [user("task"), *turns(3, chars=500), assistant("done")]
     before = copy.deepcopy(history)
-    view = recede.mask_observations(history, keep_results=1).messages
+    view = published.mask_observations(history, keep_results=1).messages
     assert history == before
     assert view is not history
     for index, (ours, theirs) in enumerate(zip(view, history, strict=True)):
@@ -58,7 +59,7 @@ def test_the_input_is_unharmed_and_unchanged_messages_are_the_callers_own() -> N
 def test_masked_blocks_leave_their_neighbours_the_callers_own() -> None:
     blocks = [tool_result("1", LONG), tool_result("2", "short"), {"type": "text", "text": "x"}]
     history = [tool_use("1", "2"), user(blocks)]
-    view = recede.mask_observations(history, keep_results=0).messages
+    view = published.mask_observations(history, keep_results=0).messages
     assert view[1]["content"][1] is blocks[1]
     assert view[1]["content"][2] is blocks[2]
 
@@ -80,7 +81,7 @@ def test_a_subclass_of_dict_and_list_is_read_and_left_unharmed() -> None:
         pass
 
     history = [Own(result("1", LONG)), Own(assistant("hi"))]
-    view = recede.mask_observations(history, keep_results=0, boundary="sliding").messages
+    view = published.mask_observations(history, keep_results=0, boundary="sliding").messages
     assert view[0] == result("1", masked(500))
     assert view[1] is history[1]
     assert type(history[0]) is Own and history[0]["content"] == LONG
@@ -174,7 +175,7 @@ def test_results_with_a_matching_text_are_not_masked(engine: str, patterns: list
         assert (view[1] == history[1]) is kept
         assert view[3] != history[3]
         data = json.dumps(history).encode()
-        shown = recede.mask_observations_json(data, keep_results=0, keep_matching=patterns).json
+        shown = published.mask_observations_json(data, keep_results=0, keep_matching=patterns).json
         assert (json.loads(shown)[1] == history[1]) is kept
 
 

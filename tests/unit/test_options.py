@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import published
 import pytest
 
 import recede
@@ -19,7 +20,7 @@ FLAGS = ("enabled", "keep_errors", "observation_masking", "strict_pairs")
 
 
 def reduce(**options: Any) -> recede.Reduction:
-    return recede.reduce([], **{"max_input_chars": 100, **options})
+    return published.reduce([], **{"max_input_chars": 100, **options})
 
 
 @pytest.mark.parametrize("name", [*WHOLE_FROM_0, *WHOLE_OR_NONE, "max_input_chars"])
@@ -80,9 +81,9 @@ def test_clip_results_leaves_room_for_its_marker() -> None:
 @pytest.mark.parametrize("option", [{"fill": 0.5}, {"clip_results": 100}])
 def test_a_session_takes_shares_of_a_budget_if_it_has_one(option: Any) -> None:
     (name,) = option
-    recede.History(max_input_chars=1_000, **option)
+    published.History(max_input_chars=1_000, **option)
     with pytest.raises(TypeError, match=f"there is no option '{name}'"):
-        recede.History(**option)
+        published.History(**option)
 
 
 def test_mask_chunk_is_at_least_1() -> None:
@@ -221,15 +222,15 @@ def test_summary_options() -> None:
 
 def test_a_budget_is_required_and_one_only() -> None:
     with pytest.raises(ValueError, match="max_input_chars or max_input_tokens"):
-        recede.reduce([])
+        published.reduce([])
     with pytest.raises(ValueError, match="not both"):
-        recede.reduce([], max_input_chars=1, max_input_tokens=1)
-    recede.reduce([], max_input_tokens=1, max_input_chars=None)
-    recede.reduce([], max_input_tokens=10**40)
+        published.reduce([], max_input_chars=1, max_input_tokens=1)
+    published.reduce([], max_input_tokens=1, max_input_chars=None)
+    published.reduce([], max_input_tokens=10**40)
 
 
 def test_a_window_is_required_of_mask_observations() -> None:
-    for function, data in ((recede.mask_observations, []), (recede.mask_observations_json, b"[]")):
+    for function, data in ((published.mask_observations, []), (published.mask_observations_json, b"[]")):
         with pytest.raises(ValueError, match="window"):
             function(data)
         with pytest.raises(ValueError, match="window"):
@@ -240,17 +241,17 @@ def test_a_window_is_required_of_mask_observations() -> None:
 
 def test_an_option_that_is_not_there_is_named_with_the_nearest_one() -> None:
     with pytest.raises(TypeError, match=r"'max_input_char'.*'max_input_chars'"):
-        recede.reduce([], max_input_char=5)
+        published.reduce([], max_input_char=5)
     with pytest.raises(TypeError, match="'quite_other'"):
-        recede.reduce([], max_input_chars=5, quite_other=5)
+        published.reduce([], max_input_chars=5, quite_other=5)
 
 
 @pytest.mark.parametrize(
     ("function", "option"),
     [
-        (recede.mask_observations, "max_input_chars"),
-        (recede.mask_observations, "preserve_recent_raw_turns"),
-        (recede.mask_observations, "summarizer"),
+        (published.mask_observations, "max_input_chars"),
+        (published.mask_observations, "preserve_recent_raw_turns"),
+        (published.mask_observations, "summarizer"),
         (recede.designs.summarize_history, "max_input_chars"),
         (recede.designs.summarize_history, "mask_chunk"),
         (recede.designs.truncate_history, "summarizer"),
@@ -266,9 +267,9 @@ def test_options_that_do_not_belong_to_a_function_are_refused(function: Any, opt
 
 def test_wrong_options_are_found_before_the_history_is_read() -> None:
     with pytest.raises(ValueError, match="mask_chunk"):
-        recede.reduce_json(b"no json", max_input_chars=1, mask_chunk=0)
+        published.reduce_json(b"no json", max_input_chars=1, mask_chunk=0)
     with pytest.raises(ValueError, match="mask_chunk"):
-        recede.reduce("no list", max_input_chars=1, mask_chunk=0)
+        published.reduce("no list", max_input_chars=1, mask_chunk=0)
 
 
 @pytest.mark.parametrize("bad", [-1, 1.5, "1", None, True])
@@ -280,22 +281,24 @@ def test_count_chars_checks_image_chars(bad: Any) -> None:
 def test_options_are_the_same_seen_once_or_often() -> None:
     history = turns(9)
     for _ in range(3):
-        assert recede.mask_observations(history, keep_results=1, boundary="sliding").masked_count == 8
+        assert published.mask_observations(history, keep_results=1, boundary="sliding").masked_count == 8
         two = {"run": 2}
-        assert recede.mask_observations(history, keep_results=1, keep_by_tool=two, boundary="sliding").masked_count == 7
+        assert (
+            published.mask_observations(history, keep_results=1, keep_by_tool=two, boundary="sliding").masked_count == 7
+        )
         with pytest.raises(TypeError, match="keep_results"):
-            recede.mask_observations(history, keep_results=True)
+            published.mask_observations(history, keep_results=True)
         with pytest.raises(TypeError, match="keep_results"):
-            recede.mask_observations(history, keep_results=1.0)
+            published.mask_observations(history, keep_results=1.0)
 
 
 def test_a_changed_mapping_is_read_anew() -> None:
     history = turns(4)
     windows = {"run": 1}
     options: dict[str, Any] = {"keep_results": 0, "keep_by_tool": windows, "boundary": "sliding"}
-    assert recede.mask_observations(history, **options).masked_count == 3
+    assert published.mask_observations(history, **options).masked_count == 3
     windows["run"] = 2
-    assert recede.mask_observations(history, **options).masked_count == 2
+    assert published.mask_observations(history, **options).masked_count == 2
 
 
 # HistoryReducer
@@ -350,16 +353,16 @@ def test_reduce_given_a_mapping_names_what_takes_one() -> None:
     with pytest.raises(
         TypeError, match=r"by name; .* use recede.designs.HistoryReducer\(\).reduce\(messages, options\)"
     ):
-        recede.reduce([], {"max_input_chars": 9})  # type: ignore[misc]
+        recede.reduce([], {"max_input_chars": 9})  # type: ignore[call-overload]
 
 
 def test_history_reducer_does_what_reduce_does() -> None:
     history = turns(9)
     reducer = HistoryReducer(max_input_chars=500, keep_results=1, keep_by_tool={"run": 3})
     options: dict[str, Any] = {"max_input_chars": 500, "keep_results": 1, "keep_by_tool": {"run": 3}, "fill": None}
-    assert reducer.reduce(history) == recede.reduce(history, **options)
+    assert reducer.reduce(history) == published.reduce(history, **options)
     raw = b'[{"role":"user","content":"hi"}]'
-    assert reducer.reduce_json(raw) == recede.reduce_json(raw, **options)
+    assert reducer.reduce_json(raw) == published.reduce_json(raw, **options)
     assert repr(reducer) == "HistoryReducer(max_input_chars=500, keep_results=1, keep_by_tool={'run': 3})"
 
 
@@ -375,17 +378,17 @@ class Text(str):
 
 
 def reduced_with(callback: Callback) -> object:
-    return recede.reduce(turns(9), max_input_tokens=9, summarizer=callback, token_counter=callback)
+    return published.reduce(turns(9), max_input_tokens=9, summarizer=callback, token_counter=callback)
 
 
 @pytest.mark.parametrize(
     "use",
     [
         reduced_with,
-        lambda callback: recede.reduce_json(b"[]", max_input_tokens=9, summarizer=callback, token_counter=callback),
+        lambda callback: published.reduce_json(b"[]", max_input_tokens=9, summarizer=callback, token_counter=callback),
         lambda callback: recede.designs.summarize_history(turns(9), preserve_recent_raw_turns=1, summarizer=callback),
         lambda callback: HistoryReducer(max_input_tokens=9, summarizer=callback).reduce(turns(9)),
-        lambda callback: recede.History(max_input_tokens=9, token_counter=callback).view(),
+        lambda callback: published.History(max_input_tokens=9, token_counter=callback).view(),
         lambda callback: recede.designs.Budget(9, token_counter=callback).view(turns(9)),
         lambda callback: recede.designs.mask_observation("x" * 99, placeholder=holding(callback)),
     ],
@@ -411,7 +414,7 @@ def holding(callback: Callback) -> Text:
 @pytest.mark.parametrize("name", ["read", "write"])
 def test_a_price_that_no_float_holds_is_refused_with_words(name: str, price: float) -> None:
     with pytest.raises(ValueError, match=f"provider.{name} must be"):
-        recede.mask_observations([], boundary="break_even", provider=priced(**{name: price}))
+        published.mask_observations([], boundary="break_even", provider=priced(**{name: price}))
 
 
 def test_options_that_were_seen_before_are_checked_by_their_types_again() -> None:

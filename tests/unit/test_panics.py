@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 
 import recede
@@ -67,7 +68,7 @@ def test_a_panic_while_a_view_is_planned_loses_no_message(core: Any) -> None:
 def test_a_panic_inside_a_change_leaves_a_session_that_is_only_read(tmp_path: Path, is_stored: bool) -> None:
     """Costs that leave out an observation: the boundary, which moves with a new turn, looks for them in vain."""
     store = recede.store.TurnStore(tmp_path / "session.store") if is_stored else None
-    history = recede.History(keep=3, store=store)
+    history = published.History(keep=3, store=store)
     for message in TASK[:2]:
         history.append(message)
     history._live.core.append(dumps(TASK[2]), False, (9, []))
@@ -81,17 +82,17 @@ def test_a_panic_inside_a_change_leaves_a_session_that_is_only_read(tmp_path: Pa
     assert len(messages) == len(history) > 3 and messages == TASK[: len(messages)]
     assert history.recall(1) == TASK[2]["content"] and f"{len(history)} messages" in repr(history)
     history.save(tmp_path / "saved")
-    assert_continued(recede.History.load(tmp_path / "saved"), messages)
+    assert_continued(published.History.load(tmp_path / "saved"), messages)
     if store is not None:
         store.close()
         with recede.store.TurnStore(tmp_path / "session.store") as again:
-            assert_continued(recede.History(keep=3, store=again), messages[:-1])  # the last one raised
+            assert_continued(published.History(keep=3, store=again), messages[:-1])  # the last one raised
 
 
-def assert_continued(history: recede.History, messages: list[Any]) -> None:
+def assert_continued(history: published.History, messages: list[Any]) -> None:
     assert history.messages == messages
     history.append(user("More."))
-    assert history.view() == recede.History.from_messages([*messages, user("More.")], keep=3).view()
+    assert history.view() == published.History.from_messages([*messages, user("More.")], keep=3).view()
 
 
 def test_a_panic_of_a_manager_leaves_its_turns() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import published
 import pytest
 
-import recede
 from support import call, dumps, loads, mask, mask_json, masked, reduce, result, tool_result, tool_use, user
 
 LONG = "x" * 500
@@ -48,7 +48,7 @@ def in_body(history: list[dict[str, Any]], tools: int, system: int, **options: A
     body = {"tools": [{"name": "a"}, {"name": "b", **(mark if tools else {})}], "messages": history}
     body["system"] = [{"type": "text", "text": "s", **(mark if system else {})}]
     options = {"keep_results": 2, "cache_breakpoint": "boundary", **options}
-    return loads(recede.mask_observations_json(dumps(body), **options).json)
+    return loads(published.mask_observations_json(dumps(body), **options).json)
 
 
 def test_a_boundary_that_stays_has_the_mark() -> None:
@@ -196,7 +196,7 @@ def test_an_escaped_key_is_a_mark_too() -> None:
     raw = dumps(marked(session(7), 12, 14))
     escaped = raw.replace(b"cache_control", b"cache\\u005fcontrol")
     options: dict[str, Any] = {"keep_results": 2, "mask_chunk": 4, "cache_breakpoint": "boundary"}
-    views = [loads(recede.mask_observations_json(one, **options).json) for one in (raw, escaped)]
+    views = [loads(published.mask_observations_json(one, **options).json) for one in (raw, escaped)]
     assert marks(views[0]) == marks(views[1]) == {8: MARK, 14: MARK}
 
 
@@ -244,8 +244,8 @@ def test_in_bytes_fields_come_and_go() -> None:
         b'"cache_control": {"type": "ephemeral"}}', b'"cache_control":{"a":1} }'
     )
     options = {"keep_results": 2, "mask_chunk": 4}
-    plain = recede.mask_observations_json(raw, **options).json
-    view = recede.mask_observations_json(raw, **options, cache_breakpoint="boundary").json
+    plain = published.mask_observations_json(raw, **options).json
+    view = published.mask_observations_json(raw, **options, cache_breakpoint="boundary").json
     gone, field = b', "cache_control":{"a":1} }', b',"cache_control":{"a":1}'
     older, behind = plain.split(b'"id": "4.0"')
     place = older.rindex(b"chars]") + len(b'chars]"')

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from published import History
 from test_pins import HOUR, MARK, marked, marks, session
 
 import recede
-from recede import History
 from recede.reduction._marks import newest_mark_only
 from support import loads
 
@@ -107,7 +107,8 @@ def test_a_pin_of_an_evicted_message_is_still_sent(
 
 @pytest.mark.parametrize("rule", ["sliding", "break_even"])
 def test_the_views_of_a_budget_are_those_of_its_history(rule: Any) -> None:
-    budget = recede.designs.Budget(threshold_tokens=400, boundary=rule, **PINNED)
+    provider = recede.Provider.of("anthropic")._replace(min_tokens=0)
+    budget = recede.designs.Budget(threshold_tokens=400, boundary=rule, provider=provider)
     history, messages = budget.history(), all_marked(30)
     pins = 0
     for end, message in enumerate(messages, 1):
@@ -121,7 +122,7 @@ def test_the_views_of_a_budget_are_those_of_its_history(rule: Any) -> None:
 
 def test_a_budget_without_marks_gives_the_list_itself() -> None:
     history = session(2)
-    assert recede.designs.Budget(**PINNED).view(history) is history
+    assert recede.designs.Budget(provider="anthropic").view(history) is history
 
 
 def test_the_newest_of_several_marks_in_a_block_stays() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import published
 import pytest
 
-import recede
 from recede.designs import mask_observation
 from support import block_mask, call, function_call_output, handle_of, mask, masked, result, tool_result, turns, user
 
@@ -81,9 +81,9 @@ def test_json_results_of_one_id_have_handles_of_their_own() -> None:
 
     def shown(messages: list[Any]) -> list[str]:
         options: dict[str, Any] = {"keep_results": 0, "boundary": "sliding", "placeholder": "[gone, recall {handle}]"}
-        view = recede.mask_observations(messages, **options).messages
+        view = published.mask_observations(messages, **options).messages
         compact = json.dumps(messages, separators=(",", ":"))  # bytes are hashed as they are
-        assert json.loads(recede.mask_observations_json(compact, **options).json) == view
+        assert json.loads(published.mask_observations_json(compact, **options).json) == view
         return [one["parts"][0]["functionResponse"]["response"]["output"] for one in view[1::3]]
 
     value = json.dumps(gemini(1)[1]["parts"][0]["functionResponse"]["response"], separators=(",", ":"))

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import json_cases as cases
+import published
 import pytest
 
 import recede
@@ -14,7 +15,7 @@ from support import MALFORMED
 
 
 def read(data: Any) -> recede.types.JsonReduction:
-    return recede.reduce_json(data, max_input_chars=1 << 50)
+    return published.reduce_json(data, max_input_chars=1 << 50)
 
 
 def refusal(data: Any) -> TranscriptError:

@@ -6,6 +6,7 @@ from itertools import accumulate, pairwise
 from operator import truediv
 from typing import Any
 
+import published
 import pytest
 from budgets import check_replay
 
@@ -208,7 +209,7 @@ def test_bytes_and_dicts_are_played_alike() -> None:
 def test_a_placeholder_and_a_short_observation_stay() -> None:
     history = [user("Go."), *turns(3, chars=5), *turns(1, chars=500)]
     assert recede.costs.replay(history, ["sliding:window=0"]).policies[1].turns[-1].masked_count == 0
-    masked = recede.mask_observations(HISTORY, keep_results=0).messages
+    masked = published.mask_observations(HISTORY, keep_results=0).messages
     assert recede.costs.replay(masked, ["sliding:window=0"]).policies[1].turns[-1].masked_count == 0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import published
+
 import recede
 from recede.reduction import ToolReport
 from recede.types import Finding, PairReport
@@ -105,7 +107,7 @@ def test_turns_are_runs() -> None:
 def test_reductions_are_the_same_by_value() -> None:
     history = turns(5)
     assert mask(history, keep_results=1) == mask(turns(5), keep_results=1)
-    assert recede.mask_observations_json(dumps(history), keep_results=1)._fields[1:] == recede.Reduction._fields[1:]
+    assert published.mask_observations_json(dumps(history), keep_results=1)._fields[1:] == recede.Reduction._fields[1:]
 
 
 def test_repr_is_one_line() -> None:
@@ -120,7 +122,9 @@ def test_repr_is_one_line() -> None:
     def broken(messages: object, previous: object) -> str:
         raise ValueError("no")
 
-    reduction = recede.reduce_json(b'[{"content":"x"},{"content":"y"}]', max_input_chars=1, preserve_recent_raw_turns=1)
+    reduction = published.reduce_json(
+        b'[{"content":"x"},{"content":"y"}]', max_input_chars=1, preserve_recent_raw_turns=1
+    )
     assert repr(reduction).startswith("<JsonReduction: ")
     broken_one = reduce(
         [user("x" * 99), user("y")], max_input_chars=9, fill=None, preserve_recent_raw_turns=1, summarizer=broken

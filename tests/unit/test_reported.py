@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
+from published import History
 
 import recede
-from recede import History
 from recede.types import BoundaryMove
 from support import assistant, chat_call, chat_result, priced, user
 
@@ -170,7 +171,7 @@ def test_a_budget_tells_of_the_move_of_its_request() -> None:
     messages = turns(40)
     for end in range(3, len(messages) + 1, 2):
         budget.view(messages[:end])
-    expected = recede.mask_observations(messages, keep_results=3, boundary="break_even").boundary_moves
+    expected = published.mask_observations(messages, keep_results=3, boundary="break_even").boundary_moves
     assert [move.request for move in told] == [move.request for move in expected]
 
 
@@ -184,15 +185,16 @@ for n in range(40):
     messages.append({"role": "assistant", "content": None, "tool_calls": [call(n)]})
     messages.append({"role": "tool", "tool_call_id": str(n), "content": "x " * 900})
 data = json.dumps(messages).encode()
-small = {"max_input_chars": 3_000}
+small = {"max_input_tokens": 750}
 assert recede.reduce(messages, **small).messages is messages
-assert recede.reduce_json(data, **small).json is data
-assert recede.mask_observations(messages, keep_results=1).messages is messages
-assert recede.mask_observations_json(data, keep_results=1, boundary="break_even").json is data
+assert recede.reduce(data, **small).json is data
+assert recede.reduce(messages, keep=1, boundary="sliding").messages is messages
+assert recede.reduce(data, keep=1).json is data
+assert recede.designs.mask_observations(messages, keep_results=1).messages is messages
 assert recede.designs.mask_old_observations(messages, 3, 5) is messages
 assert recede.designs.HistoryReducer(**small).reduce(messages).messages is messages
 assert recede.designs.Budget(0, max_input_tokens=100).view(messages) == messages
-for options in ({}, small, {"max_view_tokens": 100}):
+for options in ({}, small, {"keep": 1, "boundary": "sliding"}):
     history = recede.History(**options)
     for message in messages:
         history.append(message)
@@ -299,11 +301,10 @@ def test_calibration_is_part_of_the_session(tmp_path: Path, monkeypatch: pytest.
     ("options", "words"),
     [
         ({"calibrate": 1}, "calibrate must be True or False, not int"),
-        ({"calibrate": True}, "give max_input_tokens or max_view_tokens"),
-        ({"calibrate": True, "max_input_chars": 5}, "give max_input_tokens or max_view_tokens"),
+        ({"calibrate": True}, "give max_input_tokens"),
         ({"calibrate": True, "max_input_tokens": 5, "token_counter": len}, "give calibrate or a token_counter"),
     ],
 )
-def test_calibrate_is_for_budgets_in_tokens(options: dict[str, Any], words: str) -> None:
+def test_calibrate_is_for_limits(options: dict[str, Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
-        History(**options)
+        recede.History(**options)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from published import History
 
 import recede
-from recede import History
 from store_reader import snapshot, snapshot_of
 from support import call, result, user
 
@@ -117,7 +117,7 @@ def test_what_comes_again_is_shown_as_if_nothing_else_had_come(options: dict[str
     messages = [user("Find the bug.")]
     for turn in range(60):
         messages += [call(f"c{turn}"), result(f"c{turn}", f"{turn} " * (30 + turn * 37 % 400))]
-    options = {"recall_handles": True, **options}
+    options = {"recall": True, **options}
     for count in range(20, 121, 7):
         other = [call("other"), result("other", "x" * 5_000), call("another"), result("another", "y" * 900)]
         history = looked_at(messages[:count] + other * 3, **options)
@@ -381,7 +381,7 @@ def test_of_a_damaged_summary_nothing_is_believed(path: Path, change: str) -> No
         assert history.view() == session(1) and store.count_records("summary") == 0
 
 
-@pytest.mark.parametrize("window", [{"boundary": "sliding", "keep": 3}, {"keep": 0}])
+@pytest.mark.parametrize("window", [{"boundary": "sliding", "keep": 3}, {"keep": 0, "provider": "ideal"}])
 @pytest.mark.parametrize("rule", [{"exclude_tools": ["dropped"]}, {"keep_by_tool": {"dropped": None}}])
 def test_a_tool_after_a_rewind_is_not_taken_for_a_dropped_one(window: Any, rule: Any) -> None:
     def of_tool(name: str) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from children import recede_command
 
@@ -19,15 +20,17 @@ REQUEST = {"model": "any", "messages": ORPHAN, "temperature": 0.5}
 
 
 def test_a_request_is_not_told_to_pass_itself() -> None:
-    with pytest.raises(recede.TranscriptError, match=r"^a whole request: pass its list of messages; functions of JSON"):
-        recede.mask_observations({"messages": HISTORY}, keep_results=4)  # type: ignore[arg-type]
+    with pytest.raises(
+        recede.TranscriptError, match=r"^a whole request: pass its list of messages; recede.reduce takes"
+    ):
+        recede.designs.mask_observations({"messages": HISTORY}, keep_results=4)  # type: ignore[arg-type]
 
 
 def test_a_window_without_a_name_is_named() -> None:
     with pytest.raises(TypeError, match=r"name the window: mask_observations\(messages, keep_results=N\)"):
-        recede.mask_observations(HISTORY, 4)  # type: ignore[call-arg, arg-type]
+        recede.designs.mask_observations(HISTORY, 4)  # type: ignore[call-arg, arg-type]
     with pytest.raises(TypeError, match="of turns and a current_turn"):
-        recede.mask_observations(HISTORY, 15, m=10)  # type: ignore[call-arg, arg-type]
+        recede.designs.mask_observations(HISTORY, 15, m=10)  # type: ignore[call-arg, arg-type]
 
 
 def test_a_wrong_number_is_named_as_it_was_given(engine: str) -> None:
@@ -36,15 +39,13 @@ def test_a_wrong_number_is_named_as_it_was_given(engine: str) -> None:
             recede.masker.Masker(keep=-1)
 
 
-def test_a_window_that_a_budget_would_ignore_is_refused(engine: str) -> None:
-    if engine == "rust":
-        with pytest.raises(TypeError, match="keep is for a History without a budget: with one, give keep_results"):
-            recede.History(max_input_tokens=1_000, keep=5)
+def test_a_window_and_a_limit_go_together() -> None:
+    assert recede.History(max_input_tokens=1_000, keep=5).view() == []
 
 
 def test_the_place_of_a_fault_reads_like_a_sentence() -> None:
     with pytest.raises(recede.TranscriptError, match=r"^a content of the wrong type in message 0, field content: it"):
-        recede.reduce([{"role": "user", "content": 5}], max_input_chars=9)
+        published.reduce([{"role": "user", "content": 5}], max_input_chars=9)
 
 
 def test_a_missing_folder_is_named(tmp_path: Path, engine: str) -> None:
@@ -65,10 +66,10 @@ def test_messages_of_langchain_name_the_adapter(engine: str) -> None:
 
     HumanMessage.__module__ = "langchain_core.messages.human"
     with pytest.raises(TypeError, match=r"HumanMessage is a message of LangChain: recede\.integrations\.langchain"):
-        recede.reduce([HumanMessage()], max_input_chars=9)
+        published.reduce([HumanMessage()], max_input_chars=9)
     if engine == "rust":
         with pytest.raises(TypeError, match=r"recede\.integrations\.langchain"):
-            recede.History().append(HumanMessage())
+            published.History().append(HumanMessage())
 
 
 def test_a_taken_port_is_a_plain_sentence() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import published
 import pytest
 
-import recede
 from support import ENGINES, mask, masked, tool_result, user, using
 
 
@@ -21,4 +21,4 @@ def test_a_placeholder_whose_beginning_is_escaped_stays(engine_name: str) -> Non
     half = data.replace(b"\\u005b\\u006f", b"[\\u006f")
     with using(engine_name):
         for each in (data, half):
-            assert recede.mask_observations_json(each, keep_results=0).json is each
+            assert published.mask_observations_json(each, keep_results=0).json is each

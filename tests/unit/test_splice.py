@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import published
 import pytest
 
 import recede
@@ -23,7 +24,7 @@ def truncate(data: Any, keep: int, **options: Any) -> bytes:
     def no_summary(messages: list[Any], previous: str | None) -> str:
         raise ValueError("none")
 
-    reduction = recede.reduce_json(
+    reduction = published.reduce_json(
         data, max_input_chars=0, fill=None, preserve_recent_raw_turns=keep, summarizer=no_summary, **options
     )
     assert reduction.reduction_stage == "fallback"
@@ -87,7 +88,7 @@ def test_where_nothing_changed_the_same_bytes_come_back() -> None:
         b'{"x":[1],"input":[ ]}',
     ):
         assert mask(raw) is raw
-        assert recede.reduce_json(raw, max_input_chars=1).json is raw
+        assert published.reduce_json(raw, max_input_chars=1).json is raw
         assert recede.designs.mask_old_observations_json(raw) is raw
         for data in (bytearray(raw), memoryview(raw), raw.decode()):
             output = mask(data)
@@ -206,7 +207,7 @@ def test_a_summary_takes_the_white_space_of_the_message_it_stands_before() -> No
     ]
     for separator in (b",", b",\n  ", b" ,\t"):
         raw = b"[" + separator.join(dumps(message) for message in history) + b"]"
-        reduction = recede.reduce_json(
+        reduction = published.reduce_json(
             raw,
             max_input_chars=60,
             fill=None,
@@ -228,7 +229,7 @@ def test_a_summary_may_be_the_last_or_the_only_message() -> None:
     ):
         for indent in (None, 2):
             raw = json.dumps(history, indent=indent).encode()
-            reduction = recede.reduce_json(
+            reduction = published.reduce_json(
                 raw,
                 max_input_chars=60,
                 fill=None,
@@ -259,7 +260,7 @@ def test_every_format_of_the_same_history_gives_the_same_view() -> None:
         },
         {"role": "assistant", "content": "done"},
     ]
-    expected = recede.mask_observations(history, keep_results=0, boundary="sliding").messages
+    expected = published.mask_observations(history, keep_results=0, boundary="sliding").messages
     for options in (
         {},
         {"indent": 3},

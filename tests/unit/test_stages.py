@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import published
 import pytest
 
 import recede
@@ -84,7 +85,7 @@ def test_token_budgets(tokens: int, stage: str | None) -> None:
 
 
 def test_within_the_budget_the_input_comes_back() -> None:
-    reduction = recede.reduce(TASK, max_input_chars=RAW)
+    reduction = published.reduce(TASK, max_input_chars=RAW)
     assert reduction.messages is TASK
     assert not reduction.reduced
     assert reduction.reduction_stage is None

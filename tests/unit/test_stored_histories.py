@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from published import History
 
 import recede
-from recede import History
 from store_reader import numbers, snapshot, snapshot_of
 from support import call, priced, result, turns, user
 
@@ -63,7 +63,7 @@ def same(stored: History, plain: History) -> None:
 SLIDING: dict[str, Any] = {"keep": 3, "mask_chunk": 1}
 
 LATE: dict[str, dict[str, Any]] = {
-    "any tool": {"keep": 3, "recall_handles": True},
+    "any tool": {"keep": 3, "recall": True},
     "a window of its own": {"keep_by_tool": {"slow": 2}, "keep": 3, "mask_chunk": 1},
     "an exempt tool": {"exclude_tools": ["slow"], "keep": 3},
 }
@@ -484,7 +484,7 @@ OPTIONS: dict[str, Any] = {
     "a number that is too long": b'{"recede_history": 1, "options": {"keep": %s}}' % (b"9" * 5_000),
     "a price that no float holds": b'{"recede_history": 1, "options": {"provider": ["", "none", %s, 1, 0, 0, 0, 2, 4]}}'
     % (b"9" * 400),
-    "options that contradict": b'{"recede_history": 1, "options": {"threshold_tokens": 5, "max_input_chars": 9}}',
+    "options that contradict": b'{"recede_history": 1, "options": {"calibrate": true}}',
     "a store among the options": b'{"recede_history": 1, "options": {"store": {}}}',
     "a counter among the options": b'{"recede_history": 1, "options": {"token_counter": null}}',
     "the object itself": b'{"recede_history": 1, "options": {"self": 1}}',
@@ -493,12 +493,12 @@ OPTIONS: dict[str, Any] = {
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=list(OPTIONS))
 def test_a_file_whose_options_cannot_be_is_refused(path: Path, options: bytes) -> None:
-    History.from_messages(turns(3)).save(path)
+    recede.History.from_messages(turns(3)).save(path)
     with recede.store.TurnStore(path) as store:
         (known,) = store.record("session", 1)
         store.replace_record("session", 1, [snapshot_of({**snapshot(known), 1: options})])
     with pytest.raises(recede.TranscriptError) as caught:
-        History.load(path)
+        recede.History.load(path)
     assert caught.value.source == str(path) and caught.value.kind in ("session", "format")
 
 
@@ -737,7 +737,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
 failed, limit = 0, 40_000
 with recede.store.TurnStore(sys.argv[1], sync_every=None) as store:
-    stored, plain = recede.History(store=store, mask_chunk=2), recede.History(mask_chunk=2)
+    stored, plain = published.History(store=store, mask_chunk=2), published.History(mask_chunk=2)
     for number in range(2_000):
         call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
         for message in (
@@ -758,7 +758,7 @@ with recede.store.TurnStore(sys.argv[1], sync_every=None) as store:
     assert stored.messages == plain.messages
 with recede.store.TurnStore(sys.argv[1]) as store:
     assert store.verify().is_sound
-    stored = recede.History(store=store, mask_chunk=2)
+    stored = published.History(store=store, mask_chunk=2)
     assert stored.view_json() == plain.view_json() and stored.to_json() == plain.to_json()
     assert all(stored.recall(str(number)) == plain.recall(number + 1) for number in range(2_000))
 print(failed, stored._live.core.stats().evicted_messages)

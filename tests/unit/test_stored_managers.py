@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 
 import recede
@@ -89,7 +90,7 @@ def test_summaries_are_of_the_same_options_too(path: Path) -> None:
 
 def test_the_store_of_a_history_is_refused(path: Path) -> None:
     with TurnStore(path) as store:
-        recede.History(store=store).append({"role": "user", "content": "hello"})
+        published.History(store=store).append({"role": "user", "content": "hello"})
         with pytest.raises(ValueError, match="holds the messages of a History"):
             ObservationMaskingContextManager(store=store)
 

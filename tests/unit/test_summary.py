@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import published
 import pytest
 
 import recede
@@ -277,11 +278,11 @@ def test_the_summarizer_gets_the_unmasked_messages_to_be_dropped() -> None:
         return "done"
 
     options: dict[str, Any] = {"max_input_chars": 60, "preserve_recent_raw_turns": 1, "fill": None}
-    reduction = recede.reduce(history, **options, summarizer=summarizer)
+    reduction = published.reduce(history, **options, summarizer=summarizer)
     assert reduction.reduction_stage == "summarization"
     assert seen == [(history[1:6], None)]
     assert all(ours is theirs for ours, theirs in zip(seen[0][0], history[1:6], strict=True))
-    recede.reduce_json(dumps(history), **options, summarizer=summarizer)
+    published.reduce_json(dumps(history), **options, summarizer=summarizer)
     assert seen[1] == seen[0]
 
 
@@ -291,8 +292,8 @@ def test_the_summarizer_is_not_called_without_need() -> None:
 
     history = [user("task"), *turns(6, chars=300)]
     for options in ({"max_input_chars": 99_999}, {"max_input_chars": 1_500}, {"max_input_chars": 1, "enabled": False}):
-        assert recede.reduce(history, **options, summarizer=summarizer).summarizer_error is None
-    reduction = recede.reduce(history[:3], max_input_chars=1, fill=None, summarizer=summarizer)
+        assert published.reduce(history, **options, summarizer=summarizer).summarizer_error is None
+    reduction = published.reduce(history[:3], max_input_chars=1, fill=None, summarizer=summarizer)
     assert reduction.reduction_stage == "fallback" and reduction.summarizer_error is None
 
 
@@ -318,8 +319,8 @@ def test_a_summarizer_that_raises_leads_to_the_next_stage_and_its_error_is_kept(
         raise error
 
     for reduction in (
-        recede.reduce(history, **options, summarizer=summarizer),
-        recede.reduce_json(dumps(history), **options, summarizer=summarizer),
+        published.reduce(history, **options, summarizer=summarizer),
+        published.reduce_json(dumps(history), **options, summarizer=summarizer),
     ):
         assert reduction.summarizer_error is error
         assert reduction.reduction_stage == "fallback"
@@ -470,8 +471,8 @@ def test_summaries_are_the_same_in_bytes() -> None:
         {"summary_max_chars": 60},
         {"summarizer": lambda m, p: f"{len(m)} é"},
     ):
-        ours = recede.reduce(history, max_input_chars=400, preserve_recent_raw_turns=1, **options)
-        theirs = recede.reduce_json(dumps(history), max_input_chars=400, preserve_recent_raw_turns=1, **options)
+        ours = published.reduce(history, max_input_chars=400, preserve_recent_raw_turns=1, **options)
+        theirs = published.reduce_json(dumps(history), max_input_chars=400, preserve_recent_raw_turns=1, **options)
         assert ours.reduction_stage in ("summarization", "fallback")
         assert loads(theirs.json) == ours.messages
         assert facts(theirs) == facts(ours)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from dataset_files import (
     LANGCHAIN,
@@ -94,13 +95,13 @@ def test_a_format_is_told_by_the_content(name: str, tmp_path: Path) -> None:
 @every_file
 def test_the_reducer_reads_what_comes_out(name: str) -> None:
     transcript = transcripts.read(FILES[name][1])
-    figures = recede.mask_observations(transcript.messages, keep_results=0).tools.values()
+    figures = published.mask_observations(transcript.messages, keep_results=0).tools.values()
     assert sum(tool.observations for tool in figures) == len(FILES[name][6])
     assert sum(tool.chars for tool in figures) == sum(map(len, FILES[name][6]))
     assert {finding.kind for finding in recede.check_pairs(transcript.messages).findings} <= (
         {"result_without_call"} if name == "inspect" else set()
     )
-    as_bytes = recede.mask_observations_json(dumps(transcript.messages), keep_results=0)
+    as_bytes = published.mask_observations_json(dumps(transcript.messages), keep_results=0)
     assert as_bytes.turns == transcript.turns
 
 

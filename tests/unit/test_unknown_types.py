@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import published
 import pytest
 
 import recede
@@ -59,7 +60,7 @@ def test_text_of_an_unknown_type_is_counted(name: str) -> None:
     history = HISTORIES[name]
     assert 20_000 < recede.count_chars(history) < 20_300
     assert recede.count_chars(dumps(history)) == recede.count_chars(history)
-    view = recede.reduce([user("task"), *history], max_input_chars=15_000)
+    view = published.reduce([user("task"), *history], max_input_chars=15_000)
     assert recede.count_chars(view.messages) <= 15_000 or not view.within_budget
 
 
@@ -91,10 +92,10 @@ def test_an_output_of_an_unknown_form_stays(name: str) -> None:
 
 def test_an_unknown_part_of_the_task_goes_when_that_is_cut() -> None:
     task = user([{"type": "text", "text": "y" * 3_000}, {"type": "z", "z": LONG}])
-    view = recede.reduce([task, call("1"), result("1", "new")], max_input_chars=1_000)
+    view = published.reduce([task, call("1"), result("1", "new")], max_input_chars=1_000)
     assert view.within_budget
     assert [part["type"] for part in view.messages[0]["content"]] == ["text"]
-    in_bytes = recede.reduce_json(dumps([task, call("1"), result("1", "new")]), max_input_chars=1_000)
+    in_bytes = published.reduce_json(dumps([task, call("1"), result("1", "new")]), max_input_chars=1_000)
     assert loads(in_bytes.json) == view.messages
 
 
@@ -111,6 +112,6 @@ def test_a_result_with_references_to_tools_stays() -> None:
     assert view[1]["content"][1]["content"].startswith("[observation masked")
     in_chat = [call("1"), result("1", found)]
     assert mask(in_chat, keep_results=0).messages is in_chat
-    reduction = recede.reduce([*history, user("Go on.")], max_input_chars=9_000, keep_messages=0)
+    reduction = published.reduce([*history, user("Go on.")], max_input_chars=9_000, keep_messages=0)
     assert all(not isinstance(one.get("content"), str) or LONG not in one["content"] for one in reduction.messages)
     assert reduction.within_budget == (reduction.chars_after <= 9_000)

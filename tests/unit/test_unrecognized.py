@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import published
 import pytest
 from children import recede_command
 
-import recede
 from recede._encodable import warn_once
 from recede.reduction._unrecognized import unrecognized
 from support import assistant, call, user
@@ -64,15 +64,14 @@ def test_what_reduces_a_history_of_an_unknown_shape_logs_its_fields_once(
     for field in (f"text of {name}", f"bytes of {name}"):
         messages: list[Any] = [{"from": "human", field: "hi"}]
         for _ in range(2):
-            if field.startswith("bytes"):
-                getattr(recede.reduction, f"{name}_json")(json.dumps(messages), **options)
-            else:
-                getattr(recede.reduction, name)(messages, **options)
+            getattr(published, f"{name}_json")(json.dumps(messages), **options) if field.startswith(
+                "bytes"
+            ) else getattr(published, name)(messages, **options)
         assert [record.getMessage() for record in caplog.records] == [unrecognized(messages)]
         caplog.clear()
     for messages in ([], [user("")], [user("hi")]):
-        getattr(recede.reduction, name)(messages, **options)
-    recede.reduce([{"from": "human", "unread": "hi"}], max_input_chars=9, enabled=False)
+        getattr(published, name)(messages, **options)
+    published.reduce([{"from": "human", "unread": "hi"}], max_input_chars=9, enabled=False)
     assert not caplog.records
 
 
@@ -90,12 +89,12 @@ def test_json_of_an_unknown_shape_that_python_cannot_read_or_print(
     history: str, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     warn_once.cache_clear()
-    assert recede.reduce_json(history, max_input_chars=9).json == history.encode(errors="surrogatepass")
+    assert published.reduce_json(history, max_input_chars=9).json == history.encode(errors="surrogatepass")
     logged = "".join(record.getMessage() for record in caplog.records)
     assert said in logged and logged.isprintable()
 
 
 def test_the_command_line_says_once_that_nothing_was_recognized(tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text('[{"who": "human", "say": "hi"}]')
-    done = recede_command("reduce", tmp_path / "in.json", "--max-input-chars", 9)
+    done = recede_command("reduce", tmp_path / "in.json", "--max-input-tokens", 9)
     assert done.stderr.count(b"nothing was recognized in 1 messages with the fields who, say") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import published
 import pytest
 
 import recede
@@ -252,8 +253,8 @@ def test_answers_are_of_the_shape_of_their_calls() -> None:
 @pytest.mark.parametrize("field", ["parts", "content"])
 def test_summaries_are_written_as_the_api_takes_them(field: str) -> None:
     history = [{"role": "user", field: [{"text": "task " + LONG}]} for _ in range(9)]
-    view = recede.reduce(history, max_input_chars=600, fill=None, preserve_recent_raw_turns=1)
-    in_bytes = recede.reduce_json(json.dumps(history), max_input_chars=600, fill=None, preserve_recent_raw_turns=1)
+    view = published.reduce(history, max_input_chars=600, fill=None, preserve_recent_raw_turns=1)
+    in_bytes = published.reduce_json(json.dumps(history), max_input_chars=600, fill=None, preserve_recent_raw_turns=1)
     assert view.reduction_stage == "summarization"
     assert json.loads(in_bytes.json) == view.messages
     (part,) = view.messages[0][field]
@@ -272,7 +273,7 @@ def test_summaries_are_written_as_the_api_takes_them(field: str) -> None:
     ],
 )
 def test_wrong_types_are_errors_that_name_the_field(message: Message, field: str) -> None:
-    for read in (lambda: count([message]), lambda: recede.reduce_json(json.dumps([message]), max_input_chars=0)):
+    for read in (lambda: count([message]), lambda: published.reduce_json(json.dumps([message]), max_input_chars=0)):
         with pytest.raises(recede.TranscriptError) as caught:
             read()
         assert (caught.value.message_index, caught.value.field) == (0, field)
@@ -290,7 +291,7 @@ def test_wrong_types_are_errors_that_name_the_field(message: Message, field: str
 )
 def test_repeated_fields_are_errors(message: str, field: str) -> None:
     with pytest.raises(recede.TranscriptError) as caught:
-        recede.reduce_json(f"[{message}]", max_input_chars=0)
+        published.reduce_json(f"[{message}]", max_input_chars=0)
     assert (caught.value.kind, caught.value.field) == ("duplicate_key", field)
 
 
@@ -331,7 +332,7 @@ def test_values_may_be_nested_as_deeply_in_dicts_as_in_bytes(message: Any, aroun
 
     def in_bytes(levels: int) -> recede.types.JsonReduction:
         text = json.dumps([message("@")]).replace('"@"', "[" * levels + "]" * levels)
-        return recede.reduce_json(text, max_input_chars=10**6)
+        return published.reduce_json(text, max_input_chars=10**6)
 
     deepest = 1_024 - around  # the history, the message, and what is around the value in it
     assert in_bytes(deepest).chars_before == recede.count_chars(nested(deepest))
@@ -342,7 +343,7 @@ def test_values_may_be_nested_as_deeply_in_dicts_as_in_bytes(message: Any, aroun
 
 
 def test_histories_take_them() -> None:
-    history = recede.History(keep=3, boundary="sliding")
+    history = published.History(keep=3, boundary="sliding")
     for number in range(6):
         history.append(said("model", asked("f")))
         history.append(said("user", answered("f", {"stdout": LONG, "n": number})))
@@ -351,7 +352,7 @@ def test_histories_take_them() -> None:
 
 
 def test_rewound_histories_pair_with_what_is_left() -> None:
-    history = recede.History()
+    history = published.History()
     for message in (said("model", asked("f")), said("user", answered("f", {}))):
         history.append(message)
     assert history.stats().orphans == 0

@@ -11,7 +11,7 @@ from recede._objects import changed, read
 from recede._response import blocks_of, check_create, choice_of, is_openai, stop_reason
 from recede.agent._parts import whole_completion, whole_message
 from recede.agent._tool_calls import awaited, not_awaited
-from recede.reduction._options import optional_function, whole_number
+from recede.reduction._kinds import optional_function, whole_number
 
 __all__ = ["CONTINUE", "Answers", "Continuation", "Cut", "auto_continue", "auto_continue_async"]
 

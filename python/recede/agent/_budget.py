@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from recede import _engine
 from recede.reduction._counting import costs_of, history_tokens
 from recede.reduction._input import ask_engine
+from recede.reduction._kinds import optional_function, whole_number
 from recede.reduction._marks import newest_mark_only
 from recede.reduction._on_move import report_move
-from recede.reduction._options import optional_function, whole_number
+from recede.reduction._options import DESIGN_OPTIONS
 from recede.reduction._planning import reduced
 from recede.reduction._policy import block_policy, image_chars_of
-from recede.reduction._signature import runs
+from recede.reduction._signature import takes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable
 
+    from typing_extensions import Unpack
+
+    from recede._option_types import BlockOptions
     from recede._report import BoundaryMove, Reduction
-    from recede.providers import Provider
     from recede.session._history import History
+    from recede.session._options import HistoryOptions
     from recede.types import TokenCounter
 
 __all__ = ["Budget"]
@@ -41,17 +45,15 @@ class Budget:
         threshold_tokens: a history of at most this many tokens is sent raw.
         keep: how many of the newest results stay raw, at least 3.
         mask_chunk: move the boundary by this many observations at once.
-        boundary: when the boundary moves: ``"sliding"``, at each request; or ``"break_even"``, when that pays off under
-            a prompt cache, which sends more and costs less.
         max_input_tokens: the boundary moves to the window where the view would have more tokens. A view that is still
             over is sent, with a warning in the log. It counts messages only: leave room for system prompt, tools and
             answer.
         token_counter: ``text -> tokens``; by default four characters count as one token.
         on_move: called with a `BoundaryMove` by each `view` of a request before which a break-even boundary moves; the
             log gets a line in any case. What it raises is logged.
-
-    The other options are those of `mask_old_observations`; with ``cache_breakpoint="boundary"`` a view keeps only the
-    newest of the marks in the messages, besides the one at the boundary.
+        **options: those of `mask_old_observations`. With ``boundary="break_even"`` results are masked when that pays
+            off under a prompt cache, which sends more and costs less. With a `provider` whose cache has marks, a view
+            keeps only the newest of the marks in the messages, besides the one at the boundary.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
@@ -77,38 +79,25 @@ class Budget:
         (True, {'applied_edits': []})
     """
 
-    @runs(lambda self, *window, **options: self._begin(*window, **options))
+    @takes(DESIGN_OPTIONS, "block")
     def __init__(
-        self, threshold_tokens: int = 8_000, keep: int = 4, mask_chunk: int | None = None, *,
-        boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-        max_input_tokens: int | None = None, token_counter: TokenCounter | None = None,
-        on_move: Callable[[BoundaryMove], Any] | None = None,
-        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, keep_matching: Collection[str] = (), provider: str | Provider = "ideal",
-        cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
-        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-    ) -> None:  # fmt: skip
-        """See the class."""
-
-    def _begin(
         self,
         threshold_tokens: int = 8_000,
         keep: int = 4,
         mask_chunk: int | None = None,
         *,
-        boundary: str = "sliding",
         max_input_tokens: int | None = None,
         token_counter: TokenCounter | None = None,
         on_move: Callable[[BoundaryMove], Any] | None = None,
-        **options: Any,
+        **options: Unpack[BlockOptions],
     ) -> None:
+        """See the class."""
         whole_number()("threshold_tokens", threshold_tokens)
         whole_number(optional=True)("max_input_tokens", max_input_tokens)
         optional_function("token_counter", token_counter)
         self.threshold_tokens = threshold_tokens
         self.keep = keep
         self.mask_chunk = mask_chunk
-        self.boundary = boundary
         self.max_input_tokens = max_input_tokens
         self.token_counter = token_counter
         self.on_move = optional_function("on_move", on_move)
@@ -116,8 +105,7 @@ class Budget:
         self._policy()
 
     def _policy(self) -> Any:
-        options = {**self.options, "boundary": self.boundary}
-        return block_policy(_engine.engine, self.keep, self.mask_chunk, options, max_tokens=self.max_input_tokens)
+        return block_policy(_engine.engine, self.keep, self.mask_chunk, self.options, max_tokens=self.max_input_tokens)
 
     def tokens(self, messages: list[Any]) -> int:
         """Count the tokens of the history, with `token_counter` or at four characters each.
@@ -161,7 +149,7 @@ class Budget:
 
     def _with_marks(self, messages: list[Any]) -> list[Any]:
         """What a `History` sends: only the newest mark of the messages."""
-        return newest_mark_only(messages) if self.options.get("cache_breakpoint") == "boundary" else messages
+        return newest_mark_only(messages) if self._history_options().pins else messages
 
     def warn_if_over(self, view: list[Any]) -> None:
         """Log a warning if the view has more than `max_input_tokens`."""
@@ -199,19 +187,19 @@ class Budget:
         """An empty `History` that masks by this budget: its views are those of `view`."""
         from recede.session._history import History
 
-        options = {**self.options, "boundary": self.boundary}
-        if self.mask_chunk is not None:
-            options["mask_chunk"] = self.mask_chunk
-        if self.token_counter is not None:
-            options["token_counter"] = self.token_counter
-        if self.boundary != "break_even":
-            options["masks_unseen"] = True
-        return History(
+        return History._of(self._history_options(), on_move=self.on_move)
+
+    def _history_options(self) -> HistoryOptions:
+        from recede.session._options import HistoryOptions
+
+        chunk = {} if self.mask_chunk is None else {"mask_chunk": self.mask_chunk}
+        return HistoryOptions.of_budget(
             keep=self.keep,
             threshold_tokens=self.threshold_tokens,
-            max_view_tokens=self.max_input_tokens,
-            on_move=self.on_move,
-            **options,
+            max_input_tokens=self.max_input_tokens,
+            token_counter=self.token_counter,
+            **chunk,
+            **self.options,
         )
 
     def _masked(self, messages: list[Any]) -> Reduction:

@@ -15,7 +15,7 @@ from recede.agent._auto_continue import CONTINUE, Answers, Cut
 from recede.agent._budget import Budget
 from recede.agent._driver import Ask, Driver
 from recede.agent._given import check_tools, client_of, shape_of, spoken_message
-from recede.agent._marks import CACHE_OPTIONS, marked_request
+from recede.agent._marks import marked_request
 from recede.agent._parts import usage_sum
 from recede.agent._tool_calls import (
     Round,
@@ -27,7 +27,7 @@ from recede.agent._tool_calls import (
     result_messages,
 )
 from recede.providers import Provider
-from recede.reduction._options import optional_function, whole_number
+from recede.reduction._kinds import optional_function, whole_number
 from recede.reduction._policy import IS_OFF
 from recede.session._history import History
 
@@ -35,6 +35,7 @@ __all__ = ["Answer", "Conversation"]
 
 _log = logging.getLogger("recede")
 
+_PROVIDERS = ("anthropic", "openai")  # the packages of the official clients, and whose cache they use
 # How long an entry of a cache lives without use, if it was written for five minutes or for an hour.
 _MINUTES, _HOUR = (Provider.of(name).ttl_seconds for name in ("anthropic", "anthropic_1h"))
 
@@ -78,7 +79,7 @@ class Conversation:
 
     With a client of Anthropic it marks its requests for the prompt cache (``cache_control``): the system prompt, the
     newest block, and the boundary. Marks that ``system`` or ``tools`` have stay and count. With a budget or a history
-    of your own it does so if that has ``cache_breakpoint="boundary"``.
+    of your own it does so if the provider of that has such marks.
 
     Args:
         create: ``client.messages.create`` of Anthropic, ``client.chat.completions.create`` of OpenAI, of a client or
@@ -89,8 +90,7 @@ class Conversation:
         system: the system prompt. It is sent with each request and is not part of the history.
         budget: when to mask; its `view` is sent. Without one, all but the newest 4 results are masked above 8,000
             tokens, with a break-even boundary that assumes the client's cache:
-            ``Budget(boundary="break_even", provider="anthropic", cache_breakpoint="boundary")`` for Anthropic's,
-            ``provider="openai"`` for OpenAI's.
+            ``Budget(boundary="break_even", provider="anthropic")`` for Anthropic's, ``provider="openai"`` for OpenAI's.
         history: continue this `History`, whose own options then decide the view.
         shape: ``"anthropic"`` or ``"openai"``; by default detected from the client or the tools.
         parallel_tools: True to run the calls of one answer concurrently, or the names of the tools that may run so.
@@ -161,11 +161,11 @@ class Conversation:
         self._budget = budget
         client = client_of(create)
         if budget is None and history is None:
-            options: dict[str, Any] = {"boundary": "break_even", **CACHE_OPTIONS.get(client, {})}
-            history = Budget(**options).history()
+            provider = client if client in _PROVIDERS else "ideal"
+            history = Budget(boundary="break_even", provider=provider).history()
         self.history: History = history if history is not None else budget.history()  # type: ignore[union-attr]
         self.shape: Shape = shape or shape_of(create, tools)
-        self._is_marked = client == "anthropic" and self.history._live.options.pins_boundary and not IS_OFF
+        self._is_marked = client == "anthropic" and self.history._live.options.pins and not IS_OFF
         self.system = system
         self.on_text = on_text
         self._driver = Driver(create, Tools(run_tool, parallel_tools))

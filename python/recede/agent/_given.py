@@ -8,7 +8,7 @@ from typing import Any
 from recede._encodable import encodable
 from recede._objects import read
 from recede.agent._tool_calls import Shape
-from recede.reduction._options import optional_function
+from recede.reduction._kinds import optional_function
 
 __all__ = ["check_tools", "client_of", "shape_of", "spoken_message"]
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from recede._objects import changed, read
-from recede.providers import Provider, cache_options
+from recede.providers import Provider
 
-__all__ = ["CACHE_OPTIONS", "marked_request"]
+__all__ = ["marked_request"]
 
 _MARK = "cache_control"
 _VALUE = {"type": "ephemeral"}
 # The messages need two.
 _MOST_ELSEWHERE = Provider.of("anthropic").most_marks - 2
-
-CACHE_OPTIONS = {name: cache_options(Provider.of(name)) for name in ("anthropic", "openai")}
-"""The options by which a conversation assumes the cache of its client, unless its caller gives others."""
 
 
 def marked_request(request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], int]:

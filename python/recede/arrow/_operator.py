@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from recede.arrow._columns import as_texts, pyarrow, view_type
-from recede.reduction._options import whole_number
+from recede.reduction._kinds import whole_number
 
 __all__ = ["Operator", "RowOperator", "checked_batch"]
 

@@ -1,18 +1,21 @@
 """`Reducer` and `Stats`: the view of each row, and its figures."""
-# mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from recede import _engine
 from recede.arrow._operator import RowOperator
 from recede.arrow._rows import reduced_rows
-from recede.providers import Provider
-from recede.reduction._options import BUDGETS
-from recede.reduction._policy import compiled
-from recede.reduction._signature import runs
+from recede.reduction._options import OPTIONS
+from recede.reduction._policy import own_policy
+from recede.reduction._signature import takes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from recede.types import Options
 
 __all__ = ["Reducer", "Stats"]
 
@@ -33,8 +36,7 @@ class Reducer(RowOperator):
         column: the column with the histories, each a JSON array of messages or a request body, as text or as bytes.
         prefix: what the names of the added columns begin with.
         threads: how many threads a batch is spread over.
-        The options are those of `reduce`, or without a budget those of `mask_observations`. The boundary slides by
-            default.
+        **options: as for `recede.reduce`.
 
     Raises:
         TypeError, ValueError: an option is wrong; or, when it is called, the column is missing or holds no text.
@@ -44,7 +46,7 @@ class Reducer(RowOperator):
         >>> from recede.arrow import Reducer
         >>> history = '[{"role":"tool","tool_call_id":"1","content":"%s"},{"role":"assistant"}]' % ("x" * 90)
         >>> table = pa.table({"id": [7, 8, 9], "messages": [history, '[{"role"', None]})
-        >>> reduced = Reducer(keep_results=0)(table)
+        >>> reduced = Reducer(keep=0, boundary="sliding")(table)
         >>> reduced["messages"][0].as_py()
         '[{"role":"tool","tool_call_id":"1","content":"[observation masked — 90 chars]"},{"role":"assistant"}]'
         >>> reduced["recede_chars_after"].to_pylist(), reduced["recede_error_kind"].to_pylist()
@@ -64,34 +66,22 @@ class Reducer(RowOperator):
     }
     replaces_column = True
 
-    @runs(lambda self, column="messages", *, prefix="recede_", threads=1, **options: (
-        self._hold(column, prefix, threads, options)
-    ))  # fmt: skip
+    @takes(OPTIONS)
     def __init__(
-        self, column: str = "messages", *, prefix: str = "recede_", threads: int = 1,
-        max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.9,
-        clip_results: int | None = None, enabled: bool = True, preserve_recent_raw_turns: int = 4,
-        keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
-        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
-        cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
-        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-        observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
-        min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False, summary_max_chars: int = 1400,
-        summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
-    ) -> None:  # fmt: skip
-        """The options are those of `reduce`."""
-
-    def _hold(self, column: str, prefix: str, threads: int, options: dict[str, Any]) -> None:
+        self, column: str = "messages", *, prefix: str = "recede_", threads: int = 1, **options: Unpack[Options]
+    ) -> None:
+        """See the class."""
         super().__init__(column, prefix, threads)
-        has_budget = any(options.get(name) is not None for name in BUDGETS)
-        self._goal = "reduce" if has_budget else "mask"
+        if options.get("token_counter") is not None:
+            raise TypeError("a column is reduced without Python: token_counter is for recede.reduce, row by row")
         self._options = options
-        compiled(_engine.engine, self._goal, options)
+        self._policy()  # raises
+
+    def _policy(self) -> Any:
+        return own_policy(_engine.engine, self._options, reduces=True)
 
     def made(self, texts: Any, schema: Any) -> list[Any]:
-        rows = reduced_rows(texts, self._goal, self._options, with_views=True, threads=self.threads)
+        rows = reduced_rows(texts, self._policy(), with_views=True, threads=self.threads)
         return [rows.views.view(schema.field(self.column).type), *rows.columns(self.adds)]
 
 
@@ -105,7 +95,7 @@ class Stats(RowOperator):
         column: the column with the histories, as for `Reducer`.
         prefix: what the names of the added columns begin with.
         threads: how many threads a batch is spread over.
-        keep_results: how many of the newest results a masked view keeps.
+        keep: how many of the newest results a masked view keeps, if everything older is masked.
 
     Raises:
         TypeError, ValueError: as for `Reducer`.
@@ -114,7 +104,7 @@ class Stats(RowOperator):
         >>> import pyarrow as pa
         >>> from recede.arrow import Stats
         >>> history = '[{"role":"tool","tool_call_id":"1","content":"%s"}]' % ("x" * 90)
-        >>> Stats(prefix="", keep_results=0)(pa.table({"id": [7], "messages": [history]})).to_pylist()[0]["raw_chars"]
+        >>> Stats(prefix="", keep=0)(pa.table({"id": [7], "messages": [history]})).to_pylist()[0]["raw_chars"]
         90
     """
 
@@ -130,14 +120,15 @@ class Stats(RowOperator):
     }
     _figures: ClassVar[Mapping[str, str]] = {"raw_chars": "chars_before", "masked_view_chars": "chars_after"}
 
-    def __init__(
-        self, column: str = "messages", *, prefix: str = "recede_", threads: int = 1, keep_results: int = 4
-    ) -> None:
+    def __init__(self, column: str = "messages", *, prefix: str = "recede_", threads: int = 1, keep: int = 10) -> None:
         """See the class."""
         super().__init__(column, prefix, threads)
-        self._options = {"keep_results": keep_results}
-        compiled(_engine.engine, "mask", self._options)
+        self.keep = keep
+        self._policy()  # raises
+
+    def _policy(self) -> Any:
+        return own_policy(_engine.engine, {"keep": self.keep, "boundary": "sliding"}, reduces=False)
 
     def made(self, texts: Any, schema: Any) -> list[Any]:
-        rows = reduced_rows(texts, "mask", self._options, with_views=False, threads=self.threads)
+        rows = reduced_rows(texts, self._policy(), with_views=False, threads=self.threads)
         return rows.columns([self._figures.get(name, name) for name in self.adds])

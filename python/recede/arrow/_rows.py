@@ -9,7 +9,6 @@ from recede import _engine
 from recede._errors import TranscriptError
 from recede.arrow._columns import pyarrow
 from recede.reduction._input import history_of
-from recede.reduction._policy import compiled
 from recede.reduction._unrecognized import unrecognized
 
 __all__ = ["RowError", "Rows", "failed", "reduced_rows", "unrecognized_error"]
@@ -63,10 +62,9 @@ def failed(error: Exception) -> RowError:
     return RowError("failed", f"{type(error).__name__}: {error}")
 
 
-def reduced_rows(array: Any, goal: str, options: Mapping[str, Any], *, with_views: bool, threads: int) -> Rows:
+def reduced_rows(array: Any, policy: Any, *, with_views: bool, threads: int) -> Rows:
     """Reduce each row of a large_binary array."""
     pa, core = pyarrow(), _engine.engine
-    policy = compiled(core, goal, options)
     bits, figures, faults, *views = core.reduce_column(*array.__arrow_c_array__(), policy, threads, with_views)
     errors = {row: failed(fault) for row, fault in faults}
     validity = bytearray(bits)

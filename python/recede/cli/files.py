@@ -16,14 +16,16 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 import click
 
-from recede import History, TranscriptError, reduce_json, transcripts
+from recede import History, TranscriptError, transcripts
 from recede._files import identity, is_same_file, write_whole
 from recede._printable import printable
 from recede.cli.errors import BadFile, bad_file, errors_of, line_of, name_of
 from recede.cli.reading import Reading
 from recede.cli.signatures import HEAD_BYTES, is_saved_history, likeness
+from recede.designs import HistoryReducer
 
 _Result = TypeVar("_Result")
+_STRICT = HistoryReducer(max_input_chars=0, enabled=False)  # its parser says where a fault is
 
 # Formats that a view is written in.
 _OWN_FORMS = ("body", "json_lines", "messages")
@@ -206,7 +208,7 @@ def _own_form(name: str, format: str, data: bytes) -> InputHistory:
 def _unrecognized(data: bytes) -> tuple[str, ...]:
     """A warning where there are messages, but nothing in them was recognized; an error in them is reported later."""
     try:
-        chars = reduce_json(data, max_input_chars=0, enabled=False).chars_before
+        chars = _STRICT.reduce_json(data).chars_before
     except TranscriptError:
         return ()
     return () if chars else transcripts.read(data).warnings
@@ -289,7 +291,7 @@ def keep_apart(option: str, path: str | None, sources: Iterable[str], instead: s
 def fault_of(value: bytes) -> TranscriptError | None:
     """Why this is not a history; None if it is one."""
     try:
-        reduce_json(value, max_input_chars=0, enabled=False)
+        _STRICT.reduce_json(value)
     except TranscriptError as error:
         return error
     return None

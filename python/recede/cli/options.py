@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
-from recede.reduction._options import OPTIONS, Kind
+from recede.reduction._kinds import BOUNDARY, TEXTS, WINDOWS, Kind
+from recede.reduction._options import DESIGN_OPTIONS, OPTIONS, Option
 
 _NONE = object()  # None as typed; None itself means that nothing was typed
 _WINDOWS = ("keep_messages", "keep_turns", "keep_results")
@@ -25,16 +26,22 @@ def all_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
-def policy_options(goal: str) -> Callable[[Any], Any]:
-    """All options that a goal has on the command line."""
-    names = (name for name, option in OPTIONS.items() if goal in option.goals and option.flag is not None)
+def policy_options(*left_out: str) -> Callable[[Any], Any]:
+    """The one set of options, on the command line."""
+    names = (name for name, option in OPTIONS.items() if option.flag is not None and name not in left_out)
     return all_of(*map(policy_option, names))
 
 
-def policy_option(name: str, flag: str | None = None, **settings: Any) -> Callable[[Any], Any]:
-    """One option, if need be under another name, or with another default."""
-    option = OPTIONS[name]
-    words = re.sub(r"`(\w+)`", lambda found: OPTIONS[found[1]].flag or found[0], option.help)
+def design_options() -> Callable[[Any], Any]:
+    """The options of the published reducer."""
+    names = (name for name, option in DESIGN_OPTIONS.items() if "reduce" in option.goals and option.flag is not None)
+    return all_of(*(policy_option(name, table=DESIGN_OPTIONS) for name in names))
+
+
+def policy_option(name: str, table: Mapping[str, Option] = OPTIONS, **settings: Any) -> Callable[[Any], Any]:
+    """One option, if need be with another default."""
+    option = table[name]
+    words = re.sub(r"`(\w+)`", lambda found: table[found[1]].flag or found[0], option.help)
     words = words.replace("; None:", "; none:") if _may_be_none(option.kind) else words.partition("; None:")[0]
     default = option.default
     if name == "observation_masking":
@@ -43,10 +50,14 @@ def policy_option(name: str, flag: str | None = None, **settings: Any) -> Callab
         words += f".  [default: {default}]"
     words = words[0].upper() + words[1:]
     words += "" if words.endswith("]") else "."
-    return click.option(flag or option.flag or "", name, **{"help": words, **_type_of(option.kind), **settings})
+    return click.option(option.flag or "", name, **{"help": words, **_type_of(option.kind), **settings})
 
 
 def _type_of(kind: Kind) -> dict[str, Any]:
+    if kind is BOUNDARY:
+        return {"type": _ChoiceOrNumber(kind.choices), "metavar": "|".join((*kind.choices, "N"))}
+    if kind is WINDOWS:
+        return {"type": _ToolWindow(), "multiple": True, "metavar": "TOOL=N"}
     if kind.choices:
         return {"type": click.Choice(kind.choices)}
     if kind.annotation == "bool":
@@ -57,8 +68,31 @@ def _type_of(kind: Kind) -> dict[str, Any]:
         type_ = _NumberOrNone if _may_be_none(kind) else click.FloatRange
         return {"type": type_(min=kind.least, max=kind.most, min_open=kind.most is not None), "metavar": "N"}
     if kind.annotation.startswith("Collection"):
-        return {"multiple": True, "metavar": "NAME"}
+        return {"multiple": True, "metavar": "TEXT" if kind is TEXTS else "NAME"}
     return {"metavar": "TEXT"}
+
+
+class _ChoiceOrNumber(click.Choice[str]):
+    """One of some words, or a whole number from 1."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and value.isdecimal() and int(value) > 0:
+            return int(value)
+        return super().convert(value, param, ctx)
+
+
+class _ToolWindow(click.ParamType):  # type: ignore[type-arg]
+    """A tool or a pattern, and how many of its newest results stay raw; ``all`` for all."""
+
+    name = "tool=n"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, tuple):
+            return value
+        tool, _, count = value.rpartition("=")
+        if not tool or not (count == "all" or count.isdecimal()):
+            self.fail(f"{value!r} is not TOOL=N, such as Read=20, or TOOL=all", param, ctx)
+        return tool, None if count == "all" else int(count)
 
 
 def _may_be_none(kind: Kind) -> bool:
@@ -82,11 +116,13 @@ def _is_unset(value: Any) -> bool:
     return value is None or value is False or value == ()
 
 
-def given(options: dict[str, Any]) -> dict[str, Any]:
+def given(options: dict[str, Any], table: Mapping[str, Option] = OPTIONS) -> dict[str, Any]:
     """Those that were given, as the library takes them: a flag is the other one of its two values."""
     found = {name: None if value is _NONE else value for name, value in options.items() if not _is_unset(value)}
-    found |= {name: not OPTIONS[name].default for name, value in found.items() if value is True}
-    # A window of one's own replaces the default one.
+    found |= {name: not table[name].default for name, value in found.items() if value is True}
+    if "keep_by_tool" in options and found.get("keep_by_tool"):
+        found["keep_by_tool"] = dict(options["keep_by_tool"])
+    # A window of one's own replaces the default one of the designs.
     return {"preserve_recent_raw_turns": 0, **found} if any(name in found for name in _WINDOWS) else found
 
 

@@ -22,41 +22,37 @@ def line_for(policy: str, prices: Prices, cache: Cache = CACHES["ideal"]) -> str
         >>> from recede.cli.paste import line_for
         >>> from recede.costs import Prices
         >>> line_for("break_even:window=10", Prices())
-        'view = recede.mask_observations(messages, keep_results=10, boundary="break_even").messages'
+        'view = recede.reduce(messages, keep=10, provider="ideal").messages'
     """
     kind, values = parse_policy(policy)
     mask = mask_options(policy, prices, cache)
+    if mask is not None and "keep_turns" in mask:
+        return f"view = recede.designs.mask_observations(messages, {_written(mask)}).messages"
     if mask is not None:
-        return f"view = recede.mask_observations(messages, {_written(mask)}).messages"
+        own = {"keep": mask.pop("keep_results"), "boundary": mask.pop("mask_chunk", mask.pop("boundary", None))}
+        own = {name: value for name, value in own.items() if value != "break_even"}
+        return f"view = recede.reduce(messages, {_written({**own, **mask})}).messages"
     if kind == "keep_last":
         window = f"preserve_recent_raw_turns={values['messages']}"
         return f"view = recede.designs.truncate_history(messages, {window}).messages"
     if kind == "hybrid":
         at = '"break_even"' if values["at"] == "break_even" else values["at"]
         rule = {**_boundary(values), **_assumed(values, prices, cache)}
+        if rule.get("provider") == Provider.of("ideal"):
+            del rule["provider"]
         options = ", ".join(filter(None, [f"{values['window']}, {at}, {values['tail']}", _written(rule)]))
         return f"manager = recede.designs.HybridContextManager(recede.summarizers.builtin(), {options})"
     return None
 
 
 def mask_options(policy: str, prices: Prices, cache: Cache) -> dict[str, Any] | None:
-    """The options of `mask_observations` for a policy; None if it does anything else than mask."""
+    """The options of `recede.designs.mask_observations` for a policy; None if it does anything else than mask."""
     kind, values = parse_policy(policy)
     if kind == "hybrid" and values["at"] == "never":
-        return {
-            "keep_turns": values["window"],
-            **_boundary(values),
-            **_assumed(values, prices, cache),
-            **_mark(values),
-        }
+        return {"keep_turns": values["window"], **_boundary(values), **_assumed(values, prices, cache)}
     if kind in ("sliding", "stepped", "break_even"):
         values = {**values, "boundary": kind}
-        return {
-            "keep_results": values["window"],
-            **_boundary(values),
-            **_assumed(values, prices, cache),
-            **_mark(values),
-        }
+        return {"keep_results": values["window"], **_boundary(values), **_assumed(values, prices, cache)}
     return None
 
 
@@ -90,8 +86,4 @@ def _assumed(values: dict[str, Any], prices: Prices, cache: Cache) -> dict[str, 
         provider = usual._replace(read=read, write=write)
     part = values.get("max_overcost", "0.1")
     max_overcost = {} if part == "0.1" else {"max_overcost": None if part == "none" else float(part)}
-    return {**({} if provider == Provider.of("ideal") else {"provider": provider}), **max_overcost}
-
-
-def _mark(values: dict[str, Any]) -> dict[str, Any]:
-    return {"cache_breakpoint": "boundary"} if values.get("cache_breakpoint") == "boundary" else {}
+    return {"provider": provider, **max_overcost}

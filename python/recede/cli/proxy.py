@@ -19,7 +19,7 @@ from recede import StoreError
 from recede.cli.errors import BadFile, say
 from recede.cli.files import state_folder
 from recede.cli.notices import log_shown
-from recede.cli.options import policy_option
+from recede.cli.options import given, policy_options
 from recede.proxy import RequestMasker
 
 _PORT = 8787
@@ -46,7 +46,7 @@ _FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
 )  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
 @click.option("--upstream", metavar="URL", help="Where all requests go; by default to Anthropic, OpenAI or Gemini.")
-@policy_option("keep_results", "--keep", help="The newest N results stay raw.", default=10, show_default=True)
+@policy_options("max_input_tokens")
 @click.option(
     "--state", metavar="FILE",
     help="Pauses between requests, 28 bytes each, so that a restart changes no request; `none`: in memory.  "
@@ -59,11 +59,11 @@ def proxy(
     port: int | None,
     host: str,
     upstream: str | None,
-    keep_results: int,
     state: str | None,
     observe: bool,
     verbose: bool,
     command: tuple[str, ...],
+    **options: Any,
 ) -> None:
     """Mask old tool outputs in the requests of Claude Code, Codex, Gemini CLI, or any other client.
 
@@ -85,10 +85,10 @@ def proxy(
             raise
         raise click.UsageError("this needs aiohttp: pip install 'recede[proxy]'") from None
     environment = dict(os.environ)
-    given = _given(environment) if command else {}
-    upstreams = {provider: url.removesuffix(_SUFFIXES.get(provider, "")) for provider, url in given.items()}
+    base_urls = _base_urls(environment) if command else {}
+    upstreams = {provider: url.removesuffix(_SUFFIXES.get(provider, "")) for provider, url in base_urls.items()}
     try:
-        masker = RequestMasker(keep_results, state=_state(state))
+        masker = RequestMasker(state=_state(state), **given(options))
     except (StoreError, OSError) as error:
         raise BadFile(str(error)) from None
     if port is None:
@@ -130,7 +130,7 @@ def _state(given: str | None) -> str | None:
     return str(folder / "requests")
 
 
-def _given(environment: Mapping[str, str]) -> dict[str, str]:
+def _base_urls(environment: Mapping[str, str]) -> dict[str, str]:
     """The base URLs that the command would have used by itself, by provider."""
     found: dict[str, str] = {}
     for name, provider in _VARIABLES.items():
@@ -172,10 +172,10 @@ def _at_signals(names: Iterable[str], call: Callable[[int], object]) -> None:
 
 def _variables(url: str, environment: Mapping[str, str]) -> dict[str, str]:
     """What the command has in its environment, so that its requests come to the proxy, and to it directly."""
-    found, given = {}, _given(environment)
+    found, base_urls = {}, _base_urls(environment)
     for name, provider in _VARIABLES.items():
         suffix = _SUFFIXES.get(provider, "")
-        found[name] = url + suffix if given.get(provider, suffix).endswith(suffix) else url
+        found[name] = url + suffix if base_urls.get(provider, suffix).endswith(suffix) else url
     host = urllib.parse.urlsplit(url).hostname or ""
     without = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
     for name in ("NO_PROXY", "no_proxy"):

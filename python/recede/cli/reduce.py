@@ -2,61 +2,120 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+import recede
 from recede._files import identity
 from recede.cli.errors import bad_file, errors_of, say
 from recede.cli.files import InputHistory, for_screen, is_gzipped, keep_apart, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
-from recede.cli.options import given, policy_options, usage_error
+from recede.cli.options import all_of, design_options, given, policy_options, usage_error
 from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import Chosen
 from recede.cli.tables import orphans, size, table, tools_table
 from recede.designs import HistoryReducer
-from recede.reduction._options import OPTIONS
+from recede.reduction._options import DESIGN_OPTIONS
 from recede.types import JsonReduction
 
+_OWN = ("files", "output", "in_place", "reading", "as_json", "strict")
 # What is added up over several histories.
 _SUMS = ("chars_before", "chars_after", "masked_count", "dropped_count")
 
 
-@click.command(no_args_is_help=True, short_help="Reduce histories to a budget.")
-@click.argument("files", nargs=-1, required=True)
-@click.option(
-    "-o", "--output", metavar="OUT", help="Write the reduced history here: whole, or not at all. A folder for many."
-)
-@click.option("--in-place", is_flag=True, help="Write each reduced history over its own file.")
-@reading_options
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; the history goes to OUT alone.")
-@click.option("--strict", is_flag=True, help="Exit with 1 if a view is over its budget; it is written all the same.")
-@output_options
-@policy_options("reduce")
-def reduce(
+class _ReduceCommand(click.Command):
+    """The command, which with ``--design`` takes the options of the published reducer instead."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if "--design" in args:
+            return _design.make_context(info_name, [word for word in args if word != "--design"], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        return ctx.command.invoke(ctx) if ctx.command is not self else super().invoke(ctx)
+
+
+def _shared(command: Any) -> Any:
+    """What the command takes besides the options of a reducer."""
+    return all_of(
+        click.argument("files", nargs=-1, required=True),
+        click.option(
+            "-o", "--output", metavar="OUT",
+            help="Write the reduced history here: whole, or not at all. A folder for many.",
+        ),
+        click.option("--in-place", is_flag=True, help="Write each reduced history over its own file."),
+        reading_options,
+        click.option(
+            "--json", "as_json", is_flag=True, help="Print the report as JSON; the history goes to OUT alone."
+        ),
+        click.option(
+            "--strict", is_flag=True, help="Exit with 1 if a view is over its limit; it is written all the same."
+        ),
+        output_options,
+    )(command)  # fmt: skip
+
+
+@click.command(cls=_ReduceCommand, no_args_is_help=True, short_help="Mask old tool outputs in histories.")
+@_shared
+@policy_options()
+@click.option("--design", is_flag=True, help="Take the options of the published reducer (--design --help has them).")
+def reduce(design: bool, **options: Any) -> None:
+    """Mask old tool outputs in FILES; over a limit also cut, summarize and truncate.
+
+    The view goes to standard output or to OUT, a report for people to standard error. An
+    array, a request body and JSON Lines keep their form, and every byte that is not replaced; of
+    other formats the view is a JSON array. With several histories, OUT is a folder, and --json
+    without it gives the report alone. OUT is never one of FILES: --in-place is for that.
+
+    \b
+    Example:
+      recede reduce session.json --boundary sliding -o reduced.json
+      recede reduce logs/* --max-input-tokens 8000 -o reduced
+    """
+    _run(**{name: options.pop(name) for name in _OWN}, reduce=partial(_reduced, **given(options)))
+
+
+@click.command("reduce", no_args_is_help=True)
+@_shared
+@design_options()
+def _design(**options: Any) -> None:
+    """Reduce FILES to a budget, as the published design: mask, then summarize, then truncate.
+
+    --keep, --keep-messages and --keep-turns replace the default window, the last 4 messages.
+
+    \b
+    Example:
+      recede reduce --design session.json --max-input-chars 32000 -o reduced.json
+    """
+    own = {name: options.pop(name) for name in _OWN}
+    try:
+        reducer = HistoryReducer(**given(options, DESIGN_OPTIONS))
+        reducer.reduce([])  # reports a missing budget
+    except ValueError as error:
+        raise usage_error(error) from None
+    _run(**own, reduce=reducer.reduce_json)
+
+
+def _reduced(data: bytes, **options: Any) -> JsonReduction:
+    return recede.reduce(data, **options)
+
+
+def _run(
     files: tuple[str, ...],
     output: str | None,
     in_place: bool,
     reading: Reading,
     as_json: bool,
     strict: bool,
-    **options: Any,
+    reduce: Callable[[bytes], JsonReduction],
 ) -> None:
-    """Reduce FILES to a budget: mask old tool outputs, then summarize, then truncate.
-
-    The reduced history goes to standard output or to OUT, a report for people to standard error. An
-    array, a request body and JSON Lines keep their form, and every byte that is not replaced; of
-    other formats the view is a JSON array. With several histories, OUT is a folder, and --json
-    without it gives the report alone. OUT is never one of FILES: --in-place is for that. --keep,
-    --keep-messages and --keep-turns replace the default window, the last 4 messages.
-
-    \b
-    Example:
-      recede reduce session.json --max-input-tokens 8000 -o reduced.json
-      recede reduce logs/* --max-input-tokens 8000 -o reduced
-    """
     if as_json and output == "-":
         raise click.UsageError("--json and the history cannot both go to standard output")
     if in_place and (output is not None or "-" in files):
@@ -64,11 +123,10 @@ def reduce(
     if len(files) > 1 and output in (None, "-") and not as_json and not in_place:
         raise click.UsageError("several files need a folder: -o OUT, or --json for the report alone")
     keep_apart("--output", output, files, "take another name, or --in-place")
-    reducer = _reducer(given(options))
     target = _Target(output, files)
 
     def work(history: InputHistory) -> JsonReduction:
-        result = history.run(reducer.reduce_json)
+        result = history.run(reduce)
         if in_place:
             _put_back(history, history.file_form(result.json))
         elif output is not None or not as_json:
@@ -134,18 +192,10 @@ class _Target:
         return name
 
 
-def _reducer(options: dict[str, Any]) -> HistoryReducer:
-    try:
-        reducer = HistoryReducer(**{"fill": OPTIONS["fill"].default, **options})
-        reducer.reduce([])  # reports a missing budget
-        return reducer
-    except ValueError as error:
-        raise usage_error(error) from None
-
-
 def _figures(result: JsonReduction) -> dict[str, Any]:
     facts = result._asdict()
-    del facts["json"], facts["summarizer_error"]
+    for name in ("messages", "request", "json", "summarizer_error"):
+        del facts[name]
     facts["tools"] = {name: figures._asdict() for name, figures in result.tools.items()}
     facts["boundary_moves"] = [move._asdict() for move in result.boundary_moves]
     return facts

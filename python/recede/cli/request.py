@@ -9,7 +9,7 @@ from recede.cli.anatomy import KINDS, Anatomy, Block, Sample
 from recede.cli.chart import TEXT, at, compact, element, hint, label, level, picture, shortened, stretched, ticks
 from recede.cli.lines import hover_columns, turn_ticks
 from recede.designs import approx_tokens
-from recede.reduction._options import CHARS_PER_TOKEN
+from recede.reduction._kinds import CHARS_PER_TOKEN
 
 _HEIGHT = 200
 _MOST_LAYERS = 5

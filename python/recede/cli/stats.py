@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from recede import Reduction
+from recede import Reduction, reduce
 from recede.cli.files import InputHistory, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import counted, output_options
@@ -15,9 +15,8 @@ from recede.cli.options import policy_option
 from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import chosen
 from recede.cli.tables import orphans, share, size, table, tools_table
-from recede.designs import approx_tokens, mask_observations, mask_observations_json
+from recede.designs import approx_tokens
 from recede.reduction import ToolReport
-from recede.types import JsonReduction
 
 
 class _Figures(NamedTuple):
@@ -40,12 +39,12 @@ class _Figures(NamedTuple):
 
 @click.command(no_args_is_help=True, short_help="Show the size of histories and of their masked views.")
 @click.argument("files", nargs=-1, required=True)
-@policy_option("keep_results", default=4, show_default=True)
+@policy_option("keep", help="The newest N results stay raw.", default=10, show_default=True)
 @reading_options
 @click.option("--by-format", is_flag=True, help="A line for each format instead of each history.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @output_options
-def stats(files: tuple[str, ...], keep_results: int, reading: Reading, by_format: bool, as_json: bool) -> None:
+def stats(files: tuple[str, ...], keep: int, reading: Reading, by_format: bool, as_json: bool) -> None:
     """Show how large FILES are, and what masking all but the newest results would leave.
 
     FILES may be folders: what is in them and can be read as a history is counted.
@@ -57,25 +56,24 @@ def stats(files: tuple[str, ...], keep_results: int, reading: Reading, by_format
       recede stats session.jsonl
       recede stats --by-format logs
     """
-    all_old: Any = {"keep_results": keep_results, "boundary": "sliding"}
 
-    def measure(history: InputHistory) -> Reduction | JsonReduction:
+    def measure(history: InputHistory) -> Reduction:
         if history.session is not None:
-            return mask_observations(history.session.messages, **all_old)._replace(messages=[])
-        return history.run(lambda data: mask_observations_json(data, **all_old))._replace(json=b"")
+            return reduce(history.session.messages, keep=keep, boundary="sliding")._replace(messages=[])
+        return history.run(lambda data: reduce(data, keep=keep, boundary="sliding"))._replace(json=b"")
 
     done, failed = over(chosen(files), reading, measure, is_parallel=True)
     if done and as_json:
         total = _figures_as_json(_Figures.sum(_figures(*one) for one in done))
         write_report([(history, _as_json(history, result)) for history, result in done], total, failed)
     elif len(done) == 1 and len(files) == 1 and not by_format:
-        write(None, _for_people(*done[0], keep_results).encode())
+        write(None, _for_people(*done[0], keep).encode())
     elif done:
         write(None, _table(done, by_format).encode())
     finish(done, failed, warn=not as_json)
 
 
-def _figures(history: InputHistory, result: Reduction | JsonReduction) -> _Figures:
+def _figures(history: InputHistory, result: Reduction) -> _Figures:
     return _Figures(
         1,
         history.records,
@@ -88,7 +86,7 @@ def _figures(history: InputHistory, result: Reduction | JsonReduction) -> _Figur
     )
 
 
-def _for_people(history: InputHistory, result: Reduction | JsonReduction, keep: int) -> str:
+def _for_people(history: InputHistory, result: Reduction, keep: int) -> str:
     observations = sum(tool.observations for tool in result.tools.values())
     lines = [
         f"format: {history.format}, {history.records:,} records",
@@ -101,7 +99,7 @@ def _for_people(history: InputHistory, result: Reduction | JsonReduction, keep: 
     return "\n".join(lines) + "\n" + tools_table(result.tools)
 
 
-def _table(done: list[tuple[InputHistory, Reduction | JsonReduction]], by_format: bool) -> str:
+def _table(done: list[tuple[InputHistory, Reduction]], by_format: bool) -> str:
     groups: dict[str, list[_Figures]] = {}
     for history, result in done:
         groups.setdefault(history.format if by_format else named(history), []).append(_figures(history, result))
@@ -120,7 +118,7 @@ def _row(name: str, figures: _Figures) -> tuple[str, ...]:
     return (name, *(f"{count:,}" for count in counts), *shares)
 
 
-def _as_json(history: InputHistory, result: Reduction | JsonReduction) -> dict[str, Any]:
+def _as_json(history: InputHistory, result: Reduction) -> dict[str, Any]:
     figures = _figures_as_json(_figures(history, result))
     del figures["histories"]
     tools = {name: ToolReport._asdict(tool) for name, tool in result.tools.items()}

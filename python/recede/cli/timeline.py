@@ -17,7 +17,7 @@ from recede.cli.notices import counted
 from recede.cli.verdict import money
 from recede.costs import PolicyReplay, Prices, Replay, ReplayedTurn, cheapest_policy
 from recede.designs import approx_tokens
-from recede.reduction._options import CHARS_PER_TOKEN
+from recede.reduction._kinds import CHARS_PER_TOKEN
 
 _COLUMNS = 150
 _HEIGHT = 140

@@ -1,4 +1,4 @@
-"""Options of a `Masker` that has a provider's defaults."""
+"""The provider of a client or a framework, at the prices of the model of each request."""
 
 from __future__ import annotations
 
@@ -7,16 +7,9 @@ from typing import Any
 
 from recede.providers import Provider
 
-__all__ = ["ModelProvider", "with_defaults"]
+__all__ = ["ModelProvider"]
 
 _MOST_NAME = 100  # characters of a model's name
-_UNSAID = (("provider", "auto"), ("cache_breakpoint", None))  # as the provider's cache works
-
-
-def with_defaults(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The options, and the defaults of those that are not given."""
-    given = {name: value for name, value in options.items() if (name, value) not in _UNSAID}
-    return {**defaults, **given}
 
 
 class ModelProvider:
@@ -27,6 +20,10 @@ class ModelProvider:
 
     def __init__(self, provider: str | None, options: Mapping[str, Any]) -> None:
         self._provider = provider if options.get("provider", "auto") == "auto" else None
+
+    def assumed(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options with this provider, where no model is named."""
+        return dict(options) if self._provider is None else {**options, "provider": self._provider}
 
     def of(self, model: Any) -> Provider | None:
         """That of a model by its name, at its usual prices if that is not known; None for that of the options."""

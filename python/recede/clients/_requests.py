@@ -6,7 +6,7 @@ from typing import Any
 
 from recede._kept_by_provider import KEPT_BY_PROVIDER
 
-__all__ = ["SOCKETS", "Answered", "history_key", "marks_elsewhere", "refuse_messages"]
+__all__ = ["SOCKETS", "Answered", "history_key", "refuse_messages"]
 
 # The paths whose history is masked, without version and query -> the field that has it.
 _COVERED = {
@@ -64,13 +64,6 @@ def _has_message(value: Any, level: int) -> bool:
     if not isinstance(value, (list, tuple)) or level > _MOST_LEVELS:
         return False
     return any(_has_message(element, level + 1) for element in value)
-
-
-def marks_elsewhere(body: dict[str, Any]) -> int:
-    """How many cache marks a body has besides those of its messages: on `system`, on `tools`, and its own."""
-    lists = [list_ for list_ in (body.get("system"), body.get("tools")) if isinstance(list_, (list, tuple))]
-    marked = [body, *(element for list_ in lists for element in list_)]
-    return sum(isinstance(one, dict) and one.get("cache_control") is not None for one in marked)
 
 
 class Answered:

@@ -1,6 +1,4 @@
 """`wrap`: a client whose requests send the view of their messages, and which is the same in everything else."""
-# mypy: disable-error-code="empty-body"
-# ruff: noqa: D417 - an option is described once, at `reduce`
 
 # The clients call these hooks of theirs for every request, whatever method, form of response or resource it is of:
 # `_prepare_options` with the parts of a request, `_prepare_request` once it is built, `_process_response_data` with
@@ -11,17 +9,23 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from recede._off import is_off
 from recede._report import BoundaryMove
-from recede.clients._defaults import ModelProvider, with_defaults
-from recede.clients._requests import SOCKETS, Answered, history_key, marks_elsewhere, refuse_messages
+from recede.clients._defaults import ModelProvider
+from recede.clients._requests import SOCKETS, Answered, history_key, refuse_messages
 from recede.masker import Masker
-from recede.providers import Provider, cache_options
-from recede.reduction._signature import runs
+from recede.reduction._input import marks_elsewhere
+from recede.reduction._options import OPTIONS
+from recede.reduction._signature import takes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from recede.types import Options
 
 __all__ = ["wrap"]
 
@@ -126,19 +130,18 @@ def _report(data: Any, response: Any) -> None:
 
 def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> Any:
     kind = type(client)
-    provider = {base.__module__.partition(".")[0] for base in kind.__mro__} & _PROVIDERS
+    package = {base.__module__.partition(".")[0] for base in kind.__mro__} & _PROVIDERS
     if hasattr(client, "_recede_masker"):
         raise TypeError("the client is wrapped already: wrap the original one")
-    if not provider or not all(hasattr(client, hook) for hook in _HOOKS):
+    if not package or not all(hasattr(client, hook) for hook in _HOOKS):
         raise TypeError(
             f"client must be an Anthropic or OpenAI client, or its async variant, not {kind.__name__}; for the "
             "messages of others use a recede.masker.Masker"
         )
     providers = ModelProvider(None, options)
     if masker is None:
-        name = provider.pop()
-        providers = ModelProvider(name, options)
-        masker = Masker(**with_defaults(options, cache_options(Provider.of(name))))
+        providers = ModelProvider(package.pop(), options)
+        masker = Masker(**providers.assumed(options))
     elif options:
         raise TypeError(f"give the options to the masker: Masker({next(iter(options))}=...)")
     elif not isinstance(masker, Masker):
@@ -154,21 +157,15 @@ _HOOKS = ("_prepare_options", "_prepare_request", "_process_response_data", "cop
 _PROVIDERS = {"anthropic", "openai"}  # the packages of their clients
 
 
-@runs(_wrapped)
+@takes(OPTIONS)
 def wrap(
-    client: _Client, masker: Masker[Any] | None = None, *, keep: int | None = 10,
-    boundary: Literal["sliding", "stepped", "break_even"] = "break_even",
-    provider: str | Provider = "auto",
-    cache_breakpoint: Literal["keep", "boundary"] | None = None, recall: bool = False, most: int = 128,
-    max_bytes: int = 256_000_000, check: bool = False,
-    dispatch: bool = True, on_move: Callable[[BoundaryMove], Any] | None = None,
-    keep_messages: int | None = None, keep_turns: int | None = None,
-    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-    keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-    cold: bool | Collection[int] = False, max_overcost: float | None = 0.1, marks_elsewhere: int = 2,
-    max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-    image_chars: int = 6400,
-) -> _Client:  # fmt: skip
+    client: _Client,
+    masker: Masker[Any] | None = None,
+    *,
+    recall: bool = False,
+    on_move: Callable[[BoundaryMove], Any] | None = None,
+    **options: Unpack[Options],
+) -> _Client:
     """A client of Anthropic or OpenAI whose requests send views; by default with a break-even boundary.
 
     It is a copy of the client with the same type and methods, and shares its connections. It masks the messages of
@@ -188,20 +185,10 @@ def wrap(
     Args:
         client: an `Anthropic` or `OpenAI`, an async one, or one of their variants, such as `AzureOpenAI`.
         masker: the `Masker` to use, for its `masks`, `count_tokens` and `recall`; by default one with the options.
-        keep: how many of the newest results stay raw.
-        boundary: as for `Masker`.
-        provider: ``"auto"``: that of the client, at the prices of the model; else as for `reduce`.
-        cache_breakpoint: by default ``"boundary"`` for Anthropic: if the messages have marks of the cache, so has the
-            last masked result.
         recall: as for `Masker`: placeholders name handles, for the tool `recede.masker.recall_tool`. Give a masker to
             answer its calls with `Masker.recall`.
-        most: as for `Masker`.
-        max_bytes: as for `Masker`.
-        check: as for `Masker`.
-        dispatch: as for `Masker`.
         on_move: as for `Masker`.
-        marks_elsewhere: not needed: those of each request are counted.
-        The options are those of `reduce`.
+        **options: as for `reduce`; ``provider="auto"`` is that of the client, at the prices of the model.
 
     Raises:
         TypeError, ValueError: it is no such client, or an option is wrong.
@@ -214,3 +201,5 @@ def wrap(
         Traceback (most recent call last):
         TypeError: client must be an Anthropic or OpenAI client, or its async variant, not str; for the messages of...
     """
+    own = {"recall": recall, "on_move": on_move}
+    return _wrapped(client, masker, **{name: value for name, value in own.items() if value}, **options)  # type: ignore[no-any-return]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from recede._errors import meant, one_of
 from recede.costs._prices import Prices
 from recede.providers import OF_FORMATS, PROVIDERS, cache_rule
-from recede.reduction._options import CHARS_PER_TOKEN
+from recede.reduction._kinds import CHARS_PER_TOKEN
 
 __all__ = ["CACHES", "Cache", "CacheFacts", "cache_facts", "cache_of_format", "named_cache"]
 

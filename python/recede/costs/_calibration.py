@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from recede.costs._policies import values_of
 from recede.costs._turn import ReplayedTurn
-from recede.reduction._options import CHARS_PER_TOKEN
+from recede.reduction._kinds import CHARS_PER_TOKEN
 
 __all__ = ["Calibration", "calibrated"]
 

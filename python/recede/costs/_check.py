@@ -14,7 +14,7 @@ from recede.costs._policies import DEFAULT_POLICIES, reads_texts
 from recede.costs._prices import SUMMARY_CHARS, Prices
 from recede.costs._replay import SYSTEM_CHARS, Replay, replay
 from recede.costs._turn import ReplayedTurn
-from recede.reduction._options import CHARS_PER_TOKEN
+from recede.reduction._kinds import CHARS_PER_TOKEN
 
 if TYPE_CHECKING:
     from recede.transcripts import LoggedRequest, LoggedUsage, Transcript

@@ -271,11 +271,9 @@ def _compiled(
         options["provider"] = _PROVIDERS[facts.rule] if is_known else "ideal"
         options["max_overcost"] = None if values["max_overcost"] == "none" else float(values["max_overcost"])
         options["cold"] = facts.cold_requests()
-    if goal == "mask":
-        options["cache_breakpoint"] = values.get("cache_breakpoint", "keep")
-    if name in _DESIGNS_OF_OTHERS:
-        return replay_policy(_engine.engine, goal, options, boundary, summaries, masks_unseen=True)
-    return replay_policy(_engine.engine, goal, options, boundary, summaries)
+    pins = {"pins_boundary": goal == "mask" and values.get("cache_breakpoint") == "boundary"}
+    unseen = {"masks_unseen": True} if name in _DESIGNS_OF_OTHERS else {}
+    return replay_policy(_engine.engine, goal, options, boundary, summaries, **pins, **unseen)
 
 
 def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int] | None) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from recede._errors import meant, one_of
 from recede._models import MODEL_ROWS, USUAL_MODELS
 from recede.providers import PROVIDERS, Provider
-from recede.reduction._options import CHARS_PER_TOKEN
+from recede.reduction._kinds import CHARS_PER_TOKEN
 
 __all__ = ["PRESETS", "SUMMARY_CHARS", "SUMMARY_PROMPT_CHARS", "Prices", "Usage"]
 

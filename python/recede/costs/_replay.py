@@ -16,7 +16,7 @@ from recede.costs._policies import DEFAULT_POLICIES, Compiled, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
 from recede.costs._turn import ReplayedTurn
 from recede.reduction._input import as_bytes, ask_engine
-from recede.reduction._options import whole_number
+from recede.reduction._kinds import whole_number
 from recede.reduction._policy import image_chars_of
 
 if TYPE_CHECKING:

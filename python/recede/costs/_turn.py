@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from recede.costs._prices import Usage
-from recede.reduction._options import tokens_of
+from recede.reduction._kinds import tokens_of
 
 __all__ = ["ReplayedTurn"]
 

@@ -1,18 +1,22 @@
 """What adapters have in common: their options, what the tool `recall` answers, reading contents, usage."""
-# mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from recede._errors import without_text
 from recede._objects import plain_message
 from recede._report import BoundaryMove
-from recede.clients._defaults import ModelProvider, with_defaults
+from recede.clients._defaults import ModelProvider
 from recede.masker import Masker
-from recede.providers import Provider, cache_options
-from recede.reduction._signature import runs
+from recede.reduction._options import OPTIONS
+from recede.reduction._signature import takes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from recede.types import Options
 
 __all__ = [
     "Masking",
@@ -50,27 +54,20 @@ class Masking:
     _reads: ClassVar[Any] = None  # the adapter of the masker; None: messages are dicts
     _provider: ClassVar[str | None] = None  # whose cache and prices are assumed, if the options do not say
 
-    @runs(lambda self, **options: self._begin(**options))
+    @takes(OPTIONS)
     def __init__(
-        self, *, recall: bool = False, keep: int | None = 10,
-        boundary: Literal["sliding", "stepped", "break_even"] = "break_even",
-        provider: str | Provider = "auto",
-        cache_breakpoint: Literal["keep", "boundary"] | None = None, most: int = 128,
-        max_bytes: int = 256_000_000, check: bool = False, dispatch: bool = True,
+        self,
+        *,
+        recall: bool = False,
         on_move: Callable[[BoundaryMove], Any] | None = None,
-        keep_messages: int | None = None, keep_turns: int | None = None,
-        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        cold: bool | Collection[int] = False, max_overcost: float | None = 0.1, marks_elsewhere: int = 2,
-        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-        image_chars: int = 6400,
-    ) -> None:  # fmt: skip
-        """The options are those of a `recede.masker.Masker`."""
+        **options: Unpack[Options],
+    ) -> None:
+        """The options are those of every door."""
+        self._begin(recall=recall, on_move=on_move, **options)
 
     def _begin(self, **options: Any) -> None:
         self._provider_of = ModelProvider(self._provider, options)
-        assumed = {} if self._provider is None else cache_options(Provider.of(self._provider))
-        self.masker = Masker(self._reads, **with_defaults(options, assumed))
+        self.masker = Masker(self._reads, **self._provider_of.assumed(options))
 
     def recalled(self, messages: Sequence[Any], handle: str) -> Any:
         """What the tool `recall` answers.

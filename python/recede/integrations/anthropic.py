@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
-from recede.clients._requests import Answered, marks_elsewhere
+from recede.clients._requests import Answered
 from recede.integrations._shared import Masking, missing, unknown
+from recede.reduction._input import marks_elsewhere
 
 try:
     from anthropic import APIResponse, AsyncAPIResponse, Middleware, beta_async_tool, beta_tool
@@ -32,11 +33,7 @@ class RecedeMiddleware(Masking, Middleware):
 
     Args:
         recall: placeholders name the handle of the result, with which `recall_tool` fetches its text.
-        cache: by default ``"breakpoints"``.
-        cache_breakpoint: by default ``"boundary"``: if the messages have marks of the cache, so has the last masked
-            result.
-
-    The other options are those of a `Masker`; `marks_elsewhere` is not needed: those of a request are counted.
+        **options: as for `recede.reduce`. If the messages have marks of the cache, so has the last masked result.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range.

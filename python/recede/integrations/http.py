@@ -99,7 +99,7 @@ def recede_client(http_client: _Client, masker: RequestMasker | None = None, *, 
         )
     if isinstance(client._transport, _Transport):
         raise TypeError("http_client masks already")
-    masker = masker or RequestMasker(keep)
+    masker = masker or RequestMasker(keep=keep)
     kind = _AsyncTransport if hasattr(client, "aclose") else _SyncTransport
     client._transport = kind(client._transport, masker)
     # Those of proxies; None is the transport above.

@@ -1,5 +1,4 @@
 """Views of conversations that are handed over whole before each request."""
-# mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
@@ -7,10 +6,10 @@ import contextlib
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recede import _engine
 from recede._errors import TranscriptError, no_such, without_text
@@ -18,24 +17,30 @@ from recede._off import is_off
 from recede.masker._conversation import KnownConversation
 from recede.masker._readers import AdapterReader, DictReader
 from recede.masker._stats import MaskerStats
+from recede.providers import checked_provider
 from recede.reduction._counting import approx_tokens
+from recede.reduction._kinds import optional_function, whole_number
 from recede.reduction._masks import Masks
 from recede.reduction._on_move import report_move
-from recede.reduction._options import optional_function, whole_number
-from recede.reduction._policy import breaking_even, compiled
-from recede.reduction._signature import runs
-from recede.reduction._stages import mask_observations
+from recede.reduction._options import OPTIONS
+from recede.reduction._planning import reduce_messages
+from recede.reduction._policy import MARKS_ELSEWHERE, own_policy, refuse_unknown
+from recede.reduction._signature import takes
 from recede.session._known import NEWEST, KnownMessages
 from recede.session._reported import Reported
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from recede._report import BoundaryMove
     from recede.masker._facts import Adapter
     from recede.providers import Provider
+    from recede.types import Options
 
 __all__ = ["Masker"]
 
 _M = TypeVar("_M")
+_OWN = dict.fromkeys(("adapter", "recall", "on_move", "most", "max_bytes", "check", "dispatch"))
 _NEEDS_TEXT = "recall needs an adapter with a method 'text'"
 
 
@@ -43,15 +48,13 @@ class Masker(Generic[_M]):
     """Masks conversations that are handed over whole before each request; by default with a break-even boundary.
 
     Messages may be of any type. What it remembers of a conversation only saves time: each view is that of
-    `mask_observations` for the messages given, whatever was asked before, and of which conversation. So one object
+    `reduce` for the messages given, whatever was asked before, and of which conversation. So one object
     serves many of them, and nothing is to be saved. A conversation is found by its content; one more message costs
     microseconds.
 
     Args:
         adapter: how messages of your own type are read and masked: a `recede.masker.Adapter`. None: messages are
             dicts in any of the shapes that `reduce` reads.
-        keep: how many of the newest results stay raw; None with another window (`keep_messages`, `keep_turns`).
-        boundary: as for `mask_observations`; with `mask_chunk` it is ``"stepped"``.
         recall: placeholders name the handle of the result, by which `recall` finds it. An adapter needs `text`.
         most: how many conversations are remembered; the one used longest ago is forgotten first.
         max_bytes: how many bytes the messages of the remembered conversations may take. A message counts for each
@@ -61,8 +64,7 @@ class Masker(Generic[_M]):
         dispatch: False if no result has dispatch blocks, so that texts need not be read for them.
         on_move: called with a `BoundaryMove` when a view first has it, also written to the log; of a conversation
             that is not known, only with that of its newest request. An error that it raises is logged.
-
-    The other options are those of `mask_observations`.
+        **options: as for `reduce`. No message is ever dropped.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range; or the adapter lacks a method.
@@ -82,55 +84,38 @@ class Masker(Generic[_M]):
         ('[observation masked — 900 chars]', True)
     """
 
-    @runs(lambda self, *arguments, **options: self._begin(*arguments, **options))
+    @takes(OPTIONS)
     def __init__(
-        self, adapter: Adapter[_M] | None = None, *, keep: int | None = 10,
-        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", recall: bool = False,
-        most: int = 128, max_bytes: int = 256_000_000, check: bool = False, dispatch: bool = True,
-        on_move: Callable[[BoundaryMove], Any] | None = None,
-        keep_messages: int | None = None, keep_turns: int | None = None,
-        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        provider: str | Provider = "ideal", cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
-        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-        max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-        image_chars: int = 6400,
-    ) -> None:  # fmt: skip
-        """See the class."""
-
-    def _begin(
         self,
-        adapter: Any = None,
+        adapter: Adapter[_M] | None = None,
         *,
-        keep: int | None = 10,
         recall: bool = False,
+        on_move: Callable[[BoundaryMove], Any] | None = None,
         most: int = 128,
         max_bytes: int = 256_000_000,
         check: bool = False,
         dispatch: bool = True,
-        on_move: Any = None,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> None:
+        """See the class."""
         for name in ("facts", "masked"):
             if adapter is not None and not callable(getattr(adapter, name, None)):
                 raise TypeError(f"an adapter needs a method {name!r}, which {type(adapter).__name__} does not have")
         for name, flag in (("recall", recall), ("check", check), ("dispatch", dispatch)):
             if not isinstance(flag, bool):
                 raise TypeError(f"{name} must be True or False, not {type(flag).__name__}")
-        if "keep_results" in options:
-            raise TypeError("there is no option 'keep_results' here: the window is keep, a number of results")
-        self._options = {**breaking_even(options), "keep_results": keep}
-        if keep is not None:
-            whole_number()("keep", keep)
+        refuse_unknown(options, _OWN)
+        self._options: Mapping[str, Any] = options
         self._core = core = _engine.engine
-        self._compiled = partial(compiled, core, "mask", recall=recall)
+        self._compiled = partial(own_policy, core, reduces=False, recall=recall)
         self._compiled(self._options)  # raises
         self._reader = DictReader(core) if adapter is None else AdapterReader(core, adapter)
         self._recall = recall or "{handle}" in (self._options.get("placeholder") or "")
         if self._recall and self._reader.text is None:
             raise TypeError(_NEEDS_TEXT)
         self._dispatch = dispatch and self._reader.text is not None
-        self._pins = adapter is None and options.get("cache_breakpoint") == "boundary"
+        provider = options.get("provider", "auto")
+        self._pins = adapter is None and (provider == "auto" or checked_provider("provider", provider).cache == "marks")
         self._most, self._max_bytes = whole_number(1)("most", most), whole_number()("max_bytes", max_bytes)
         self._bytes = 0
         self._check = check
@@ -143,7 +128,7 @@ class Masker(Generic[_M]):
         self._figures = MaskerStats()
 
     def view(
-        self, messages: list[_M], *, marks_elsewhere: int | None = None, provider: Provider | None = None
+        self, messages: list[_M], *, marks_elsewhere: int = MARKS_ELSEWHERE, provider: Provider | None = None
     ) -> list[_M]:
         """The messages to send: a new list, whose unmasked messages are the given objects.
 
@@ -169,15 +154,13 @@ class Masker(Generic[_M]):
             report_move(move, self._on_move)
         return view
 
-    def _view(self, conversation: KnownConversation, marks_elsewhere: int | None) -> list[_M]:
+    def _view(self, conversation: KnownConversation, marks_elsewhere: int) -> list[_M]:
         if not self._pins:
             return conversation.view()
-        if marks_elsewhere is None:
-            marks_elsewhere = self._options.get("marks_elsewhere", 2)
         view = conversation.pinned_view(marks_elsewhere)
         if view is None:
-            options = {**conversation.options, "marks_elsewhere": marks_elsewhere}
-            view = list(mask_observations(list(conversation.known.messages), **options).messages)
+            policy = self._compiled(conversation.options, marks_elsewhere=marks_elsewhere)
+            view = list(reduce_messages(policy, list(conversation.known.messages), {}).messages)
         return view
 
     def masks(self, messages: list[_M]) -> Masks:

@@ -7,17 +7,24 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
 from recede._errors import RecedeError
 from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede.costs import CACHES
-from recede.providers import Provider, cache_options
+from recede.providers import Provider
 from recede.proxy._encodings import EncodingError, decoded
 from recede.proxy._ledger import ColdRequests
 from recede.proxy._routes import Route, route_of
-from recede.reduction._policy import compiled
+from recede.reduction._options import OPTIONS
+from recede.reduction._policy import own_policy
+from recede.reduction._signature import takes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from recede.types import Options
 
 __all__ = ["MAX_BODY_BYTES", "MaskedRequest", "RequestMasker"]
 
@@ -82,9 +89,10 @@ class RequestMasker:
     where that pays at the prices of the model that the body names; if they are unknown, at the provider's usual ones.
 
     Args:
-        keep: the newest N results stay raw.
         state: a file for the pauses (see `ColdRequests`), so that a restart changes no boundary; None: in memory.
         clock: seconds since 1970.
+        **options: as for `recede.reduce`; ``provider="auto"`` is that of the path, at the prices of the model. No
+            message is ever dropped.
 
     Raises:
         StoreError: the state cannot be read, or is another file.
@@ -106,16 +114,19 @@ class RequestMasker:
         (True, True, True)
     """
 
+    @takes(OPTIONS)
     def __init__(
         self,
-        keep: int = 10,
         *,
         state: str | os.PathLike[str] | None = None,
         clock: Callable[[], float] = time.time,
+        **options: Unpack[Options],
     ) -> None:
+        """See the class."""
         self._engine = _engine.engine
-        self._keep = keep
-        self._policies: dict[Provider, Any] = {}
+        self._options: dict[str, Any] = dict(options)
+        self._is_auto = options.get("provider", "auto") == "auto"
+        self._policies: dict[Provider | None, Any] = {}
         for cache in CACHES:
             self._policy(cache, None)
         self._ledger = ColdRequests(state)
@@ -203,9 +214,10 @@ class RequestMasker:
 
     def _policy(self, cache: str, model: str | None) -> Any:
         """The policy by the facts of a model, or by those of the provider where they are not known."""
-        provider = Provider.of(cache, model)
+        provider = Provider.of(cache, model) if self._is_auto else None
         if provider not in self._policies:
-            self._policies[provider] = _policy(self._engine, self._keep, provider)
+            named = {} if provider is None else {"provider": provider}
+            self._policies[provider] = own_policy(self._engine, {**self._options, **named}, reduces=False)
         return self._policies[provider]
 
     def close(self) -> None:
@@ -216,15 +228,6 @@ class RequestMasker:
             >>> recede.proxy.RequestMasker().close()
         """
         self._ledger.close()
-
-
-def _policy(engine: Any, keep: int, provider: Provider) -> Any:
-    options = {
-        "keep_results": keep,
-        "boundary": "break_even",
-        **cache_options(provider),
-    }
-    return compiled(engine, "mask", options)
 
 
 def _model_of(path: str, named: str | None) -> str | None:

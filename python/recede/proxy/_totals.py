@@ -10,7 +10,7 @@ from typing import Any
 from recede._usage import LoggedUsage
 from recede.costs import PRESETS, Prices, model_prices
 from recede.proxy._masker import MaskedRequest
-from recede.reduction._options import CHARS_PER_TOKEN
+from recede.reduction._kinds import CHARS_PER_TOKEN
 
 __all__ = ["Totals"]
 

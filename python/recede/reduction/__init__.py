@@ -4,7 +4,8 @@ from recede._engine import scanner
 from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport
 from recede.reduction._counting import approx_tokens, count_chars
 from recede.reduction._pairs import check_pairs, repair_pairs
-from recede.reduction._reduce import HistoryReducer, reduce, reduce_json
+from recede.reduction._reduce import reduce
+from recede.reduction._reducer import HistoryReducer
 from recede.reduction._stages import (
     mask_observation,
     mask_observations,
@@ -32,7 +33,6 @@ __all__ = [
     "mask_old_observations",
     "mask_old_observations_json",
     "reduce",
-    "reduce_json",
     "repair_pairs",
     "scanner",
     "summarize_history",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recede import _engine
 from recede.reduction._input import ask_engine, messages_of, value_of
-from recede.reduction._options import CHARS_PER_TOKEN, tokens_of
+from recede.reduction._kinds import CHARS_PER_TOKEN, tokens_of
 from recede.reduction._policy import compiled, image_chars_of
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours

@@ -23,6 +23,7 @@ __all__ = [
     "forms_of",
     "history_of",
     "loads",
+    "marks_elsewhere",
     "messages_of",
     "value_of",
 ]
@@ -106,3 +107,10 @@ def value_of(history: Any) -> Any:
     # It refuses what is no history, and says where.
     _engine.engine.reduce_json(raw, surrogates, compiled(_engine.engine, "truncate", {}))
     return loads(raw)
+
+
+def marks_elsewhere(body: dict[str, Any]) -> int:
+    """How many cache marks a body has besides those of its messages: on `system`, on `tools`, and its own."""
+    lists = [list_ for list_ in (body.get("system"), body.get("tools")) if isinstance(list_, (list, tuple))]
+    marked = [body, *(element for list_ in lists for element in list_)]
+    return sum(isinstance(one, dict) and one.get("cache_control") is not None for one in marked)

@@ -7,7 +7,7 @@ from recede._errors import TranscriptError
 from recede._report import JsonReduction, Reduction
 from recede.reduction._counting import costs_of, count_tokens, counted
 from recede.reduction._input import as_bytes, ask_engine, copy_of, forms_of, history_of, loads
-from recede.reduction._options import CHARS_PER_TOKEN
+from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.reduction._policy import compiled, image_chars_of
 from recede.reduction._unrecognized import warn_if_unrecognized
 
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["asked_summary", "reduce_bytes", "reduce_messages", "reduced"]
 
 
-def reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
-    engine = _engine.engine
-    policy = compiled(engine, goal, options)
+def reduce_messages(policy: Any, messages: list[Any], options: Any) -> Reduction:
+    """Reduce a list by a Policy; of its options this needs the caller's functions, and what images count."""
     summarizer, counter = options.get("summarizer"), options.get("token_counter")
     given = messages
     costs: Any = None
@@ -51,9 +50,9 @@ def reduce_messages(goal: str, messages: list[Any], options: Any) -> Reduction:
     return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
 
 
-def reduce_bytes(goal: str, data: Json, options: Any) -> JsonReduction:
+def reduce_bytes(policy: Any, data: Json, options: Any) -> JsonReduction:
+    """Reduce serialized input, likewise."""
     engine = _engine.engine
-    policy = compiled(engine, goal, options)
     raw, surrogates = as_bytes(data)
     counter = options.get("token_counter")
     costs: Any = None

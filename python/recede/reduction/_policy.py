@@ -1,4 +1,4 @@
-"""The Policy of each function: an engine's parameters, of options that are checked."""
+"""The Policy of each door and function: an engine's parameters, of options that are checked."""
 
 from __future__ import annotations
 
@@ -9,16 +9,8 @@ from recede._errors import meant
 from recede._off import is_off
 from recede._recall import with_handle
 from recede.providers import Provider, policy_cache
-from recede.reduction._options import (
-    BOUNDARIES,
-    CEILING,
-    CHARS_PER_TOKEN,
-    MIN_KEEP,
-    OPTIONS,
-    TURN_FIELDS,
-    template,
-    whole_number,
-)
+from recede.reduction._kinds import BOUNDARIES, CEILING, CHARS_PER_TOKEN, MIN_KEEP, TURN_FIELDS, template, whole_number
+from recede.reduction._options import DESIGN_OPTIONS, OPTIONS, SESSION_DEFAULTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +23,8 @@ __all__ = [
     "breaking_even",
     "compiled",
     "image_chars_of",
+    "own_policy",
+    "refuse_unknown",
     "replay_policy",
     "template_policy",
     "turn_policy",
@@ -39,15 +33,98 @@ __all__ = [
 IS_OFF = is_off()
 """Whether everything is sent raw: ``RECEDE_OFF`` was set at import."""
 
+MARKS_ELSEWHERE = 2
+"""Cache marks that a list of messages is assumed to have around it: on the system prompt and on the tools."""
+
 _MILLION = 1_000_000
 _WINDOW = ("keep_messages", "keep_turns", "keep_results")
 _BOUNDARY_NUMBERS = dict.fromkeys(number for numbers in BOUNDARIES.values() for number in numbers)
 _FUNCTIONS = frozenset({"summarizer", "token_counter"})
 _PLAIN = frozenset({str, int, float, bool, type(None), Provider})
 
+# The providers of the shapes that name one. A list of chat messages names nobody: it is planned by Anthropic's rule,
+# which costs little where another serves it; without marks of ours, which its provider may refuse.
+_NAMED = {"anthropic": "anthropic", "converse": "bedrock", "gemini": "gemini", "responses": "openai"}
+_UNNAMED = "anthropic"
+_MARKED = "anthropic"  # the shape whose messages take marks
 
-def compiled(engine: Any, goal: str, options: Mapping[str, Any], *, recall: bool = False) -> Any:
-    """The engine's Policy for these options, cached for plain values; with `recall` placeholders name the handle.
+# Words that people type for an option, and what they mean.
+_MEANT = {
+    "budget": "max_input_tokens",
+    "max_input_chars": "max_input_tokens",
+    "max_view_tokens": "max_input_tokens",
+    "limit": "max_input_tokens",
+    "keep_results": "keep",
+    "keep_last": "keep",
+    "window": "keep",
+    "n": "keep",
+    "m": "keep",
+    "mask_chunk": "boundary=N",
+    "cache": "provider",
+    "cache_breakpoint": "provider",
+    "cache_cold": "cold",
+    "warranty": "max_overcost",
+    "recall_handles": "recall",
+}
+
+
+def own_policy(
+    engine: Any,
+    options: Mapping[str, Any],
+    *,
+    reduces: bool,
+    summarizer: Any = None,
+    recall: bool = False,
+    marks_elsewhere: int = MARKS_ELSEWHERE,
+) -> Any:
+    """The Policy of a door, which drops messages over its limit if it `reduces`, and else only masks."""
+    refuse_unknown(options)
+    goal, design = _in_words_of_designs(options, reduces)
+    if summarizer is not None:
+        if goal != "reduce":
+            raise TypeError("a summarizer is called when a view is over max_input_tokens: give that, too")
+        design["summarizer"] = summarizer
+    return compiled(engine, goal, design, recall=recall, marks_elsewhere=marks_elsewhere)
+
+
+def refuse_unknown(options: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> None:
+    """Raise TypeError for an option that no door has; `more` are those that this one has besides."""
+    for name in options:
+        if name not in OPTIONS:
+            word = _MEANT.get(name)
+            hint = f": did you mean {word!r}?" if word else meant(name, [*OPTIONS, *(more or ())])
+            if not hint and name in DESIGN_OPTIONS:
+                hint = " here: it is one of recede.designs.HistoryReducer"
+            raise TypeError(f"there is no option {name!r}{hint}")
+
+
+def _in_words_of_designs(options: Mapping[str, Any], reduces: bool) -> tuple[str, dict[str, Any]]:
+    """The goal, and the options by which the planner knows those of a door."""
+    given = {"keep": OPTIONS["keep"].default, "provider": "auto", "boundary": "break_even", **options}
+    for name in ("keep", "boundary", "max_input_tokens", "provider"):  # by their own names and ranges
+        if name in given:
+            OPTIONS[name].check(name, given[name])
+    given["keep_results"] = given.pop("keep")
+    if isinstance(given["boundary"], int):
+        given |= {"boundary": "stepped", "mask_chunk": given["boundary"]}
+    if given.get("max_input_tokens") is None:
+        given.pop("max_input_tokens", None)
+        OPTIONS["token_counter"].check("token_counter", given.pop("token_counter", None))
+        return "mask", given
+    if not reduces:
+        raise TypeError("max_input_tokens is for reduce and History: here results are only masked")
+    return "reduce", {**SESSION_DEFAULTS, "preserve_recent_raw_turns": 0, **given}
+
+
+def compiled(
+    engine: Any,
+    goal: str,
+    options: Mapping[str, Any],
+    *,
+    recall: bool = False,
+    marks_elsewhere: int = MARKS_ELSEWHERE,
+) -> Any:
+    """The engine's Policy for options of designs, cached for plain values; with `recall` placeholders name the handle.
 
     A Policy only knows whether there is a function. The cache has no objects of the caller, which it would keep alive.
     """
@@ -58,13 +135,13 @@ def compiled(engine: Any, goal: str, options: Mapping[str, Any], *, recall: bool
         elif type(value) in _PLAIN:
             plain[name] = value
         else:
-            return _policy(engine, goal, options, recall)
-    return _cached(engine, goal, recall, **plain)
+            return _policy(engine, goal, options, recall, marks_elsewhere=marks_elsewhere)
+    return _cached(engine, goal, recall, marks_elsewhere, **plain)
 
 
 @lru_cache(maxsize=256, typed=True)  # True is not 1
-def _cached(engine: Any, goal: str, recall: bool, /, **options: Any) -> Any:
-    return _policy(engine, goal, options, recall)
+def _cached(engine: Any, goal: str, recall: bool, marks_elsewhere: int, /, **options: Any) -> Any:
+    return _policy(engine, goal, options, recall, marks_elsewhere=marks_elsewhere)
 
 
 def breaking_even(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,13 +178,13 @@ def _with_images(template: tuple[tuple[str, str], ...] | None) -> tuple[tuple[st
 
 
 def _checked(goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    allowed = [name for name, option in OPTIONS.items() if goal in option.goals]
+    allowed = [name for name, option in DESIGN_OPTIONS.items() if goal in option.goals]
     for name in options:
         if name not in allowed:
             raise TypeError(f"there is no option {name!r}{_instead(name, goal, allowed)}")
     return {
         name: option.check(name, options[name]) if name in options else option.parameter
-        for name, option in OPTIONS.items()
+        for name, option in DESIGN_OPTIONS.items()
     }
 
 
@@ -126,9 +203,7 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     recent, keep = option.pop("preserve_recent_raw_turns"), option.pop("keep")
     functions = option.pop("summarizer"), option.pop("token_counter")
     fill, provider = option.pop("fill"), option.pop("provider")
-    option["boundary"] = _boundary(option, provider)
-    option["cache"] = policy_cache(provider)
-    option["pins_boundary"] = option.pop("cache_breakpoint") == "boundary"
+    option.update(_terms(option, provider))
     option["ask_summary"] = functions != (None, None)
     option["is_session"] = False  # a session sets it
     # What no request has shown stays, but in the published designs: a budget, the block masker, single stages.
@@ -148,18 +223,34 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     return option
 
 
-def _boundary(option: dict[str, Any], provider: Provider) -> tuple[str, float, float]:
+def _terms(option: dict[str, Any], provider: Provider | str) -> dict[str, Any]:
+    """Whose cache is assumed: of any history, and of those whose shape names another provider or takes marks."""
+    rule = _boundary(option)
+
+    def of(one: Provider) -> tuple[str, tuple[str, float, float], tuple[str, int, int, int, int]]:
+        prices = ("break_even", float(one.read), float(one.write))
+        return one.name, prices if rule[0] == "break_even" else rule, policy_cache(one)
+
+    by_shape = []
+    for shape, name in _NAMED.items():
+        one = Provider.of(name) if provider == "auto" else provider
+        pins = shape == _MARKED and one.cache == "marks"  # type: ignore[union-attr]
+        if provider == "auto" or pins:
+            by_shape.append((shape, (*of(one), pins)))  # type: ignore[arg-type]
+    name, boundary, cache = of(Provider.of(_UNNAMED) if isinstance(provider, str) else provider)
+    return {"provider": name, "boundary": boundary, "cache": cache, "terms_by_shape": by_shape}
+
+
+def _boundary(option: dict[str, Any]) -> tuple[str, float, float]:
     """The rule of the boundary, with its numbers; `mask_chunk` alone means stepped."""
     name, numbers = option.pop("boundary"), {number: option.pop(number) for number in _BOUNDARY_NUMBERS}
     if name == "sliding" and numbers["mask_chunk"] is not None:
         name = "stepped"
     for number, value in numbers.items():
         if number in BOUNDARIES[name] and value is None:
-            raise ValueError(f"boundary={name!r} needs {number}: {OPTIONS[number].help}")
-        if number not in BOUNDARIES[name] and value is not None and OPTIONS[number].default is None:
+            raise ValueError(f"boundary={name!r} needs {number}: {DESIGN_OPTIONS[number].help}")
+        if number not in BOUNDARIES[name] and value is not None and DESIGN_OPTIONS[number].default is None:
             raise ValueError(f"give {number} or boundary={name!r}, not both")
-    if name == "break_even":
-        return name, float(provider.read), float(provider.write)
     first, second, *_ = *(float(numbers[number]) for number in BOUNDARIES[name]), 0.0, 0.0
     return name, first, second
 
@@ -176,7 +267,7 @@ def _budget(chars: int | None, tokens: int | None) -> int:
 
 def image_chars_of(options: Mapping[str, Any]) -> int:
     """The characters of an image, by these options."""
-    option = OPTIONS["image_chars"]
+    option = DESIGN_OPTIONS["image_chars"]
     return int(option.check("image_chars", options.get("image_chars", option.default)))
 
 
@@ -188,9 +279,9 @@ def replay_policy(
     summaries: tuple[Any, ...] | None = None,
     **parameters: Any,
 ) -> Any:
-    """The Policy of a replay, which has additional boundaries, summaries and `parameters`."""
+    """The Policy of a replay, which has additional boundaries, summaries and `parameters`, and one provider."""
     chosen = {} if boundary is None else {"boundary": boundary}
-    replayed = {"summaries": summaries, **chosen, **parameters}
+    replayed = {"summaries": summaries, "terms_by_shape": (), **chosen, **parameters}
     return engine.Policy({**_parameters(goal, _checked(goal, options)), **replayed})  # nothing is sent
 
 

@@ -1,24 +1,23 @@
 """The stages alone: masking, by a window or by blocks, of a history or one text; summary; truncation."""
-# mypy: disable-error-code="empty-body"
-# ruff: noqa: D417 - an option is described once, at `reduce`
 
 from __future__ import annotations
 
 from recede import _engine
 from recede.reduction._input import as_bytes
+from recede.reduction._options import DESIGN_OPTIONS
 from recede.reduction._planning import reduce_bytes, reduce_messages, reduced
-from recede.reduction._policy import block_policy, breaking_even, template_policy
-from recede.reduction._signature import runs
+from recede.reduction._policy import block_policy, breaking_even, compiled, template_policy
+from recede.reduction._signature import takes
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from typing import Any, Literal
+    from typing import Any
 
+    from typing_extensions import Unpack
+
+    from recede._option_types import BlockOptions, MaskOptions, SummaryOptions, TruncateOptions
     from recede._report import JsonReduction, Reduction
-    from recede.providers import Provider
     from recede.reduction._input import Json
-    from recede.types import Summarizer
 
 __all__ = [
     "mask_observation",
@@ -31,32 +30,10 @@ __all__ = [
 ]
 
 
-def _of_messages(messages: list[Any], **options: Any) -> Reduction:
-    return reduce_messages("mask", messages, breaking_even(options))
-
-
-def _masked(*arguments: Any, **options: Any) -> Reduction:
-    # The research code has a function of this name: mask_observations(turns, current_turn, m=10).
-    if len(arguments) > 1 or not options.keys().isdisjoint(("turns", "current_turn", "m")):
-        raise TypeError(
-            "name the window: mask_observations(messages, keep_results=N); of turns and a current_turn, "
-            "use recede.designs.apply_observation_masking(trajectory, current_turn, window_size_m)"
-        )
-    return _of_messages(*arguments, **options)
-
-
-@runs(_masked)
-def mask_observations(
-    messages: list[Any], *,
-    keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
-    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-    keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-    boundary: Literal["sliding", "stepped", "break_even"] = "break_even", provider: str | Provider = "ideal",
-    cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
-    cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-    max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-    image_chars: int = 6400,
-) -> Reduction:  # fmt: skip
+@takes(DESIGN_OPTIONS, "mask", boundary="break_even")
+def mask_observations(  # noqa: D417 - more is an error
+    messages: list[Any], *more: Any, **options: Unpack[MaskOptions]
+) -> Reduction:
     """Stage 1 alone: mask observations older than the window; by default with a break-even boundary.
 
     Old observations stay raw until masking them pays off under a prompt cache, and then all of them are masked; with
@@ -64,7 +41,7 @@ def mask_observations(
 
     Args:
         messages: as for `reduce`.
-        The options are those of `reduce`; one of `keep_messages`, `keep_turns` and `keep_results` is required.
+        **options: those of `HistoryReducer`; one of `keep_messages`, `keep_turns` and `keep_results` is required.
 
     Returns:
         A `Reduction`; if nothing was masked, its messages are the caller's list.
@@ -79,60 +56,46 @@ def mask_observations(
         >>> import recede
         >>> history = [{"role": "tool", "tool_call_id": "1", "content": "line\\n" * 50},
         ...            {"role": "assistant", "content": "Done."}]
-        >>> recede.mask_observations(history, keep_results=0, boundary="sliding").messages[0]["content"]
+        >>> recede.designs.mask_observations(history, keep_results=0, boundary="sliding").messages[0]["content"]
         '[observation masked — 250 chars]'
     """
+    # The research code has a function of this name: mask_observations(turns, current_turn, m=10).
+    if more or not options.keys().isdisjoint(("turns", "current_turn", "m")):
+        raise TypeError(
+            "name the window: mask_observations(messages, keep_results=N); of turns and a current_turn, "
+            "use recede.designs.apply_observation_masking(trajectory, current_turn, window_size_m)"
+        )
+    return reduce_messages(_masking(options), messages, options)
 
 
-@runs(lambda data, **options: reduce_bytes("mask", data, breaking_even(options)))
-def mask_observations_json(
-    data: Json, *,
-    keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
-    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-    keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-    boundary: Literal["sliding", "stepped", "break_even"] = "break_even", provider: str | Provider = "ideal",
-    cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
-    cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-    max_observation_chars: int | None = None, placeholder: str | None = None, min_masked_chars: int = 0,
-    image_chars: int = 6400,
-) -> JsonReduction:  # fmt: skip
+@takes(DESIGN_OPTIONS, "mask", boundary="break_even")
+def mask_observations_json(data: Json, **options: Unpack[MaskOptions]) -> JsonReduction:
     """`mask_observations` for a serialized history; by default with a break-even boundary.
 
     Example:
         >>> import recede
         >>> data = b'[{"role":"tool","tool_call_id":"1","content":"%s"},{"role":"assistant"}]' % (b"x" * 90)
-        >>> recede.mask_observations_json(data, keep_results=0, boundary="sliding").json.decode()
+        >>> recede.designs.mask_observations_json(data, keep_results=0, boundary="sliding").json.decode()
         '[{"role":"tool","tool_call_id":"1","content":"[observation masked — 90 chars]"},{"role":"assistant"}]'
     """
+    return reduce_bytes(_masking(options), data, options)
 
 
-def _old_of_messages(messages: list[Any], keep: int = 4, mask_chunk: int | None = None, **options: Any) -> list[Any]:
-    view: list[Any] = reduced(messages, block_policy(_engine.engine, keep, mask_chunk, options)).messages
-    return view
+def _masking(options: Any) -> Any:
+    return compiled(_engine.engine, "mask", breaking_even(options))
 
 
-def _old_of_bytes(data: Json, keep: int = 4, mask_chunk: int | None = None, **options: Any) -> bytes:
-    engine = _engine.engine
-    view: bytes = engine.reduce_json(*as_bytes(data), block_policy(engine, keep, mask_chunk, options)).json
-    return view
-
-
-@runs(_old_of_messages)
+@takes(DESIGN_OPTIONS, "block")
 def mask_old_observations(
-    messages: list[Any], keep: int = 4, mask_chunk: int | None = None, *,
-    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-    keep_errors: bool = False, keep_matching: Collection[str] = (),
-    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
-    cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
-    cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-) -> list[Any]:  # fmt: skip
+    messages: list[Any], keep: int = 4, mask_chunk: int | None = None, **options: Unpack[BlockOptions]
+) -> list[Any]:
     """The block masker, by default with a sliding boundary: replace all but the newest `keep` results by a line each.
 
     Args:
         messages: as for `reduce`.
         keep: `keep_results` under its published name: the newest N results stay raw, at least 3.
         mask_chunk: the boundary moves by N results at once.
-        The options are those of `reduce`.
+        **options: those of `HistoryReducer`.
 
     Returns:
         The view; the input list if nothing was masked.
@@ -149,17 +112,14 @@ def mask_old_observations(
         >>> recede.designs.mask_old_observations(history, keep=3)[0]["content"]
         '[observation masked — 51 lines omitted]'
     """
+    view: list[Any] = reduced(messages, block_policy(_engine.engine, keep, mask_chunk, options)).messages
+    return view
 
 
-@runs(_old_of_bytes)
+@takes(DESIGN_OPTIONS, "block")
 def mask_old_observations_json(
-    data: Json, keep: int = 4, mask_chunk: int | None = None, *,
-    keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-    keep_errors: bool = False, keep_matching: Collection[str] = (),
-    boundary: Literal["sliding", "stepped", "break_even"] = "sliding", provider: str | Provider = "ideal",
-    cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
-    cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-) -> bytes:  # fmt: skip
+    data: Json, keep: int = 4, mask_chunk: int | None = None, **options: Unpack[BlockOptions]
+) -> bytes:
     """`mask_old_observations` for a serialized history; by default with a sliding boundary.
 
     Example:
@@ -168,6 +128,9 @@ def mask_old_observations_json(
         >>> recede.designs.mask_old_observations_json(data) is data
         True
     """
+    engine = _engine.engine
+    view: bytes = engine.reduce_json(*as_bytes(data), block_policy(engine, keep, mask_chunk, options)).json
+    return view
 
 
 def mask_observation(text: str, *, max_observation_chars: int | None = None, placeholder: str | None = None) -> str:
@@ -201,18 +164,13 @@ def mask_observation(text: str, *, max_observation_chars: int | None = None, pla
     return masked
 
 
-@runs(lambda messages, **options: reduce_messages("summarize", messages, options))
-def summarize_history(
-    messages: list[Any], *,
-    preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
-    keep_results: int | None = None, image_chars: int = 6400, summarizer: Summarizer | None = None,
-    summary_max_chars: int = 1400, summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
-) -> Reduction:  # fmt: skip
+@takes(DESIGN_OPTIONS, "summarize")
+def summarize_history(messages: list[Any], **options: Unpack[SummaryOptions]) -> Reduction:
     """Stage 2 alone: replace everything outside the window by one summary; pairs are kept whole.
 
     Args:
         messages: as for `reduce`.
-        The options are those of `reduce`.
+        **options: those of `HistoryReducer`.
 
     Returns:
         A `Reduction`. If there is nothing to summarize, the summarizer fails, or the summary is not shorter
@@ -233,19 +191,16 @@ def summarize_history(
         >>> result.messages[0]
         {'role': 'system', 'content': 'Conversation summary:\\nThe parser is ported.'}
     """
+    return reduce_messages(compiled(_engine.engine, "summarize", options), messages, options)
 
 
-@runs(lambda messages, **options: reduce_messages("truncate", messages, options))
-def truncate_history(
-    messages: list[Any], *,
-    preserve_recent_raw_turns: int = 4, keep_messages: int | None = None, keep_turns: int | None = None,
-    keep_results: int | None = None, image_chars: int = 6400,
-) -> Reduction:  # fmt: skip
+@takes(DESIGN_OPTIONS, "truncate")
+def truncate_history(messages: list[Any], **options: Unpack[TruncateOptions]) -> Reduction:
     """Stage 3 alone: keep the system messages, the first user message, and the window with its pairs.
 
     Args:
         messages: as for `reduce`.
-        The options are those of `reduce`.
+        **options: those of `HistoryReducer`.
 
     Returns:
         A `Reduction` with ``reduction_stage`` "fallback".
@@ -262,3 +217,4 @@ def truncate_history(
         >>> [m["content"] for m in recede.designs.truncate_history(history, preserve_recent_raw_turns=2).messages]
         ['0', '7', '8']
     """
+    return reduce_messages(compiled(_engine.engine, "truncate", options), messages, options)

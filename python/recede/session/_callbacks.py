@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from recede._errors import TranscriptError
 from recede.reduction._counting import costs_of, counted
+from recede.reduction._kinds import CEILING
 from recede.reduction._on_move import report_move
-from recede.reduction._options import CEILING
 from recede.reduction._planning import asked_summary
 from recede.session._json import loads
 from recede.session._options import HistoryOptions

@@ -1,13 +1,11 @@
 """The append-only session of a long-running agent: each message is processed once."""
 
-# mypy: disable-error-code="empty-body"
-
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from recede import _engine
 from recede._errors import StoreError, TranscriptError
@@ -15,18 +13,20 @@ from recede._objects import is_object
 from recede._report import BoundaryMove
 from recede._response import messages_of
 from recede.reduction._input import as_bytes
-from recede.reduction._options import optional_function, optional_summarizer, whole_number
-from recede.reduction._signature import runs
+from recede.reduction._kinds import optional_function, optional_summarizer, whole_number
+from recede.reduction._options import OPTIONS
+from recede.reduction._signature import takes
 from recede.session._json import written_messages
 from recede.session._live import LiveSession, session_in
 from recede.session._options import HistoryOptions, saved_options
 from recede.session._reading import HistoryReader
 
 if TYPE_CHECKING:
-    from recede.providers import Provider
+    from typing_extensions import Unpack
+
     from recede.reduction._input import Json
     from recede.store._turn_store import TurnStore
-    from recede.types import Summarizer, TokenCounter
+    from recede.types import Options, Summarizer, TokenCounter
 
 __all__ = ["History"]
 
@@ -34,38 +34,26 @@ __all__ = ["History"]
 class History(HistoryReader):
     """An append-only session, for an agent that asks for a view before every request; by default with break-even.
 
-    Messages are kept whole. The views are those of `reduce` for the whole history, or without a budget of
-    `mask_old_observations`, but results that no request has shown stay raw. Each message is processed once, so a turn
-    costs microseconds at any length. A summary is kept until the view no longer fits; after it the views are those of
-    `reduce` for the summary and the rest.
+    Messages are kept whole. The views are those of `reduce` for the whole history. Each message is processed once, so a
+    turn costs microseconds at any length. A summary is kept until the view no longer fits; after it the views are those
+    of `reduce` for the summary and the rest. Of cache marks in the messages (``cache_control``) a view keeps only the
+    newest, and has one on the last masked result, so that a request has at most four.
 
     Args:
-        keep: without a budget: how many of the newest results stay raw; at least 3 unless the boundary is break-even.
-        threshold_tokens: without a budget: a history of at most this many approximate tokens is sent raw.
-        max_view_tokens: without a budget: an upper limit, for a model with a small context window: if the view would
-            have more tokens, the boundary moves to the window. The window itself is never masked.
-        clip_at: instead of masks and budgets: from its first request on, a longer result is cut to this many characters
-            (at least 60) of its beginning and end, so that no request changes what an earlier one sent.
-        calibrate: with ``max_input_tokens`` or ``max_view_tokens``: from the next request on, a token counts as many
-            characters (1 to 8) as it had in the requests given to `reported`, instead of four. Earlier views stay, also
-            in a saved or stored history.
-        recall_handles: placeholders and clips name the handle of the observation, so that the agent can request it
-            with the tool of `tool_definition`: ``[observation masked — 4200 chars, recall 3f9c2a1b07de]``.
-        token_counter: ``text -> tokens``, for the budget or the threshold. Each text is counted once on append; kept
-            messages are counted again after a summary. Without it four characters are a token.
         store: a `TurnStore` to which each message and summary is written. A history made with a store that has
             messages resumes with all of them, however its process ended (docs/store.md). Only messages whose rendering
-            can still change are in memory: without a budget the newest ones, with a budget those since the last
+            can still change are in memory: without a limit the newest ones, with a limit those since the last
             summary. Everything else, evicted parts of a view included, is read from the store on demand.
+        recall: placeholders and clips name the handle of the observation, so that the agent can request it
+            with the tool of `tool_definition`: ``[observation masked — 4200 chars, recall 3f9c2a1b07de]``.
         on_move: called with a `BoundaryMove` when a view first has it, or with the answer if no view was taken; the log
             gets a line in any case. What it raises is logged. It may read messages, but not append or take a view.
-
-    With ``cache_breakpoint="boundary"`` a view keeps only the newest of the marks (``cache_control``) in the messages,
-    and has one on the last masked result, so that a request has at most four.
-
-    The other options are those of `reduce` with ``max_input_chars`` or ``max_input_tokens``, else those of
-    `mask_old_observations`. ``boundary`` defaults to ``"break_even"``, which preserves prompt caches; with
-    ``mask_chunk`` it is ``"stepped"``.
+        calibrate: with ``max_input_tokens``: from the next request on, a token counts as many
+            characters (1 to 8) as it had in the requests given to `reported`, instead of four. Earlier views stay, also
+            in a saved or stored history.
+        summarizer: over the limit: `(messages, previous_summary) -> str`, instead of the built-in summary.
+        **options: as for `reduce`. With a `token_counter` each text is counted once on append; kept messages are
+            counted again after a summary.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range; or the store is a manager's.
@@ -91,42 +79,40 @@ class History(HistoryReader):
         (9254, 1935)
     """
 
-    @runs(lambda self, **options: self._begin(**options))
+    @takes(OPTIONS)
     def __init__(
-        self, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
-        clip_at: int | None = None, calibrate: bool = False, recall_handles: bool = False,
-        token_counter: TokenCounter | None = None,
-        store: TurnStore | None = None,
-        on_move: Callable[[BoundaryMove], Any] | None = None,
-        max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
-        clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
-        keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
-        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", provider: str | Provider = "ideal",
-        cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
-        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-        observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
-        min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
-        summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
-        summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
-    ) -> None:  # fmt: skip
-        """See the class."""
-
-    def _begin(
         self,
         *,
         store: TurnStore | None = None,
+        recall: bool = False,
         on_move: Callable[[BoundaryMove], Any] | None = None,
-        **options: Any,
+        calibrate: bool = False,
+        summarizer: Summarizer | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        checked, on_move = HistoryOptions(**options), optional_function("on_move", on_move)
-        super().__init__(LiveSession(checked, store, on_move))
+        """See the class."""
+        checked = HistoryOptions.of(calibrate=calibrate, recall=recall, summarizer=summarizer, **options)
+        self._begin(checked, store, on_move)
+
+    def _begin(self, checked: HistoryOptions, store: TurnStore | None, on_move: Any) -> None:
+        super().__init__(LiveSession(checked, store, optional_function("on_move", on_move)))
         if store is not None:
             try:
                 self._live.open()
             except TranscriptError as error:
                 raise StoreError("damaged", path=store.path, what=f"what it has as messages: {error}") from error
+
+    @classmethod
+    def _of(cls, checked: HistoryOptions, store: TurnStore | None = None, on_move: Any = None) -> History:
+        """A history with options that are checked."""
+        history = cls.__new__(cls)
+        history._begin(checked, store, on_move)
+        return history
+
+    @staticmethod
+    def _checked(options: dict[str, Any]) -> HistoryOptions:
+        """The options of a saved history, with its functions."""
+        return HistoryOptions.saved(options)
 
     # Appending
 
@@ -227,26 +213,18 @@ class History(HistoryReader):
             self._live.rewind(messages)
 
     @classmethod
-    @runs(lambda cls, messages, **options: cls(**options)._with(messages))
+    @takes(OPTIONS)
     def from_messages(
-        cls, messages: Iterable[Any], *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
-        clip_at: int | None = None, calibrate: bool = False, recall_handles: bool = False,
-        token_counter: TokenCounter | None = None,
+        cls,
+        messages: Iterable[Any],
+        *,
         store: TurnStore | None = None,
+        recall: bool = False,
         on_move: Callable[[BoundaryMove], Any] | None = None,
-        max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
-        clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
-        keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
-        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", provider: str | Provider = "ideal",
-        cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
-        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-        observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
-        min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
-        summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
-        summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
-    ) -> History:  # fmt: skip
+        calibrate: bool = False,
+        summarizer: Summarizer | None = None,
+        **options: Unpack[Options],
+    ) -> History:
         """A history of these messages; the options are those of `History`.
 
         Example:
@@ -254,32 +232,25 @@ class History(HistoryReader):
             >>> recede.History.from_messages([{"role": "user", "content": "hello"}])
             <History: 1 messages, 5 chars>
         """
-
-    def _with(self, messages: Iterable[Any]) -> History:
-        self.extend(messages)
-        return self
+        history = cls(
+            store=store, recall=recall, on_move=on_move, calibrate=calibrate, summarizer=summarizer, **options
+        )
+        history.extend(messages)
+        return history
 
     @classmethod
-    @runs(lambda cls, data, **options: cls(**options)._with_json(data))
+    @takes(OPTIONS)
     def from_json(
-        cls, data: Json, *, keep: int = 4, threshold_tokens: int = 0, max_view_tokens: int | None = None,
-        clip_at: int | None = None, calibrate: bool = False, recall_handles: bool = False,
-        token_counter: TokenCounter | None = None,
+        cls,
+        data: Json,
+        *,
         store: TurnStore | None = None,
+        recall: bool = False,
         on_move: Callable[[BoundaryMove], Any] | None = None,
-        max_input_chars: int | None = None, max_input_tokens: int | None = None, fill: float | None = 0.5,
-        clip_results: int | None = 4000, enabled: bool = True, preserve_recent_raw_turns: int = 4,
-        keep_messages: int | None = None, keep_turns: int | None = None, keep_results: int | None = None,
-        keep_by_tool: Mapping[str, int | None] | None = None, exclude_tools: Collection[str] = (),
-        keep_errors: bool = False, keep_matching: Collection[str] = (), mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "break_even", provider: str | Provider = "ideal",
-        cold: bool | Collection[int] = False, max_overcost: float | None = 0.1,
-        cache_breakpoint: Literal["keep", "boundary"] = "keep", marks_elsewhere: int = 2,
-        observation_masking: bool = True, max_observation_chars: int | None = None, placeholder: str | None = None,
-        min_masked_chars: int = 0, image_chars: int = 6400, strict_pairs: bool = False,
-        summarizer: Summarizer | None = None, summary_max_chars: int = 1400,
-        summary_role: Literal["system", "developer", "user", "assistant"] | None = None,
-    ) -> History:  # fmt: skip
+        calibrate: bool = False,
+        summarizer: Summarizer | None = None,
+        **options: Unpack[Options],
+    ) -> History:
         """A history of a JSON array of messages, each with its own bytes; the options are those of `History`.
 
         Raises:
@@ -290,11 +261,12 @@ class History(HistoryReader):
             >>> recede.History.from_json('[{"role": "user", "content": 1.50e0}]'.replace("1.50e0", '"hi"')).to_json()
             b'[{"role": "user", "content": "hi"}]'
         """
-
-    def _with_json(self, data: Json) -> History:
-        for message in written_messages(data, self._live.options.engine):
-            self.append_json(message)
-        return self
+        history = cls(
+            store=store, recall=recall, on_move=on_move, calibrate=calibrate, summarizer=summarizer, **options
+        )
+        for message in written_messages(data, history._live.options.engine):
+            history.append_json(message)
+        return history
 
     # What the provider says
 
@@ -374,8 +346,8 @@ class History(HistoryReader):
             StoreError: it is damaged.
             OSError: it cannot be read.
         """
-        given = {"token_counter": token_counter, "on_move": on_move}
-        functions: dict[str, Any] = {name: optional_function(name, function) for name, function in given.items()}
+        optional_function("on_move", on_move)
+        functions: dict[str, Any] = {"token_counter": optional_function("token_counter", token_counter)}
         if optional_summarizer("summarizer", summarizer) is not None:
             functions["summarizer"] = summarizer
         data = Path(path).read_bytes()
@@ -383,7 +355,7 @@ class History(HistoryReader):
             source = session_in(data, str(path))
             options = saved_options(_engine.engine.stored_options(source))
             try:
-                history = cls(**{**options, **functions})
+                history = cls._of(cls._checked({**options, **functions}), None, on_move)
             except (TypeError, ValueError, OverflowError) as error:
                 raise TranscriptError("session", field=f"options ({error})") from error
             history._live.open(source)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from recede import _engine
 from recede._errors import StoreError, TranscriptError
 from recede.reduction._exchange import CountRequest, RecountRequest, SummaryRequest
-from recede.reduction._options import CHARS_PER_TOKEN
+from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.session._callbacks import Callbacks
 from recede.session._known import DictComparison, KnownMessages
 from recede.session._messages import Messages, serialized

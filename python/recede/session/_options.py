@@ -9,100 +9,91 @@ from typing import TYPE_CHECKING, Any
 from recede import _engine
 from recede._errors import TranscriptError
 from recede._strict import unique
-from recede.providers import saved_provider
-from recede.reduction._options import BUDGETS, MIN_KEEP, OPTIONS, SESSION_DEFAULTS, optional_function, whole_number
-from recede.reduction._policy import IS_OFF, arrival_policy, block_policy, breaking_even, compiled, image_chars_of
+from recede.providers import checked_provider, saved_provider
+from recede.reduction._kinds import optional_function, optional_summarizer, whole_number
+from recede.reduction._policy import IS_OFF, block_policy, image_chars_of, own_policy, refuse_unknown
 
 if TYPE_CHECKING:
-    from recede.types import Summarizer, TokenCounter
+    from recede.types import Summarizer
 
 __all__ = ["HistoryOptions", "refuse_other_stores", "saved_options"]
 
 _FORMAT = 1
-# With `clip_at` nothing is masked, and texts are measured in characters.
-_KEEP = 4  # the newest results that stay raw without a budget
-_NOT_CLIPPED = (
-    *BUDGETS, "threshold_tokens", "max_view_tokens", "token_counter", "boundary", "mask_chunk", "keep_by_tool"
-)  # fmt: skip
 # Given again when a session is loaded.
-_NEVER_SAVED = {"store", "token_counter", "on_move"}
+_NEVER_SAVED = {"store", "token_counter", "on_move", "summarizer"}
+_DESIGN = "design"  # marks the options of a `Budget`
+_OWN = {"summarizer": None, "calibrate": None, "recall": None, "store": None, "on_move": None}
 
 
 class HistoryOptions:
     """What a history is made with, except its store.
 
     Attributes:
-        given: the options by name.
+        given: the options by name, as they are saved.
         engine, policy: the core, and its Policy.
         threshold_tokens, image_chars: the checked numbers.
         counter, summarizer: the caller's functions.
         counts: whether there is a counter.
-        has_budget: whether there is a budget.
+        drops: whether views may drop messages.
         calibrates: whether a token counts as many characters as it had in reported requests.
-        pins_boundary: whether views have marks at the boundary.
     """
 
-    def __init__(
-        self,
-        *,
-        keep: int = _KEEP,
-        threshold_tokens: int = 0,
-        max_view_tokens: int | None = None,
-        clip_at: int | None = None,
-        calibrate: bool = False,
-        recall_handles: bool = False,
-        token_counter: TokenCounter | None = None,
-        masks_unseen: bool = False,
-        **options: Any,
-    ) -> None:
+    def __init__(self, policy: Any, given: dict[str, Any], *, threshold_tokens: int = 0, drops: bool) -> None:
+        self.engine, self.policy, self.given = _engine.engine, policy, given
+        self.threshold_tokens, self.drops = threshold_tokens, drops
+        self.image_chars = image_chars_of(given)
+        self.counter = optional_function("token_counter", given.get("token_counter"))
+        self.summarizer: Summarizer | None = optional_summarizer("summarizer", given.get("summarizer"))
+        self.counts = self.counter is not None
+        self.calibrates = bool(given.get("calibrate"))
+
+    @classmethod
+    def of(cls, *, calibrate: bool = False, recall: bool = False, **options: Any) -> HistoryOptions:
+        """The options of recede's own door."""
+        for name, flag in (("calibrate", calibrate), ("recall", recall)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"{name} must be True or False, not {type(flag).__name__}")
+        summarizer = options.pop("summarizer", None)
+        refuse_unknown(options, _OWN)
+        policy = own_policy(_engine.engine, options, reduces=True, summarizer=summarizer, recall=recall)
+        has_limit = options.get("max_input_tokens") is not None
+        if calibrate and options.get("token_counter") is not None:
+            raise TypeError("give calibrate or a token_counter, which counts tokens by itself")
+        if calibrate and not has_limit:
+            raise TypeError("calibrate is for a limit: give max_input_tokens")
+        flags = {name: True for name, flag in (("calibrate", calibrate), ("recall", recall)) if flag}
+        given = {**options, **flags, **({} if summarizer is None else {"summarizer": summarizer})}
+        return cls(policy, given, drops=has_limit)
+
+    @classmethod
+    def of_budget(
+        cls, *, keep: int, threshold_tokens: int = 0, max_input_tokens: int | None = None, **options: Any
+    ) -> HistoryOptions:
+        """The options of a published `Budget`, whose rule may mask what no request has shown."""
+        given = {_DESIGN: "budget", "keep": keep, "threshold_tokens": threshold_tokens, **options}
         whole_number()("threshold_tokens", threshold_tokens)
-        own = {"keep": keep, "threshold_tokens": threshold_tokens, "recall_handles": recall_handles}
-        if max_view_tokens is not None:
-            own["max_view_tokens"] = whole_number()("max_view_tokens", max_view_tokens)
-            threshold_tokens = min(threshold_tokens, max_view_tokens)
-        self.calibrates = _calibrates(calibrate, token_counter, max_view_tokens, options)
-        if clip_at is not None:
-            own["clip_at"] = OPTIONS["clip_results"].check("clip_at", clip_at)
-            given = {"threshold_tokens": threshold_tokens or None, "max_view_tokens": max_view_tokens, **options}
-            given["token_counter"] = token_counter
-            for name in _NOT_CLIPPED:
-                if given.get(name) is not None:
-                    raise TypeError(
-                        f"give clip_at or {name}: with clip_at results are cut, in characters, and none is masked"
-                    )
-        if calibrate:
-            own["calibrate"] = True
-        if masks_unseen:  # of a `Budget`, whose published rule this is
-            own["masks_unseen"] = True
-        self.given = {**own, **options}
-        if not isinstance(recall_handles, bool):
-            raise TypeError(f"recall_handles must be True or False, not {type(recall_handles).__name__}")
-        self.counter = optional_function("token_counter", token_counter)
-        self.counts = token_counter is not None
-        options = breaking_even(options)
-        self.engine = _engine.engine
-        self.summarizer: Summarizer | None = options.get("summarizer")
-        self.has_budget = has_budget = any(options.get(name) is not None for name in BUDGETS)
-        if has_budget and keep != _KEEP:
-            raise TypeError("keep is for a History without a budget: with one, give keep_results=N")
-        if clip_at is not None:
-            self.policy = arrival_policy(self.engine, own["clip_at"], options, recall=recall_handles)
-        elif has_budget:
-            if threshold_tokens or max_view_tokens is not None:
-                name = "threshold_tokens" if threshold_tokens else "max_view_tokens"
-                raise TypeError(f"{name} is for a History without a budget")
-            options = {**SESSION_DEFAULTS, **options, "token_counter": token_counter}
-            self.policy = compiled(self.engine, "reduce", options, recall=recall_handles)
-        else:
-            chunk = options.pop("mask_chunk", None)
-            least = 0 if options.get("boundary") == "break_even" else MIN_KEEP  # that of the published designs
-            limits = (max_view_tokens, least)
-            self.policy = block_policy(
-                self.engine, keep, chunk, options, recall_handles, *limits, masks_unseen=masks_unseen
-            )
-        self.pins_boundary = options.get("cache_breakpoint") == "boundary"
-        self.image_chars = image_chars_of(options)
-        self.threshold_tokens = threshold_tokens
+        if max_input_tokens is not None:
+            given["max_input_tokens"] = max_input_tokens
+            threshold_tokens = min(threshold_tokens, max_input_tokens)
+        options = {name: value for name, value in options.items() if name != "token_counter"}
+        chunk = options.pop("mask_chunk", None)
+        policy = block_policy(_engine.engine, keep, chunk, options, max_tokens=max_input_tokens)
+        return cls(policy, given, threshold_tokens=threshold_tokens, drops=False)
+
+    @property
+    def pins(self) -> bool:
+        """Whether views of histories that take cache marks have one at the boundary."""
+        default = "ideal" if _DESIGN in self.given else "auto"
+        provider = self.given.get("provider", default)
+        return provider == "auto" or checked_provider("provider", provider).cache == "marks"
+
+    @classmethod
+    def saved(cls, options: dict[str, Any]) -> HistoryOptions:
+        """Those that were saved, with the functions that are given again."""
+        design = options.pop(_DESIGN, None)
+        if design not in (None, "budget"):
+            raise ValueError(f"there is no design {design!r}")
+        return cls.of(**options) if design is None else cls.of_budget(**options)
 
     def tag(self) -> bytes:
         """The key of a snapshot, which is resumed only by a history with the same one."""
@@ -110,16 +101,6 @@ class HistoryOptions:
         if IS_OFF:  # what was sent raw is planned again without it
             tag["off"] = True
         return json.dumps(tag, sort_keys=True).encode()
-
-
-def _calibrates(calibrate: Any, token_counter: Any, max_view_tokens: int | None, options: Mapping[str, Any]) -> bool:
-    if not isinstance(calibrate, bool):
-        raise TypeError(f"calibrate must be True or False, not {type(calibrate).__name__}")
-    if calibrate and token_counter is not None:
-        raise TypeError("give calibrate or a token_counter, which counts tokens by itself")
-    if calibrate and max_view_tokens is None and options.get("max_input_tokens") is None:
-        raise TypeError("calibrate is for a budget in tokens: give max_input_tokens or max_view_tokens")
-    return calibrate
 
 
 def _as_json(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,7 +115,7 @@ def _as_json(options: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, Mapping)
         else value
         for name, value in options.items()
-        if not callable(value) and not callable(getattr(value, "generate", None))
+        if name not in _NEVER_SAVED
     }
 
 

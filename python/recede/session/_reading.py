@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, overload
 from recede._errors import no_such, without_text
 from recede._files import is_same_file, write_whole
 from recede._recall import recall_tool
+from recede.reduction._kinds import CEILING, whole_number
 from recede.reduction._masks import Masks
-from recede.reduction._options import CEILING, whole_number
 from recede.session._stats import HistoryStats, stats_of
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class HistoryReader:
     def tool_definition(self, shape: str = "openai") -> dict[str, Any]:
         """The schema of a tool with which the agent can fetch a masked observation.
 
-        With ``recall_handles=True`` placeholders name the handle to pass. Answer a call with `recall`, and append that
+        With ``recall=True`` placeholders name the handle to pass. Answer a call with `recall`, and append that
         as its result; earlier messages stay masked.
 
         Args:
@@ -118,7 +118,7 @@ class HistoryReader:
             return self._live.view.chunks(self._live.core)
 
     def masks(self, since: int | None = None) -> Masks:
-        """What the view masks, without making it: of a history without a budget.
+        """What the view masks, without making it: of a history without a limit.
 
         Args:
             since: only the masks of messages from this one on, or from ``first_changed`` on if that is earlier; None:
@@ -129,7 +129,7 @@ class HistoryReader:
             differently or did not have.
 
         Raises:
-            TypeError, ValueError: `since` is no whole number from 0; or a budget may drop messages.
+            TypeError, ValueError: `since` is no whole number from 0; or messages may be dropped.
 
         The cost is that of what changed, and of the masks that are returned.
 
@@ -146,8 +146,8 @@ class HistoryReader:
             Masks(first_changed=2, masks=[Mask(message_index=2, result_index=0, text=...)])
         """
         whole_number(optional=True)("since", since)
-        if self._live.options.has_budget:
-            raise ValueError("masks are of a History without a budget: with one, messages may be dropped")
+        if self._live.options.drops:
+            raise ValueError("masks are of a History without max_input_tokens: with a limit, messages may be dropped")
         with self._lock:
             self._live.update_view()
             masks: Masks = self._live.core.masks(0 if since is None else since)

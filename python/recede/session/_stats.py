@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from recede._report import BoundaryMove
-from recede.reduction._options import tokens_of
+from recede.reduction._kinds import tokens_of
 from recede.session._moves import StoredMoves
 from recede.session._reported import ReportedUsage, usage_of_sums
 
@@ -27,6 +27,7 @@ class SessionStats(NamedTuple):
     stored_moves: int
     moves: int
     cold_requests: list[int]
+    provider: str
     reported_sums: list[int]
 
 
@@ -45,6 +46,7 @@ class HistoryStats(NamedTuple):
             view; the prefix before it is still in a prompt cache. None if no view changed yet.
         boundary_moves: the moves of the boundary, each a `BoundaryMove`: a tuple, or once messages were evicted to a
             store, a sequence that reads them there.
+        provider: the name of the provider whose prompt cache is assumed.
         summary_failures: how often the summarizer raised or returned no text, since this object was made.
         reported: what the provider counted, by `History.reported`.
 
@@ -66,6 +68,7 @@ class HistoryStats(NamedTuple):
     changed_message: int | None
     changed_byte: int | None
     boundary_moves: Sequence[BoundaryMove]
+    provider: str
     summary_failures: int
     reported: ReportedUsage = ReportedUsage()
 
@@ -96,6 +99,7 @@ def stats_of(session: Any, summary_failures: int) -> HistoryStats:
         changed_message=changed_message,
         changed_byte=changed_byte,
         boundary_moves=StoredMoves(session, stats.stored_moves, moves) if stats.stored_moves else moves,
+        provider=stats.provider,
         summary_failures=summary_failures,
         reported=usage_of_sums(stats.reported_sums),
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from recede import _engine
 from recede._errors import StoreError, no_such
-from recede.reduction._options import whole_number
+from recede.reduction._kinds import whole_number
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -77,7 +77,7 @@ def histories(
         >>> @settings(max_examples=20, database=None)
         ... @given(histories("anthropic", whole=True))
         ... def masking_leaves_pairs_whole(history):
-        ...     assert_pairs_valid(recede.mask_observations(history, keep_turns=1).messages)
+        ...     assert_pairs_valid(recede.designs.mask_observations(history, keep_turns=1).messages)
         >>> masking_leaves_pairs_whole()
     """
     if shape not in (None, "mixed", *SHAPES):

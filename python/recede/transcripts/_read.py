@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from recede._errors import TranscriptError
-from recede.reduction._reduce import reduce
+from recede.reduction._reducer import HistoryReducer
 from recede.reduction._unrecognized import unrecognized
 from recede.transcripts._draft import Draft, parsed
 from recede.transcripts._omitted import omit_texts
@@ -17,6 +17,9 @@ from recede.transcripts._requests import Compaction, LoggedRequest
 from recede.transcripts._source import MAX_BYTES, Input, Record, Source, open_source
 
 __all__ = ["FORMATS", "MAX_BYTES", "Transcript", "detect", "read", "read_all"]
+
+# It validates a history, and counts.
+_FACTS = HistoryReducer(max_input_chars=0, enabled=False)
 
 FORMATS = tuple(sorted({"body_lines", *(format.name for format in (*LINES, *DOCUMENTS))}))
 
@@ -92,7 +95,7 @@ class Transcript:
             for request in self.requests
             if start.messages <= request.messages < end + last
         )
-        turns = reduce(messages, max_input_chars=0, enabled=False).turns
+        turns = _FACTS.reduce(messages).turns
         shown = len(start.shown)
         return replace(self, messages=messages, turns=turns, requests=requests, compactions=(), shown=shown)
 
@@ -344,7 +347,7 @@ def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode
     if text_mode:
         draft.pair_texts()
     try:
-        reduction = reduce(draft.messages, max_input_chars=0, enabled=False)
+        reduction = _FACTS.reduce(draft.messages)
     except TranscriptError as error:
         line = None if error.message_index is None else draft.lines[error.message_index]
         raise TranscriptError(error.kind, **{**error.places, "source": source, "line": line}) from None

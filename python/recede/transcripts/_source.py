@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn, Union, cast
 
 from recede._errors import TranscriptError
-from recede.reduction._options import whole_number
-from recede.reduction._reduce import reduce_json
+from recede.reduction._kinds import whole_number
+from recede.reduction._reducer import HistoryReducer
 
 __all__ = ["MAX_BYTES", "Input", "Record", "Source", "open_source"]
+
+_STRICT = HistoryReducer(max_input_chars=0, enabled=False)  # its parser says where the fault is
 
 MAX_BYTES = 4_000_000_000  # decompressed: a gzip file of a few megabytes can hold any number of gigabytes
 
@@ -202,7 +204,7 @@ _decoder = json.JSONDecoder(parse_constant=_refuse)
 def _fault(data: bytes, error: Exception) -> TranscriptError:
     """The error for a value that Python's parser rejected, located by the core's parser if that rejects it too."""
     try:
-        reduce_json(data, max_input_chars=0, enabled=False)
+        _STRICT.reduce_json(data)
     except TranscriptError as found:
         if found.kind not in _WRONG_SHAPES and (found.kind != "trailing" or isinstance(error, json.JSONDecodeError)):
             return found
@@ -214,7 +216,7 @@ def _fault(data: bytes, error: Exception) -> TranscriptError:
 def _malformed(data: bytes) -> str | None:
     """The kind of the error, if the strict parser finds one."""
     try:
-        reduce_json(data, max_input_chars=0, enabled=False)
+        _STRICT.reduce_json(data)
     except TranscriptError as error:
         return None if error.kind in _WRONG_SHAPES else error.kind
     return None

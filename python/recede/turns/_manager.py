@@ -10,7 +10,7 @@ from recede import _engine
 from recede._errors import no_such
 from recede.providers import checked_provider, saved_provider
 from recede.reduction._counting import count_tokens
-from recede.reduction._options import optional_function
+from recede.reduction._kinds import optional_function
 from recede.reduction._policy import turn_policy
 from recede.turns._log import Turns
 from recede.turns._report import ContextReport

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from recede.reduction._options import whole_number
+from recede.reduction._kinds import whole_number
 from recede.turns._hybrid import PRESETS, HybridContextManager
 from recede.turns._manager import preset
 from recede.turns._report import EfficiencyReport

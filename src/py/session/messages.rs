@@ -252,7 +252,8 @@ impl PySession {
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let (evicted, totals, counts, changed, moves, reports) = self.shared.look(py, |session| {
-                let reports = (session.cold_requests(), session.reports().sums.clone());
+                let reports =
+                    (session.cold_requests(), session.reports().sums.clone(), session.provider().to_owned());
                 (
                     session.first_in_memory(),
                     session.totals(),
@@ -276,6 +277,7 @@ impl PySession {
                 stored_moves = moves.0,
                 moves = moves.1,
                 cold_requests = reports.0,
+                provider = reports.2,
                 reported_sums = reports.1
             )
         })

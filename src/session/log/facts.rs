@@ -125,7 +125,8 @@ impl Session {
         }
         self.observations += new.results.len();
         self.view.is_current = false;
-        self.unrequested.get_or_insert(messages);
+        let requested = *self.unrequested.get_or_insert(messages);
+        self.decide_provider(messages, requested);
     }
 
     /// The results that leave the window now, and of which the text decides how they are masked.

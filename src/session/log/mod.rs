@@ -146,7 +146,7 @@ impl Log {
         let chars = self.outline.chars_of(message, policy.image_chars);
         self.chars = self.chars.saturating_add(chars);
         self.cost = self.cost.saturating_add(chars);
-        if policy.pins_boundary && self.format == TextFormat::Json {
+        if policy.may_pin() && self.format == TextFormat::Json {
             let newest = marks::newest(&self.data, self.outline.spans[message]);
             self.marks.extend(newest.map(|(block, value)| (message, block, value)));
         }
@@ -225,6 +225,16 @@ impl Log {
                     fold.request(context, *start as usize, false);
                 }
             });
+        }
+    }
+
+    /// Charges the requests of turns that begin before this message again, at none of which anything was masked.
+    pub fn charge_again(&mut self, policy: &Policy, end: usize) {
+        self.fold = Fold::default();
+        self.fold.enable_rewind(0);
+        let starts = self.turns.starts.clone();
+        for start in starts.into_iter().map(|start| start as usize).take_while(|start| *start < end) {
+            self.with_fold(policy, |context, fold| fold.request(context, start, false));
         }
     }
 

@@ -118,7 +118,7 @@ impl Session {
     fn may_evict(&mut self) -> bool {
         let masks = self.policy.goal == Goal::Mask && self.log.cost > self.raw_cost_at_most;
         let is_counted = self.log.costs.is_some() && self.policy.max_cost.is_some();
-        let may = masks && self.len() == self.ledger.messages && !is_counted;
+        let may = masks && self.len() == self.ledger.messages && !is_counted && !self.is_undecided();
         if may {
             self.update_masked();
         }

@@ -31,6 +31,8 @@ impl Session {
         self.reports = snapshot.reports.before(messages); // also with other options: they are facts
         self.set_cold();
         let compaction = self.last_compaction(store)?;
+        let known = compaction.as_ref().map_or(snapshot.ledger.messages, |compaction| compaction.past);
+        self.decide_by_stored(store, known.min(messages))?;
         if snapshot.options == options && fits(&snapshot, store) {
             self.attempts = core::mem::take(&mut snapshot.attempts);
             if let Some(known) = self.resume(snapshot, compaction.is_some(), store)? {
@@ -38,6 +40,7 @@ impl Session {
             }
             self.attempts.clear();
         }
+        self.undecide(compaction.as_ref().map_or(0, |compaction| compaction.past));
         self.stored.stale = messages;
         if !store.is_read_only() {
             let first = self.first_snapshot().bytes();
@@ -174,6 +177,7 @@ impl Session {
         }
         let Some(compaction) = self.last_compaction(store)? else { return Ok(0) };
         let past = compaction.past;
+        self.decide_by_stored(store, past)?;
         for_each_stored(store, 0..past, |data| {
             self.ledger.add(&scanned(&data)?, 0, self.policy.image_chars);
             self.past.push(&data);

@@ -41,9 +41,14 @@ impl Session {
         }
     }
 
+    /// Whether views have other marks than what was appended.
+    fn writes_marks(&self) -> bool {
+        self.policy.pins_boundary || self.own_mark.is_some() || (self.is_undecided() && self.policy.may_pin())
+    }
+
     /// Decides the marks of the view that was just made.
     pub(in crate::session) fn update_marks(&mut self) {
-        if !self.policy.pins_boundary {
+        if !self.writes_marks() {
             return;
         }
         let marks = self.marks_of_view();
@@ -106,7 +111,7 @@ impl Session {
     fn wanted_marks(&self) -> Wanted {
         let Log { base, outline, turns, fold, .. } = &self.log;
         let tentative = &self.view.tentative;
-        if !self.view.is_masked || (fold.masked_count() == 0 && tentative.is_empty()) {
+        if !self.policy.pins_boundary || !self.view.is_masked || (fold.masked_count() == 0 && tentative.is_empty()) {
             return Wanted::default();
         }
         let boundaries = self.boundaries();
@@ -161,7 +166,7 @@ impl Session {
     /// Messages in memory before this one have no mark to come but the last masked one, which [`EvictedMarks`] remember.
     pub(in crate::session) fn final_marks(&self) -> usize {
         let Log { outline, turns, .. } = &self.log;
-        if !self.policy.pins_boundary {
+        if !self.writes_marks() {
             return usize::MAX;
         }
         let Some(before) = turns.starts.len().checked_sub(2).map(|run| turns.starts[run] as usize) else { return 0 };
@@ -205,7 +210,7 @@ impl Session {
 
     /// Messages in memory that have marks, appended or sent.
     pub(in crate::session) fn marked_messages(&self, start: usize, end: usize) -> Vec<usize> {
-        if !self.policy.pins_boundary {
+        if !self.writes_marks() {
             return vec![];
         }
         let Log { base, marks, .. } = &self.log;
@@ -225,7 +230,7 @@ impl Session {
     pub(in crate::session) fn sent_message(&self, message: usize) -> Vec<u8> {
         let Log { base, outline, .. } = &self.log;
         let here = message - base.messages;
-        if !self.policy.pins_boundary {
+        if !self.writes_marks() {
             return self.rendered_message(here);
         }
         let newest = self.view.marks.first().filter(|newest| newest.message == message);
@@ -252,7 +257,7 @@ impl Session {
     pub(in crate::session) fn write_sent(&self, store: &mut Store, message: usize, out: &mut Vec<u8>) -> Result<usize> {
         let start = out.len() + 1;
         let read = write_rendered(store, message, out)?;
-        if self.policy.pins_boundary {
+        if self.writes_marks() {
             let sent = remarked(&out[start..], &self.marks_on(message));
             out.truncate(start);
             out.extend(sent);

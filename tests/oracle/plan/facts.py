@@ -54,7 +54,8 @@ class Facts:
 
     def __init__(self, outline: Outline, policy: Policy, costs: Costs | None) -> None:
         self.outline = outline
-        self.policy = policy
+        shapes = (message.shape.name for message in outline.messages if message.shape is not None)
+        self.policy = policy = policy.of(shapes)
         self.costs = costs
         self.own_chars = [message.own_chars(policy.image_chars) for message in outline.messages]
         self.observation_chars = [result.text.chars(policy.image_chars) for result in outline.results]

@@ -58,9 +58,9 @@ _SHARED = frozenset(["as_json", "column", "jobs", "out", "text_mode"])
 
 @batch.command(no_args_is_help=True, short_help="Replace histories by their views.")
 @_shared
-@policy_options("reduce")
+@policy_options()
 def reduce(inputs: tuple[str, ...], **options: Any) -> None:
-    """Reduce every history to a budget; without one, mask.
+    """Mask old tool outputs in every history; over a limit also cut, summarize and truncate.
 
     Parquet gets the view in the place of the history and columns with figures, JSON Lines keep every other
     byte. A bad row is null in Parquet, and stays as it is in lines.
@@ -70,22 +70,20 @@ def reduce(inputs: tuple[str, ...], **options: Any) -> None:
       recede batch reduce batch.jsonl --max-input-tokens 32000 -o reduced
     """
     policy = given({name: options.pop(name) for name in list(options) if name not in _SHARED})
-    if not policy.keys() & {"max_input_chars", "max_input_tokens"} and not policy.get("preserve_recent_raw_turns"):
-        policy.pop("preserve_recent_raw_turns", None)  # an option of budgets alone
     _run(partial(_operator, "Reducer", policy), inputs, has_views=True, **options)
 
 
 @batch.command(no_args_is_help=True, short_help="Measure histories and their masked views.")
 @_shared
-@policy_option("keep_results", default=4, show_default=True)
-def stats(inputs: tuple[str, ...], keep_results: int, **options: Any) -> None:
+@policy_option("keep", help="The newest N results stay raw.", default=10, show_default=True)
+def stats(inputs: tuple[str, ...], keep: int, **options: Any) -> None:
     """Write the figures of every history: messages, turns, characters, and those of its masked view.
 
     \b
     Example:
       recede batch stats data -o figures
     """
-    _run(partial(_operator, "Stats", {"keep_results": keep_results}), inputs, has_views=False, **options)
+    _run(partial(_operator, "Stats", {"keep": keep}), inputs, has_views=False, **options)
 
 
 def _operator(name: str, options: dict[str, Any], column: str) -> Any:

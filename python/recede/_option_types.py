@@ -1,0 +1,105 @@
+"""The options as type checkers read them; `recede.reduction._options` declares them, and a contract test compares."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from recede.providers import Provider
+    from recede.types import Summarizer, TokenCounter
+
+__all__ = ["BlockOptions", "MaskOptions", "Options", "ReducerOptions", "SummaryOptions", "TruncateOptions"]
+
+
+class Options(TypedDict, total=False):
+    """The one set of options, which every door takes: `reduce`, `History`, `wrap`, `Masker`, adapters, and the proxy.
+
+    Example:
+        >>> import recede
+        >>> options: recede.types.Options = {"keep": 5, "provider": "openai"}
+        >>> recede.reduce([], **options).messages, recede.History(**options).view()
+        ([], [])
+    """
+
+    keep: int
+    keep_by_tool: Mapping[str, int | None] | None
+    exclude_tools: Collection[str]
+    keep_errors: bool
+    keep_matching: Collection[str]
+    provider: str | Provider
+    boundary: Literal["break_even", "sliding"] | int
+    max_overcost: float | None
+    cold: bool | Collection[int]
+    max_input_tokens: int | None
+    placeholder: str | None
+    token_counter: TokenCounter | None
+
+
+class BlockOptions(TypedDict, total=False):
+    """What every masking function of the designs takes, and nothing else the block masker, `mask_old_observations`."""
+
+    keep_by_tool: Mapping[str, int | None] | None
+    exclude_tools: Collection[str]
+    keep_errors: bool
+    keep_matching: Collection[str]
+    boundary: Literal["sliding", "stepped", "break_even"]
+    provider: str | Provider
+    cold: bool | Collection[int]
+    max_overcost: float | None
+
+
+class TruncateOptions(TypedDict, total=False):
+    """The options of `truncate_history`."""
+
+    preserve_recent_raw_turns: int
+    keep_messages: int | None
+    keep_turns: int | None
+    keep_results: int | None
+    image_chars: int
+
+
+class SummaryOptions(TruncateOptions, total=False):
+    """The options of `summarize_history`."""
+
+    summarizer: Summarizer | None
+    summary_max_chars: int
+    summary_role: Literal["system", "developer", "user", "assistant"] | None
+
+
+class MaskOptions(BlockOptions, total=False):
+    """The options of `recede.designs.mask_observations`."""
+
+    keep_messages: int | None
+    keep_turns: int | None
+    keep_results: int | None
+    mask_chunk: int | None
+    max_observation_chars: int | None
+    placeholder: str | None
+    min_masked_chars: int
+    image_chars: int
+
+
+class ReducerOptions(BlockOptions, total=False):
+    """The options of `HistoryReducer`."""
+
+    max_input_chars: int | None
+    max_input_tokens: int | None
+    fill: float | None
+    clip_results: int | None
+    enabled: bool
+    preserve_recent_raw_turns: int
+    keep_messages: int | None
+    keep_turns: int | None
+    keep_results: int | None
+    mask_chunk: int | None
+    observation_masking: bool
+    max_observation_chars: int | None
+    placeholder: str | None
+    min_masked_chars: int
+    image_chars: int
+    strict_pairs: bool
+    summarizer: Summarizer | None
+    summary_max_chars: int
+    summary_role: Literal["system", "developer", "user", "assistant"] | None
+    token_counter: TokenCounter | None

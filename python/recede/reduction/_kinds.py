@@ -1,0 +1,307 @@
+"""The values that options may have: what is checked, and the words of the errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from recede.providers import PROVIDERS, Provider, checked_provider
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    _Check = Callable[[str, Any], Any]
+
+__all__ = [
+    "BOUNDARIES",
+    "BOUNDARY",
+    "CEILING",
+    "CHARS_PER_TOKEN",
+    "CLIP",
+    "COLD",
+    "COUNT",
+    "FLAG",
+    "FRACTION",
+    "IMAGE",
+    "MIN_KEEP",
+    "OPTIONAL_PRICE",
+    "PROVIDER",
+    "ROLE",
+    "STEP",
+    "SUMMARIZER",
+    "SUMMARY",
+    "TEMPLATE",
+    "TEXTS",
+    "TOKEN_COUNTER",
+    "TOOLS",
+    "TURN_FIELDS",
+    "WINDOWS",
+    "Kind",
+    "choice",
+    "optional_function",
+    "optional_summarizer",
+    "template",
+    "tokens_of",
+    "whole",
+    "whole_number",
+]
+
+MIN_KEEP = 3
+
+BOUNDARIES: dict[str, tuple[str, ...]] = {
+    "sliding": (),
+    "stepped": ("mask_chunk",),
+    "break_even": (),
+}
+"""The rules of the boundary, each with the options that are its numbers, at most two."""
+
+# Larger numbers mean the same; sums in the core do not overflow.
+CEILING = 1 << 60
+# Where nothing counts tokens. What is counted is kept in quarter tokens: constants in characters need no rounding.
+CHARS_PER_TOKEN = 4
+# The current request, among those with a cold cache.
+_NOW = 1 << 60
+_IMAGE_CEILING = 1 << 40
+_LARGEST_PRICE = 1e300
+
+# Bounds of the time to match a text with a template, and a name with patterns.
+_MAX_FIELDS, _MAX_TEMPLATE_CHARS = 64, 1_000
+_MAX_PATTERNS, _MAX_PATTERN_CHARS = 256, 1_000
+
+_TEMPLATE_FIELDS = ("chars", "lines", "images", "turn", "tool", "id", "number", "handle")
+TURN_FIELDS = ("turn", "chars", "lines")
+# Shorter summaries would lose the first line, by which they are recognized.
+_MIN_SUMMARY_CHARS = 30
+# The marker of a cut result takes about half of this.
+_MIN_CLIP_CHARS = 60
+
+
+class Kind:
+    """The values of an option: annotation, check, and the range of numbers or the choices."""
+
+    __slots__ = ("annotation", "check", "choices", "least", "most")
+
+    def __init__(
+        self,
+        annotation: str,
+        check: _Check,
+        *,
+        least: float = 0,
+        most: float | None = None,
+        choices: tuple[str, ...] = (),
+    ) -> None:
+        self.annotation = annotation
+        self.check = check
+        self.least = least
+        self.most = most
+        self.choices = choices
+
+
+def tokens_of(chars: int) -> int:
+    """About how many tokens so many characters, or quarter tokens, are: rounded up."""
+    return -(-chars // CHARS_PER_TOKEN)
+
+
+def whole_number(least: int = 0, *, optional: bool = False, ceiling: int = CEILING) -> _Check:
+    """A check for whole numbers of at least `least`, capped at `ceiling`."""
+
+    def check(name: str, value: Any) -> int | None:
+        if optional and value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool):
+            wanted = "a whole number or None" if optional else "a whole number"
+            raise TypeError(f"{name} must be {wanted}, not {type(value).__name__}")
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, not {value}")
+        return min(value, ceiling)
+
+    return check
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, not {type(value).__name__}")
+    return value
+
+
+def _one_of(*choices: str | None) -> _Check:
+    def check(name: str, value: Any) -> Any:
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{name} must be a string, not {type(value).__name__}")
+        if value not in choices:
+            raise ValueError(f"{name} must be one of {', '.join(repr(c) for c in choices)}, not {value!r}")
+        return value
+
+    return check
+
+
+def _price(name: str, value: Any) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+    if isinstance(value, int) and value > _LARGEST_PRICE:  # may have too many digits to print
+        raise ValueError(f"{name} must be at most {_LARGEST_PRICE:g}")
+    if not 0 <= value < float("inf"):
+        raise ValueError(f"{name} must be a number from 0, not {value}")
+    return float(value)
+
+
+def _fraction(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number or None, not {type(value).__name__}")
+    if not 0 < value <= 1:
+        raise ValueError(f"{name} must be a number above 0, and at most 1")
+    return float(value)
+
+
+def _cold_requests(name: str, value: Any) -> tuple[int, ...]:
+    if isinstance(value, bool):
+        return (_NOW,) if value else ()
+    if isinstance(value, str) or not isinstance(value, (list, tuple, set, frozenset)):
+        raise TypeError(f"{name} must be True, False or a list of numbers of messages, not {type(value).__name__}")
+    count = whole_number()
+    return tuple(sorted(count(f"{name}[{place}]", messages) for place, messages in enumerate(value)))
+
+
+def _windows_by_tool(name: str, value: Any) -> tuple[tuple[str, int | None], ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must map tool names to numbers or be None, not a {type(value).__name__}")
+    count = whole_number(optional=True)
+    for tool in value:
+        if not isinstance(tool, str):
+            raise TypeError(f"{name} must have tool names as its keys, not {type(tool).__name__}")
+    _check_patterns(name, value)
+    return tuple((tool, count(f"{name}[{tool!r}]", newest)) for tool, newest in value.items())
+
+
+def _tools(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, (list, tuple, set, frozenset)):
+        raise TypeError(f"{name} must be a list of tool names, not {type(value).__name__}")
+    for tool in value:
+        if not isinstance(tool, str):
+            raise TypeError(f"{name} must have tool names, not {type(tool).__name__}")
+    _check_patterns(name, value)
+    return tuple(value)
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, (list, tuple, set, frozenset)):
+        raise TypeError(f"{name} must be a list of texts, not {type(value).__name__}")
+    for text in value:
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must have texts, not {type(text).__name__}")
+        if not text.strip("*"):
+            raise ValueError(f"{name} has {text!r}, which any text matches")
+        if len(text) > _MAX_PATTERN_CHARS:
+            raise ValueError(
+                f"{name} has a text of {len(text):,} characters; at most {_MAX_PATTERN_CHARS:,} are allowed"
+            )
+    if len(value) > _MAX_PATTERNS:
+        raise ValueError(f"{name} has {len(value):,} texts; at most {_MAX_PATTERNS} are allowed")
+    return tuple(value)
+
+
+def _check_patterns(name: str, tools: Collection[str]) -> None:
+    patterns = [tool for tool in tools if "*" in tool or "?" in tool]
+    if len(patterns) > _MAX_PATTERNS:
+        raise ValueError(
+            f"{name} has {len(patterns):,} patterns with * or ?; at most {_MAX_PATTERNS} are allowed: "
+            "give the names themselves, which have no limit"
+        )
+    longest = max(map(len, patterns), default=0)
+    if longest > _MAX_PATTERN_CHARS:
+        raise ValueError(f"{name} has a pattern of {longest:,} characters; at most {_MAX_PATTERN_CHARS:,} are allowed")
+
+
+def template(name: str, value: Any) -> tuple[tuple[str, str], ...] | None:
+    """The check for a template of placeholders: its literals, each with the field after it."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string or None, not {type(value).__name__}")
+    import string  # here, since custom templates are rare
+
+    fields = ", ".join("{%s}" % field for field in _TEMPLATE_FIELDS)
+    try:
+        parts = list(string.Formatter().parse(value))
+    except ValueError as error:
+        raise ValueError(
+            f"{name} is no template ({error}); its fields are {fields}, and a literal brace is doubled"
+        ) from None
+    fields_used = sum(field is not None for _, field, _, _ in parts)
+    if fields_used > _MAX_FIELDS or len(value) > _MAX_TEMPLATE_CHARS:
+        raise ValueError(
+            f"{name} has {fields_used:,} fields and {len(value):,} characters; at most {_MAX_FIELDS} fields and "
+            f"{_MAX_TEMPLATE_CHARS:,} characters"
+        )
+    found = []
+    for literal, field, spec, conversion in parts:
+        if field is not None and (field not in _TEMPLATE_FIELDS or spec or conversion):
+            raise ValueError(f"{name} has an unknown field {{{field}}}; its fields are {fields}")
+        found.append((literal, field or ""))
+    if not any(literal.strip() for literal, _ in found):
+        raise ValueError(f"{name} must have some text besides its fields, or any text would be taken for a placeholder")
+    return tuple(found)
+
+
+def optional_function(name: str, value: Any) -> Any:
+    """The check for a function, or None."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be callable or None, not {type(value).__name__}")
+    return value
+
+
+def optional_summarizer(name: str, value: Any) -> Any:
+    """The check for a function, an object with ``.generate``, or None."""
+    if value is None or callable(value) or callable(getattr(value, "generate", None)):
+        return value
+    raise TypeError(f"{name} must be callable, have .generate(prompt), or be None, not {type(value).__name__}")
+
+
+def _boundary(name: str, value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return whole_number(1)(name, value)
+    if value not in ("break_even", "sliding"):
+        raise (ValueError if isinstance(value, str) else TypeError)(
+            f"{name} must be 'break_even', 'sliding' or a number of results to move by, not {value!r}"
+        )
+    return value
+
+
+def _provider(name: str, value: Any) -> str | Provider:
+    return value if isinstance(value, str) and value == "auto" else checked_provider(name, value)
+
+
+def whole(least: int = 0, ceiling: int = CEILING) -> Kind:
+    """Whole numbers from `least`."""
+    return Kind("int", whole_number(least, ceiling=ceiling), least=least)
+
+
+def choice(*choices: str) -> Kind:
+    """One of these words."""
+    quoted = ", ".join(f'"{choice}"' for choice in choices)
+    return Kind(f"Literal[{quoted}]", _one_of(*choices), choices=choices)
+
+
+COUNT = Kind("int | None", whole_number(optional=True))
+STEP = Kind("int | None", whole_number(1, optional=True), least=1)
+WINDOWS = Kind("Mapping[str, int | None] | None", _windows_by_tool)
+TOOLS = Kind("Collection[str]", _tools)
+TEXTS = Kind("Collection[str]", _texts)
+FLAG = Kind("bool", _flag)
+PROVIDER = Kind("str | Provider", _provider, choices=("auto", *PROVIDERS))
+BOUNDARY = Kind('Literal["break_even", "sliding"] | int', _boundary, choices=("break_even", "sliding"))
+COLD = Kind("bool | Collection[int]", _cold_requests)
+OPTIONAL_PRICE = Kind("float | None", lambda name, value: None if value is None else _price(name, value))
+FRACTION = Kind("float | None", _fraction, most=1)
+CLIP = Kind("int | None", whole_number(_MIN_CLIP_CHARS, optional=True), least=_MIN_CLIP_CHARS)
+IMAGE = whole(ceiling=_IMAGE_CEILING)
+SUMMARY = whole(_MIN_SUMMARY_CHARS)
+TEMPLATE = Kind("str | None", template)
+SUMMARIZER = Kind("Summarizer | None", optional_summarizer)
+TOKEN_COUNTER = Kind("TokenCounter | None", optional_function)
+_ROLES = ("system", "developer", "user", "assistant")
+ROLE = Kind(choice(*_ROLES).annotation + " | None", _one_of(*_ROLES, None), choices=_ROLES)

@@ -1,0 +1,93 @@
+"""The planner with every option that it has, as tests of rules call it: `recede` itself offers fewer at each door.
+
+Besides those of the published reducer there are `cache_breakpoint`, whether views have marks at the boundary
+("boundary") or not ("keep"), whatever the provider and the shape; and `marks_elsewhere`, the marks around a list.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import recede
+from recede import _engine
+from recede._report import JsonReduction, Reduction
+from recede.reduction._kinds import MIN_KEEP
+from recede.reduction._options import BUDGETS, SESSION_DEFAULTS
+from recede.reduction._planning import reduce_bytes, reduce_messages
+from recede.reduction._policy import _policy, breaking_even
+from recede.session._options import HistoryOptions
+
+_FILL = {"fill": 0.9}
+
+
+def policy_of(
+    goal: str, options: dict[str, Any], *, recall: bool = False, engine: Any = None, **parameters: Any
+) -> Any:
+    options = dict(options)
+    pins = options.pop("cache_breakpoint", "keep") == "boundary"
+    marks = options.pop("marks_elsewhere", 2)
+    parameters = {"pins_boundary": pins, "terms_by_shape": [], "marks_elsewhere": marks, **parameters}
+    return _policy(engine or _engine.engine, goal, options, recall, **parameters)
+
+
+def reduce(messages: Any, **options: Any) -> Reduction:
+    """All stages, by a budget; what is dropped leaves room."""
+    return reduce_messages(policy_of("reduce", {**_FILL, **options}), messages, options)
+
+
+def reduce_json(data: Any, **options: Any) -> JsonReduction:
+    return reduce_bytes(policy_of("reduce", {**_FILL, **options}), data, options)
+
+
+def mask_observations(messages: Any, **options: Any) -> Reduction:
+    """Stage 1 alone."""
+    return reduce_messages(policy_of("mask", breaking_even(options)), messages, options)
+
+
+def mask_observations_json(data: Any, **options: Any) -> JsonReduction:
+    return reduce_bytes(policy_of("mask", breaking_even(options)), data, options)
+
+
+class History(recede.History):
+    """A session with the options of `reduce` here if it has a budget, else of the block masker."""
+
+    def __init__(self, *, store: Any = None, on_move: Any = None, **options: Any) -> None:
+        self._begin(self._checked(options), store, on_move)
+
+    @classmethod
+    def from_messages(cls, messages: Any, **options: Any) -> History:
+        history = cls(**options)
+        history.extend(messages)
+        return history
+
+    @classmethod
+    def from_json(cls, data: Any, **options: Any) -> History:
+        history = cls(**options)
+        for message in recede.History.from_json(data):
+            history.append(message)
+        return history
+
+    @staticmethod
+    def _checked(options: dict[str, Any]) -> HistoryOptions:
+        given = dict(options)
+        keep, recall = options.pop("keep", 4), options.pop("recall", False)
+        threshold, limit = options.pop("threshold_tokens", 0), options.pop("max_view_tokens", None)
+        clip_at, unseen = options.pop("clip_at", None), options.pop("masks_unseen", False)
+        options.pop("calibrate", None)
+        drops = any(options.get(name) is not None for name in BUDGETS)
+        options = breaking_even(options)
+        if drops:
+            policy = policy_of("reduce", {**SESSION_DEFAULTS, **options}, recall=recall)
+        else:
+            options.pop("token_counter", None)
+            least = 0 if options.get("boundary") == "break_even" else MIN_KEEP
+            assert keep >= least
+            rule: dict[str, Any] = {"keep_results": keep}
+            rule["max_cost"] = None if limit is None else 4 * limit
+            rule["masks_unseen"] = unseen
+            if clip_at is not None:
+                options["boundary"] = "sliding"
+                rule |= {"masks_unseen": True, "keep_results": 0, "clip_at": clip_at}
+            policy = policy_of("block", options, recall=recall, **rule)
+        threshold = threshold if limit is None else min(threshold, limit)
+        return HistoryOptions(policy, given, threshold_tokens=threshold, drops=drops)
