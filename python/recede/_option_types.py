@@ -2,14 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Literal, TypedDict
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Union
 
 if TYPE_CHECKING:
     from recede.providers import Provider
-    from recede.types import Summarizer, TokenCounter
 
-__all__ = ["BlockOptions", "MaskOptions", "Options", "ReducerOptions", "SummaryOptions", "TruncateOptions"]
+__all__ = [
+    "BlockOptions",
+    "Generates",
+    "MaskOptions",
+    "Options",
+    "ReducerOptions",
+    "Summarizer",
+    "SummaryOptions",
+    "TokenCounter",
+    "TruncateOptions",
+]
+
+
+class Generates(Protocol):
+    """A client of a language model with a ``.generate(prompt)``, which returns a text or an object with a ``.text``.
+
+    Example:
+        >>> import recede
+        >>> class Model:
+        ...     def generate(self, prompt: str) -> str:
+        ...         return "All is well."
+        >>> model: recede.types.Generates = Model()
+        >>> manager = recede.designs.HybridContextManager(model)
+    """
+
+    def generate(self, prompt: str, /) -> Any:
+        """Answer a prompt."""
+
+
+Summarizer = Union[Callable[[list[Any], Union[str, None]], Any], Callable[[list[Any]], Any], Generates]
+"""Called with the unmasked messages to be dropped and the previous summary (or None), with the messages alone, or with
+a prompt; returns the new summary, or an object with a ``.text``."""
+
+TokenCounter = Callable[[str], int]
+"""Returns the number of tokens of a text."""
 
 
 class Options(TypedDict, total=False):

@@ -174,7 +174,7 @@ class JsonReduction(Reduction):
 
         @property
         def messages(self) -> list[Any]:
-            from recede.reduction._input import history_of
+            from recede._bodies import history_of
 
             return history_of(self.json)
 

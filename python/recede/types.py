@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union
 
-from recede._option_types import Options
+from recede._option_types import Generates, Options, Summarizer, TokenCounter
 from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, ToolReport
 
 if TYPE_CHECKING:
@@ -154,27 +153,3 @@ Message = Union[
     OpenAIMessage, AnthropicMessage, ResponsesItem, ChatMessage, GeminiContent, ConverseMessage, dict[str, Any]
 ]
 """One message of a history, in any of the six shapes; a history may mix them."""
-
-
-class Generates(Protocol):
-    """A client of a language model with a ``.generate(prompt)``, which returns a text or an object with a ``.text``.
-
-    Example:
-        >>> import recede
-        >>> class Model:
-        ...     def generate(self, prompt: str) -> str:
-        ...         return "All is well."
-        >>> model: recede.types.Generates = Model()
-        >>> manager = recede.designs.HybridContextManager(model)
-    """
-
-    def generate(self, prompt: str, /) -> Any:
-        """Answer a prompt."""
-
-
-Summarizer = Union[Callable[[list[Any], Union[str, None]], Any], Callable[[list[Any]], Any], Generates]
-"""Called with the unmasked messages to be dropped and the previous summary (or None), with the messages alone, or with
-a prompt; returns the new summary, or an object with a ``.text``."""
-
-TokenCounter = Callable[[str], int]
-"""Returns the number of tokens of a text."""

@@ -167,13 +167,8 @@ impl Parameter for Vec<(Shape, Terms)> {
         type Raw<'py> = (PyBackedStr, (String, Bound<'py, PyAny>, Bound<'py, PyAny>, bool));
         let shapes: Vec<Raw<'_>> = value.extract()?;
         let read = |(name, (provider, boundary, cache, pins_boundary)): Raw<'_>| {
-            let shape = match &*name {
-                "anthropic" => Shape::Anthropic,
-                "converse" => Shape::Converse,
-                "gemini" => Shape::Gemini,
-                "responses" => Shape::Responses,
-                other => return Err(PyValueError::new_err(format!("unknown shape {other:?}"))),
-            };
+            let unknown = || PyValueError::new_err(format!("unknown shape {:?}", &*name));
+            let shape = Shape::of_provider(&name).ok_or_else(unknown)?;
             let (boundary, cache) = (Parameter::read(&boundary)?, Parameter::read(&cache)?);
             Ok((shape, Terms { provider, boundary, cache, pins_boundary }))
         };

@@ -155,6 +155,18 @@ impl Shape {
         self == Shape::Facts
     }
 
+    /// The shape of this name, of those that name their provider.
+    #[must_use]
+    pub fn of_provider(name: &str) -> Option<Self> {
+        match name {
+            "anthropic" => Some(Shape::Anthropic),
+            "converse" => Some(Shape::Converse),
+            "gemini" => Some(Shape::Gemini),
+            "responses" => Some(Shape::Responses),
+            _ => None,
+        }
+    }
+
     /// Whether it decides whose prompt cache is assumed: a message without calls and results may be anybody's.
     #[must_use]
     pub fn decides_provider(self) -> bool {

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from recede.reduction._options import BODY_KEYS
+from recede._bodies import BODY_KEYS
 from support import ROOT, SHARED, elements, members
 
 sys.path.append(str(ROOT / "benches"))

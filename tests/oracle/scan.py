@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from oracle.reading import JsonList, JsonObject, read
 from oracle.walk import refuse_repeated
+from recede._bodies import BODY_KEYS
 from recede._errors import TranscriptError
-from recede.reduction._options import BODY_KEYS
 
 
 def scan(data: bytes, *, surrogates: bool) -> tuple[JsonList, JsonObject | None]:

@@ -107,6 +107,6 @@ def test_published_designs_mask_them(tmp_path: Path) -> None:
     session.extend(BATCH)
     assert session.view() == budget.view(BATCH) == view
     session.save(tmp_path / "session")
-    assert published.History.load(tmp_path / "session").view() == view
+    assert recede.History.load(tmp_path / "session").view() == view
     chars = recede.count_chars(BATCH)
     assert recede.designs.HistoryReducer(max_input_chars=chars - 1).reduce(BATCH).masked_count == 11

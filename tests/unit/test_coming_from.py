@@ -532,7 +532,6 @@ def test_mask_observations_of_the_research_code_names_what_to_use() -> None:
         lambda: mask_observations(turns, 20),
         lambda: mask_observations(turns, 20, 10),
         lambda: mask_observations(turns, current_turn=20),
-        lambda: mask_observations(turns=turns, current_turn=20, m=10),
         lambda: mask_observations(turns, m=10),
     ):
         with pytest.raises(TypeError, match=words):

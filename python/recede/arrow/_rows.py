@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from recede import _engine
+from recede._bodies import history_of
 from recede._errors import TranscriptError
 from recede.arrow._columns import pyarrow
-from recede.reduction._input import history_of
 from recede.reduction._unrecognized import unrecognized
 
 __all__ = ["RowError", "Rows", "failed", "reduced_rows", "unrecognized_error"]

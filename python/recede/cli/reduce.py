@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-import recede
+from recede import reduce as masked
 from recede._files import identity
 from recede.cli.errors import bad_file, errors_of, say
 from recede.cli.files import InputHistory, for_screen, is_gzipped, keep_apart, write
@@ -104,7 +104,7 @@ def _design(**options: Any) -> None:
 
 
 def _reduced(data: bytes, **options: Any) -> JsonReduction:
-    return recede.reduce(data, **options)
+    return masked(data, **options)
 
 
 def _run(

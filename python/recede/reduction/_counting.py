@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from recede import _engine
-from recede.reduction._input import ask_engine, messages_of, value_of
+from recede._bodies import messages_of
+from recede.reduction._input import ask_engine, value_of
 from recede.reduction._kinds import CHARS_PER_TOKEN, tokens_of
 from recede.reduction._policy import compiled, image_chars_of
 

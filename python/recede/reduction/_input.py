@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from recede import _engine
+from recede._bodies import body_key, loads
 from recede._errors import TranscriptError
-from recede.reduction._options import BODY_KEYS
 from recede.reduction._policy import compiled
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
@@ -18,13 +18,9 @@ if TYPE_CHECKING:
 __all__ = [
     "as_bytes",
     "ask_engine",
-    "body_key",
     "copy_of",
     "forms_of",
-    "history_of",
-    "loads",
     "marks_elsewhere",
-    "messages_of",
     "value_of",
 ]
 
@@ -73,30 +69,6 @@ def as_bytes(data: Json) -> tuple[bytes, bool]:
     if isinstance(data, (bytes, bytearray, memoryview)):
         return bytes(data), False
     raise TypeError(f"data must be bytes, bytearray, memoryview or str, not {type(data).__name__}")
-
-
-def loads(raw: bytes) -> Any:
-    import json
-
-    return json.loads(raw.decode("utf-8", "surrogatepass"))
-
-
-def history_of(raw: bytes) -> list[Any]:
-    history: list[Any] = messages_of(loads(raw))
-    return history
-
-
-def body_key(value: Any) -> str | None:
-    """The field of a whole request that has its messages; None for what is no request."""
-    if not isinstance(value, dict):
-        return None
-    return next((key for key in BODY_KEYS if isinstance(value.get(key), list)), None)
-
-
-def messages_of(value: Any) -> Any:
-    """The messages of a whole request; what is none, as it is."""
-    key = body_key(value)
-    return value if key is None else value[key]
 
 
 def value_of(history: Any) -> Any:

@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-__all__ = ["BODY_KEYS", "BUDGETS", "DESIGN_OPTIONS", "OPTIONS", "SESSION_DEFAULTS", "Option"]
-
-BODY_KEYS = ("messages", "input", "contents")
-"""Fields of a request body that may be the history, by precedence."""
+__all__ = ["BUDGETS", "DESIGN_OPTIONS", "OPTIONS", "SESSION_DEFAULTS", "Option"]
 
 BUDGETS = ("max_input_chars", "max_input_tokens")
 

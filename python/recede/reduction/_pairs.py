@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from recede import _engine
+from recede._bodies import body_key, loads, messages_of
 from recede._report import PairReport
-from recede.reduction._input import as_bytes, ask_engine, body_key, copy_of, loads, messages_of, value_of
+from recede.reduction._input import as_bytes, ask_engine, copy_of, value_of
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from recede import _engine
+from recede._bodies import history_of, loads
 from recede._errors import TranscriptError
 from recede._report import JsonReduction, Reduction
 from recede.reduction._counting import costs_of, count_tokens, counted
-from recede.reduction._input import as_bytes, ask_engine, copy_of, forms_of, history_of, loads
+from recede.reduction._input import as_bytes, ask_engine, copy_of, forms_of
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.reduction._policy import compiled, image_chars_of
 from recede.reduction._unrecognized import warn_if_unrecognized

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from recede import _engine
-from recede.reduction._input import body_key, marks_elsewhere
+from recede._bodies import body_key
+from recede.reduction._input import marks_elsewhere
 from recede.reduction._options import OPTIONS
 from recede.reduction._planning import reduce_bytes, reduce_messages
 from recede.reduction._policy import MARKS_ELSEWHERE, own_policy

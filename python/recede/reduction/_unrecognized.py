@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from recede._bodies import history_of
 from recede.reduction._counting import count_chars
-from recede.reduction._input import history_of
 
 TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
 if TYPE_CHECKING:

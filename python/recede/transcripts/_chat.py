@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from recede.reduction._options import BODY_KEYS
+from recede._bodies import BODY_KEYS
 from recede.transcripts._draft import Draft, text
 from recede.transcripts._source import Record
 
