@@ -358,6 +358,8 @@ fn random_policy(random: &mut Random) -> Policy {
         break_even_at: 0.5,
         max_overcost: Some(0.1),
         pins_boundary: false,
+        provider: String::new(),
+        terms_by_shape: vec![],
         marks_elsewhere: 2,
         max_cost_since: vec![],
     }

@@ -252,8 +252,7 @@ impl PySession {
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let (evicted, totals, counts, changed, moves, reports) = self.shared.look(py, |session| {
-                let reports =
-                    (session.cold_requests(), session.reports().sums.clone(), session.provider().to_owned());
+                let reports = (session.cold_requests(), session.reports().sums.clone(), session.provider().to_owned());
                 (
                     session.first_in_memory(),
                     session.totals(),
