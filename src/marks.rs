@@ -5,7 +5,7 @@
 
 use crate::outline::{Outline, Span, ToolResult};
 use crate::scan::{elements, field, is_body, member, text};
-use crate::shape::Key;
+use crate::shape::{Key, REFERENCE};
 
 /// The field of a mark.
 pub const FIELD: &str = "cache_control";
@@ -20,8 +20,8 @@ pub enum Moved {
     After(Span),
     /// Over the null that the block has in its place.
     Over(Span, Span),
-    /// Around the new text, in a part of this type.
-    Around(Span, &'static str),
+    /// Around the new text, in its part.
+    Around(Span),
 }
 
 /// The mark in the observation of a result, and where it goes; None if there is none, or its block has one.
@@ -41,7 +41,7 @@ fn moved_from_list(data: &[u8], outline: &Outline, facts: &ToolResult) -> Option
     let mark = marked_in(data, facts.value, LEVELS - 1).pop()?;
     let message = &outline.messages[facts.message as usize];
     let Some(blocks) = message.shape.path().blocks else {
-        return Some(Moved::Around(mark, message.shape.part_type()));
+        return Some(Moved::Around(mark));
     };
     let block = block_at(data, outline.spans[facts.message as usize], blocks, facts.block as usize)?;
     match member(data, block, FIELD.as_bytes()) {
@@ -193,6 +193,21 @@ impl Marks {
         edits.sort_unstable_by_key(|(span, _)| span.start);
         MarkEdits { edits, cleared: removed.map(|one| (one.message, one.block)).collect() }
     }
+}
+
+/// The parts of a list that name tools, without their marks: one in an observation that is replaced has moved.
+#[must_use]
+pub fn references(data: &[u8], list: Span) -> Vec<Vec<u8>> {
+    let is_reference = |part: &Span| {
+        let kind = member(data, *part, b"type").and_then(|kind| text(kind.of(data)));
+        kind.as_deref() == Some(REFERENCE.as_bytes())
+    };
+    let unmarked = |part: Span| {
+        let mark = member(data, part, FIELD.as_bytes()).filter(|mark| !is_null(data, *mark));
+        let gone = mark.map_or(Span { start: part.end, end: part.end }, |mark| field_around(data, mark));
+        [&data[part.start..gone.start], &data[gone.end..part.end]].concat()
+    };
+    elements(data, list).unwrap_or_default().into_iter().filter(is_reference).map(unmarked).collect()
 }
 
 /// The block of a message that has its newest mark, and the value of that; None if the message has none.

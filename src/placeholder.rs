@@ -5,7 +5,6 @@ use crate::dispatch::{dispatch_blocks, dispatch_form, dispatch_head, is_dispatch
 use crate::handle::Handle;
 use crate::outline::Outline;
 use crate::policy::{Field, Policy, Template};
-use crate::shape::Frame;
 use crate::source::{OneText, Source};
 use crate::template::{self, built_ins, constant_chars};
 use crate::text::{clip, count_chars, encode_text};
@@ -207,8 +206,7 @@ impl<'a> Placeholder<'a> {
     ) -> (Form, usize) {
         let before = facts.chars.saturating_add(facts.images.saturating_mul(self.image_chars));
         let stay = (Form::Stay, before);
-        let is_kept = outline.results.get(result).is_some_and(|result| result.frame == Frame::Kept);
-        if before == 0 || is_kept || self.is_placeholder(outline, source, result) {
+        if before == 0 || self.is_placeholder(outline, source, result) {
             return stay;
         }
         if source.observation_may_hold_dispatch(outline, result) {

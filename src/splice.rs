@@ -2,7 +2,7 @@
 
 use crate::clip::{CutParts, PartFacts};
 use crate::marks::{self, FIELD, MarkEdits, Moved, next_field};
-use crate::outline::{Outline, Span};
+use crate::outline::{Outline, Span, ToolResult};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder};
 use crate::plan::{Cut, Masked, Plan, PlanContext, Summary, facts, masked_in};
@@ -289,28 +289,31 @@ impl<'a> ViewWriter<'a> {
         let result = masked.result as usize;
         let facts = facts(self.outline, self.pairs, self.turns, result);
         let facts = self.placeholder.with_handle(facts, self.outline, &Bytes(self.data), result);
-        self.out.text(|out| {
-            marked_text(self.data, self.outline.results[result].frame, moved, out, |out| {
-                out.push(b'"');
-                match masked.form {
-                    Form::Stay => {}
-                    Form::Placeholder => self.encoded.write(&facts, out),
-                    Form::Cut { text_chars } => {
-                        RawText::of_result(self.data, self.outline, result).copy(text_chars, out);
-                        let mut text = Vec::new();
-                        self.placeholder.write_clipped(&facts, &mut text);
-                        encode_text(&text, out);
-                    }
-                    Form::Clip(ref counted) => {
-                        RawText::of_result(self.data, self.outline, result).clip(facts.chars, &counted.clip, out);
-                    }
-                    Form::Dispatch { with_head } => {
-                        RawText::of_result(self.data, self.outline, result).blocks(with_head, out);
-                    }
+        let text = |out: &mut Vec<u8>| {
+            out.push(b'"');
+            match masked.form {
+                Form::Stay => {}
+                Form::Placeholder => self.encoded.write(&facts, out),
+                Form::Cut { text_chars } => {
+                    RawText::of_result(self.data, self.outline, result).copy(text_chars, out);
+                    let mut text = Vec::new();
+                    self.placeholder.write_clipped(&facts, &mut text);
+                    encode_text(&text, out);
                 }
-                out.push(b'"');
-            });
-        });
+                Form::Clip(ref counted) => {
+                    RawText::of_result(self.data, self.outline, result).clip(facts.chars, &counted.clip, out);
+                }
+                Form::Dispatch { with_head } => {
+                    RawText::of_result(self.data, self.outline, result).blocks(with_head, out);
+                }
+            }
+            out.push(b'"');
+        };
+        if self.outline.results[result].frame == Frame::Streams {
+            streams(self.outline, result, &mut self.out, text);
+        } else {
+            self.out.text(|out| framed_text(self.data, self.outline, result, moved, out, text));
+        }
     }
 }
 
@@ -328,13 +331,47 @@ fn part_of(key: &str, frame: Frame, part: &[u8]) -> PartFacts {
     PartFacts { has_text, is_image: counts && !has_text, is_marked }
 }
 
-/// Writes a string in its frame; in a part with its mark, if it has one around it.
-fn marked_text(data: &[u8], frame: Frame, moved: Option<Moved>, out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
-    let Some(Moved::Around(mark, kind)) = moved else { return frame.write(out, text) };
+/// Writes a string in the frame of a result; in a part, if it has a mark around it or references beside it.
+fn framed_text(
+    data: &[u8],
+    outline: &Outline,
+    result: usize,
+    moved: Option<Moved>,
+    out: &mut Vec<u8>,
+    text: impl FnOnce(&mut Vec<u8>),
+) {
+    let ToolResult { frame, value, message, .. } = outline.results[result];
+    let mark = if let Some(Moved::Around(mark)) = moved { Some(mark) } else { None };
+    if mark.is_none() && !frame.keeps_references() {
+        return frame.write(out, text);
+    }
+    let kind = outline.messages[message as usize].shape.part_type();
     out.extend([b"[{\"type\":\"", kind.as_bytes(), b"\",\"text\":"].concat());
     text(out);
-    out.extend(next_field(mark.of(data)));
-    out.extend_from_slice(b"}]");
+    out.extend(mark.map(|mark| next_field(mark.of(data))).unwrap_or_default());
+    out.push(b'}');
+    for reference in if frame.keeps_references() { marks::references(data, value) } else { vec![] } {
+        out.push(b',');
+        out.extend(reference);
+    }
+    out.push(b']');
+}
+
+/// Writes what a shell has written with this string as its first text, and without the others.
+fn streams(outline: &Outline, result: usize, out: &mut Spliced, text: impl FnOnce(&mut Vec<u8>)) {
+    let ToolResult { value, first_piece, pieces, .. } = outline.results[result];
+    let mut texts = outline.pieces[first_piece as usize..(first_piece + pieces) as usize].to_vec();
+    let (first, mut text, mut at) = (texts.first().copied(), Some(text), value.start);
+    texts.sort_unstable_by_key(|piece| piece.start);
+    for piece in texts {
+        out.input(at, piece.start - 1);
+        match text.take_if(|_| Some(piece) == first) {
+            Some(text) => out.text(text),
+            None => out.text(|out| out.extend_from_slice(b"\"\"")),
+        }
+        at = piece.end + 1;
+    }
+    out.input(at, value.end);
 }
 
 /// The message of a summary.

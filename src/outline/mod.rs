@@ -129,6 +129,8 @@ pub struct Outline {
     pub numbers: Vec<u32>,
     /// The messages of no common layout, if the input was bytes: no other has cache marks.
     pub uncommon: Vec<u32>,
+    /// The messages of unknown shapes, and those with results whose text is not understood.
+    pub unread: Vec<u32>,
     /// How many of the first messages may be the task, in a session after a compaction; else 0.
     pub task_end: usize,
     /// The position after the bracket that opens the array, if the input was bytes.
@@ -170,6 +172,7 @@ impl Default for Outline {
             pieces: vec![],
             numbers: vec![],
             uncommon: vec![],
+            unread: vec![],
             task_end: 0,
             array_start: 0,
             text: vec![],
@@ -245,6 +248,7 @@ impl Outline {
         self.pieces.truncate(mark.pieces);
         self.numbers.truncate(mark.numbers);
         self.uncommon.truncate(self.uncommon.partition_point(|message| (*message as usize) < mark.messages));
+        self.unread.truncate(self.unread.partition_point(|message| (*message as usize) < mark.messages));
         for name in mark.names..self.names.len() {
             self.names_by_text.remove(&self.text[self.names[name].range()]);
         }
@@ -316,6 +320,15 @@ impl Outline {
     pub fn later_chars(&self, result: usize, image_chars: usize) -> usize {
         let later = result + 1..self.results_of(self.results[result].message as usize).end;
         later.fold(0, |sum, other| sum.saturating_add(self.observation_chars(other, image_chars)))
+    }
+
+    /// Whether there are characters, and all of them are those of messages of unknown shapes.
+    #[must_use]
+    pub fn is_unrecognized(&self) -> bool {
+        let chars_of = |message: u32| self.chars_of(message as usize, 1);
+        let unread = self.unread.iter().filter(|message| !self.holds_results(**message as usize));
+        let chars = unread.map(|message| chars_of(*message)).sum::<usize>();
+        chars > 0 && chars == self.total_chars(1)
     }
 
     /// Characters of the whole history.

@@ -15,7 +15,7 @@ use crate::outline::{Message, Outline};
 use crate::placeholder::Form;
 use crate::plan::{Cut, Masked, Plan, facts};
 use crate::policy::Policy;
-use crate::shape::{Frame, Key, Path, Shape, Wrap};
+use crate::shape::{Frame, Key, Path, REFERENCE, STREAMS, Shape, Wrap};
 use crate::source::Source;
 use crate::turns::Turns;
 use pyo3::exceptions::PyRuntimeError;
@@ -66,7 +66,7 @@ pub fn apply<'py>(
             let message = PyDict::new(py);
             message.set_item(intern!(py, "role"), &summary.role)?;
             let (field, frame) = summary.shape.text();
-            message.set_item(name(py, field), framed(frame, to_str(py, &summary.text)?, None)?)?;
+            message.set_item(name(py, field), framed((summary.shape, frame), to_str(py, &summary.text)?, None)?)?;
             Some((summary.before, message))
         }
     };
@@ -113,14 +113,16 @@ impl<'py> MessageMasker<'_, 'py> {
         let py = self.dicts.list.py();
         let text = cut.clip.apply(&self.dicts.pieces(self.outline, cut.message).concat());
         let message = self.dicts.message(cut.message)?.copy()?;
-        let (field, frame) = self.outline.messages[cut.message].shape.text();
+        let shape = self.outline.messages[cut.message].shape;
+        let (field, frame) = shape.text();
         let (field, text) = (name(py, field), to_str(py, &text)?);
         let content = message.get_item(field)?.map(Bound::cast_into::<PyList>);
         let parts = match &content {
             Some(Ok(parts)) => cut_parts(field, frame, parts, &text)?,
             _ => None,
         };
-        message.set_item(field, parts.map_or_else(|| framed(frame, text, None), |parts| Ok(parts.into_any()))?)?;
+        message
+            .set_item(field, parts.map_or_else(|| framed((shape, frame), text, None), |parts| Ok(parts.into_any()))?)?;
         Ok(message)
     }
 
@@ -167,8 +169,11 @@ fn with_texts<'py>(
     let Some(list) = blocks.map(|key| name(py, key)) else {
         if let Some((result, text)) = texts.next().transpose()? {
             match mark_in(result)? {
-                Some(mark) => message.set_item(name(py, fields[0][0]), marked_part(shape, &text, &mark)?)?,
-                None => set(&message, fields, frame_of(result), text)?,
+                Some(mark) => {
+                    let references = dicts.values[result].as_ref().filter(|_| frame_of(result).keeps_references());
+                    message.set_item(name(py, fields[0][0]), parts_with(shape, &text, Some(&mark), references)?)?;
+                }
+                None => set(&message, fields, (shape, frame_of(result)), text)?,
             }
         }
         return Ok(message);
@@ -179,7 +184,7 @@ fn with_texts<'py>(
         let (result, text) = one?;
         let block = outline.results[result].block as usize;
         let copy = blocks.get_item(block)?.cast::<PyDict>()?.copy()?;
-        set(&copy, fields, frame_of(result), text)?;
+        set(&copy, fields, (shape, frame_of(result)), text)?;
         if let Some(mark) = mark_in(result)?
             && copy.get_item(FIELD)?.is_none_or(|own| own.is_none())
         {
@@ -241,18 +246,61 @@ fn mark_in_parts<'py>(value: &Any<'py>) -> PyResult<Option<Any<'py>>> {
     Ok(marks_on(parts, LEVELS - 1)?.pop())
 }
 
-/// A list of one part with this text and this mark.
-fn marked_part<'py>(shape: Shape, text: &Bound<'py, PyString>, mark: &Any<'py>) -> PyResult<Any<'py>> {
+/// A list of a part with this text and this mark, and of the references in a list, without their marks.
+fn parts_with<'py>(
+    shape: Shape,
+    text: &Bound<'py, PyString>,
+    mark: Option<&Any<'py>>,
+    references: Option<&Any<'py>>,
+) -> PyResult<Any<'py>> {
     let part = PyDict::new(text.py());
     part.set_item("type", shape.part_type())?;
     part.set_item("text", text)?;
-    part.set_item(FIELD, mark)?;
-    Ok(PyList::new(text.py(), [part])?.into_any())
+    mark.map_or(Ok(()), |mark| part.set_item(FIELD, mark))?;
+    let parts = PyList::new(text.py(), [part])?;
+    let Some(Ok(references)) = references.map(Bound::cast::<PyList>) else { return Ok(parts.into_any()) };
+    for one in references.iter() {
+        let Ok(dict) = one.cast::<PyDict>() else { continue };
+        if !dict.get_item(name(text.py(), Key::Type))?.is_some_and(|kind| kind.eq(REFERENCE).unwrap_or(false)) {
+            continue;
+        }
+        let unmarked = dict.copy()?;
+        if dict.get_item(FIELD)?.is_some_and(|mark| !mark.is_none()) {
+            unmarked.del_item(FIELD)?;
+        }
+        parts.append(unmarked)?;
+    }
+    Ok(parts.into_any())
+}
+
+/// A copy of what a shell has written with this text as its first, and without the others.
+fn streams<'py>(output: &Any<'py>, text: Bound<'py, PyString>) -> PyResult<Any<'py>> {
+    let (py, mut text) = (text.py(), Some(text));
+    let mut changed = |object: &Any<'py>| -> PyResult<Bound<'py, PyDict>> {
+        let copy = object.cast::<PyDict>()?.copy()?;
+        for key in STREAMS {
+            if copy.get_item(name(py, key))?.is_some_and(|value| value.is_instance_of::<PyString>()) {
+                copy.set_item(name(py, key), text.take().unwrap_or_else(|| PyString::new(py, "")))?;
+            }
+        }
+        Ok(copy)
+    };
+    match output.cast::<PyList>() {
+        Ok(list) => {
+            Ok(PyList::new(py, list.iter().map(|one| changed(&one)).collect::<PyResult<Vec<_>>>()?)?.into_any())
+        }
+        Err(_) => Ok(changed(output)?.into_any()),
+    }
 }
 
 /// Sets a nested field of a dict that is ours; containers on the path are copied.
-fn set<'py>(dict: &Bound<'py, PyDict>, fields: &[&[Key]], frame: Frame, text: Bound<'py, PyString>) -> PyResult<()> {
-    if let ([[field]], Frame::Text) = (fields, frame) {
+fn set<'py>(
+    dict: &Bound<'py, PyDict>,
+    fields: &[&[Key]],
+    form: (Shape, Frame),
+    text: Bound<'py, PyString>,
+) -> PyResult<()> {
+    if let ([[field]], (_, Frame::Text)) = (fields, form) {
         return dict.set_item(name(dict.py(), *field), text); // mostly: nothing has to be looked up
     }
     let [field, inner @ ..] = fields else { return Ok(()) };
@@ -265,17 +313,26 @@ fn set<'py>(dict: &Bound<'py, PyDict>, fields: &[&[Key]], frame: Frame, text: Bo
         }
     }
     if inner.is_empty() {
-        return dict.set_item(field, framed(frame, text, value)?);
+        return dict.set_item(field, framed(form, text, value)?);
     }
     let Some(value) = value else { return Ok(()) };
     let copy = value.cast::<PyDict>()?.copy()?;
-    set(&copy, inner, frame, text)?;
+    set(&copy, inner, form, text)?;
     dict.set_item(field, copy)
 }
 
 /// A text in its frame.
-fn framed<'py>(frame: Frame, text: Bound<'py, PyString>, value: Option<Any<'py>>) -> PyResult<Any<'py>> {
+fn framed<'py>(
+    (shape, frame): (Shape, Frame),
+    text: Bound<'py, PyString>,
+    value: Option<Any<'py>>,
+) -> PyResult<Any<'py>> {
     let py = text.py();
+    match (frame, &value) {
+        (Frame::Streams, Some(value)) => return streams(value, text),
+        (Frame::Beside | Frame::BesideJson, Some(_)) => return parts_with(shape, &text, None, value.as_ref()),
+        _ => {}
+    }
     if let (Frame::Only, Some(Ok(object))) = (frame, value.map(Bound::cast_into::<PyDict>)) {
         let copy = object.copy()?;
         if let Some((key, _)) = object.iter().next() {

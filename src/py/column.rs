@@ -90,9 +90,9 @@ fn size(number: i64) -> usize {
 
 /// The names of the figures of a row.
 #[rustfmt::skip]
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "messages", "observations", "observation_chars", "turns", "chars_before", "chars_after", "masked_count", "dropped_count",
-    "within_budget", "reduction_stage",
+    "within_budget", "reduction_stage", "is_unrecognized",
 ];
 const STAGES: [&str; 3] = ["masking", "summarization", "fallback"];
 
@@ -114,6 +114,7 @@ fn figures(outline: &Outline, plan: &Plan, policy: &Policy) -> RowFigures {
     let tools = report::by_tool(outline, plan, policy.image_chars);
     let found = report::figures(outline, plan, &tools, "");
     NAMES.map(|name| match name {
+        "is_unrecognized" => usize::from(outline.is_unrecognized()),
         "messages" => outline.messages.len(),
         "observations" => tools.iter().map(|(_, count)| count.observations).sum(),
         "observation_chars" => tools.iter().map(|(_, count)| count.chars).sum(),

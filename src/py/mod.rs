@@ -18,6 +18,7 @@ mod request;
 mod session;
 mod store;
 mod sync;
+mod unread;
 mod values;
 mod walk;
 
@@ -70,6 +71,7 @@ fn reduce<'py>(
             }
             Outcome::AskCosts(texts) => count_request(py, &texts),
             Outcome::Plan(plan) => {
+                unread::warn_dicts(messages, &outline, policy, |index| dicts.message(index))?;
                 let view = apply::apply(&dicts, &outline, policy, &plan, premask)?;
                 let view = marks::with_marks(view, dicts.marks.as_ref(), &outline, policy, &plan)?;
                 reduction(view, &outline, &plan, policy)

@@ -3,6 +3,7 @@
 use super::convert::to_str;
 use super::named::{NamedField, NamedTuple, field_of, named};
 use super::new_bytes;
+use super::unread;
 use crate::outline::Outline;
 use crate::plan::{Move, Plan};
 use crate::policy::Policy;
@@ -35,6 +36,7 @@ pub fn json_reduction<'py>(
     policy: &Policy,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, bytes) = (data.py(), data.as_bytes());
+    unread::warn_json(data, &outline, policy)?;
     let view = match view {
         None => data.clone(),
         Some(view) => new_bytes::bytes(py, view.length(), |out| view.write(bytes, out))?,

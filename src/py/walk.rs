@@ -191,6 +191,11 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
         self.totals.chars += chars;
     }
 
+    #[cold]
+    fn unread(&mut self) {
+        self.outline.unread.push(self.message);
+    }
+
     fn call(&mut self, call: &RawCall<Any<'py>>) -> Walked<()> {
         self.totals.chars += CALL_CHARS;
         if let Some(name) = call.name.and_then(Value::text) {

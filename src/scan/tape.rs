@@ -9,7 +9,7 @@ use crate::shape::{Key, Keys, Value};
 use std::borrow::Cow;
 
 /// Nesting levels that are recorded, the message included; deeper containers are skipped.
-const MAX_LEVEL: usize = 6;
+const MAX_LEVEL: usize = 10;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ValueKind {

@@ -99,6 +99,11 @@ impl<'a> Sink<Node<'a>> for OutlineWriter<'_> {
         self.totals.chars += chars;
     }
 
+    #[cold]
+    fn unread(&mut self) {
+        self.outline.unread.push(self.message);
+    }
+
     fn call(&mut self, call: &RawCall<Node<'a>>) -> Result<(), Error> {
         let id = self.id(call.id);
         let name = self.name(call.name);

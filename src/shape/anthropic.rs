@@ -1,8 +1,9 @@
 //! Anthropic's messages: calls and results are blocks of the content.
 
+use super::parts::{count, observation, text_or_image};
 use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, part};
 use super::words::PartType;
-use super::{BLOCK_KEYS, CONTENT_DEPTH, Key, PART_KEYS, Path, RawMessage, observation, part_type, text_or_image};
+use super::{BLOCK_KEYS, CONTENT_DEPTH, Key, PART_KEYS, Path, RawMessage, part_type};
 
 pub(super) const PATH: Path = Path { blocks: Some(Key::Content), fields: &[&[Key::Content]] };
 
@@ -51,10 +52,7 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
                 observation(&result, PART_KEYS, &place.key(Key::Content), RESULT_DEPTH, sink)?;
             }
             kind => {
-                let chars = text_or_image::<V>(object, kind, CONTENT_DEPTH, sink)?;
-                if chars > 0 {
-                    sink.opaque(chars);
-                }
+                count(text_or_image::<V>(object, kind, CONTENT_DEPTH, sink)?, sink);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Bedrock's Converse: calls and results are blocks of the content, which have no `type`.
 
+use super::parts::{count, size_of};
 use super::value::{
     Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, word, wrong_content,
 };
@@ -15,6 +16,7 @@ const BLOCK_KEYS: Keys = Keys::of(&[Key::Text, Key::ToolUse, Key::ToolResult]);
 const CALL_KEYS: Keys = Keys::of(&[Key::ToolUseIdCamel, Key::Name, Key::Input]);
 const RESULT_KEYS: Keys = Keys::of(&[Key::ToolUseIdCamel, Key::Content, Key::Status]);
 const PART_KEYS: Keys = Keys::of(&[Key::Text, Key::Json]);
+const SOURCE_KEYS: Keys = Keys::of(&[Key::Document, Key::Source, Key::Text, Key::Content]);
 
 /// Nesting of the arguments of a call: message, content, block, field.
 const CALL_DEPTH: usize = 4;
@@ -59,10 +61,7 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
         } else if let Some(result) = object(V::get(fields, Key::ToolResult)?.as_ref(), &place.key(Key::ToolResult))? {
             read_result::<V>(result, block, &place.key(Key::ToolResult), sink)?;
         } else {
-            let chars = text_or_media::<V>(fields, BLOCK_DEPTH, sink)?;
-            if chars > 0 {
-                sink.opaque(chars);
-            }
+            count(text_or_media::<V>(fields, BLOCK_DEPTH, sink)?, sink);
         }
     }
     Ok(())
@@ -125,7 +124,10 @@ fn text_or_media<V: Value>(object: &V::Object, depth: usize, sink: &mut impl Sin
         return sink.text(text).map(|()| 0);
     }
     for key in MEDIA {
-        if get_present::<V>(object, key)?.is_some() {
+        if let Some(media) = get_present::<V>(object, key)? {
+            if key == Key::Document && is_text::<V>(object, &media)? {
+                break;
+            }
             sink.image();
             return Ok(0);
         }
@@ -135,5 +137,17 @@ fn text_or_media<V: Value>(object: &V::Object, depth: usize, sink: &mut impl Sin
             return Ok(0);
         }
     }
-    V::object_size(object, depth)
+    size_of::<V>(object, depth)
+}
+
+/// Whether the source of a document is text, or parts with text; with repeated keys it may be.
+fn is_text<V: Value>(object: &V::Object, document: &V) -> Result<bool, V::Stop> {
+    let Some(fields) = document.object() else { return Ok(false) };
+    let source = V::get(fields, Key::Source)?;
+    let Some(source) = source.as_ref().and_then(V::object) else { return Ok(false) };
+    let mut is_text = [object, fields, source].iter().any(|one| V::repeated(one, SOURCE_KEYS).is_some());
+    for key in [Key::Text, Key::Content] {
+        is_text |= get_present::<V>(source, key)?.is_some();
+    }
+    Ok(is_text)
 }

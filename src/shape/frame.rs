@@ -12,8 +12,12 @@ pub enum Frame {
     Only,
     /// Nothing: it is a string, for a list with parts of unknown types.
     Json,
-    /// It is never replaced: a list that the model needs, of tools that a search has found.
-    Kept,
+    /// It is a part before the `tool_reference` parts of its list, which stay: the model may call the tools that they name.
+    Beside,
+    /// The same, for a list with parts of unknown types.
+    BesideJson,
+    /// It is the first text of what a shell has written; the other texts become empty.
+    Streams,
     /// It is the `text` of the one block of a list.
     TextBlocks,
     /// The same, for a list that contained more than text.
@@ -36,7 +40,7 @@ impl Frame {
     #[must_use]
     pub fn wraps(self) -> &'static [Wrap] {
         match self {
-            Frame::Text | Frame::Only | Frame::Json | Frame::Kept => &[],
+            Frame::Text | Frame::Only | Frame::Json | Frame::Beside | Frame::BesideJson | Frame::Streams => &[],
             Frame::TextBlocks | Frame::Blocks => &[Wrap::List, Wrap::Member(Key::Text)],
             Frame::Output => &[Wrap::Member(Key::Output)],
         }
@@ -45,13 +49,19 @@ impl Frame {
     /// Whether the observation is text; otherwise it is JSON, which has characters but no text.
     #[must_use]
     pub fn holds_text(self) -> bool {
-        !matches!(self, Frame::Output | Frame::Blocks | Frame::Json | Frame::Kept)
+        !matches!(self, Frame::Output | Frame::Blocks | Frame::Json | Frame::BesideJson)
+    }
+
+    /// Whether parts of the observation stay.
+    #[must_use]
+    pub fn keeps_references(self) -> bool {
+        matches!(self, Frame::Beside | Frame::BesideJson)
     }
 
     /// Whether the observation may be a list of parts with cache marks.
     #[must_use]
     pub fn may_hold_marks(self) -> bool {
-        matches!(self, Frame::Text | Frame::Json)
+        matches!(self, Frame::Text | Frame::Json) || self.keeps_references()
     }
 
     /// Writes a string in its frame; `text` writes it with its quotes.

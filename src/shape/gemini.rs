@@ -1,5 +1,6 @@
 //! Gemini's contents: calls and results are parts. Fields are read in the spelling of the API and of its Python library.
 
+use super::parts::size_of;
 use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, wrong_content};
 use super::words::Keys;
 use super::{Frame, Key, Path, RawMessage};
@@ -59,7 +60,7 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
         } else if !V::get(fields, Key::Thought)?.is_some_and(|thought| thought.is_true()) {
             match V::get(fields, Key::Text)?.as_ref().and_then(V::text) {
                 Some(text) => sink.text(text)?,
-                None => sink.opaque(V::object_size(fields, PART_DEPTH)?),
+                None => sink.opaque(size_of::<V>(fields, PART_DEPTH)?),
             }
         }
     }

@@ -9,6 +9,7 @@ mod converse;
 mod frame;
 mod gemini;
 mod openai;
+mod parts;
 mod quick;
 mod responses;
 mod value;
@@ -16,12 +17,15 @@ mod words;
 
 pub use answer::{answer, answering_message};
 pub use frame::{Frame, Wrap};
+pub use parts::read_observation;
 pub use quick::{QuickMessage, Recorder, quick_message};
+pub use responses::STREAMS;
 pub use value::{RawCall, RawResult, Sink, Value};
 pub use words::{Keys, Role};
 
 use core::cell::Cell;
-use value::{Place, part, present, refuse_repeated, word, wrong_content};
+use parts::{count, member_chars, observation, size_of, texts};
+use value::{Place, present, refuse_repeated, word};
 use words::{ItemType, PairRole, PartType, RoleName};
 
 // Compared in this order, so the most common ones come first.
@@ -41,7 +45,8 @@ words::keys! {
     ToolUse "toolUse", ToolResult "toolResult", ToolUseIdCamel "toolUseId",
     Status "status", Json "json", Image "image", Document "document",
     Video "video", Audio "audio", ReasoningContent "reasoningContent",
-    CachePoint "cachePoint",
+    CachePoint "cachePoint", Source "source", CacheControl "cache_control",
+    Stdout "stdout", Stderr "stderr", Operation "operation", Actions "actions",
 }
 
 impl Key {
@@ -67,6 +72,8 @@ const OPENED: Keys = Keys::of(&[
     Key::Response,
     Key::ToolUse,
     Key::ToolResult,
+    Key::Document,
+    Key::Source,
 ]);
 
 /// The shape of a message.
@@ -192,6 +199,9 @@ impl Shape {
     }
 }
 
+/// The type of a part that names a tool, and stays where its observation is replaced.
+pub const REFERENCE: &str = "tool_reference";
+
 /// Fields of a request body that may be the history, by precedence.
 pub const BODY_KEYS: [&str; 3] = ["messages", "input", "contents"];
 
@@ -214,6 +224,9 @@ const MESSAGE_KEYS: Keys = Keys::of(&[
     Key::Parts,
     Key::IsError,
     Key::Status,
+    Key::FunctionCallSnake,
+    Key::Operation,
+    Key::Actions,
 ]);
 const BLOCK_KEYS: Keys =
     Keys::of(&[Key::Type, Key::Text, Key::Id, Key::Name, Key::Input, Key::ToolUseId, Key::Content, Key::IsError]);
@@ -267,6 +280,8 @@ struct RawMessage<'a, V: Value> {
     /// How many blocks it has.
     blocks: Cell<usize>,
     tool_calls: Option<V>,
+    /// A call as chat once had it, which has no id.
+    function_call: Option<V>,
     tool_call_id: Option<V>,
     /// Whether it is flagged as an error, if it may be a result.
     is_error: bool,
@@ -291,8 +306,12 @@ pub fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Result<Me
         Shape::Gemini
     } else {
         match message.content {
+            _ if message.item == ItemType::Reasoning => {} // thinking is not counted
             Some(_) => message.content(sink)?,
             None => opaque(&message, sink)?,
+        }
+        if let Some(call) = present(message.function_call.as_ref()).filter(|_| message.content.is_some()) {
+            count(call.size(1)?, sink);
         }
         Shape::Plain
     };
@@ -329,20 +348,31 @@ impl<'a, V: Value> RawMessage<'a, V> {
         let pair_role = word(get(Key::PairRole)?.as_ref(), PairRole::of);
         let pair_id = if pair_role == PairRole::Other { None } else { get(Key::PairId)? };
         let item = word(get(Key::Type)?.as_ref(), ItemType::of);
+        let function_call = if role == RoleName::Assistant { get(Key::FunctionCallSnake)? } else { None };
         let blocks = Cell::new(content.as_ref().map_or(0, V::length));
         let may_be_result = role == RoleName::Tool || pair_role == PairRole::Result || item == ItemType::CallOutput;
         let is_error = may_be_result
             && (get(Key::IsError)?.is_some_and(|flag| flag.is_true())
                 || word(get(Key::Status)?.as_ref(), |status| status == b"error" || status == b"failed"));
-        Ok(RawMessage { object, role, pair_role, pair_id, item, content, blocks, tool_calls, tool_call_id, is_error })
+        Ok(RawMessage {
+            object,
+            role,
+            pair_role,
+            pair_id,
+            item,
+            content,
+            blocks,
+            tool_calls,
+            function_call,
+            tool_call_id,
+            is_error,
+        })
     }
 
     /// Reads the content as text.
     fn content(&self, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-        let (_, chars) = texts(self.content.as_ref(), BLOCK_KEYS, &Place::of(Key::Content), CONTENT_DEPTH, sink)?;
-        if chars > 0 {
-            sink.opaque(chars);
-        }
+        let found = texts(self.content.as_ref(), BLOCK_KEYS, &Place::of(Key::Content), CONTENT_DEPTH, sink)?;
+        count(found.chars + found.kept, sink);
         Ok(())
     }
 
@@ -354,109 +384,26 @@ impl<'a, V: Value> RawMessage<'a, V> {
     }
 }
 
-/// Reads a result whose observation is text, parts or null.
-#[inline]
-fn observation<V: Value>(
-    result: &RawResult<V>,
-    keys: Keys,
-    place: &Place,
-    depth: usize,
-    sink: &mut impl Sink<V>,
-) -> Result<(), V::Stop> {
-    sink.begin_observation();
-    let (frame, chars) = texts(result.value, keys, place, depth, sink)?;
-    sink.result(&RawResult { frame, chars, ..*result })
-}
-
-/// Reads the value of an observation again.
-pub fn read_observation<V: Value>(value: &V, frame: Frame, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-    let place = Place::of(Key::Content);
-    match frame {
-        Frame::TextBlocks => converse::read_parts(value, &place, sink).map(drop),
-        Frame::Text | Frame::Only if value.text().is_some() || value.items().is_some() => {
-            texts(Some(value), PART_KEYS, &place, CONTENT_DEPTH, sink).map(drop)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Reads text, parts, or null. Returns the frame, and the characters of parts of unknown types: with one it is no text.
-#[inline]
-fn texts<V: Value>(
-    value: Option<&V>,
-    keys: Keys,
-    place: &Place,
-    depth: usize,
-    sink: &mut impl Sink<V>,
-) -> Result<(Frame, usize), V::Stop> {
-    let Some(value) = present(value) else { return Ok((Frame::Text, 0)) };
-    match value.text() {
-        Some(text) => sink.text(text).map(|()| (Frame::Text, 0)),
-        None => parts(value, keys, place, depth, sink),
-    }
-}
-
-fn parts<V: Value>(
-    value: &V,
-    keys: Keys,
-    place: &Place,
-    depth: usize,
-    sink: &mut impl Sink<V>,
-) -> Result<(Frame, usize), V::Stop> {
-    let Some(parts) = value.items() else { return Err(wrong_content(value, place)) };
-    let (mut chars, mut frame) = (0, Frame::Text);
-    for (index, item) in parts.enumerate() {
-        let object = part(&item, keys, &place.index(index))?;
-        let kind = part_type::<V>(object)?;
-        let unknown = text_or_image::<V>(object, kind, depth, sink)?;
-        if kind == PartType::ToolReference {
-            frame = Frame::Kept;
-        } else if unknown > 0 && frame != Frame::Kept {
-            frame = Frame::Json;
-        }
-        chars += unknown;
-    }
-    Ok((frame, chars))
-}
-
-/// Reads a part that is nested this deep in its message. Returns its characters if its type is unknown.
-fn text_or_image<V: Value>(
-    object: &V::Object,
-    kind: PartType,
-    depth: usize,
-    sink: &mut impl Sink<V>,
-) -> Result<usize, V::Stop> {
-    match kind {
-        PartType::Text => {
-            if let Some(text) = V::get(object, Key::Text)?.as_ref().and_then(V::text) {
-                sink.text(text)?;
-            }
-        }
-        PartType::Image => sink.image(),
-        PartType::Thinking => {}
-        PartType::ToolUse | PartType::ToolResult | PartType::ToolReference | PartType::Other => {
-            return V::object_size(object, depth);
-        }
-    }
-    Ok(0)
-}
-
-/// Counts an item of an unknown type as JSON, or as the image that it is.
-#[cold]
-fn opaque<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-    let kind = V::get(message.object, Key::Type)?;
-    if kind.as_ref().and_then(V::text).is_none() || message.item == ItemType::Reasoning {
-        return Ok(());
-    }
-    if word(kind.as_ref(), |kind| kind == b"image_generation_call") {
-        sink.image();
-    } else {
-        sink.opaque(V::object_size(message.object, 0)?);
-    }
-    Ok(())
-}
-
 #[inline]
 fn part_type<V: Value>(part: &V::Object) -> Result<PartType, V::Stop> {
     Ok(word(V::get(part, Key::Type)?.as_ref(), PartType::of))
+}
+
+/// Counts a message of an unknown shape as JSON, or as the image that it is.
+#[cold]
+fn opaque<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+    let kind = V::get(message.object, Key::Type)?;
+    if word(kind.as_ref(), |kind| kind == b"image_generation_call") {
+        sink.image();
+        return Ok(());
+    }
+    let role = V::get(message.object, Key::Role)?.map_or(Ok(0), |role| member_chars(Key::Role, &role))?;
+    let chars = size_of::<V>(message.object, 0)?.saturating_sub(role);
+    if chars > "{}".len() {
+        sink.opaque(chars);
+        if kind.as_ref().and_then(V::text).is_none() {
+            sink.unread();
+        }
+    }
+    Ok(())
 }

@@ -103,6 +103,8 @@ pub trait Sink<V: Value> {
     fn image(&mut self);
     /// Characters of something outside of observations that is no text.
     fn opaque(&mut self, chars: usize);
+    /// This message is of an unknown shape, or its result has text that is not understood.
+    fn unread(&mut self) {}
     /// A call.
     fn call(&mut self, call: &RawCall<V>) -> Result<(), V::Stop>;
     /// An observation begins.

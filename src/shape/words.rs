@@ -172,6 +172,8 @@ pub enum ItemType {
     Call,
     /// Ends in `_call_output`.
     CallOutput,
+    /// `tool_search_output`: tools that a search of the client has found, which the model may then call.
+    ToolSearchOutput,
     /// `reasoning`.
     Reasoning,
 }
@@ -184,6 +186,8 @@ impl ItemType {
             ItemType::Call
         } else if name.ends_with(b"_call_output") {
             ItemType::CallOutput
+        } else if name == b"tool_search_output" {
+            ItemType::ToolSearchOutput
         } else if name == b"reasoning" {
             ItemType::Reasoning
         } else {
@@ -200,8 +204,10 @@ pub enum PartType {
     Other,
     /// A text part.
     Text,
-    /// An image, a document, or other binary data.
+    /// An image or other binary data.
     Image,
+    /// `document`: binary data, or text.
+    Document,
     /// What the model thought: not counted.
     Thinking,
     /// `tool_use`.
@@ -218,8 +224,9 @@ impl PartType {
     pub fn of(name: &[u8]) -> PartType {
         meaning! { name,
             b"text" | b"input_text" | b"output_text" => PartType::Text,
-            b"image" | b"image_url" | b"input_image" | b"document" | b"file" | b"input_file" => PartType::Image,
+            b"image" | b"image_url" | b"input_image" | b"file" | b"input_file" => PartType::Image,
             b"input_audio" | b"computer_screenshot" => PartType::Image,
+            b"document" => PartType::Document,
             b"tool_use" => PartType::ToolUse,
             b"tool_result" => PartType::ToolResult,
             b"tool_reference" => PartType::ToolReference,

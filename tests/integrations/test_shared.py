@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import recede
-from recede.integrations._shared import content_facts, json_chars, masked_content
+from recede.integrations._shared import content_facts, json_chars, masked_content, reference_chars
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,19 @@ def test_a_mask_keeps_the_newest_cache_mark() -> None:
     marked = [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral", "ttl": ttl}} for ttl in ("1h", "5m")]
     assert masked_content([*marked, {"type": "text", "text": "b"}], "m") == [{**marked[1], "text": "m"}]
     assert masked_content("a", "m") == masked_content([{"type": "text", "text": "a"}], "m") == "m"
+
+
+def test_tools_that_a_search_has_found_stay_beside_a_mask() -> None:
+    found = {"type": "tool_reference", "tool_name": "read"}
+    content = [{"type": "text", "text": "a" * 99}, {**found, "cache_control": {"type": "ephemeral"}}]
+    text = {"type": "text", "text": "m"}
+    assert masked_content(content, "m") == [{**text, "cache_control": {"type": "ephemeral"}}, found]
+    assert masked_content([content[0], found], "m") == [text, found]
+    assert reference_chars(content) == json_chars(found)
+    assert content_facts(content) == (99 + json_chars(found), 0)
+
+
+def test_a_document_with_text_counts_as_json() -> None:
+    document = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "a" * 99}}
+    assert content_facts([document]) == (json_chars(document), 0)
+    assert content_facts([{**document, "source": {"type": "base64", "data": "a" * 99}}]) == (0, 1)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from oracle.apply import apply, changes_of
+from oracle.outline import Outline
 from oracle.pairs import findings
 from oracle.pairs import repairs as _repairs
 from oracle.placeholder import Observation, mask
@@ -24,6 +25,7 @@ from oracle.walk import walk
 from recede import _core
 from recede._report import Finding, JsonReduction, Reduction
 from recede.reduction._exchange import CountRequest, MessageTexts, Repair, SummaryRequest
+from recede.reduction._unrecognized import warn
 
 __all__ = [
     "Policy",
@@ -51,6 +53,7 @@ def reduce(
     plan = make_plan(facts, summary)
     if not isinstance(plan, Plan):
         return plan
+    _warn(messages, outline, policy)
     view = apply(messages, plan, changes_of(facts, plan, messages))
     return Reduction(messages=view, **report(facts, plan))
 
@@ -60,14 +63,23 @@ def reduce_json(
 ) -> JsonReduction | SummaryRequest | CountRequest:
     """The same for bytes; dropped messages are given by their spans."""
     messages, body = scan(data, surrogates=surrogates)
-    facts = Facts(walk(messages), policy, costs)
+    outline = walk(messages)
+    facts = Facts(outline, policy, costs)
     plan = make_plan(facts, summary)
     if isinstance(plan, SummaryRequest):
         return plan._replace(dropped=[messages.spans[index] for index in plan.dropped])
     if isinstance(plan, CountRequest):
         return plan
+    _warn(data, outline, policy)
     view = splice(data, messages, plan, changes_of(facts, plan, messages, body))
     return JsonReduction(messages=None, json=view, **report(facts, plan))
+
+
+def _warn(history: Any, outline: Outline, policy: Policy) -> None:
+    """Warn once of what is not understood."""
+    if policy.enabled and outline.unread:
+        types = {message.type or "" for message in outline.unread if message.results}
+        warn(history, outline.is_unrecognized, sorted(types)[:12])
 
 
 def texts(messages: list[Any], policy: Policy) -> list[MessageTexts]:

@@ -102,6 +102,13 @@ class Outline:
     messages: list[Message] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)  # in document order
     results: list[Result] = field(default_factory=list)
+    unread: list[Message] = field(default_factory=list)  # of unknown shapes, or with results that are not understood
+
+    @property
+    def is_unrecognized(self) -> bool:
+        """Whether there are characters, and all of them are those of messages of unknown shapes."""
+        chars = sum(message.chars(1) for message in self.unread if not message.results)
+        return 0 < chars == self.chars(1)
 
     def chars(self, image_chars: int) -> int:
         return sum(message.chars(image_chars) for message in self.messages)

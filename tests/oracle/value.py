@@ -56,7 +56,6 @@ class Text:
     images: int = 0
     json: Member | None = None  # a value that is no text
     json_chars: int = 0
-    is_kept: bool = False  # never masked: it has tools that a search has found
 
     @property
     def joined(self) -> str:

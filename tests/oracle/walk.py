@@ -8,13 +8,26 @@ from typing import Any, NoReturn
 from oracle.outline import Call, Message, Outline, Result
 from oracle.reading import JsonObject
 from oracle.shape import MESSAGE_KEYS, shape_of
-from oracle.shape.words import BLOCK_KEYS, IMAGE_TYPES, TEXT_TYPES, THINKING_TYPES, block_type, items, string
+from oracle.shape.words import (
+    BLOCK_KEYS,
+    IMAGE_TYPES,
+    MARK,
+    REFERENCE,
+    TEXT_TYPES,
+    THINKING_TYPES,
+    block_type,
+    is_repeated,
+    items,
+    string,
+)
 from oracle.size import Unsized, compact_chars
 from oracle.value import Member, Text
 from recede._errors import TranscriptError
 from recede._objects import is_object
 
 _CONTENT_DEPTH = 2  # the message, its content
+_MARK_KEYS = ("cache_control", "content", "source")
+_SOURCE_KEYS = ("type", "content")
 
 
 def walk(messages: Any) -> Outline:
@@ -32,10 +45,13 @@ def walk(messages: Any) -> Outline:
         message.blocks = len(items(source.get("content")))
         outline.messages.append(message)
         into = MessageWalk(outline, message)
-        if shape is None and "content" not in source:
+        if shape is None and message.is_reasoning:
+            pass  # thinking is not counted
+        elif shape is None and "content" not in source:
             into.opaque(source)
         elif shape is None:
             into.content(source)
+            into.old_call(source)
         else:
             shape.read(into, source)
     return outline
@@ -62,6 +78,12 @@ class MessageWalk:
         """Read the content as text of the message."""
         self.message.own = self.text(Member(source, "content"), "content", BLOCK_KEYS)
 
+    def old_call(self, source: dict[str, Any]) -> None:
+        """Count a call as chat once had it, which has no id."""
+        if self.message.role == "assistant":
+            call = source.get("function_call")
+            self.message.own.json_chars += 0 if call is None else self.size(call, 1)
+
     def blocks(self, member: Member, watched: frozenset[str]) -> Iterator[tuple[int, str, dict[str, Any]]]:
         """The blocks of the message, as `parts`."""
         if not isinstance(member.value, list):
@@ -84,11 +106,15 @@ class MessageWalk:
         return value if isinstance(value, dict) else None
 
     def opaque(self, source: dict[str, Any]) -> None:
-        """Count an item of an unknown type."""
+        """Count a message of an unknown shape, without its role."""
         if self.message.type == "image_generation_call":
             self.message.own.images += 1
-        elif self.message.type is not None and not self.message.is_reasoning:
-            self.message.own.json_chars += self.size(source, 0)
+            return
+        chars = max(0, self.unmarked_size(source, 0) - self.member_chars(source, "role"))
+        if chars > len("{}"):
+            self.message.own.json_chars += chars
+            if self.message.type is None:
+                self.outline.unread.append(self.message)
 
     def observation(self, member: Member, path: str, watched: frozenset[str], depth: int = _CONTENT_DEPTH) -> Text:
         """Read the text of an observation: with a part of an unknown type it has none, but counts."""
@@ -112,8 +138,8 @@ class MessageWalk:
         text = Text()
         if isinstance(member.value, list):
             for _, _, part in self.parts(member, path, watched):
-                self.part(part, text, depth)
-                text.is_kept |= block_type(part) == "tool_reference"
+                is_kept = is_observation and block_type(part) == REFERENCE
+                self.part(part, self.message.own if is_kept else text, depth)
             if text.json_chars and is_observation:
                 self.forget(text)
                 text.json = member
@@ -131,8 +157,25 @@ class MessageWalk:
                 self.piece(piece, into)
         elif kind in IMAGE_TYPES:
             into.images += 1
+        elif kind == "document":
+            self.document(part, into, depth)
         elif kind not in THINKING_TYPES:
-            into.json_chars += self.size(part, depth)
+            into.json_chars += self.unmarked_size(part, depth)
+
+    def document(self, part: dict[str, Any], into: Text, depth: int) -> None:
+        """Read a document: an image, unless its source is text, or parts, of which images count as such."""
+        source = part.get("source")
+        if not isinstance(source, dict):
+            into.images += 1
+        elif is_repeated(part, *_MARK_KEYS) or is_repeated(source, *_SOURCE_KEYS):
+            into.json_chars += self.unmarked_size(part, depth)
+        elif string(source.get("type")) not in ("text", "content"):
+            into.images += 1
+        else:
+            images = [one for one in items(source.get("content")) if block_type(one) in IMAGE_TYPES]
+            sizes = [self.unmarked_size(one, depth) for one in (part, *images)]
+            into.images += len(images)
+            into.json_chars += sizes[0] - sum(sizes[1:])
 
     def piece(self, piece: Member, into: Text) -> None:
         into.pieces.append(piece)
@@ -146,6 +189,28 @@ class MessageWalk:
             return compact_chars(value, 1 + depth)
         except Unsized as fault:
             raise TranscriptError(str(fault), message_index=self.message.index) from None
+
+    def unmarked_size(self, value: dict[str, Any], depth: int) -> int:
+        """The size of an object without its cache marks: these move while the history stays."""
+        return max(0, self.size(value, depth) - self.mark_chars(value, 2))
+
+    def member_chars(self, holder: dict[str, Any], key: str) -> int:
+        """The chars of a member as JSON, with a comma."""
+        value = holder.get(key)
+        return len(key) + 4 + self.size(value, 0) + 2 * isinstance(value, str) if key in holder else 0
+
+    def mark_chars(self, value: dict[str, Any], levels: int) -> int:
+        """The chars of the marks of an object, and of its parts for so many levels; of repeated keys none is one."""
+        if is_repeated(value, *_MARK_KEYS):
+            return 0
+        chars, source = self.member_chars(value, MARK), value.get("source")
+        if not levels:
+            return chars
+        lists = [value.get("content")]
+        if isinstance(source, dict) and not is_repeated(source, *_SOURCE_KEYS):
+            lists.append(source.get("content"))
+        parts = [part for one in lists for part in items(one) if isinstance(part, dict)]
+        return chars + sum(self.mark_chars(part, levels - 1) for part in parts)
 
     def call(self, call_id: Any, name: Any = None, arguments: Any = None, *, block: int = 0, depth: int = 1) -> None:
         """Add a call; `depth` is the nesting level of its arguments."""

@@ -71,7 +71,6 @@ TEXTS = st.sampled_from(
     ]
 )
 NAMES = st.sampled_from(["bash", "read_file", None])
-MARKED = {"text", "image", "document", "tool_use", "tool_result"}
 
 
 @st.composite
@@ -160,8 +159,6 @@ class Conversations(RuleBasedStateMachine):
             content = message.get("content")
             for part in content if isinstance(content, list) else []:
                 for holder in (part, *(part.get("content") if isinstance(part.get("content"), list) else [])):
-                    if holder.get("type") not in MARKED:  # one of an unknown type counts with its mark
-                        continue
                     holder.pop("cache_control", None)
                     if place >= len(messages) - 2:
                         holder["cache_control"] = {"type": "ephemeral"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from recede import _engine
@@ -68,7 +68,10 @@ def reduced_rows(array: Any, policy: Any, *, with_views: bool, threads: int) -> 
     bits, figures, faults, *views = core.reduce_column(*array.__arrow_c_array__(), policy, threads, with_views)
     errors = {row: failed(fault) for row, fault in faults}
     validity = bytearray(bits)
-    for row in _without_text(dict(figures)):
+    *figures, (_, unrecognized) = figures
+    for row, is_unrecognized in enumerate(memoryview(unrecognized).cast("q")):
+        if not is_unrecognized:
+            continue
         error = unrecognized_error(array[row].as_py())
         if error is not None:
             errors[row] = error
@@ -82,11 +85,3 @@ def reduced_rows(array: Any, policy: Any, *, with_views: bool, threads: int) -> 
     arrays["within_budget"] = arrays["within_budget"].cast(pa.bool_())
     arrays["reduction_stage"] = pa.array(_STAGES, pa.string()).take(arrays["reduction_stage"])
     return Rows(made(pa.large_binary(), *views) if with_views else None, arrays, errors)
-
-
-def _without_text(figures: Mapping[str, bytes]) -> Iterator[int]:
-    """The rows that have messages, but no characters."""
-    counts = (memoryview(figures[name]).cast("q") for name in ("messages", "chars_before"))
-    for row, (messages, chars) in enumerate(zip(*counts, strict=True)):
-        if messages and not chars:
-            yield row

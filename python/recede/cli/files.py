@@ -205,13 +205,18 @@ def _own_form(name: str, format: str, data: bytes) -> InputHistory:
     return InputHistory(name, format, data, array, len(lines), len(lines), numbers, warnings=found)
 
 
+_FIELD = re.compile(rb'"(?:content|parts|output|type|tool_calls|pairRole)"\s*:')
+"""A field by which a message is recognized."""
+
+
 def _unrecognized(data: bytes) -> tuple[str, ...]:
     """A warning where there are messages, but nothing in them was recognized; an error in them is reported later."""
+    if _FIELD.search(data):
+        return ()
     try:
-        chars = _STRICT.reduce_json(data).chars_before
+        return transcripts.read(data).warnings
     except TranscriptError:
         return ()
-    return () if chars else transcripts.read(data).warnings
 
 
 def _converted(history: transcripts.Transcript, siblings: int) -> InputHistory:

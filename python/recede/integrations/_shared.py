@@ -25,6 +25,7 @@ __all__ = [
     "json_chars",
     "masked_content",
     "missing",
+    "reference_chars",
     "sent_usage",
     "unknown",
 ]
@@ -137,17 +138,44 @@ def content_facts(content: Any) -> tuple[int, int]:
     if isinstance(content, str):
         return len(content), 0
     parts = [part for part in content or () if isinstance(part, dict)]
-    known = _TEXTS | _IMAGES | _THINKING | _CALLS
-    unknown = sum(json_chars(part) for part in parts if part.get("type", "text") not in known)
-    return len(content_text(content)) + unknown, sum(part.get("type") in _IMAGES for part in parts)
+    images = sum(map(_is_image, parts))
+    known = _TEXTS | _THINKING | _CALLS
+    others = [part for part in parts if part.get("type", "text") not in known and not _is_image(part)]
+    return len(content_text(content)) + sum(json_chars(_unmarked(part)) for part in others), images
+
+
+def reference_chars(content: Any) -> int:
+    """The characters of the parts of a content that name tools: they stay where it is masked."""
+    return sum(json_chars(part) for part in _references(content))
+
+
+def _references(content: Any) -> list[Any]:
+    """The parts of a content that name tools, without their marks."""
+    parts = content if isinstance(content, list) else []
+    return [_unmarked(part) for part in parts if isinstance(part, dict) and part.get("type") == "tool_reference"]
+
+
+def _is_image(part: dict[str, Any]) -> bool:
+    source = part.get("source")
+    has_text = isinstance(source, dict) and source.get("type") in ("text", "content")
+    return part.get("type") in _IMAGES and not (part.get("type") == "document" and has_text)
+
+
+def _unmarked(value: Any) -> Any:
+    """A value without its cache marks: these move while the history stays."""
+    if isinstance(value, dict):
+        return {key: _unmarked(one) for key, one in value.items() if key != "cache_control"}
+    return [_unmarked(one) for one in value] if isinstance(value, list) else value
 
 
 def masked_content(content: Any, text: str) -> Any:
-    """A text in place of a content; a cache mark of its parts stays."""
-    for part in reversed(content if isinstance(content, list) else []):
-        if isinstance(part, dict) and part.get("cache_control") is not None:
-            return [{"type": "text", "text": text, "cache_control": part["cache_control"]}]
-    return text
+    """A text in place of a content; a cache mark of its parts stays, and so do those that name tools."""
+    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    marks = [part["cache_control"] for part in parts if part.get("cache_control") is not None]
+    references = _references(parts)
+    if not marks and not references:
+        return text
+    return [{"type": "text", "text": text, **({"cache_control": marks[-1]} if marks else {})}, *references]
 
 
 def sent_usage(sent: int, output: int, cached: int | None, written: int = 0) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from recede.integrations._shared import (
     json_chars,
     masked_content,
     missing,
+    reference_chars,
     sent_usage,
 )
 from recede.masker import Facts
@@ -43,8 +44,9 @@ class _Messages:
             text = content_text(message.content)
             is_error, is_pinned = message.status == "error", text.startswith(_FILED)
             lines = text.count("\n") + 1
-            result = (message.tool_call_id, message.name, chars, lines, images, is_error, is_pinned)
-            return Facts("tool", results=[result])
+            kept = reference_chars(message.content)
+            result = (message.tool_call_id, message.name, chars - kept, lines, images, is_error, is_pinned)
+            return Facts("tool", kept, results=[result])
         calls: list[Any] = []
         if isinstance(message, AIMessage):  # blocks of calls in its content are the same calls, and no text
             calls = [*message.tool_calls, *message.invalid_tool_calls]

@@ -10,7 +10,6 @@ from recede.reduction._counting import costs_of, count_tokens, counted
 from recede.reduction._input import as_bytes, ask_engine, copy_of, forms_of
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.reduction._policy import compiled, image_chars_of
-from recede.reduction._unrecognized import warn_if_unrecognized
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
@@ -44,8 +43,6 @@ def reduce_messages(policy: Any, messages: list[Any], options: Any) -> Reduction
             options,
             costs,
         )
-    if not answer.chars_before and options.get("enabled", True):
-        warn_if_unrecognized(messages)
     if messages is not given and answer.messages is messages and given == messages:
         answer = answer._replace(messages=given)
     return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
@@ -70,8 +67,6 @@ def reduce_bytes(policy: Any, data: Json, options: Any) -> JsonReduction:
             options,
             costs,
         )
-    if not answer.chars_before and options.get("enabled", True):
-        warn_if_unrecognized(raw)
     return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
 
 

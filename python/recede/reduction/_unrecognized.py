@@ -1,29 +1,27 @@
-"""Messages of which nothing was recognized: their shape is unknown, and they count as an empty history."""
+"""Warnings of what is not understood: messages of unknown shapes, and results that therefore stay."""
 
 from __future__ import annotations
 
 from recede._bodies import history_of
-from recede.reduction._counting import count_chars
 
 TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["unrecognized", "warn_if_unrecognized"]
+__all__ = ["unrecognized", "warn"]
 
 _CONTENTS = ("content", "parts", "output")
+_SHAPES = ("type", "tool_calls", "function_call", "pairRole")
 _MAX_FIELDS, _MAX_FIELD_CHARS = 12, 40
 
 
 def unrecognized(messages: list[Any]) -> str | None:
     """What to say of a history in which nothing was recognized.
 
-    None if it has characters, or no messages, or all of them have a content that is empty.
+    None if a message has the fields of a shape, or there are no messages, or all of them have a content that is empty.
     """
-    if count_chars(messages):
-        return None
     objects = [message for message in messages if isinstance(message, dict)]
-    if all(map(_is_blank, objects)):
+    if any(map(_is_recognized, objects)) or all(map(_is_blank, objects)):
         return None
     fields = list(dict.fromkeys(str(field)[:_MAX_FIELD_CHARS] for message in objects for field in message))
     shown = ", ".join(fields[:_MAX_FIELDS]) + (", …" if len(fields) > _MAX_FIELDS else "")
@@ -34,16 +32,30 @@ def unrecognized(messages: list[Any]) -> str | None:
     )
 
 
-def warn_if_unrecognized(history: list[Any] | bytes) -> None:
-    """Log a warning, once for the same fields, if nothing was recognized: a view would silently be the history."""
+def warn(history: list[Any] | bytes, is_unrecognized: bool, types: list[str]) -> None:
+    """Log a warning, once for the same words, of what is not understood.
+
+    Args:
+        history: what was reduced.
+        is_unrecognized: whether nothing in it was: its view would silently be the history.
+        types: those of results that stay, since their text is in an unknown place.
+    """
     try:
-        said = unrecognized(history_of(history) if isinstance(history, bytes) else history)
+        read = history_of(history) if is_unrecognized and isinstance(history, bytes) else history
+        said = unrecognized(read) if is_unrecognized and isinstance(read, list) else None
     except (RecursionError, ValueError):  # the core reads JSON that Python does not: deeper levels, longer numbers
-        return
+        said = None
+    if types:
+        named = ", ".join(kind[:_MAX_FIELD_CHARS] for kind in types).encode(errors="backslashreplace").decode()
+        said = f"results of type {named} stay as they are, and are counted: where their text is, is unknown"
     if said is not None:
         from recede._encodable import warn_once  # lazily: logging takes longer to import than all of recede
 
         warn_once(said)
+
+
+def _is_recognized(message: dict[str, Any]) -> bool:
+    return any(message.get(field) for field in _CONTENTS) or any(field in message for field in _SHAPES)
 
 
 def _is_blank(message: dict[str, Any]) -> bool:

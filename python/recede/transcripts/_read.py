@@ -351,7 +351,7 @@ def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode
     except TranscriptError as error:
         line = None if error.message_index is None else draft.lines[error.message_index]
         raise TranscriptError(error.kind, **{**error.places, "source": source, "line": line}) from None
-    if not reduction.chars_before and (said := unrecognized(draft.messages)):
+    if said := unrecognized(draft.messages):
         draft.note(said)
     return Transcript(
         draft.messages,

@@ -77,7 +77,7 @@ class Facts:
 
     def mask(self, result: Result) -> Masked | None:
         """Mask an observation; None if it stays."""
-        return None if result.text.is_kept else mask(self.observation(result), self.policy)
+        return mask(self.observation(result), self.policy)
 
     def observation(self, result: Result) -> Observation:
         """What a placeholder may say of it."""

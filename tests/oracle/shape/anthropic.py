@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oracle.shape.base import BlockShape
-from oracle.shape.words import BLOCK_KEYS, MARK, NO_RESULT, PART_KEYS, block_type, items, marks_on
+from oracle.shape.words import BLOCK_KEYS, MARK, NO_RESULT, PART_KEYS, block_type, items, marks_on, references
 from oracle.value import Changed, Member
 
 _DEPTH = 3  # the message, content, the block
@@ -34,7 +34,8 @@ class Anthropic(BlockShape):
     def mask_block(self, block: Changed, text: Any) -> None:
         """The newest mark inside of the observation becomes that of the block, if it has none."""
         source = block.source.value
-        block.new["content"] = text
+        kept = references(source.get("content"))
+        block.new["content"] = [{"type": "text", "text": text}, *kept] if kept else text
         if source.get(MARK) is None and (marks := marks_on(source.get("content"))):
             block.new[MARK] = marks[-1]
 

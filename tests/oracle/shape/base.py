@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from oracle.shape.words import MARK, marks_on
+from oracle.shape.words import MARK, marks_on, references
 from oracle.value import Changed
 
 
@@ -44,8 +44,11 @@ class Shape(ABC):
 
     def mask(self, message: Changed, texts: Mapping[int, Any]) -> None:
         """Put these texts in the place of the observations of these blocks. A mark inside of one stays."""
-        marks, text = marks_on(message.source.value.get(self.result_field)), texts[0]
-        message.new[self.result_field] = [{"type": self.part_type, "text": text, MARK: marks[-1]}] if marks else text
+        value = message.source.value.get(self.result_field)
+        marks, kept, part = marks_on(value), references(value), {"type": self.part_type, "text": texts[0]}
+        if marks:
+            part[MARK] = marks[-1]
+        message.new[self.result_field] = [part, *kept] if marks or kept else texts[0]
 
     def content(self, text: Any) -> Any:
         """The content of a message with this text alone."""

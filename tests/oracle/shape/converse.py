@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oracle.shape.base import BlockShape
-from oracle.shape.words import NO_RESULT, items
+from oracle.shape.words import NO_RESULT, is_repeated, items
 from oracle.value import Changed, Member, Text
 
 _MEDIA = ("image", "document", "video", "audio")
@@ -55,7 +55,7 @@ class Converse(BlockShape):
             elif _is_media(block):
                 walk.message.own.images += 1
             elif not _is_uncounted(block):
-                walk.message.own.json_chars += walk.size(block, _BLOCK_DEPTH)
+                walk.message.own.json_chars += walk.unmarked_size(block, _BLOCK_DEPTH)
 
     def mask_block(self, block: Changed, text: Any) -> None:
         result = block.at("toolResult")
@@ -82,7 +82,7 @@ def _observation(walk: Any, content: Member, path: str) -> Text:
             text.images += 1
         elif not _is_uncounted(part):
             text.json = content
-            text.json_chars += walk.size(part, _PART_DEPTH)
+            text.json_chars += walk.unmarked_size(part, _PART_DEPTH)
     for piece in texts:
         if text.json is None:
             walk.piece(piece, text)
@@ -92,7 +92,19 @@ def _observation(walk: Any, content: Member, path: str) -> Text:
 
 
 def _is_media(part: dict[str, Any]) -> bool:
-    return any(part.get(key) is not None for key in _MEDIA)
+    for key in _MEDIA:
+        if part.get(key) is not None:
+            return not (key == "document" and _is_text(part, part[key]))
+    return False
+
+
+def _is_text(part: dict[str, Any], document: Any) -> bool:
+    """Whether the source of a document is text, or parts with text; with repeated keys it may be."""
+    source = document.get("source") if isinstance(document, dict) else None
+    if not isinstance(source, dict):
+        return False
+    is_clear = not any(is_repeated(one, "document", "source", "text", "content") for one in (part, document, source))
+    return not is_clear or source.get("text") is not None or source.get("content") is not None
 
 
 def _is_uncounted(part: dict[str, Any]) -> bool:

@@ -49,7 +49,7 @@ class Gemini(BlockShape):
             elif isinstance(part.get("text"), str) and part.get("thought") is not True:
                 walk.piece(Member(part, "text"), walk.message.own)
             elif part.get("thought") is not True:
-                walk.message.own.json_chars += walk.size(part, _PART_DEPTH)
+                walk.message.own.json_chars += walk.unmarked_size(part, _PART_DEPTH)
 
     def mask_block(self, block: Changed, text: Any) -> None:
         key, result = _first(block.source.value, _RESULT)

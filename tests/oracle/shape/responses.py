@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from oracle.shape.base import Shape
-from oracle.shape.words import IMAGE_TYPES, NO_RESULT, PART_KEYS, block_type, is_flagged, string
-from oracle.value import Member, Text
+from oracle.shape.words import (
+    IMAGE_TYPES,
+    NO_RESULT,
+    PART_KEYS,
+    STREAMS,
+    block_type,
+    is_flagged,
+    is_repeated,
+    items,
+    string,
+)
+from oracle.value import Changed, Member, Text
+
+_SEARCH_OUTPUT = "tool_search_output"
+_ARGUMENTS = ("arguments", "input", "action", "operation", "actions")
 
 
 class Responses(Shape):
@@ -16,31 +30,71 @@ class Responses(Shape):
 
     def fits(self, message: dict[str, Any]) -> bool:
         kind = string(message.get("type")) or ""
-        is_call = kind.endswith("_call") and message.get("call_id") is not None
-        return is_call or kind.endswith("_call_output")
+        is_one = (kind.endswith("_call") or kind == _SEARCH_OUTPUT) and message.get("call_id") is not None
+        return is_one or kind.endswith("_call_output")
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
+        if message["type"] == _SEARCH_OUTPUT:
+            walk.result(message["call_id"], Text())
+            walk.message.own.json_chars += walk.unmarked_size(message, 0)
+            return
         walk.content(message)
         if message["type"].endswith("_call"):
-            arguments = (message.get(key) for key in ("arguments", "input", "action"))
+            arguments = (message.get(key) for key in _ARGUMENTS)
             present = next((value for value in arguments if value is not None), None)
             walk.call(message["call_id"], message.get("name"), present)
             return
         output = Member(message, "output")
         walk.object(output.value, "output")
-        if not _is_opaque(walk, output):
+        if _are_streams(output.value):
+            text = Text()
+            for piece in _streams(output):
+                walk.piece(piece, text)
+            walk.message.own.json_chars += walk.size(output.value, 1) - len(text.joined)
+        elif not _is_opaque(walk, output):
             text = walk.observation(output, "output", PART_KEYS)
         elif block_type(output.value) in IMAGE_TYPES:
             text = Text()
             walk.message.own.images += 1
         else:
             text = Text()
+            walk.outline.unread.append(walk.message)
             walk.message.own.json_chars += walk.size(output.value, 1)
         walk.result(message.get("call_id"), text, is_error=is_flagged(message))
+
+    def mask(self, message: Changed, texts: Mapping[int, Any]) -> None:
+        output = message.source.value.get("output")
+        if not _are_streams(output):
+            super().mask(message, texts)
+            return
+        text = texts[0]
+        for place, one in enumerate(output if isinstance(output, list) else [output]):
+            changed = message.at("output")
+            for key in STREAMS:
+                if isinstance(one.get(key), str):
+                    (changed.at(place) if isinstance(output, list) else changed).new[key] = text
+                    text = ""
 
     def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
         ((message, _),) = calls
         return {"type": message["type"] + "_output", "call_id": message["call_id"], "output": NO_RESULT}
+
+
+def _are_streams(output: Any) -> bool:
+    """Whether an output is what a shell has written: an object with such a text, or a list of them."""
+    parts = [output] if isinstance(output, dict) else items(output)
+    return bool(parts) and all(isinstance(one, dict) and _has_streams(one) for one in parts)
+
+
+def _has_streams(part: dict[str, Any]) -> bool:
+    is_plain = "type" not in part and not is_repeated(part, "type", "text", *STREAMS)
+    return is_plain and any(isinstance(part.get(key), str) for key in STREAMS)
+
+
+def _streams(output: Member) -> list[Member]:
+    """The texts of what a shell has written."""
+    parts = output.value if isinstance(output.value, list) else [output.value]
+    return [Member(one, key) for one in parts for key in STREAMS if isinstance(one.get(key), str)]
 
 
 def _is_opaque(walk: Any, output: Member) -> bool:

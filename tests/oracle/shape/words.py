@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from oracle.value import Member
+from oracle.value import GONE, Changed, Member
 
 TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 IMAGE_TYPES = frozenset(
     {
-        *("image", "image_url", "input_image", "document", "file", "input_file"),
+        *("image", "image_url", "input_image", "file", "input_file"),
         *("input_audio", "computer_screenshot"),
     }
 )
@@ -22,6 +22,7 @@ COMMON_KEYS = frozenset(
         *("tool_calls", "tool_call_id", "pairRole", "pairId"),
         *("call_id", "name", "arguments", "input", "action", "output"),
         *("is_error", "status"),
+        *("function_call", "operation", "actions"),
     }
 )
 BLOCK_KEYS = frozenset("type text id name input tool_use_id content is_error".split())
@@ -29,6 +30,12 @@ PART_KEYS = frozenset({"type", "text"})
 
 NO_RESULT = "[no result recorded]"
 """The observation of a result that repairs an orphan."""
+
+REFERENCE = "tool_reference"
+"""The type of a part that names a tool, and stays where its observation is replaced."""
+
+STREAMS = ("stdout", "stderr")
+"""The texts of what a shell has written, in the order in which they are one text."""
 
 MARK = "cache_control"
 """The field of a cache mark: a provider writes an entry of its prompt cache after the block that has one."""
@@ -46,6 +53,20 @@ def is_flagged(message: dict[str, Any]) -> bool:
 
 def items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def is_repeated(value: dict[str, Any], *keys: str) -> bool:
+    """Whether one of these keys is repeated in an object of JSON."""
+    return any(key in keys for key, _, _ in getattr(value, "repeated", ()))
+
+
+def references(value: Any) -> list[Any]:
+    """The parts of a list that name tools, without their marks: one in an observation that is replaced has moved."""
+    return [
+        Changed(Member(value, place), {MARK: GONE} if part.get(MARK) is not None else {})
+        for place, part in enumerate(items(value))
+        if block_type(part) == REFERENCE
+    ]
 
 
 def marks_on(value: Any, levels: int = 1) -> list[Member]:
