@@ -206,3 +206,76 @@ def mutated(draw: st.DrawFn, raw: bytes) -> bytes:
         end = min(len(data), start + draw(st.sampled_from([0, 0, 1, 1, 2, 8])))
         data[start:end] = draw(pieces)
     return bytes(data)
+
+
+_TEXTS = st.sampled_from(
+    ["", "a", "é\ud83d", "[observation masked — 9 chars]", "x" * 60, "BEGIN_DISPATCH_RESULT b END_DISPATCH_RESULT"]
+)
+_MARKS = st.sampled_from([{"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}, None, "x"])
+
+
+@st.composite
+def _marked(draw: Any, part: dict[str, Any]) -> dict[str, Any]:
+    return {**part, "cache_control": draw(_MARKS)} if draw(st.integers(0, 3)) == 0 else part
+
+
+@st.composite
+def provider_parts(draw: Any, levels: int = 2) -> dict[str, Any]:
+    """A part of a type that few histories have."""
+    inner = st.lists(provider_parts(levels - 1), max_size=2) if levels else st.just([])
+    text = draw(_TEXTS)
+    source = draw(
+        st.sampled_from([{"type": "text", "data": text}, {"type": "base64", "data": text}, {"text": text}, text, {}])
+        | inner.map(lambda parts: {"type": "content", "content": parts})
+    )
+    part = draw(
+        st.sampled_from(
+            [
+                {"type": "text", "text": text},
+                {"type": "tool_reference", "tool_name": text},
+                {"type": "image", "source": source},
+                {"type": "document", "source": source},
+                {"type": "z", "z": text, "source": source},
+            ]
+        )
+        | inner.map(lambda parts: {"type": "search_result", "content": parts})
+    )
+    return draw(_marked(part))
+
+
+@st.composite
+def provider_messages(draw: Any) -> list[dict[str, Any]]:
+    """A few messages with items, outputs and parts of types that few histories have, some of them of unknown shapes."""
+    stream = st.fixed_dictionaries({}, optional={"stderr": _TEXTS, "stdout": _TEXTS, "outcome": _MARKS, "type": _MARKS})
+    output = stream | st.lists(stream, max_size=3) | st.lists(provider_parts(), max_size=3) | _TEXTS | _MARKS
+    parts = st.lists(provider_parts(), max_size=4)
+    call = {"type": "tool_use", "id": "1", "name": "n", "input": {}}
+    message = st.one_of(
+        output.map(lambda value: {"type": "shell_call_output", "call_id": "1", "output": value}),
+        parts.map(
+            lambda value: {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": value}]}
+        ),
+        parts.map(lambda value: {"role": "tool", "tool_call_id": "1", "content": value}),
+        parts.map(lambda value: {"role": "user", "content": value}),
+        _TEXTS.map(
+            lambda text: {"role": "user", "content": [{"text": text}, {"document": {"source": {"text": text}}}]}
+        ),
+        st.sampled_from(
+            [
+                {"role": "assistant", "content": [call]},
+                {"role": "assistant", "content": None, "function_call": {"name": "n", "arguments": "{}"}},
+                {"role": "assistant", "function_call": {"name": "n"}},
+                {"type": "shell_call", "call_id": "1", "action": {}},
+                {"type": "apply_patch_call", "call_id": "1", "operation": {"diff": "d"}},
+                {"type": "tool_search_call", "call_id": "1", "arguments": {}},
+                {"type": "tool_search_output", "call_id": "1", "tools": []},
+                {"type": "tool_search_output", "call_id": None, "tools": [{"name": "n"}]},
+                {"from": "human", "value": "hi"},
+                {"role": "assistant"},
+                {"type": "reasoning", "content": [{"type": "reasoning_text", "text": "hm"}]},
+                {"type": "image_generation_call", "result": "x"},
+                {"role": "assistant", "content": "done"},
+            ]
+        ),
+    )
+    return draw(st.lists(message, min_size=1, max_size=8))

@@ -10,14 +10,23 @@ import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import block_options, json_values, mask_options, mutated, reduce_options, spelled, stage_options
+from strategies import (
+    block_options,
+    json_values,
+    mask_options,
+    mutated,
+    provider_messages,
+    reduce_options,
+    spelled,
+    stage_options,
+)
 
 import recede
 from recede.costs import CACHES, Prices
 from recede.costs._cache import cache_facts
 from recede.reduction._policy import compiled, replay_policy
 from recede.testing import histories
-from support import ENGINES, OF_RULES, dumps, engine_module, outcome, tool_result, tool_use, user, using
+from support import ENGINES, OF_RULES, dumps, engine_module, loads, outcome, tool_result, tool_use, user, using
 
 pytestmark = pytest.mark.skipif(len(ENGINES) < 2, reason="recede._core is not built: make build")
 
@@ -47,6 +56,22 @@ def test_reduce_json(history: History, options: dict[str, Any], data: Any) -> No
 def test_mask_observations(history: History, options: dict[str, Any], data: Any) -> None:
     assert_agree(published.mask_observations, history, **options)
     assert_agree(published.mask_observations_json, data.draw(spelled(history)), **options)
+
+
+@given(history=provider_messages(), options=mask_options(), data=st.data())
+def test_types_that_few_histories_have(history: History, options: dict[str, Any], data: Any) -> None:
+    text = data.draw(spelled(history))
+    assert_agree(recede.mask_observations, history, **options)
+    assert_agree(recede.mask_observations_json, text, **options)
+    assert_agree(recede.reduce, history, max_input_chars=200)
+    assert_agree(recede.reduce_json, text, max_input_chars=200)
+    assert_agree(recede.check_pairs, history)
+    assert_agree(recede.repair_pairs, history)
+    masked = recede.mask_observations(history, **options)
+    in_bytes = recede.mask_observations_json(dumps(history), **options)
+    assert (loads(in_bytes.json), in_bytes.chars_after) == (masked.messages, masked.chars_after)
+    image_chars = options.get("image_chars", 6_400)
+    assert recede.count_chars(masked.messages, image_chars=image_chars) == masked.chars_after
 
 
 @given(history=histories(), options=block_options(), data=st.data())
