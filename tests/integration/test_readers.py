@@ -31,6 +31,12 @@ def test_a_short_run_finds_no_fault(name: str) -> None:
     assert found(name, 1, CASES[name], seconds=100).cases == CASES[name]
 
 
+@pytest.mark.parametrize("seed", [1351, 8483])
+def test_a_saved_summary_with_a_field_more_is_passed_over_each_time(seed: int) -> None:
+    """It was saved again as one that can be read, which gave another view."""
+    assert not fuzz_readers.run("saved_session", seed, 1, 100).faults
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", fuzz_readers.TARGETS)

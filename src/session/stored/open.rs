@@ -171,8 +171,9 @@ impl Session {
         self.reports = snapshot.reports.before(store.last(RecordKind::Message) as usize);
         self.set_cold();
         for summary in 1..=store.last(RecordKind::Summary) {
-            if let Some(Record { mut fields, last: Some(message) }) = store.get(RecordKind::Summary, summary, true)? {
-                self.stored.compactions.push([fields.pop().unwrap_or_default(), message]);
+            if let Some(Record { fields, last: Some(message) }) = store.get(RecordKind::Summary, summary, true)? {
+                // As `last_compaction` reads it: a damaged record may have more fields.
+                self.stored.compactions.push([fields.into_iter().next().unwrap_or_default(), message]);
             }
         }
         let Some(compaction) = self.last_compaction(store)? else { return Ok(0) };
