@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 import sys
@@ -16,11 +17,18 @@ sys.path.insert(0, str(Path(__file__).parent))
 import case_langchain as case
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    HumanMessage,
+    ToolMessage,
+    convert_to_messages,
+    convert_to_openai_messages,
+)
 from langgraph.graph import START, MessagesState, StateGraph
 from sessions import LAST, TASK, Call, Turn, session
 
 from recede.integrations.langchain import RecedeMiddleware, _Messages
+from support import handle_of
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -127,33 +135,77 @@ def test_a_node_of_langgraph_sends_the_view() -> None:
     assert state["messages"][:-1] == messages
 
 
+@pytest.mark.parametrize("form", ["dicts", "pairs"])
+def test_a_node_whose_state_has_no_message_objects_sends_the_view(form: str) -> None:
+    messages: list[Any] = convert_to_openai_messages(case.history(session()))
+    if form == "pairs":
+        messages[0] = (messages[0]["role"], messages[0]["content"])
+    options: dict[str, Any] = {"keep": 4, "boundary": "sliding", "recall": True}
+    masking = RecedeMiddleware(**options)
+    view = masking.view(messages)
+    of_objects = RecedeMiddleware(**options).view(convert_to_messages(messages))
+    assert case.results(convert_to_messages(view)) == case.results(of_objects)
+    unmasked = [new for new, old in zip(view, messages, strict=True) if new is old]
+    assert 0 < len(unmasked) < len(messages)
+    assert masking.view(copy.deepcopy(messages)) == view
+    result = next(iter(session()[2].results.values()))
+    assert masking.recalled(messages, handle_of(result.id, result.text)) == result.text
+    pictured = next(one for one in session()[5].results.values() if one.has_image)
+    content = masking.recalled(messages, handle_of(pictured.id, pictured.text))
+    assert [part["type"] for part in content] == ["text", "image_url"]
+    model = case.Scripted(turns=[LAST] * 99, requests=[])
+    model.invoke(view)
+    assert case.results(model.requests[0]) == case.results(convert_to_messages(view))
+
+
 def test_subagents_are_given_the_middleware_once() -> None:
     masking = RecedeMiddleware()
-    other = RecedeMiddleware(keep=4)
-    plain: dict[str, Any] = {"name": "a", "description": "d", "system_prompt": "s"}
-    compiled = {"name": "b", "description": "d", "runnable": object()}
-    given = [plain, {**plain, "middleware": [other]}, compiled]
-    once = masking.for_subagents(given)
-    assert once == [{**plain, "middleware": [masking]}, {**plain, "middleware": [other, masking]}, compiled]
+    plain: dict[str, Any] = {"name": "general-purpose", "description": "d", "system_prompt": "s"}
+    own = {**plain, "name": "own", "middleware": [RecedeMiddleware(keep=4)]}  # an agent refuses two of a name
+    once = masking.for_subagents([plain, own])
+    assert once == [{**plain, "middleware": [masking]}, own]
     assert masking.for_subagents(once) == once
     assert "middleware" not in plain
 
 
-def test_an_agent_of_deepagents_and_its_subagent_send_views() -> None:
+def test_subagents_that_cannot_take_it_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    masking = RecedeMiddleware()
+    compiled = {"name": "general-purpose", "description": "d", "runnable": object()}
+    remote = {"name": "far", "description": "d", "graph_id": "g"}
+    for _ in range(2):
+        assert masking.for_subagents([compiled, remote]) == [compiled, remote]
+    assert [one.getMessage().partition(" is ")[0] for one in caplog.records] == [
+        "the subagent 'general-purpose'",
+        "the subagent 'far'",
+    ]
+
+
+@pytest.mark.parametrize("name", ["looker", "general-purpose"])
+def test_an_agent_of_deepagents_and_its_subagents_send_views(name: str) -> None:
     deepagents = pytest.importorskip("deepagents", reason="deepagents is not installed")
     turns = session(40)
-    by_id = {name: result for turn in turns for name, result in turn.results.items()}
-    task = Turn("", [Call("task", "task", {"description": "Look.", "subagent_type": "looker"})])
-    model = case.Scripted(turns=[*turns, task, LAST], requests=[])
+    by_id = {id: result for turn in turns for id, result in turn.results.items()}
+    task = Turn("", [Call("task", "task", {"description": "Look.", "subagent_type": name})])
     below = case.Scripted(turns=[*turns, LAST], requests=[])
+    model = case.Scripted(turns=[*turns, task, LAST], requests=[])
     masking = RecedeMiddleware(keep=4, boundary="sliding")
     tool = case.tool_of(by_id)
     looker = {"name": "looker", "description": "Looks.", "system_prompt": "Look.", "tools": [tool], "model": below}
     agent = deepagents.create_deep_agent(model, [tool], middleware=[masking], subagents=masking.for_subagents([looker]))
     agent.invoke({"messages": [HumanMessage(TASK)]}, {"recursion_limit": 1_000})
+    if name == "general-purpose":  # it has the model of the agent
+        below.requests = [request for request in model.requests if request[1].content == "Look."]
     for requests in (model.requests, below.requests):
         (masked, *_) = [message for message in requests[-1] if isinstance(message, ToolMessage)]
         assert masked.content.startswith("[observation masked")
+
+
+def test_a_release_of_deepagents_that_hides_its_subagent_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "deepagents.middleware.subagents", None)
+    assert RecedeMiddleware().for_subagents() == []
+    assert "hides its subagent 'general-purpose'" in caplog.text
 
 
 def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,6 +30,8 @@ __all__ = [
     "sent_usage",
     "unknown",
 ]
+
+_log = logging.getLogger("recede")
 
 _TEXTS = {"text", "input_text", "output_text"}
 _IMAGES = {"image", "image_url", "input_image", "document", "file", "input_file", "input_audio", "computer_screenshot"}
@@ -67,8 +70,15 @@ class Masking:
         self._begin(recall=recall, on_move=on_move, **options)
 
     def _begin(self, **options: Any) -> None:
+        self._said: set[str] = set()
         self._provider_of = ModelProvider(self._provider, options)
         self.masker = Masker(self._reads, **self._provider_of.assumed(options))
+
+    def _say(self, words: str) -> None:
+        """Warn of what is sent raw: once by this object."""
+        if words not in self._said:
+            self._said.add(words)
+            _log.warning("%s", words)
 
     def recalled(self, messages: Sequence[Any], handle: str) -> Any:
         """What the tool `recall` answers.

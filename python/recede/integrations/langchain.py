@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,23 +21,28 @@ from recede.masker import Facts
 try:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
     from langchain.tools import ToolRuntime, tool
-    from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
+    from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage, convert_to_messages
 except ImportError as error:
     raise missing("langchain", "langchain 1.0 or newer") from error
 
 __all__ = ["RecedeMiddleware"]
 
-_log = logging.getLogger("recede")
-
 _ROLES = {"ai": "assistant", "human": "user"}
+_GENERAL = "general-purpose"  # the subagent that deepagents adds by itself
 # How deepagents begins what replaces a result that it moved to a file: the path in it must stay.
 _FILED = ("Tool result too large", "Message content too large")
+
+
+def _read(message: Any) -> BaseMessage:
+    """A message in any form that a model of LangChain takes, such as a dict."""
+    return message if isinstance(message, BaseMessage) else convert_to_messages([message])[0]
 
 
 class _Messages:
     """LangChain's messages, as a `Masker` reads them."""
 
-    def facts(self, message: BaseMessage) -> Facts:
+    def facts(self, message: Any) -> Facts:
+        message = _read(message)
         chars, images = content_facts(message.content)
         if isinstance(message, ToolMessage):
             text = content_text(message.content)
@@ -53,18 +57,21 @@ class _Messages:
         named = [(call.get("id"), call.get("name"), json_chars(call.get("args"))) for call in calls]
         return Facts(_ROLES.get(message.type, message.type), chars, named, images=images)
 
-    def masked(self, message: BaseMessage, texts: Mapping[int, str]) -> BaseMessage:
+    def masked(self, message: Any, texts: Mapping[int, str]) -> BaseMessage:
+        read = _read(message)
         edit = {"context_editing": {"cleared": True, "strategy": "recede"}}  # where LangChain's own edits say so
-        metadata = {**message.response_metadata, **edit}
-        return message.model_copy(
-            update={"content": masked_content(message.content, texts[0]), "response_metadata": metadata}
+        metadata = {**read.response_metadata, **edit}
+        return read.model_copy(
+            update={"content": masked_content(read.content, texts[0]), "response_metadata": metadata}
         )
 
-    def text(self, message: BaseMessage, result_index: int) -> str:
-        return content_text(message.content)
+    def text(self, message: Any, result_index: int) -> str:
+        return content_text(_read(message).content)
 
-    def same(self, old: BaseMessage, new: BaseMessage) -> bool:
+    def same(self, old: Any, new: Any) -> bool:
         """As ``==`` says it, in half of its time."""
+        if not isinstance(old, BaseMessage):
+            return bool(old == new)
         if type(old) is not type(new) or old.__pydantic_extra__ != new.__pydantic_extra__:
             return False
         return bool(old.__dict__ == new.__dict__)
@@ -100,7 +107,7 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         self.tools = [self._recall_tool()] if options.get("recall") else []
 
     def view(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-        """The messages to send: for a node that calls the model itself."""
+        """The messages to send: for a node that calls the model itself. They may be dicts, as models take them."""
         return self.masker.view(list(messages))
 
     def count_tokens(self, messages: Sequence[AnyMessage]) -> int:
@@ -110,16 +117,36 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         """
         return self.masker.count_tokens(list(messages))
 
-    def for_subagents(self, subagents: Sequence[Any]) -> list[Any]:
+    def for_subagents(self, subagents: Sequence[Any] = ()) -> list[Any]:
         """The subagents for `create_deep_agent`, each with this middleware, which they do not inherit.
 
-        Subagents that are compiled already are left as they are: give it to their own `create_agent`.
+        The general-purpose subagent that deepagents adds by itself is among them, unless one of that name is given.
+        Compiled and remote subagents are left as they are, with a warning.
         """
-        return [
-            one if "runnable" in one or self in one.get("middleware", ()) else
-            {**one, "middleware": [*one.get("middleware", ()), self]}
-            for one in subagents
-        ]  # fmt: skip
+        given = [*subagents]
+        if all(one["name"] != _GENERAL for one in given):
+            given[:0] = self._general_subagent()
+        return list(map(self._added_to, given))
+
+    def _general_subagent(self) -> list[Any]:
+        try:
+            from deepagents.middleware.subagents import GENERAL_PURPOSE_SUBAGENT
+        except ImportError:
+            self._say(f"this release of deepagents hides its subagent {_GENERAL!r}, which sends raw: define it")
+            return []
+        return [GENERAL_PURPOSE_SUBAGENT]
+
+    def _added_to(self, subagent: Any) -> Any:
+        own = subagent.get("middleware", ())
+        if any(isinstance(one, RecedeMiddleware) for one in own):
+            return subagent
+        if "runnable" in subagent or "graph_id" in subagent:
+            self._say(
+                f"the subagent {subagent['name']!r} is compiled or remote, and sends raw messages unless its own "
+                "create_agent has this middleware"
+            )
+            return subagent
+        return {**subagent, "middleware": [*own, self]}
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -158,6 +185,6 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
 
         return recall
 
-    def _content(self, message: BaseMessage, place: int) -> Any:
-        content: Any = message.content
+    def _content(self, message: Any, place: int) -> Any:
+        content: Any = _read(message).content
         return content if content_facts(content)[1] else content_text(content)
