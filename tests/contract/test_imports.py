@@ -77,7 +77,7 @@ ONLY_PUBLIC_NAMES = {"testing", "cli"}
 FRAMEWORKS = {
     "anthropic": {"anthropic"},
     "http": set[str](),
-    "langchain": {"langchain", "langchain_core"},
+    "langchain": {"deepagents", "langchain", "langchain_core"},
     "litellm": {"litellm"},
     "openai_agents": {"agents"},
     "pydantic_ai": {"pydantic_ai"},

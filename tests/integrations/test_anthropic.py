@@ -150,6 +150,28 @@ def test_what_is_no_history_of_its_own_is_sent_as_it_is(server: Server) -> None:
     assert seen and all("observation masked" not in json.dumps(body) for body in seen)
 
 
+def test_a_tool_runner_that_keeps_its_history_with_anthropic_is_said_once(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    with client_of(server, RecedeMiddleware(keep=0, boundary="sliding")) as client:
+        for _ in range(2):
+            client.beta.messages.tool_runner(tools=[], messages=case.history([]), **GIVEN).until_done()
+    has_threads = "thread" in server.requests[0]  # older releases have none
+    said = (
+        "requests with 'thread' are sent as they are, since the provider keeps their history: a tool runner sends all"
+    )
+    assert caplog.text.count("sent as they are") == caplog.text.count(said) == has_threads
+
+
+def test_batches_that_are_sent_raw_are_said_once(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    batch: Any = [{"custom_id": "1", "params": {**GIVEN, "messages": case.history(session(3))}}]
+    with client_of(server, RecedeMiddleware()) as client:
+        for _ in range(2):
+            with pytest.raises(anthropic.APIConnectionError):  # the provider here makes no batches
+                client.messages.batches.create(requests=batch)
+    assert caplog.text.count("batches are sent as they are") == 1
+
+
 def test_a_failed_request_reports_nothing(server: Server) -> None:
     server.script.insert(0, Failure(400))
     masking = RecedeMiddleware(keep=4)

@@ -117,10 +117,42 @@ def test_requests_are_prefixes_of_the_next_but_at_moves(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "anthropic" in kind])
-def test_a_history_that_the_provider_keeps_is_sent_as_it_is(kind: str) -> None:
+def test_a_history_that_the_provider_keeps_is_sent_as_it_is_and_said_once(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
     given = {"extra_body": {"thread": {"type": "create"}}, "stream": True}
-    server = requests(kind, recede_client(http_client(kind), keep=4), [history(kind)], **given)
+    server = requests(kind, recede_client(http_client(kind), keep=4), [history(kind)] * 2, **given)
+    assert caplog.text.count("requests with 'thread' are sent as they are") == 1
     assert server.requests[0]["thread"] and server.requests[0]["messages"] == history(kind)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("/v1/messages/batches", b'{"requests": []}', "batches are sent as they are"),
+        ("/v1/batches", b'{"input_file_id": "f"}', "batches are sent as they are"),
+        ("/v1/responses", b'{"input": [], "conversation": "c"}', "requests with 'conversation' are sent as they are"),
+        ("/v1/responses", b'{"input": "Go."}', ""),
+        ("/v1/responses", b"[]", ""),
+        ("/v1/embeddings", b'{"input": "conversation"}', ""),
+    ],
+)
+def test_what_is_sent_raw_is_said_once(path: str, body: bytes, said: str, caplog: pytest.LogCaptureFixture) -> None:
+    client = recede_client(http_client("openai"))
+    headers = {"content-type": "application/json"}
+    for _ in range(2):
+        request = client.build_request("POST", f"http://a{path}", content=body, headers=headers)
+        assert client._transport._masked(request, body) is request
+    assert [one.getMessage()[: len(said)] for one in caplog.records if "sent as they" in one.getMessage()] == [said][
+        : len(said)
+    ]
+    client.close()
+
+
+def test_a_request_that_asks_to_be_sent_raw_is_not_said(caplog: pytest.LogCaptureFixture) -> None:
+    given = {"extra_headers": {"x-recede": "off"}, "extra_body": {"thread": {"type": "create"}}, "stream": True}
+    requests("anthropic", recede_client(http_client("anthropic")), [history("anthropic")], **given)
+    assert caplog.text == ""
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import importlib.util
 import json
-import logging
 import os
 import re
 import socket
@@ -31,6 +30,12 @@ from recede.integrations.litellm import RecedeCallback
 from support import ROOT
 
 pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture(autouse=True)
+def no_callbacks_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("callbacks", "input_callback", "success_callback", "failure_callback"):  # LiteLLM copies the first
+        monkeypatch.setattr(litellm, name, [])
 
 
 def sent(request: dict[str, Any], kind: str, masking: Any = None) -> Any:
@@ -85,18 +90,71 @@ def test_a_usage_that_cannot_be_read_costs_no_answer(caplog: pytest.LogCaptureFi
     assert "what the provider counted is lost" in caplog.text
 
 
-def test_positional_messages_are_sent_raw_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_positional_messages_are_sent_raw_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     provider = case.Scripted(session(1))
     litellm.custom_provider_map = [{"provider": "scripted", "custom_handler": provider}]
     case.custom_llm_setup()
     litellm.callbacks = [RecedeCallback(keep=0)]
     try:
-        with caplog.at_level(logging.WARNING, "recede"):
+        for _ in range(2):
             asyncio.run(litellm.acompletion("scripted/m", [{"role": "user", "content": "Go."}]))
     finally:
         litellm.callbacks = []
-    assert len(provider.requests) == 1
-    assert "sent raw, give them as messages=" in caplog.text
+    assert len(provider.requests) == 2
+    assert caplog.text.count("sent raw, give them as messages=") == 1
+
+
+def asking(url: str, way: str, masking: Any, messages: list[Any]) -> None:
+    given: dict[str, Any] = {"model": "openai/m", "api_base": f"{url}/v1", "api_key": "none"}
+    if way == "completion":
+        litellm.completion(messages=messages, **given)
+    elif way == "stream":
+        list(litellm.completion(messages=messages, stream=True, **given))
+    elif way == "positional":
+        litellm.completion(given.pop("model"), messages, **given)
+    elif way == "router":
+        router = litellm.Router(model_list=[{"model_name": "m", "litellm_params": given}])
+        router.completion(model="m", messages=messages)
+    elif way == "responses":
+        litellm.responses(input=messages, **given)
+    elif way == "acompletion":
+        asyncio.run(litellm.acompletion(messages=messages, **given))
+    else:
+        masking.completion(messages=messages, **given)
+
+
+@pytest.mark.parametrize("way", ["completion", "stream", "positional", "router", "responses", "acompletion", "masking"])
+def test_a_synchronous_call_that_is_sent_raw_is_said_once(way: str, caplog: pytest.LogCaptureFixture) -> None:
+    items = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "I see."}]
+    masking = RecedeCallback(keep=0, boundary="sliding")
+    litellm.callbacks = [masking]
+    try:
+        with serving(*[text("Done.")] * 3) as server:
+            asking(server.url, way, masking, masking.view(items))
+            assert "raw" not in caplog.text
+            for _ in range(2):
+                asking(server.url, way, masking, items)
+    finally:
+        litellm.callbacks = []
+    kind = "responses" if way == "responses" else "completion"
+    said = 0 if way in ("acompletion", "masking") else 1
+    assert caplog.text.count(f"litellm.{kind} sends raw messages") == caplog.text.count("raw") == said
+
+
+def test_histories_that_the_provider_keeps_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    masking = RecedeCallback(keep=0, boundary="sliding")
+    for _ in range(2):
+        assert (
+            sent({"input": [{"role": "user", "content": "Go."}], "previous_response_id": "r"}, "aresponses", masking)
+            is None
+        )
+    assert caplog.text.count("requests with 'previous_response_id' are sent as they are") == 1
+
+
+def test_a_tuple_of_messages_is_masked() -> None:
+    messages = case.history(session(5))
+    masked = sent({"messages": tuple(messages)}, "acompletion")["messages"]
+    assert masked == sent({"messages": messages}, "acompletion")["messages"] != messages
 
 
 def free_port() -> int:

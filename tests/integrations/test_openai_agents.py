@@ -23,13 +23,16 @@ from support import handle_of
 pytestmark = pytest.mark.filterwarnings("default")
 
 
-def test_input_that_continues_a_stored_response_is_left_as_it_is() -> None:
+def test_input_that_continues_a_stored_response_is_left_as_it_is_and_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     masking = RecedeInputFilter(keep=0, boundary="sliding")
     outputs = [item for item in case.history(session()) if item.get("type") == "function_call_output"]
     for items in (outputs, [{"role": "user", "content": "Go."}, *outputs], []):
         view = case.view(masking, items)
         assert view == items
         assert all(one is given for one, given in zip(view, items, strict=True))
+    assert caplog.text.count("is sent as it is: OpenAI keeps the rest") == 1
 
 
 def test_usage_is_reported_with_the_input_of_its_call() -> None:

@@ -89,6 +89,7 @@ BODIES = [
     ("/api/v1/chat/completions", chat, "openai"),
     ("/v1/responses", responses, "openai"),
     ("/backend-api/codex/responses", responses, "openai"),
+    ("/v1/responses/input_tokens", responses, "openai"),
     ("/v1/responses/compact", responses, "openai"),
     ("/v1beta/models/gemini-2.5-pro:generateContent", gemini, "gemini"),
     ("/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse&key=secret", gemini, "gemini"),
@@ -340,15 +341,26 @@ def test_the_same_body_gives_the_same_bytes_also_later_and_after_a_restart(tmp_p
     assert mask(forgetful, anthropic(15)).body != done[14].body
 
 
-def test_a_request_that_counts_tokens_is_masked_as_the_next_one_and_not_noted() -> None:
+@pytest.mark.parametrize(
+    ("path", "counting", "body_of"),
+    [
+        ("/v1/messages", "/v1/messages/count_tokens", anthropic),
+        ("/v1/responses", "/v1/responses/input_tokens", responses),
+    ],
+)
+def test_a_request_that_counts_tokens_is_masked_as_the_next_one_and_not_noted(
+    path: str, counting: str, body_of: Any
+) -> None:
     clock = Clock()
     masker = RequestMasker(clock=clock)
-    session(masker, clock, {}, 13)
-    assert not mask(masker, anthropic(14), "/v1/messages/count_tokens").cold
+    for turns in range(1, 14):
+        clock.now += 1
+        mask(masker, body_of(turns), path)
+    assert not mask(masker, body_of(14), counting).cold
     clock.now += 6 * MINUTE
-    counted = mask(masker, anthropic(14), "/v1/messages/count_tokens")
+    counted = mask(masker, body_of(14), counting)
     clock.now += 1
-    sent = mask(masker, anthropic(14))
+    sent = mask(masker, body_of(14), path)
     assert counted.counted and counted.body == sent.body and sent.cold
 
 

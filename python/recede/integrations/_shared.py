@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from recede._errors import without_text
+from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede._objects import plain_message
+from recede._off import is_off
 from recede._report import BoundaryMove
 from recede.clients._defaults import ModelProvider
 from recede.masker import Masker
@@ -20,10 +22,13 @@ if TYPE_CHECKING:
     from recede.types import Options
 
 __all__ = [
+    "BATCHES_WORDS",
     "Masking",
+    "WarnOnce",
     "content_facts",
     "content_text",
     "json_chars",
+    "kept_words",
     "masked_content",
     "missing",
     "reference_chars",
@@ -32,6 +37,8 @@ __all__ = [
 ]
 
 _log = logging.getLogger("recede")
+
+BATCHES_WORDS = "batches are sent as they are: mask their messages with a recede.masker.Masker first"
 
 _TEXTS = {"text", "input_text", "output_text"}
 _IMAGES = {"image", "image_url", "input_image", "document", "file", "input_file", "input_audio", "computer_screenshot"}
@@ -49,6 +56,25 @@ def unknown(error: LookupError) -> str:
 def missing(module: str, needs: str) -> ImportError:
     """The error of a module whose framework is not installed."""
     return ImportError(f'recede.integrations.{module} needs {needs}: pip install "recede[{module.replace("_", "-")}]"')
+
+
+def kept_words(request: Mapping[str, Any]) -> str | None:
+    """The warning for a request whose history the provider keeps, so that it has the rest alone; None for others."""
+    kept = next((name for name in KEPT_BY_PROVIDER if request.get(name)), None)
+    return kept and f"requests with {kept!r} are sent as they are, since the provider keeps their history"
+
+
+class WarnOnce:
+    """Warns in the log of what is sent raw: of each thing once."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def __call__(self, words: str) -> None:
+        """Warn, unless that was said or everything is to be sent raw."""
+        if words not in self._said and not is_off():
+            self._said.add(words)
+            _log.warning("%s", words)
 
 
 class Masking:
@@ -70,15 +96,9 @@ class Masking:
         self._begin(recall=recall, on_move=on_move, **options)
 
     def _begin(self, **options: Any) -> None:
-        self._said: set[str] = set()
+        self._say = WarnOnce()
         self._provider_of = ModelProvider(self._provider, options)
         self.masker = Masker(self._reads, **self._provider_of.assumed(options))
-
-    def _say(self, words: str) -> None:
-        """Warn of what is sent raw: once by this object."""
-        if words not in self._said:
-            self._said.add(words)
-            _log.warning("%s", words)
 
     def recalled(self, messages: Sequence[Any], handle: str) -> Any:
         """What the tool `recall` answers.

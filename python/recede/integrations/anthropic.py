@@ -7,10 +7,9 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, ClassVar
 
-from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
 from recede.clients._requests import Answered
-from recede.integrations._shared import Masking, missing, unknown
+from recede.integrations._shared import BATCHES_WORDS, Masking, kept_words, missing, unknown
 from recede.reduction._input import marks_elsewhere
 
 try:
@@ -23,13 +22,15 @@ __all__ = ["RecedeMiddleware"]
 _log = logging.getLogger("recede")
 
 _PATHS = ("/v1/messages", "/v1/messages/count_tokens")
+_BATCHES = "/v1/messages/batches"
 
 
 class RecedeMiddleware(Masking, Middleware):
     """Masks old tool results in the messages that a client sends; the lists that are given to it stay as they are.
 
     It masks the messages of `messages.create`, `.stream`, `.parse` and `.count_tokens`, of ``beta`` too, and of a tool
-    runner with ``thread=False``. Anything else is sent as it is: batches, and threads, which Anthropic keeps.
+    runner with ``thread=False``. Batches, and threads, which Anthropic keeps, are sent as they are; a warning says so
+    once.
 
     Args:
         recall: placeholders name the handle of the result, with which `recall_tool` fetches its text.
@@ -70,7 +71,7 @@ class RecedeMiddleware(Masking, Middleware):
 
     def handle(self, request: Any, call_next: Any) -> APIResponse[Any]:
         """Send the view, and report the usage of the answer."""
-        history = _history(request)
+        history = self._history(request)
         if history is None:
             whole: APIResponse[Any] = call_next(request)
             return whole
@@ -84,7 +85,7 @@ class RecedeMiddleware(Masking, Middleware):
 
     async def handle_async(self, request: Any, call_next: Any) -> AsyncAPIResponse[Any]:
         """Send the view, and report the usage of the answer."""
-        history = _history(request)
+        history = self._history(request)
         if history is None:
             whole: AsyncAPIResponse[Any] = await call_next(request)
             return whole
@@ -95,6 +96,20 @@ class RecedeMiddleware(Masking, Middleware):
         else:
             self._report_whole(response, history)
         return response
+
+    def _history(self, request: Any) -> list[Any] | None:
+        """The messages of a request that is masked."""
+        path = request.url.partition("?")[0]
+        if path == _BATCHES:
+            self._say(BATCHES_WORDS)
+        if path not in _PATHS:
+            return None
+        body = _body(request)
+        if kept := kept_words(body):
+            self._say(f"{kept}: a tool runner sends all of it with thread=False")
+            return None
+        history = body.get("messages")
+        return history if isinstance(history, list) else None
 
     def _masked(self, request: Any, history: list[Any]) -> Any:
         """The request with the view; its `copy` would copy all of the messages."""
@@ -139,13 +154,6 @@ def _body(request: Any) -> dict[str, Any]:
     """All that is sent: `extra_body` is added when the request is built."""
     parts = (request.json, getattr(request.options, "extra_json", None))
     return {name: value for part in parts if isinstance(part, dict) for name, value in part.items()}
-
-
-def _history(request: Any) -> list[Any] | None:
-    """The messages of a request that is masked."""
-    body = _body(request) if request.url.partition("?")[0] in _PATHS else {}
-    history = body.get("messages")
-    return history if isinstance(history, list) and not any(body.get(name) for name in KEPT_BY_PROVIDER) else None
 
 
 def _is_stream(request: Any, response: Any) -> bool:

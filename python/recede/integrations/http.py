@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, TypeVar
 
 from recede._off import is_off
+from recede.integrations._shared import BATCHES_WORDS, WarnOnce, kept_words
 from recede.proxy import RequestMasker
+from recede.proxy._routes import route_of
 
 __all__ = ["recede_client"]
 
@@ -18,18 +21,33 @@ _OF_BODY = {"content-length", "content-encoding", "transfer-encoding"}
 class _Transport:
     """The transport of a client, which is sent masked requests; the client keeps its own for redirects and retries."""
 
-    def __init__(self, transport: Any, masker: RequestMasker) -> None:
+    def __init__(self, transport: Any, masker: RequestMasker, say: WarnOnce) -> None:
         self._transport = transport
         self._masker = masker
+        self._say = say
 
     def _masked(self, request: Any, body: bytes) -> Any:
         masked = self._masker.mask(request.method, request.url.path, request.headers, body)
         if not masked.changed:
+            if masked.provider is None and "x-recede" not in request.headers:
+                self._say_if_raw(request.url.path, body)
             return request
         headers = [pair for pair in request.headers.multi_items() if pair[0] not in _OF_BODY]
         return type(request)(
             request.method, request.url, headers=headers, content=masked.body, extensions=request.extensions
         )
+
+    def _say_if_raw(self, path: str, body: bytes) -> None:
+        """Warn of a history that is not masked."""
+        if path.endswith("/batches"):
+            self._say(BATCHES_WORDS)
+        elif route_of("POST", path) is not None:
+            try:
+                request = json.loads(body)
+            except ValueError:
+                return
+            if isinstance(request, dict) and (kept := kept_words(request)):
+                self._say(kept)
 
 
 class _SyncTransport(_Transport):
@@ -101,7 +119,8 @@ def recede_client(http_client: _Client, masker: RequestMasker | None = None, *, 
         raise TypeError("http_client masks already")
     masker = masker or RequestMasker(keep=keep)
     kind = _AsyncTransport if hasattr(client, "aclose") else _SyncTransport
-    client._transport = kind(client._transport, masker)
+    say = WarnOnce()
+    client._transport = kind(client._transport, masker, say)
     # Those of proxies; None is the transport above.
-    client._mounts = {url: one and kind(one, masker) for url, one in client._mounts.items()}
+    client._mounts = {url: one and kind(one, masker, say) for url, one in client._mounts.items()}
     return http_client

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import logging
+from collections.abc import Sequence
 from typing import Any
 
-from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede._off import is_off
 from recede._recall import recall_tool
-from recede.integrations._shared import Masking, missing
+from recede.integrations._shared import Masking, kept_words, missing
 
 try:
     import litellm
@@ -29,12 +29,14 @@ _HISTORIES = {
     "responses": "input",
     "aresponses": "input",
 }
+# Synchronous calls run no hook that may change their history.
+_SYNC = {"completion", "responses"}
 
 
 class _View(list[Any]):
     """What is sent in place of a history. Hooks run for the proxy, for the call, and again for each fallback of it."""
 
-    def __init__(self, messages: list[Any], given: list[Any]) -> None:
+    def __init__(self, messages: list[Any], given: Sequence[Any]) -> None:
         super().__init__(messages)
         self.given = given
         self.reported: list[Any] = []  # usage, once: the copies that fallbacks make have it in common
@@ -49,7 +51,8 @@ class RecedeCallback(Masking, CustomLogger):
     """Masks old tool messages in what LiteLLM sends; the lists that are given to it stay as they are.
 
     It masks `acompletion`, `aresponses` and `anthropic_messages`, those of a `Router` too, and what the proxy
-    forwards. The synchronous `litellm.completion` runs no hook: call `completion` of this object.
+    forwards. The synchronous `litellm.completion` and `responses` run no hook that may change their messages, and send
+    them raw, with a warning: call `completion` of this object, or give them a `view`.
 
     Args:
         recall: placeholders name the handle of the result, for the tool `recall_tool`.
@@ -75,11 +78,11 @@ class RecedeCallback(Masking, CustomLogger):
         super()._begin(**options)
         self.recall_tool: dict[str, Any] = recall_tool()
 
-    def view(self, messages: list[Any]) -> list[Any]:
+    def view(self, messages: Sequence[Any]) -> list[Any]:
         """The messages to send: for a call that runs no hook. A view is given back as it is."""
-        if is_off() or isinstance(messages, _View):
+        if isinstance(messages, _View):
             return messages
-        return _View(self.masker.view(messages), messages)
+        return _View(self.masker.view(list(messages)), messages)
 
     def completion(self, model: str, messages: list[Any], **options: Any) -> Any:
         """`litellm.completion` with the view of the messages."""
@@ -87,6 +90,15 @@ class RecedeCallback(Masking, CustomLogger):
         response = litellm.completion(model=model, messages=view, **options)
         self._report(view, response)
         return response
+
+    def log_pre_api_call(self, model: Any, messages: Any, kwargs: dict[str, Any]) -> None:
+        """Warn of a synchronous call, whose messages cannot be changed here."""
+        kind = kwargs.get("call_type")
+        if kind in _SYNC and isinstance(messages, (list, tuple)) and not isinstance(messages, _View):
+            self._say(
+                f"litellm.{kind} sends raw messages, since it runs no hook that may change them: call "
+                "acompletion or aresponses, or completion of this RecedeCallback, or give it view(messages)"
+            )
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         """Send the view: for the SDK."""
@@ -106,12 +118,15 @@ class RecedeCallback(Masking, CustomLogger):
 
     def _masked(self, request: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         key = _HISTORIES.get(getattr(call_type, "value", call_type))
-        if key is None or is_off() or any(request.get(name) for name in KEPT_BY_PROVIDER):
+        if key is None or is_off():
+            return None
+        if kept := kept_words(request):
+            self._say(kept)
             return None
         if key not in request:
-            _log.warning("LiteLLM hides positional messages from its hooks: sent raw, give them as %s=", key)
+            self._say(f"LiteLLM hides positional messages from its hooks: sent raw, give them as {key}=")
         given = request.get(key)
-        return {**request, key: self.view(given)} if isinstance(given, list) else None
+        return {**request, key: self.view(given)} if isinstance(given, (list, tuple)) else None
 
     def _report(self, sent: Any, response: Any) -> None:
         """An answer is worth more than its usage, whatever that may be."""
@@ -120,6 +135,6 @@ class RecedeCallback(Masking, CustomLogger):
             return
         sent.reported.append(usage)
         try:
-            self.masker.reported(usage, sent.given)
+            self.masker.reported(usage, list(sent.given))
         except Exception as error:
             _log.warning("what the provider counted is lost: %s", error)

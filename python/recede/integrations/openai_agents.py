@@ -60,6 +60,7 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
         given: list[Any] = data.model_data.input
         _running.set(None)
         if _is_continuation(given):
+            self._say("input that continues a stored response or conversation is sent as it is: OpenAI keeps the rest")
             return data.model_data
         _running.set(given)
         return ModelInputData(input=self.masker.view(given), instructions=data.model_data.instructions)

@@ -21,6 +21,7 @@ _ROUTES = {
     "/v1/messages/count_tokens": Route("anthropic", is_counted=True),
     "/chat/completions": Route("openai"),
     "/responses": Route("openai"),
+    "/responses/input_tokens": Route("openai", is_counted=True),
     "/responses/compact": Route("openai"),
     ":generateContent": Route("gemini"),
     ":streamGenerateContent": Route("gemini"),
