@@ -141,7 +141,8 @@ class OpenAIAgents:
         from agents import Usage as Counted
         from agents.run import CallModelData, ModelInputData
 
-        data: Any = CallModelData(ModelInputData(input=messages, instructions=None), agent=None, context=None)  # type: ignore[arg-type]
+        given = ModelInputData(input=messages, instructions=None)
+        data: Any = CallModelData(given, agent=self.case.Agent(name="a", model="m"), context=None)
         view: list[Any] = hook(data).input
         if hasattr(hook, "on_llm_end"):
             details = self.case.InputTokensDetails.model_construct(cached_tokens=8_900)

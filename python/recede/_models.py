@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["MODEL_ROWS", "USUAL_MODELS", "Model", "model_names", "model_row"]
+__all__ = ["MODEL_ROWS", "USUAL_MODELS", "Model", "model_names", "model_provider", "model_row"]
 
 
 class Model(NamedTuple):
@@ -125,6 +125,12 @@ USUAL_MODELS = {
 # Where a model is served from, and what a log writes after its name: a date, a version, a variant.
 _BEFORE = re.compile(r"^(?:.*/)?(?:(?:us|eu|apac|global)\.)?(?:anthropic\.)?")
 _AFTER = re.compile(r"(?:-v\d+(?::\d+)?|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest|-preview|\[1m\]|:thinking)+$")
+# Families of models, with what may be before a name: whoever serves it, the caching is that of its maker.
+_FAMILIES = {
+    "anthropic": re.compile(r"(?:^|[/.:])claude-"),
+    "openai": re.compile(r"(?:^|[/.:])(?:gpt-\d|chatgpt-|codex-|o\d(?:-|$))"),
+    "gemini": re.compile(r"(?:^|[/.:])gemini-\d"),
+}
 
 
 def model_names(model: str) -> tuple[str, ...]:
@@ -136,3 +142,9 @@ def model_names(model: str) -> tuple[str, ...]:
 def model_row(model: str) -> Model | None:
     """The row of a model by the name that a log has; None if there is none: names are not guessed."""
     return next((MODEL_ROWS[name] for name in model_names(model) if name in MODEL_ROWS), None)
+
+
+def model_provider(model: str) -> str | None:
+    """The provider whose prompt cache a model has, by its name; None if that is of no family that is known."""
+    name = model.lower()
+    return next((provider for provider, family in _FAMILIES.items() if family.search(name)), None)

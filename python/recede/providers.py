@@ -128,6 +128,14 @@ def cache_rule(provider: Provider) -> str:
     return _RULES[provider.cache]
 
 
+def provider_of_model(model: str) -> Provider | None:
+    """The provider whose cache a model has by its name, at its prices; None where the name is of no known family."""
+    from recede._models import model_provider
+
+    name = model_provider(model)
+    return None if name is None else Provider.of(name, model)
+
+
 def checked_provider(name: str, value: Any) -> Provider:
     """The check for the option `name`: a provider, by its name too, or as JSON has one."""
     if isinstance(value, str):

@@ -22,6 +22,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 from provider_server import Answer, Failure, serving
 
 WAYS = ("sync", "async", "stream", "failing")
+PROVIDERS = {"anthropic"}
 DEFAULTS = {"provider": "anthropic", "cache_breakpoint": "boundary"}
 
 
@@ -56,11 +57,11 @@ def masking(**options: Any) -> RecedeMiddleware:
     return RecedeMiddleware(**options)
 
 
-def view(masking: Any, messages: list[Any]) -> list[Any]:
+def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
     """What the middleware hands on, as the client calls it."""
     from anthropic._request import APIRequest
 
-    body = {"model": "m", "max_tokens": 9, "messages": messages}
+    body = {"model": model, "max_tokens": 9, "messages": messages}
     options = FinalRequestOptions.construct(method="post", url="/v1/messages", json_data=body)
     answer = SimpleNamespace(http_response=SimpleNamespace(is_success=False))
     sent: list[Any] = []

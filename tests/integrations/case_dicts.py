@@ -20,7 +20,7 @@ def masking(**options: Any) -> recede.masker.Masker[Any]:
     return recede.masker.Masker(**options)
 
 
-def view(masking: Any, messages: list[Any]) -> list[Any]:
+def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
     given: list[Any] = masking.view(messages)
     return given
 

@@ -22,6 +22,7 @@ from provider_server import Answer, Failure, serving
 
 WAYS = ("sync", "async", "stream", "failing")
 TAKES = {"keep"}
+PROVIDERS = {"openai"}
 _PRICES = PRESETS["openai"]
 DEFAULTS = {
     "provider": Provider.of("openai")._replace(read=_PRICES.cached / _PRICES.input, write=_PRICES.write / _PRICES.input)
@@ -80,8 +81,8 @@ def masking(**options: Any) -> Masking:
     return Masking(**options)
 
 
-def view(masking: Masking, messages: list[Any]) -> list[Any]:
-    answer = masking.client.chat.completions.create(model="m", messages=messages)
+def view(masking: Masking, messages: list[Any], model: str = "m") -> list[Any]:
+    answer = masking.client.chat.completions.create(model=model, messages=messages)
     given: list[Any] = json.loads(answer.choices[0].message.content or "")
     return given
 

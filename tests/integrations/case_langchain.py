@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain.tools import InjectedToolCallId, tool
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.load import dumpd, load
@@ -59,9 +59,20 @@ def masking(**options: Any) -> RecedeMiddleware:
     return RecedeMiddleware(**options)
 
 
-def view(masking: Any, messages: list[Any]) -> list[Any]:
-    given: list[Any] = masking.view(messages)
-    return given
+def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
+    """What the middleware hands on, as the framework calls it."""
+    sent: list[Any] = []
+
+    def handler(request: Any) -> Any:
+        sent.append(request.messages)
+        return ModelResponse(result=[AIMessage("Done.")])
+
+    named = Named(turns=[], requests=[], model_name=model)
+    given: dict[str, Any] = {"system_prompt": None, "tool_choice": None, "tools": [], "response_format": None}
+    request = ModelRequest(model=named, messages=messages, state={}, runtime=None, **given)  # type: ignore[arg-type,typeddict-item]
+    masking.wrap_model_call(request, handler)
+    view: list[Any] = sent[0]
+    return view
 
 
 def results(messages: list[Any]) -> list[tuple[str, str]]:
@@ -103,6 +114,10 @@ class Scripted(BaseChatModel):
 
     def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
         return ChatResult(generations=[ChatGeneration(message=_said(self._asked(messages)))])
+
+
+class Named(Scripted):
+    model_name: str
 
 
 class Streaming(Scripted):

@@ -65,8 +65,8 @@ def masking(**options: Any) -> RecedeCallback:
     return RecedeCallback(**options)
 
 
-def view(masking: Any, messages: list[Any]) -> list[Any]:
-    request = {"model": "m", "messages": messages}
+def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
+    request = {"model": f"somewhere/{model}", "messages": messages}
     hook = masking.async_pre_call_deployment_hook(request, litellm.types.utils.CallTypes.acompletion)
     given: list[Any] = (asyncio.run(hook) or request)["messages"]
     return given

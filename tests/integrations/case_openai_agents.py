@@ -54,10 +54,10 @@ def masking(**options: Any) -> RecedeInputFilter:
     return RecedeInputFilter(**options)
 
 
-def view(masking: Any, messages: list[Any]) -> list[Any]:
+def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
     from agents.run import CallModelData, ModelInputData
 
-    agent: Any = Agent(name="a")
+    agent: Any = Agent(name="a", model=model)
     data: Any = CallModelData(model_data=ModelInputData(input=messages, instructions=None), agent=agent, context=None)
     given: list[Any] = masking(data).input
     return given

@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.usage import RequestUsage, UsageLimits
 from sessions import IMAGE, LAST, TASK, Result, Turn
@@ -56,8 +57,22 @@ def masking(**options: Any) -> RecedeCapability:
     return RecedeCapability(**options)
 
 
-def view(masking: Any, messages: list[Any]) -> list[Any]:
-    given: list[Any] = messages if not messages else masking.masker.view(messages)
+def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
+    """What the capability hands on, as the framework calls it."""
+    sent: list[Any] = []
+
+    async def handler(request: Any) -> ModelResponse:
+        sent.append(request.messages)
+        return ModelResponse(parts=[])
+
+    request = ModelRequestContext(
+        model=FunctionModel(lambda messages, info: ModelResponse(parts=[]), model_name=model),
+        messages=messages,
+        model_settings=None,
+        model_request_parameters=ModelRequestParameters(),
+    )
+    asyncio.run(masking.wrap_model_request(None, request_context=request, handler=handler))
+    given: list[Any] = sent[0]
     return given
 
 

@@ -91,8 +91,8 @@ class Case(Protocol):
     def masking(self, **options: Any) -> Any:
         """The adapter, as users make it."""
 
-    def view(self, masking: Any, messages: list[Any]) -> list[Any]:
-        """What the adapter sends for these messages."""
+    def view(self, masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
+        """What the adapter sends for these messages to a model of this name."""
 
     def results(self, messages: list[Any]) -> list[tuple[str, str]]:
         """The results in them, in order: ids and texts."""

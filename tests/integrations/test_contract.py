@@ -49,6 +49,7 @@ LIMITS: dict[tuple[str, str], str] = {
     ("http", "test_what_has_an_image_is_recalled_with_it_or_with_words"): "a transport has no tools",
     ("http", "test_each_run_recalls_its_own_text_where_all_ids_are_equal"): "a transport has no tools",
     ("http", "test_a_handle_of_another_run_is_not_known"): "a transport has no tools",
+    ("dicts", "test_the_name_of_a_model_says_whose_cache_and_prices_it_has"): "a `Masker` is given the provider",
     ("pydantic_ai", "test_a_retry_sends_the_same"): "a retry is in the model, which gets the messages once",
     ("openai_agents", "test_a_retry_sends_the_same"): "a retry is in the model, which gets the input once",
 }
@@ -107,6 +108,10 @@ def reduction(case: Any, turns: list[Turn], **options: Any) -> recede.Reduction:
     return recede.mask_observations(getattr(case, "dicts", as_dicts)(turns), keep_results=keep, **options)
 
 
+# A model of each provider whose cache is known by its name.
+MODELS = {"anthropic": "claude-opus-5-5", "openai": "gpt-4o-2024-08-06", "gemini": "gemini-2.5-pro"}
+
+
 def cold(case: Any, messages: list[Any], **options: Any) -> list[tuple[str, str]]:
     results: list[tuple[str, str]] = case.results(case.view(case.masking(**options), messages))
     return results
@@ -124,6 +129,27 @@ def test_the_view_is_that_of_mask_observations(case: Any, options: dict[str, Any
         masked = reduction(case, turns[:count], **options).masked_count
         assert case.results(case.view(masking, case.history(turns[:count]))) == planned(case, turns[:count], **options)
     assert masked > 20
+
+
+@pytest.mark.parametrize("provider", MODELS)
+def test_the_name_of_a_model_says_whose_cache_and_prices_it_has(case: Any, provider: str) -> None:
+    if provider not in getattr(case, "PROVIDERS", MODELS):
+        pytest.skip("its requests go to one provider")
+    turns, model = session(), MODELS[provider]
+    named, unknown = case.masking(keep=4), case.masking(keep=4)
+    is_told = "provider" in getattr(case, "TAKES", {"provider"})
+    told = case.masking(keep=4, provider="none") if is_told else None
+    has_own_rule = False
+    for count in range(0, len(turns) + 1, 3):
+        messages = case.history(turns[:count])
+        view = case.results(case.view(named, messages, model))
+        assert view == planned(case, turns[:count], keep=4, provider=recede.Provider.of(provider, model))
+        has_own_rule |= view != case.results(case.view(unknown, messages))
+        if told is not None:
+            assert case.results(case.view(told, messages, model)) == planned(
+                case, turns[:count], keep=4, provider="none"
+            )
+    assert has_own_rule
 
 
 def test_what_is_not_masked_is_the_object_given_at_this_call(case: Any) -> None:

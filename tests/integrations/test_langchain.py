@@ -27,7 +27,8 @@ from langchain_core.messages import (
 from langgraph.graph import START, MessagesState, StateGraph
 from sessions import LAST, TASK, Call, Turn, session
 
-from recede.integrations.langchain import RecedeMiddleware, _Messages
+from recede import Provider
+from recede.integrations.langchain import RecedeMiddleware, _Messages, _name_of
 from support import handle_of
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -156,6 +157,20 @@ def test_a_node_whose_state_has_no_message_objects_sends_the_view(form: str) -> 
     model = case.Scripted(turns=[LAST] * 99, requests=[])
     model.invoke(view)
     assert case.results(model.requests[0]) == case.results(convert_to_messages(view))
+
+
+@pytest.mark.parametrize(
+    ("package", "kind", "name"),
+    [
+        ("langchain_anthropic", "ChatAnthropic", "claude-opus-5-5"),
+        ("langchain_openai", "ChatOpenAI", "gpt-5.4"),
+    ],
+)
+def test_the_chat_models_of_langchain_are_known_by_their_names(package: str, kind: str, name: str) -> None:
+    module = pytest.importorskip(package, reason=f"{package} is not installed")
+    model = getattr(module, kind)(model=name, api_key="none")
+    provider = RecedeMiddleware()._provider_of.of(_name_of(model))
+    assert provider is not None and provider == Provider.of(provider.name, name)
 
 
 def test_subagents_are_given_the_middleware_once() -> None:

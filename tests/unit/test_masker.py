@@ -692,6 +692,15 @@ def test_a_conversation_keeps_the_prices_of_its_first_request() -> None:
     assert views_of(recede.masker.Masker(keep=4, provider=cheap), history, [None]) == low
 
 
+def test_a_conversation_that_was_only_counted_gets_the_prices_of_its_first_request() -> None:
+    history, cheap = priced_history(), priced("ideal", 0.05, 2.0)
+    low = views_of(recede.masker.Masker(keep=4), history, [cheap])
+    masker = recede.masker.Masker[Any](keep=4)
+    masker.count_tokens(history[:3])  # as a summarizer does before the request
+    assert views_of(masker, history, [cheap]) == low
+    assert masker.stats().conversations == 1
+
+
 def test_a_fork_has_the_prices_of_the_conversation() -> None:
     history, masker = priced_history(), recede.masker.Masker[Any](keep=4)
     whole = masker.view(history, provider=priced("ideal", 0.05, 2.0))

@@ -9,7 +9,7 @@ import pytest
 
 import recede
 from recede.costs import CACHES, MODELS, PRESETS
-from recede.providers import PROVIDERS, policy_cache
+from recede.providers import PROVIDERS, policy_cache, provider_of_model
 
 NAMES = ["anthropic", "anthropic_1h", "openai", "gemini", "bedrock", "ideal", "none"]
 
@@ -96,3 +96,28 @@ def test_a_policy_has_the_numbers_of_the_provider() -> None:
 )
 def test_models_have_the_minimum_of_the_pages_of_providers(model: str, least: int) -> None:
     assert MODELS[model].prices.min_cached_tokens == least
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "read"),
+    [
+        ("claude-opus-5-5", "anthropic", 0.05),
+        ("anthropic:claude-sonnet-4-5", "anthropic", 0.1),
+        ("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", "anthropic", 0.1),
+        ("openrouter/anthropic/claude-unheard-of", "anthropic", 0.1),
+        ("gpt-4o-2024-08-06", "openai", 0.5),
+        ("azure/o3-mini", "openai", 0.1),
+        ("o3", "openai", 0.1),
+        ("models/gemini-2.5-pro", "gemini", 0.1),
+        ("groq/openai/gpt-oss-120b", None, 0),
+        ("my-claude-like-model", None, 0),
+        ("llama-4", None, 0),
+        ("", None, 0),
+    ],
+)
+def test_the_name_of_a_model_says_whose_cache_it_has(model: str, provider: str | None, read: float) -> None:
+    found = provider_of_model(model)
+    if provider is None:
+        assert found is None
+    else:
+        assert found is not None and (found.name, found.read) == (provider, pytest.approx(read))

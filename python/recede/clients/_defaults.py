@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from recede.providers import Provider
+from recede.providers import Provider, provider_of_model
 
 __all__ = ["ModelProvider"]
 
@@ -15,18 +15,26 @@ _MOST_NAME = 100  # characters of a model's name
 class ModelProvider:
     """A provider at the prices of the model of each request.
 
-    If the options name a provider, that is for all requests; without a provider nothing is known.
+    If the options name a provider, that is for all requests. Without a provider nothing is known, or, with `by_name`,
+    what the names of models say.
     """
 
-    def __init__(self, provider: str | None, options: Mapping[str, Any]) -> None:
-        self._provider = provider if options.get("provider", "auto") == "auto" else None
+    def __init__(self, provider: str | None, options: Mapping[str, Any], *, by_name: bool = False) -> None:
+        self._is_auto = options.get("provider", "auto") == "auto"
+        self._provider = provider
+        self._by_name = by_name
 
     def assumed(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options with this provider, where no model is named."""
-        return dict(options) if self._provider is None else {**options, "provider": self._provider}
+        if self._provider is None or not self._is_auto:
+            return dict(options)
+        return {**options, "provider": self._provider}
 
     def of(self, model: Any) -> Provider | None:
         """That of a model by its name, at its usual prices if that is not known; None for that of the options."""
-        if self._provider is None:
+        name = model[:_MOST_NAME] if isinstance(model, str) else None
+        if not self._is_auto:
             return None
-        return Provider.of(self._provider, model[:_MOST_NAME] if isinstance(model, str) else None)
+        if self._provider is not None:
+            return Provider.of(self._provider, name)
+        return provider_of_model(name) if self._by_name and name else None

@@ -97,7 +97,7 @@ class Masking:
 
     def _begin(self, **options: Any) -> None:
         self._say = WarnOnce()
-        self._provider_of = ModelProvider(self._provider, options)
+        self._provider_of = ModelProvider(self._provider, options, by_name=True)
         self.masker = Masker(self._reads, **self._provider_of.assumed(options))
 
     def recalled(self, messages: Sequence[Any], handle: str) -> Any:

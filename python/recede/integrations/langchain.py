@@ -28,6 +28,7 @@ except ImportError as error:
 __all__ = ["RecedeMiddleware"]
 
 _ROLES = {"ai": "assistant", "human": "user"}
+_NAMES = ("model_name", "model", "model_id")
 _GENERAL = "general-purpose"  # the subagent that deepagents adds by itself
 # How deepagents begins what replaces a result that it moved to a file: the path in it must stay.
 _FILED = ("Tool result too large", "Message content too large")
@@ -36,6 +37,12 @@ _FILED = ("Tool result too large", "Message content too large")
 def _read(message: Any) -> BaseMessage:
     """A message in any form that a model of LangChain takes, such as a dict."""
     return message if isinstance(message, BaseMessage) else convert_to_messages([message])[0]
+
+
+def _name_of(model: Any) -> str | None:
+    """The name of a chat model; its packages do not agree on the field."""
+    names = (model, *(getattr(model, field, None) for field in _NAMES))
+    return next((name for name in names if isinstance(name, str)), None)
 
 
 class _Messages:
@@ -106,9 +113,14 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         super()._begin(**options)
         self.tools = [self._recall_tool()] if options.get("recall") else []
 
-    def view(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-        """The messages to send: for a node that calls the model itself. They may be dicts, as models take them."""
-        return self.masker.view(list(messages))
+    def view(self, messages: Sequence[AnyMessage], model: Any = None) -> list[AnyMessage]:
+        """The messages to send: for a node that calls the model itself.
+
+        Args:
+            messages: of the state; they may be dicts, as models take them.
+            model: the chat model, or its name, which says whose prompt cache it is.
+        """
+        return self.masker.view(list(messages), provider=self._provider_of.of(_name_of(model)))
 
     def count_tokens(self, messages: Sequence[AnyMessage]) -> int:
         """The approximate tokens of the view: the ``token_counter`` for a `SummarizationMiddleware`.
@@ -152,7 +164,7 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | AIMessage:
         """Send the view."""
-        response = handler(request.override(messages=self.view(request.messages)))
+        response = handler(request.override(messages=self.view(request.messages, request.model)))
         self._report(request, response)
         return response
 
@@ -160,7 +172,7 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any] | AIMessage:
         """Send the view."""
-        response = await handler(request.override(messages=self.view(request.messages)))
+        response = await handler(request.override(messages=self.view(request.messages, request.model)))
         self._report(request, response)
         return response
 

@@ -78,15 +78,21 @@ class RecedeCallback(Masking, CustomLogger):
         super()._begin(**options)
         self.recall_tool: dict[str, Any] = recall_tool()
 
-    def view(self, messages: Sequence[Any]) -> list[Any]:
-        """The messages to send: for a call that runs no hook. A view is given back as it is."""
+    def view(self, messages: Sequence[Any], model: str | None = None) -> list[Any]:
+        """The messages to send: for a call that runs no hook. A view is given back as it is.
+
+        Args:
+            messages: those of the call.
+            model: its model, which says whose prompt cache it is.
+        """
         if isinstance(messages, _View):
             return messages
-        return _View(self.masker.view(list(messages)), messages)
+        view = self.masker.view(list(messages), provider=self._provider_of.of(model))
+        return _View(view, messages)
 
     def completion(self, model: str, messages: list[Any], **options: Any) -> Any:
         """`litellm.completion` with the view of the messages."""
-        view = self.view(messages)
+        view = self.view(messages, model)
         response = litellm.completion(model=model, messages=view, **options)
         self._report(view, response)
         return response
@@ -126,7 +132,7 @@ class RecedeCallback(Masking, CustomLogger):
         if key not in request:
             self._say(f"LiteLLM hides positional messages from its hooks: sent raw, give them as {key}=")
         given = request.get(key)
-        return {**request, key: self.view(given)} if isinstance(given, (list, tuple)) else None
+        return {**request, key: self.view(given, request.get("model"))} if isinstance(given, (list, tuple)) else None
 
     def _report(self, sent: Any, response: Any) -> None:
         """An answer is worth more than its usage, whatever that may be."""

@@ -11,6 +11,7 @@ from recede.integrations._shared import Masking, missing, sent_usage
 
 try:
     from agents import FunctionTool, RunHooks
+    from agents.models import get_default_model
     from agents.run import CallModelData, ModelInputData
 except ImportError as error:
     raise missing("openai_agents", "openai-agents 0.4 or newer") from error
@@ -63,7 +64,8 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
             self._say("input that continues a stored response or conversation is sent as it is: OpenAI keeps the rest")
             return data.model_data
         _running.set(given)
-        return ModelInputData(input=self.masker.view(given), instructions=data.model_data.instructions)
+        view = self.masker.view(given, provider=self._provider_of.of(_model_of(data.agent)))
+        return ModelInputData(input=view, instructions=data.model_data.instructions)
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
         """Report the usage of an answer."""
@@ -75,6 +77,14 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
     async def _recall(self, context: Any, arguments: str) -> Any:
         content = self.recalled(_running.get() or [], str(json.loads(arguments).get("handle")))
         return content if isinstance(content, str) else list(map(_tool_output, content))
+
+
+def _model_of(agent: Any) -> str:
+    """The name of the model of an agent; that of a run's configuration is not shown to its filter."""
+    model = agent.model
+    if model is None:
+        return get_default_model()
+    return model if isinstance(model, str) else str(getattr(model, "model", ""))
 
 
 def _tool_output(part: Any) -> Any:

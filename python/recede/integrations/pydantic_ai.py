@@ -142,7 +142,8 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
     ) -> ModelResponse:
         """Send the view, and report the usage of the answer."""
         messages = list(request_context.messages)
-        response = await handler(replace(request_context, messages=self.masker.view(messages)))
+        provider = self._provider_of.of(request_context.model.model_name)
+        response = await handler(replace(request_context, messages=self.masker.view(messages, provider=provider)))
         usage = response.usage
         if usage.input_tokens:
             cached, written = usage.cache_read_tokens, usage.cache_write_tokens

@@ -42,7 +42,8 @@ class KnownConversation:
         self, reader: Any, session: Any, key: Hashable, known: KnownMessages, *, pins: bool, options: Mapping[str, Any]
     ) -> None:
         self._reader = reader
-        self.options = options  # with the provider of its first request
+        self.options = options  # with the provider of the first request that names one
+        self.has_provider = False  # as named by a request
         self.key = key
         self.session = session
         self.known = known
@@ -65,6 +66,7 @@ class KnownConversation:
         """Another conversation that begins with the same messages."""
         session, known = self.session.copy(), self.known.copy()
         other = KnownConversation(self._reader, session, key, known, pins=self._pins, options=self.options)
+        other.has_provider = self.has_provider
         other.masks, other.update, other._copies = self.masks, self.update, dict(self._copies)
         other._reported_moves = self._reported_moves
         other._copied_from, other._stale = self._copied_from, list(self._stale)

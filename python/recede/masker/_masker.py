@@ -138,8 +138,8 @@ class Masker(Generic[_M]):
             messages: the conversation.
             marks_elsewhere: how many cache marks this request has besides those of its messages; by default the
                 option of this name.
-            provider: at the prices of its model, in place of the option. A conversation keeps that of its first call as
-                long as it is remembered: views must not change where the model does.
+            provider: at the prices of its model, in place of the option. A conversation keeps that of the first call
+                that names one as long as it is remembered: views must not change where the model does.
 
         Raises:
             TranscriptError: the messages are no history.
@@ -306,6 +306,9 @@ class Masker(Generic[_M]):
         if not given:
             return self._new(None, provider)  # nothing to remember
         conversation, same, marked = self._found(given, provider)
+        if provider is not None and not conversation.has_provider:  # counted before its first request
+            self._forget(conversation)
+            conversation, same, marked = self._remember(self._new(conversation.key, provider)), 0, []
         try:
             self._bytes += conversation.sync(given, same, marked)
         except BaseException:
@@ -354,7 +357,9 @@ class Masker(Generic[_M]):
         options = self._options if provider is None else {**self._options, "provider": provider}
         session = self._core.FactsSession(self._compiled(options), self._dispatch)
         known = KnownMessages(self._reader, check=self._check)
-        return KnownConversation(self._reader, session, key, known, pins=self._pins, options=options)
+        new = KnownConversation(self._reader, session, key, known, pins=self._pins, options=options)
+        new.has_provider = provider is not None
+        return new
 
     def _remember(self, conversation: KnownConversation) -> KnownConversation:
         self._conversations[conversation] = None
