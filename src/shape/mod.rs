@@ -219,6 +219,7 @@ const MESSAGE_KEYS: Keys = Keys::of(&[
     Key::Arguments,
     Key::Input,
     Key::Action,
+    Key::Operation,
     Key::Output,
     Key::Tags,
     Key::Parts,

@@ -225,7 +225,7 @@ impl PartType {
         meaning! { name,
             b"text" | b"input_text" | b"output_text" => PartType::Text,
             b"image" | b"image_url" | b"input_image" | b"file" | b"input_file" => PartType::Image,
-            b"input_audio" | b"computer_screenshot" => PartType::Image,
+            b"input_audio" | b"audio" | b"video" | b"video_url" | b"computer_screenshot" => PartType::Image,
             b"document" => PartType::Document,
             b"tool_use" => PartType::ToolUse,
             b"tool_result" => PartType::ToolResult,

@@ -137,6 +137,7 @@ def unknown_in(blocks: Any) -> list[Any]:
     """Parts of unknown types, which count as JSON."""
     known = {"text", "input_text", "output_text", "image", "image_url", "input_image", "file", "input_file"}
     known |= {"tool_use", "tool_result", "thinking", "redacted_thinking", "input_audio", "computer_screenshot"}
+    known |= {"audio", "video", "video_url"}
     return [one for one in blocks if one.get("type") not in known] if isinstance(blocks, list) else []
 
 

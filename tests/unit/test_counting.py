@@ -68,7 +68,7 @@ def test_thinking_is_not_counted() -> None:
 
 
 def test_parts_of_other_types_count_as_json() -> None:
-    parts: list[Any] = [{"type": "audio", "text": "é"}, {"text": "yes"}, {"type": None, "text": "yes"}, {}]
+    parts: list[Any] = [{"type": "sound", "text": "é"}, {"text": "yes"}, {"type": None, "text": "yes"}, {}]
     texts = [{"type": "text"}, {"type": "text", "text": None}, {"type": "text", "text": 5}]
     expected = sum(len(json.dumps(part, ensure_ascii=False, separators=(",", ":"))) for part in parts)
     assert count([user([*parts, *texts])]) == expected

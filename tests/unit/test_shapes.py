@@ -234,6 +234,7 @@ def test_anthropic_in_a_message_of_role_tool_are_other_parts() -> None:
         ("function_call", {"name": "run", "arguments": "{}"}, 3 + 2 + 20),
         ("custom_tool_call", {"name": "patch", "input": "*** Begin"}, 5 + 9 + 20),
         ("local_shell_call", {"action": {"type": "exec"}}, 15 + 20),
+        ("apply_patch_call", {"operation": {"type": "exec"}}, 15 + 20),
         ("any_new_call", {}, 20),
         ("_call", {"arguments": None, "input": "abc"}, 3 + 20),
         ("function_call", {"arguments": "", "input": "abc"}, 20),

@@ -58,6 +58,9 @@ IMAGES: dict[str, list[dict[str, Any]]] = {
     ],
     "image_generation_call": [{"type": "image_generation_call", "id": "1", "result": LONG}],
     "input_audio": [user([{"type": "input_audio", "input_audio": {"data": LONG, "format": "wav"}}])],
+    "audio": [user([{"type": "audio", "base64": LONG, "mime_type": "audio/wav"}])],
+    "video": [user([{"type": "video", "base64": LONG, "mime_type": "video/mp4"}])],
+    "video_url": [user([{"type": "video_url", "video_url": {"url": LONG}}])],
 }
 
 

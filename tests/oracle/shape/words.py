@@ -10,7 +10,7 @@ TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 IMAGE_TYPES = frozenset(
     {
         *("image", "image_url", "input_image", "file", "input_file"),
-        *("input_audio", "computer_screenshot"),
+        *("input_audio", "audio", "video", "video_url", "computer_screenshot"),
     }
 )
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
