@@ -226,7 +226,6 @@ const MESSAGE_KEYS: Keys = Keys::of(&[
     Key::IsError,
     Key::Status,
     Key::FunctionCallSnake,
-    Key::Operation,
     Key::Actions,
 ]);
 const BLOCK_KEYS: Keys =

@@ -13,7 +13,8 @@ from typing import Any
 from anthropic import Anthropic, AsyncAnthropic, beta_async_tool, beta_tool
 from anthropic._models import FinalRequestOptions
 from anthropic.lib.tools import ToolError
-from sessions import IMAGE, LAST, TASK, Result, Turn, shown
+from sessions import IMAGE, LAST, TASK, Call, Result, Turn, shown
+from unions import samples
 
 from recede.integrations.anthropic import RecedeMiddleware
 
@@ -87,6 +88,33 @@ def contents(messages: list[Any]) -> dict[str, Any]:
 def calls(messages: list[Any]) -> list[str]:
     blocks = [block for message in messages if isinstance(message["content"], list) for block in message["content"]]
     return [block["id"] for block in blocks if block["type"] == "tool_use"]
+
+
+def typed_results() -> dict[str, list[Any]]:
+    from anthropic.types.beta import beta_tool_result_block_param
+
+    task, said = history([Turn("", [Call("1", "run", {})])])
+    return {
+        name: [
+            task,
+            said,
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": [part]}]},
+        ]
+        for name, part in samples(beta_tool_result_block_param.Content).items()
+    }
+
+
+# Thinking is not counted (docs/semantics.md), and a fallback may have no text.
+UNCOUNTED = {"BetaThinkingBlockParam", "BetaRedactedThinkingBlockParam", "BetaFallbackBlockParam"}
+# A tool that a search has found stays: the model may call it.
+KEPT = {"BetaToolReferenceBlockParam"}
+
+
+def typed_messages() -> dict[str, list[Any]]:
+    from anthropic.types.beta.beta_content_block_param import BetaContentBlockParam
+
+    parts = samples(BetaContentBlockParam)
+    return {name: [*history([]), {"role": "assistant", "content": [part]}] for name, part in parts.items()}
 
 
 def reloaded(messages: list[Any]) -> list[Any]:

@@ -13,9 +13,11 @@ from langchain.tools import InjectedToolCallId, tool
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.load import dumpd, load
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages.content import ContentBlock
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
-from sessions import IMAGE, LAST, TASK, Result, Turn
+from sessions import IMAGE, LAST, TASK, Call, Result, Turn
+from unions import samples
 
 from recede.integrations.langchain import RecedeMiddleware
 
@@ -85,6 +87,21 @@ def contents(messages: list[Any]) -> dict[str, Any]:
 
 def calls(messages: list[Any]) -> list[str]:
     return [call["id"] for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+
+
+# What is a call is counted where the framework has it, in `tool_calls`.
+UNCOUNTED = {"InvalidToolCall", "ToolCall", "ToolCallChunk"}
+KEPT: set[str] = set()
+
+
+def typed_results() -> dict[str, list[Any]]:
+    before = history([Turn("", [Call("1", "run", {})])])
+    parts = {name: part for name, part in samples(ContentBlock).items() if name not in UNCOUNTED}
+    return {name: [*before, ToolMessage([part], tool_call_id="1")] for name, part in parts.items()}
+
+
+def typed_messages() -> dict[str, list[Any]]:
+    return {name: [*history([]), AIMessage([part])] for name, part in samples(ContentBlock).items()}
 
 
 def reloaded(messages: list[Any]) -> list[Any]:

@@ -7,15 +7,18 @@ import itertools
 import json
 import os
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, get_args
 
 from chat_messages import calls, reloaded, results  # noqa: F401 (the contract asks a case for them)
-from sessions import IMAGE, LAST, TASK, Turn
+from sessions import IMAGE, LAST, TASK, Call, Turn
+from unions import samples
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # do not load prices when it is imported
 
 import litellm
+from litellm.types.llms.openai import AllMessageValues, ChatCompletionToolMessage, OpenAIMessageContentListBlock
 from litellm.utils import custom_llm_setup
+from typing_extensions import get_type_hints
 
 from recede.integrations.litellm import RecedeCallback
 
@@ -59,6 +62,25 @@ dicts = history  # recede reads them itself
 
 def contents(messages: list[Any]) -> dict[str, Any]:
     return {message["tool_call_id"]: message["content"] for message in messages if message["role"] == "tool"}
+
+
+def typed_results() -> dict[str, list[Any]]:
+    hint = get_type_hints(ChatCompletionToolMessage)["content"]
+    (parts,) = [get_args(one)[0] for one in get_args(hint) if one is not str]
+    before = history([Turn("", [Call("1", "run", {})])])
+    return {
+        name: [*before, {"role": "tool", "tool_call_id": "1", "content": [part]}]
+        for name, part in samples(parts).items()
+    }
+
+
+UNCOUNTED: set[str] = set()
+KEPT = {"ChatCompletionToolReferenceObject"}  # as with Anthropic
+
+
+def typed_messages() -> dict[str, list[Any]]:
+    parts = {name: {"role": "user", "content": [part]} for name, part in samples(OpenAIMessageContentListBlock).items()}
+    return {name: [*history([]), message] for name, message in {**parts, **samples(AllMessageValues)}.items()}
 
 
 def masking(**options: Any) -> RecedeCallback:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, get_args
 
 from agents import Agent, FunctionTool, Model, ModelResponse, RunConfig, Runner, SQLiteSession, Usage
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseFunctionToolCall, ResponseOutputMessage
 from openai.types.responses.response_output_text import ResponseOutputText
 from openai.types.responses.response_usage import InputTokensDetails
-from sessions import IMAGE, LAST, TASK, Result, Turn
+from sessions import IMAGE, LAST, TASK, Call, Result, Turn
+from unions import samples
 
 from recede.integrations.openai_agents import RecedeInputFilter
 
@@ -77,6 +78,29 @@ def contents(messages: list[Any]) -> dict[str, Any]:
 
 def calls(messages: list[Any]) -> list[str]:
     return [item["call_id"] for item in messages if item.get("type") == "function_call"]
+
+
+def typed_results() -> dict[str, list[Any]]:
+    from openai.types.responses.response_function_call_output_item_list_param import (
+        ResponseFunctionCallOutputItemListParam,
+    )
+
+    (part_of,) = get_args(ResponseFunctionCallOutputItemListParam)
+    before = history([Turn("", [Call("1", "run", {})])])
+    return {
+        name: [*before, {"type": "function_call_output", "call_id": "1", "output": [part]}]
+        for name, part in samples(part_of).items()
+    }
+
+
+UNCOUNTED = {"ResponseComputerToolCallParam"}  # older ones have no text but ids
+KEPT: set[str] = set()
+
+
+def typed_messages() -> dict[str, list[Any]]:
+    from openai.types.responses.response_input_item_param import ResponseInputItemParam
+
+    return {name: [*history([]), item] for name, item in samples(ResponseInputItemParam).items()}
 
 
 def reloaded(messages: list[Any]) -> list[Any]:

@@ -7,20 +7,23 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from pydantic_ai import Agent, BinaryContent, RunContext
+from pydantic_ai import Agent, BinaryContent, RunContext, messages
 from pydantic_ai.messages import (
+    CachePoint,
     ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
+    UploadedFile,
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.usage import RequestUsage, UsageLimits
-from sessions import IMAGE, LAST, TASK, Result, Turn
+from sessions import IMAGE, LAST, TASK, Call, Result, Turn
+from unions import LONG, members
 
 from recede.integrations.pydantic_ai import RecedeCapability
 
@@ -92,6 +95,58 @@ def contents(messages: list[Any]) -> dict[str, Any]:
 
 def calls(messages: list[Any]) -> list[str]:
     return [part.tool_call_id for message in messages for part in message.parts if isinstance(part, ToolCallPart)]
+
+
+def _contents() -> dict[str, Any]:
+    """Values of the types of content, which are classes here."""
+    address = "https://example.com/signed?token=1"  # without a suffix, so that the framework cannot tell a media type
+    made: dict[str, Any] = {
+        "str": LONG,
+        "CachePoint": CachePoint(),
+        "BinaryContent": BinaryContent(b"x" * 2_000, media_type="image/png"),
+        "UploadedFile": UploadedFile(file_id="f", provider_name="openai"),
+        **{name: getattr(messages, name)(address) for name in ("ImageUrl", "AudioUrl", "DocumentUrl", "VideoUrl")},
+        "TextContent": messages.TextContent(LONG),
+    }
+    if hasattr(messages, "StructuredContent"):
+        made["StructuredContent"] = messages.StructuredContent({"key": LONG})
+    assert made.keys() == {one.__name__ for one in members(messages.UserContent)}
+    return made
+
+
+def typed_results() -> dict[str, list[Any]]:
+    before = history([Turn("", [Call("1", "run", {})])])
+    given = {name: one for name, one in _contents().items() if name != "CachePoint"}
+    given |= {f"a list with {name}": ["see", one] for name, one in given.items()}
+    given |= {"a dict": {"key": LONG}, "a list with a dict and a file": [{"key": LONG}, given["BinaryContent"]]}
+    return {name: [*before, ModelRequest(parts=[ToolReturnPart("run", one, "1")])] for name, one in given.items()}
+
+
+# Thinking is not counted (docs/semantics.md); what is left is for the framework alone.
+UNCOUNTED = {"CachePoint", "ThinkingPart"}
+KEPT: set[str] = set()
+
+
+def typed_messages() -> dict[str, list[Any]]:
+    parts: dict[str, Any] = {name: UserPromptPart([one]) for name, one in _contents().items()}
+    parts["SystemPromptPart"] = messages.SystemPromptPart(LONG)
+    answers: dict[str, Any] = {
+        "TextPart": TextPart(LONG),
+        "ThinkingPart": messages.ThinkingPart(LONG),
+        "ToolCallPart": ToolCallPart("run", {"key": LONG}, "2"),
+        "FilePart": messages.FilePart(_contents()["BinaryContent"]),
+        "NativeToolCallPart": messages.NativeToolCallPart("search", {"query": LONG}, "3"),
+        "NativeToolReturnPart": messages.NativeToolReturnPart("search", {"found": [LONG]}, "3"),
+        "CompactionPart": messages.CompactionPart(LONG),
+    }
+    if hasattr(messages, "SpeechPart"):
+        answers["SpeechPart"] = messages.SpeechPart(speaker="assistant", transcript=LONG)
+    known = answers.keys() | {"ToolSearchCallPart", "LoadCapabilityCallPart"}  # kinds of the same
+    known |= {"NativeToolSearchCallPart", "NativeToolSearchReturnPart"}
+    assert {one.__name__ for one in members(messages.ModelResponsePart)} <= known
+    requests = {name: ModelRequest(parts=[part]) for name, part in parts.items()}
+    responses = {name: ModelResponse(parts=[part]) for name, part in answers.items()}
+    return {name: [*history([]), message] for name, message in {**requests, **responses}.items()}
 
 
 def reloaded(messages: list[Any]) -> list[Any]:

@@ -103,6 +103,12 @@ class Case(Protocol):
     def calls(self, messages: list[Any]) -> list[str]:
         """The ids of the calls in them, in order."""
 
+    def typed_results(self) -> dict[str, list[Any]]:
+        """The task, a call ``"1"`` and its result, for each type of content that the framework takes in a result."""
+
+    def typed_messages(self) -> dict[str, list[Any]]:
+        """The task and a message, for each other type of message or content that the framework takes."""
+
     def reloaded(self, messages: list[Any]) -> list[Any]:
         """The messages after they were stored and loaded by the framework."""
 

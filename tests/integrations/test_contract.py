@@ -11,7 +11,9 @@ import copy
 import functools
 import importlib.util
 import os
+import re
 import sys
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
@@ -23,7 +25,8 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from sessions import Call, Turn, as_dicts, session, shown
+from sessions import LAST, Call, Result, Turn, as_dicts, session, shown
+from unions import LINE, LONG
 
 import recede
 from support import handle_of
@@ -44,6 +47,10 @@ FRAMEWORKS = {
 LIMITS: dict[tuple[str, str], str] = {
     ("http", "test_what_is_not_masked_is_the_object_given_at_this_call"): "a client is given objects, and sends bytes",
     ("dicts", "test_what_has_an_image_is_recalled_with_it_or_with_words"): "a `Masker` gives texts",
+    ("dicts", "test_each_type_of_content_of_the_framework_is_counted"): "there is no framework: see test_unknown_types",
+    ("dicts", "test_a_result_of_each_type_of_content_is_masked_and_recalled"): "there is no framework",
+    ("http", "test_each_type_of_content_of_the_framework_is_counted"): "a transport counts nothing for its user",
+    ("http", "test_a_result_of_each_type_of_content_is_masked_and_recalled"): "a transport has no tools",
     ("http", "test_the_agent_recalls_a_masked_result"): "a transport has no tools: see `Masker`",
     ("http", "test_a_template_gets_the_handle_before_its_last_character"): "a transport has no tools",
     ("http", "test_what_has_an_image_is_recalled_with_it_or_with_words"): "a transport has no tools",
@@ -172,6 +179,36 @@ def test_what_is_given_stays_as_it_was(case: Any) -> None:
     assert [*map(repr, messages)] == [*map(repr, before)]
 
 
+def tokens(masking: Any, messages: list[Any]) -> int:
+    counted: int = getattr(masking, "masker", masking).count_tokens(messages)
+    return counted
+
+
+def test_each_type_of_content_of_the_framework_is_counted(case: Any) -> None:
+    masking = case.masking()
+    without = tokens(masking, case.history([]))
+    before = tokens(masking, case.history([Turn("", [Call("1", "run", {})])]))
+    few = len(LONG) // 4
+    for name, messages in case.typed_results().items():
+        assert tokens(masking, messages) - before >= few, name
+    for name, messages in case.typed_messages().items():
+        assert name in case.UNCOUNTED or tokens(masking, messages) - without >= few, name
+
+
+def test_a_result_of_each_type_of_content_is_masked_and_recalled(case: Any) -> None:
+    for name, messages in case.typed_results().items():
+        masking = case.masking(keep=0, boundary="sliding", recall=True)
+        stored = [*messages, *case.history([LAST])[1:]]
+        shown_content = str(case.contents(case.view(masking, stored))["1"])
+        if name in case.KEPT:
+            assert shown_content == str(case.contents(stored)["1"])
+            continue
+        found = re.search(r"\[observation masked .* recall ([0-9a-f]{12})\]", shown_content)
+        assert found is not None and LINE not in shown_content, (name, shown_content[:200])
+        again, given = masking.recalled(stored, found[1]), case.contents(stored)["1"]
+        assert again in (given, LONG) or (isinstance(again, str) and LINE in again), (name, again)
+
+
 # 4, 5, 6
 
 
@@ -227,6 +264,16 @@ def test_conversations_through_one_object_do_not_mix(case: Any, how: str) -> Non
         assert asyncio.run(all_at_once()) == expected
 
 
+def test_conversations_with_equal_ids_keep_their_own_views(case: Any) -> None:
+    sessions = [numbered_from_zero(session(30, seed)) for seed in (1, 2)]
+    expected = [[cold(case, case.history(turns[:count]), keep=4) for count in range(31)] for turns in sessions]
+    assert expected[0] != expected[1]
+    masking = case.masking(keep=4)
+    for count in range(31):
+        for turns, views in zip(sessions, expected, strict=True):
+            assert case.results(case.view(masking, case.history(turns[:count]))) == views[count]
+
+
 # 7, 8, 9: in the framework's own agent
 
 
@@ -259,6 +306,16 @@ def test_requests_are_prefixes_of_the_next_but_at_moves_and_pairs_are_whole(case
         assert sorted(calls) == sorted(name for name, _ in results)
         changes += results[: len(before)] != before
     assert 0 < changes == len(reduction(case, session(), keep=10).boundary_moves) < 10
+
+
+@pytest.mark.parametrize("way", ["sync", "async", "stream"])
+def test_a_placeholder_is_never_stored(case: Any, way: str) -> None:
+    if way not in case.WAYS:
+        pytest.skip(f"there is no {way} here")
+    turns = session(30)
+    requests, stored = case.run(case.masking(keep=4), turns, way)
+    assert "observation masked" in repr(requests[-1])
+    assert "observation masked" not in repr(stored)
 
 
 def test_a_retry_sends_the_same(case: Any) -> None:
@@ -365,6 +422,27 @@ def test_a_handle_of_another_run_is_not_known(case: Any) -> None:
     other = numbered_from_zero(session(30, 2))
     _, stored = of_run(case, recalling(case), [*other, recall(asked, text)])
     assert dict(stored)["again"] == f"there is no observation '{handle_of(asked, text)}': call the tool again"
+
+
+BIG = 4_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_memory_is_bounded_after_a_thousand_conversations(case: Any) -> None:
+    """Each of 4 MB: 4 GB of results, of which a masker remembers 256 MB, and those of one request more."""
+    tracemalloc.start()
+    try:
+        masking = case.masking(keep=4)
+        for seed in range(1_000):
+            called = [f"c{seed}_{number}" for number in range(8)]
+            text = f"{seed} ".ljust(8) * (BIG // 8 // len(called))
+            turns = [Turn("", [Call(id, "run", {})], {id: Result(id, f"{id} {text}")}) for id in called]
+            assert len(case.results(case.view(masking, case.history(turns)))) == len(called)
+            del turns
+        assert tracemalloc.get_traced_memory()[1] < 256_000_000 + 20 * BIG
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

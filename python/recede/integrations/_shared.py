@@ -31,6 +31,7 @@ __all__ = [
     "kept_words",
     "masked_content",
     "missing",
+    "recalled_content",
     "reference_chars",
     "sent_usage",
     "unknown",
@@ -41,7 +42,10 @@ _log = logging.getLogger("recede")
 BATCHES_WORDS = "batches are sent as they are: mask their messages with a recede.masker.Masker first"
 
 _TEXTS = {"text", "input_text", "output_text"}
-_IMAGES = {"image", "image_url", "input_image", "document", "file", "input_file", "input_audio", "computer_screenshot"}
+_IMAGES = {
+    *("image", "image_url", "input_image", "document", "file", "input_file"),
+    *("input_audio", "audio", "video", "video_url", "computer_screenshot"),
+}
 _THINKING = {"thinking", "redacted_thinking"}
 # A framework names the calls beside the content, too.
 _CALLS = {"custom_tool_call", "function_call", "invalid_tool_call", "tool_call", "tool_call_chunk", "tool_use"}
@@ -125,7 +129,7 @@ class Masking:
         results = [one for one in blocks if one.get("type") == "tool_result"]
         if results:
             content = results[place].get("content")
-        return content if content_facts(content)[1] else content_text(content)
+        return recalled_content(content)
 
 
 def json_chars(value: Any) -> int:
@@ -161,6 +165,13 @@ def content_text(content: Any) -> str:
 def _text(part: Any) -> str:
     text = part.get("text") if isinstance(part, dict) and part.get("type", "text") in _TEXTS else None
     return text if isinstance(text, str) else ""
+
+
+def recalled_content(content: Any) -> Any:
+    """A content as the tool `recall` returns it: its text, or the parts of it where these hold more than text."""
+    parts = content if isinstance(content, list) else []
+    has_more = any(isinstance(part, dict) and part.get("type", "text") not in _TEXTS for part in parts)
+    return content if has_more else content_text(content)
 
 
 def content_facts(content: Any) -> tuple[int, int]:

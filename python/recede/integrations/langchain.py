@@ -13,6 +13,7 @@ from recede.integrations._shared import (
     json_chars,
     masked_content,
     missing,
+    recalled_content,
     reference_chars,
     sent_usage,
 )
@@ -198,5 +199,4 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         return recall
 
     def _content(self, message: Any, place: int) -> Any:
-        content: Any = _read(message).content
-        return content if content_facts(content)[1] else content_text(content)
+        return recalled_content(_read(message).content)

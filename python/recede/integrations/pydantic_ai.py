@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION
@@ -14,14 +14,16 @@ try:
     from pydantic_ai import FunctionToolset, RunContext
     from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler
     from pydantic_ai.messages import (
+        BinaryContent,
+        FileUrl,
         ModelMessage,
         ModelResponse,
         RetryPromptPart,
         SystemPromptPart,
-        TextPart,
+        ThinkingPart,
         ToolCallPart,
         ToolReturnPart,
-        UserPromptPart,
+        UploadedFile,
     )
     from pydantic_ai.models import ModelRequestContext
 except ImportError as error:
@@ -29,17 +31,31 @@ except ImportError as error:
 
 __all__ = ["RecedeCapability"]
 
+# By class: what a URL has no suffix for cannot be asked for its `media_type`.
+_FILES = (BinaryContent, FileUrl, UploadedFile)
+# Fields that are for the framework, or identify something.
+_NOT_SENT = {
+    *(
+        "dynamic_ref",
+        "id",
+        "kind",
+        "metadata",
+        "part_kind",
+        "provider_details",
+        "provider_name",
+        "timestamp",
+        "timestamps",
+    ),
+    *("tool_call_id", "tool_kind", "ttl", "vendor_metadata"),
+}
+
 
 class _Messages:
     """Messages of Pydantic AI, as a `Masker` reads them: the results of a request are its `ToolReturnPart`s."""
 
     def facts(self, message: ModelMessage) -> Facts:
-        if isinstance(message, ModelResponse):
-            chars = sum(len(part.content) for part in message.parts if isinstance(part, TextPart))
-            calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
-            named = [(call.tool_call_id, call.tool_name, json_chars(call.args)) for call in calls]
-            return Facts("assistant", chars, named)
         chars = images = 0
+        calls: list[tuple[Any, ...]] = []
         results: list[tuple[Any, ...]] = []
         for part in message.parts:
             if isinstance(part, ToolReturnPart):
@@ -49,12 +65,15 @@ class _Messages:
                 # A kind of part with data that the framework reads itself: of tool search, or of loading capabilities.
                 is_pinned = getattr(part, "tool_kind", None) is not None
                 results.append((part.tool_call_id, part.tool_name, len(text), lines, files, is_error, is_pinned))
-            elif isinstance(part, (UserPromptPart, SystemPromptPart)):
-                parts = [part.content] if isinstance(part.content, str) else part.content
-                chars += sum(len(one) for one in parts if isinstance(one, str))
-                images += sum(not isinstance(one, str) and hasattr(one, "media_type") for one in parts)
             elif isinstance(part, RetryPromptPart) and part.tool_name is not None:  # an error, and short
                 results.append((part.tool_call_id, part.tool_name, len(str(part.content)), 1, 0, True, True))
+            elif isinstance(part, ToolCallPart):
+                calls.append((part.tool_call_id, part.tool_name, json_chars(part.args)))
+            elif not isinstance(part, ThinkingPart):
+                more, files = _counted(part)
+                chars, images = chars + more, images + files
+        if isinstance(message, ModelResponse):
+            return Facts("assistant", chars, calls, images=images)
         is_system = all(isinstance(part, SystemPromptPart) for part in message.parts)
         return Facts("system" if message.parts and is_system else "user", chars, results=results, images=images)
 
@@ -83,11 +102,29 @@ def _is_result(part: Any) -> bool:
 def _read(part: ToolReturnPart[Any]) -> tuple[str, int]:
     """The text of a result, and how many files are in it."""
     content: Any = part.content
-    parts = content if isinstance(content, list) else [content]
-    files = sum(hasattr(one, "media_type") for one in parts)
+    files = sum(isinstance(one, _FILES) for one in (content if isinstance(content, list) else [content]))
     if files:
-        return "".join(one for one in parts if isinstance(one, str)), files
+        return "".join(one for one in part.content_items(mode="str") if isinstance(one, str)), files
     return content if isinstance(content, str) else part.model_response_str(), 0
+
+
+def _counted(value: Any) -> tuple[int, int]:
+    """The characters in a part or content of any other type, and how many files are in it."""
+    chars = files = 0
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            chars += len(one)
+        elif isinstance(one, _FILES):
+            files += 1
+        elif isinstance(one, Mapping):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, (list, tuple)):
+            waiting += one
+        elif is_dataclass(one):
+            waiting += [getattr(one, field.name) for field in fields(one) if field.name not in _NOT_SENT]
+    return chars, files
 
 
 class RecedeCapability(Masking, AbstractCapability[Any]):
