@@ -69,8 +69,8 @@ test-rust: setup ## The tests of the core, without Python
 test-python: build tools ## The tests of the package, but for the slow ones
 	$(python) -m pytest -n 2 --dist worksteal -m "not slow"
 
-test-integrations: build ## The contract of the adapters, with an environment for each framework (ONLY=langchain,...)
-	$(python) scripts/integrations.py $(if $(ONLY),--only $(ONLY)) $(if $(WHERE_POSSIBLE),--where-possible)
+test-integrations: build ## The contract of the adapters, with an environment for each framework (ONLY=langchain,... SLOW=yes)
+	$(python) scripts/integrations.py $(if $(ONLY),--only $(ONLY)) $(if $(WHERE_POSSIBLE),--where-possible) $(if $(SLOW),--slow)
 
 test-slow: build tools ## The slow tests, the core as a wheel has it, properties with random examples (SEED=... for those of another run)
 	cargo test --quiet --release --test core

@@ -36,6 +36,7 @@ def main() -> int:
     parser.add_argument(
         "--where-possible", action="store_true", help="what cannot be installed or finished here is no failure"
     )
+    parser.add_argument("--slow", action="store_true", help="the tests of memory too, a minute or more for each")
     given = parser.parse_args()
     chosen = [name for name in given.only.split(",") if name]
     names = {path.stem: path.stem.rpartition("-")[0] for path in FILES}
@@ -50,7 +51,7 @@ def main() -> int:
         for path in paths:
             start = time.monotonic()
             try:
-                done, words = contract(pythons[path].result(), path.stem, names[path.stem], end)
+                done, words = contract(pythons[path].result(), path.stem, names[path.stem], end, is_slow=given.slow)
                 failed |= not done
             except CannotInstallError as error:
                 words = f"not run: {error}"
@@ -96,11 +97,12 @@ def install(command: list[str | Path], end: float) -> None:
         raise CannotInstallError((done.stdout.strip().splitlines() or [f"{command[0]} failed"])[-1])
 
 
-def contract(python: Path, name: str, framework: str, end: float) -> tuple[bool, str]:
+def contract(python: Path, name: str, framework: str, end: float, *, is_slow: bool) -> tuple[bool, str]:
     """Whether the tests of a framework pass, for the newest its types too, and the last lines of what they print."""
     output = []
     # The plugin for asyncio is that of the frameworks' own tests.
-    commands = [["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", TESTS]]
+    commands: list[list[str | Path]] = [["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", TESTS]]
+    commands[0] += [] if is_slow else ["-m", "not slow"]
     if name.endswith("-newest"):
         commands.append(["-m", "mypy", "--no-incremental", ROOT / "python/recede/integrations" / f"{framework}.py"])
     for command in commands:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 TASK = "Find the bug."
@@ -51,6 +51,21 @@ def session(turns: int = 60, seed: int = 1) -> list[Turn]:
             results[name] = Result(name, text, is_error=number % 9 == 4, has_image=number == 5)
         made.append(Turn(f"Step {number}." if number % 3 else "", calls, results))
     return made
+
+
+def numbered_from_zero(turns: list[Turn]) -> list[Turn]:
+    """The turns with ids that every session has."""
+    return [
+        Turn(
+            turn.said,
+            [replace(call, id=f"call_{number}_{place}") for place, call in enumerate(turn.calls)],
+            {
+                f"call_{number}_{place}": replace(one, id=f"call_{number}_{place}")
+                for place, one in enumerate(turn.results.values())
+            },
+        )
+        for number, turn in enumerate(turns)
+    ]
 
 
 def as_dicts(turns: list[Turn]) -> list[dict[str, Any]]:

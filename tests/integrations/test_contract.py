@@ -1,7 +1,7 @@
 """What every adapter keeps to, with its framework's own objects and agent; parametrized by what is installed.
 
-`make test-integrations` runs it in an environment for each framework. A point that a framework cannot keep to is in
-`LIMITS`, with its reason, and on the page of the adapter.
+`make test-integrations` runs it in an environment for each framework. What is recalled is in test_recall.py; a point
+that a framework cannot keep to is in frameworks.py, with its reason, and on the page of the adapter.
 """
 
 from __future__ import annotations
@@ -9,13 +9,9 @@ from __future__ import annotations
 import asyncio
 import copy
 import functools
-import importlib.util
-import os
-import re
 import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,65 +21,13 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from sessions import LAST, Call, Result, Turn, as_dicts, session, shown
-from unions import LINE, LONG
+from frameworks import of_run
+from sessions import Call, Result, Turn, as_dicts, numbered_from_zero, session, shown
+from unions import LONG
 
 import recede
-from support import handle_of
 
 pytestmark = pytest.mark.filterwarnings("default")  # frameworks warn of their own
-
-# The case -> the module that its framework is known by.
-FRAMEWORKS = {
-    "anthropic": "anthropic",
-    "dicts": "recede",
-    "http": "openai",
-    "langchain": "langchain",
-    "litellm": "litellm",
-    "openai_agents": "agents",
-    "pydantic_ai": "pydantic_ai",
-}
-# (case, test) -> why a framework cannot keep to it.
-LIMITS: dict[tuple[str, str], str] = {
-    ("http", "test_what_is_not_masked_is_the_object_given_at_this_call"): "a client is given objects, and sends bytes",
-    ("dicts", "test_what_has_an_image_is_recalled_with_it_or_with_words"): "a `Masker` gives texts",
-    ("dicts", "test_each_type_of_content_of_the_framework_is_counted"): "there is no framework: see test_unknown_types",
-    ("dicts", "test_a_result_of_each_type_of_content_is_masked_and_recalled"): "there is no framework",
-    ("http", "test_each_type_of_content_of_the_framework_is_counted"): "a transport counts nothing for its user",
-    ("http", "test_a_result_of_each_type_of_content_is_masked_and_recalled"): "a transport has no tools",
-    ("http", "test_the_agent_recalls_a_masked_result"): "a transport has no tools: see `Masker`",
-    ("http", "test_a_template_gets_the_handle_before_its_last_character"): "a transport has no tools",
-    ("http", "test_what_has_an_image_is_recalled_with_it_or_with_words"): "a transport has no tools",
-    ("http", "test_each_run_recalls_its_own_text_where_all_ids_are_equal"): "a transport has no tools",
-    ("http", "test_a_handle_of_another_run_is_not_known"): "a transport has no tools",
-    ("dicts", "test_the_name_of_a_model_says_whose_cache_and_prices_it_has"): "a `Masker` is given the provider",
-    ("pydantic_ai", "test_a_retry_sends_the_same"): "a retry is in the model, which gets the messages once",
-    ("openai_agents", "test_a_retry_sends_the_same"): "a retry is in the model, which gets the input once",
-}
-
-ONLY = os.environ.get("RECEDE_INTEGRATION")
-
-
-def installed() -> list[str]:
-    return [
-        name
-        for name, module in FRAMEWORKS.items()
-        if (ONLY is None or name == ONLY) and importlib.util.find_spec(module) is not None
-    ]
-
-
-@pytest.fixture(params=installed())
-def case(request: pytest.FixtureRequest) -> Any:
-    limit = LIMITS.get((request.param, request.node.originalname))
-    if limit is not None:
-        pytest.skip(limit)
-    module = importlib.import_module(f"case_{request.param}")
-    options = getattr(request.node, "callspec", None)
-    named = options.params.get("options", {}).keys() if options else set()
-    if not named <= getattr(module, "TAKES", named):
-        pytest.skip(f"it takes {', '.join(module.TAKES)} alone")
-    return module
-
 
 OPTIONS: list[dict[str, Any]] = [
     {"keep": 4, "boundary": "sliding"},
@@ -195,20 +139,6 @@ def test_each_type_of_content_of_the_framework_is_counted(case: Any) -> None:
         assert name in case.UNCOUNTED or tokens(masking, messages) - without >= few, name
 
 
-def test_a_result_of_each_type_of_content_is_masked_and_recalled(case: Any) -> None:
-    for name, messages in case.typed_results().items():
-        masking = case.masking(keep=0, boundary="sliding", recall=True)
-        stored = [*messages, *case.history([LAST])[1:]]
-        shown_content = str(case.contents(case.view(masking, stored))["1"])
-        if name in case.KEPT:
-            assert shown_content == str(case.contents(stored)["1"])
-            continue
-        found = re.search(r"\[observation masked .* recall ([0-9a-f]{12})\]", shown_content)
-        assert found is not None and LINE not in shown_content, (name, shown_content[:200])
-        again, given = masking.recalled(stored, found[1]), case.contents(stored)["1"]
-        assert again in (given, LONG) or (isinstance(again, str) and LINE in again), (name, again)
-
-
 # 4, 5, 6
 
 
@@ -277,11 +207,6 @@ def test_conversations_with_equal_ids_keep_their_own_views(case: Any) -> None:
 # 7, 8, 9: in the framework's own agent
 
 
-def of_run(case: Any, masking: Any, turns: list[Turn], way: str = "sync") -> tuple[list[Any], list[Any]]:
-    requests, stored = case.run(masking, turns, way)
-    return [(case.calls(request), case.results(request)) for request in requests], case.results(stored)
-
-
 @functools.cache
 def long_run(case: Any) -> tuple[list[Any], list[Any]]:
     return of_run(case, case.masking(keep=10), session())
@@ -325,103 +250,7 @@ def test_a_retry_sends_the_same(case: Any) -> None:
     assert stored == shown(as_dicts(session(30))) != requests[-1][1]
 
 
-# 10, 11
-
-
-def recalling(case: Any, **options: Any) -> Any:
-    return case.masking(keep=4, boundary="sliding", recall=True, **options)
-
-
-def recalled_of(turns: list[Turn], turn: int) -> tuple[str, str]:
-    """The id and the text of the first result of a turn."""
-    result = next(iter(turns[turn].results.values()))
-    return result.id, result.text
-
-
-def recall(id: str, text: str) -> Turn:
-    return Turn("I need it.", [Call("again", "recall", {"handle": handle_of(id, text)})])
-
-
-def numbered_from_zero(turns: list[Turn]) -> list[Turn]:
-    """The turns with ids that every session has."""
-    return [
-        Turn(
-            turn.said,
-            [replace(call, id=f"call_{number}_{place}") for place, call in enumerate(turn.calls)],
-            {
-                f"call_{number}_{place}": replace(one, id=f"call_{number}_{place}")
-                for place, one in enumerate(turn.results.values())
-            },
-        )
-        for number, turn in enumerate(turns)
-    ]
-
-
-def test_the_agent_recalls_a_masked_result(case: Any) -> None:
-    for way in case.WAYS:
-        if way == "failing":
-            continue
-        turns = session(30)
-        asked, text = recalled_of(turns, 2)
-        requests, stored = of_run(case, recalling(case), [*turns, recall(asked, text)], way)
-        view = dict(requests[-1][1])
-        assert view[asked].endswith(f", recall {handle_of(asked, text)}]"), way
-        assert view["again"] == dict(stored)["again"] == text, way
-
-
-def test_a_template_gets_the_handle_before_its_last_character(case: Any) -> None:
-    turns = session(30)
-    asked, text = recalled_of(turns, 2)
-    for template, shown_text in (
-        ("<{tool}: gone>", f"<run: gone recall {handle_of(asked, text)}>"),
-        ("<{handle} of {tool}>", f"<{handle_of(asked, text)} of run>"),
-        ("gone: {chars}", f"gone: {len(text)} recall {handle_of(asked, text)}"),
-    ):
-        masking = recalling(case, placeholder=template)
-        assert dict(case.results(case.view(masking, case.history(turns))))[asked] == shown_text
-
-
-def test_what_has_an_image_is_recalled_with_it_or_with_words(case: Any) -> None:
-    turns = session(30)
-    pictured = next(one for one in turns[5].results.values() if one.has_image)
-    for text in (pictured.text, ""):
-        turns[5] = Turn(turns[5].said, turns[5].calls, {pictured.id: replace(pictured, text=text)})
-        stored = case.run(recalling(case), [*turns, recall(pictured.id, text)], "sync")[1]
-        again, given = (case.contents(stored)[id] for id in ("again", pictured.id))
-        assert again == given or (text in again and "call the tool again" in again)
-
-
-@pytest.mark.parametrize("how", ["one after the other", "threads", "tasks"])
-def test_each_run_recalls_its_own_text_where_all_ids_are_equal(case: Any, how: str) -> None:
-    masking = recalling(case)
-    way = "async" if how == "tasks" and "async" in getattr(case, "AT_ONCE", case.WAYS) else "sync"
-
-    def run(seed: int) -> tuple[str, str, str]:
-        turns = numbered_from_zero(session(30, seed))
-        asked, text = recalled_of(turns, 2)
-        requests, stored = of_run(case, masking, [*turns, recall(asked, text)], way)
-        return requests[-1][1][-1][1], dict(stored)["again"], text
-
-    async def at_once() -> list[Any]:
-        return await asyncio.gather(*[asyncio.to_thread(run, seed) for seed in range(1, 7)])
-
-    if how == "one after the other":
-        answers = [run(seed) for seed in range(1, 7)]
-    elif how == "threads":
-        with ThreadPoolExecutor(6) as pool:
-            answers = list(pool.map(run, range(1, 7)))
-    else:
-        answers = asyncio.run(at_once())
-    assert len({text for *_, text in answers}) == 6
-    for sent, stored, text in answers:
-        assert sent == stored == text
-
-
-def test_a_handle_of_another_run_is_not_known(case: Any) -> None:
-    asked, text = recalled_of(numbered_from_zero(session(30, 1)), 2)
-    other = numbered_from_zero(session(30, 2))
-    _, stored = of_run(case, recalling(case), [*other, recall(asked, text)])
-    assert dict(stored)["again"] == f"there is no observation '{handle_of(asked, text)}': call the tool again"
+# Memory, and options
 
 
 BIG = 4_000_000

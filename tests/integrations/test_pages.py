@@ -41,6 +41,13 @@ def test_each_adapter_has_a_page_an_example_an_extra_and_pinned_releases() -> No
             assert (Path(__file__).parent / "requirements" / f"{name}-{which}.txt").is_file()
 
 
+@pytest.mark.skipif(ONLY is not None, reason="it needs no framework, so it runs once")
+def test_the_blocks_of_the_page_for_other_frameworks_run() -> None:
+    page = ROOT / "docs/integrations/own.md"
+    done = doctest.testfile(str(page), module_relative=False)
+    assert done.attempted > 10 and done.failed == 0
+
+
 @pytest.mark.parametrize("name", HERE)
 def test_the_blocks_of_the_page_run(name: str) -> None:
     page = ROOT / "docs/integrations" / f"{name}.md"
