@@ -15,7 +15,8 @@ pytest.importorskip("agents", reason="openai-agents is not installed")
 sys.path.insert(0, str(Path(__file__).parent))
 
 import case_openai_agents as case
-from sessions import session
+from agents import Agent, FunctionTool, RunConfig, Runner, ToolOutputFileContent, ToolOutputText
+from sessions import LAST, TASK, Call, Result, Turn, session
 
 from recede.integrations.openai_agents import RecedeInputFilter
 from support import handle_of
@@ -41,6 +42,28 @@ def test_usage_is_reported_with_the_input_of_its_call() -> None:
     masking.masker.reported = lambda usage, items: heard.append((usage["prompt_tokens_details"], len(items)))
     case.run(masking, session(4), "async")
     assert heard == [({"cached_tokens": 8_900}, length) for length in (1, 3, 6, 9, 15)]
+
+
+def test_a_document_is_recalled_as_the_sdk_stores_it() -> None:
+    masking = RecedeInputFilter(keep=0, boundary="sliding", recall=True)
+    call = Turn("", [Call("doc", "run", {})], {"doc": Result("doc", "see")})
+    again = Turn("", [Call("again", "recall", {"handle": handle_of("doc", "see")})], {})
+    turns = [call, session(1)[0], again, LAST]
+
+    async def run_tool(context: Any, arguments: str) -> Any:
+        if context.tool_call_id != "doc":
+            return "a line of the log\n" * 20
+        return [ToolOutputText(text="see"), ToolOutputFileContent(file_data="JVBERi0=", filename="a.pdf")]
+
+    schema = {"type": "object", "properties": {}}
+    tool = FunctionTool("run", "Run a command.", schema, run_tool, strict_json_schema=False)
+    agent: Any = Agent(name="a", model=case.Scripted(turns), tools=[tool, masking.recall_tool])
+    config = RunConfig(call_model_input_filter=masking, tracing_disabled=True)
+    items = asyncio.run(Runner.run(agent, TASK, run_config=config)).to_input_list()
+    assert "observation masked" in str(agent.model.requests[-1])
+    outputs = case.contents(items)
+    assert [part["type"] for part in outputs["again"]] == ["input_text", "input_file"]
+    assert outputs["again"] == outputs["doc"]
 
 
 def test_recall_is_of_the_run_that_asks() -> None:
