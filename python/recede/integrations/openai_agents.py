@@ -81,9 +81,7 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
 
 def _model_of(agent: Any) -> str:
     """The name of the model of an agent; that of a run's configuration is not shown to its filter."""
-    model = agent.model
-    if model is None:
-        return get_default_model()
+    model = get_default_model() if agent.model is None else agent.model
     return model if isinstance(model, str) else str(getattr(model, "model", ""))
 
 
