@@ -443,7 +443,8 @@ def test_what_does_not_end_is_broken_off_once_the_time_has_passed(monkeypatch: p
             return [never]
         return [STREAM + chunked(EVENTS[0]), *([chunked(b"x" * (1 << 20))] * 64), never]
 
-    with recording(answer) as upstream, proxying(upstream.url) as proxy, contextlib.ExitStack() as stack:
+    # The clients stay until the proxy has ended.
+    with contextlib.ExitStack() as stack, recording(answer) as upstream, proxying(upstream.url) as proxy:
         assert proxy._runner is not None
         proxy._runner._shutdown_timeout = 3_600.0  # that of the server is not what ends them
         for first in ("GET /v1/models HTTP/1.1", "GET /v1/files HTTP/1.1"):
