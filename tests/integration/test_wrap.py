@@ -309,6 +309,14 @@ def test_prices_are_those_of_the_model_of_the_first_request(models: list[str], o
         assert models_of(server, history, models, **options) == views_at(history, read)
 
 
+def test_a_model_without_prices_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    with serving(*[text("Done.")] * 20) as server:
+        models_of(server, messages_of("anthropic", 70), ["no-such-model", "claude-opus-5", "no-such-model"])
+    assert [line for line in caplog.messages if "prices" in line] == [
+        "the prices of 'no-such-model' are not known: those usual for anthropic are taken"
+    ]
+
+
 def test_marks_of_the_cache_get_a_mark_at_the_boundary() -> None:
     history = messages_of("anthropic", 70)
     history[-1]["content"][0]["cache_control"] = {"type": "ephemeral"}

@@ -91,6 +91,7 @@ BODIES = [
     ("/backend-api/codex/responses", responses, "openai"),
     ("/v1/responses/input_tokens", responses, "openai"),
     ("/v1/responses/compact", responses, "openai"),
+    ("/v1beta/openai/chat/completions", chat, "gemini"),
     ("/v1beta/models/gemini-2.5-pro:generateContent", gemini, "gemini"),
     ("/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse&key=secret", gemini, "gemini"),
 ]
@@ -116,6 +117,16 @@ def test_bodies_of_each_path_are_masked(path: str, body_of: Any, provider: str) 
     assert view.count("observation masked") == done.masked_count > 0
     assert view.count("x" * 4_000) == 40 - done.masked_count >= 10
     assert view.count("c2ln") == body.decode().count("c2ln")
+
+
+def test_a_model_without_prices_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    masker = RequestMasker()
+    for body in (chat(3), chat(4), anthropic(3)):
+        named = {**json.loads(body), "model": "gpt-of-\ntomorrow"}
+        mask(masker, json.dumps(named).encode(), "/v1/chat/completions")
+    mask(masker, json.dumps({**json.loads(chat(3)), "model": "gpt-5.4"}).encode(), "/v1/chat/completions")
+    assert masker.unknown_models.names == ["gpt-of-\ntomorrow"]
+    assert caplog.messages == ["the prices of 'gpt-of-\\ntomorrow' are not known: those usual for openai are taken"]
 
 
 @pytest.mark.parametrize(

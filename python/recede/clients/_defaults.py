@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from recede._models import model_row
+from recede._unknown_models import UnknownModels
 from recede.providers import Provider, provider_of_model
 
 __all__ = ["ModelProvider"]
@@ -23,6 +25,7 @@ class ModelProvider:
         self._is_auto = options.get("provider", "auto") == "auto"
         self._provider = provider
         self._by_name = by_name
+        self._unknown_models = UnknownModels()
 
     def assumed(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options with this provider, where no model is named."""
@@ -31,10 +34,14 @@ class ModelProvider:
         return {**options, "provider": self._provider}
 
     def of(self, model: Any) -> Provider | None:
-        """That of a model by its name, at its usual prices if that is not known; None for that of the options."""
+        """That of a model by its name, at its usual prices if it is not known, which is logged once; None: of the options."""
         name = model[:_MOST_NAME] if isinstance(model, str) else None
         if not self._is_auto:
             return None
         if self._provider is not None:
-            return Provider.of(self._provider, name)
-        return provider_of_model(name) if self._by_name and name else None
+            provider = Provider.of(self._provider, name)
+        else:
+            provider = provider_of_model(name) if self._by_name and name else None
+        if provider is not None and name and model_row(name) is None:
+            self._unknown_models.note(name, provider.name)
+        return provider

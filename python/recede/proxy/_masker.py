@@ -86,7 +86,8 @@ class RequestMasker:
 
     The boundary follows from the body and from the pauses between requests, so conversations need not be distinguished,
     and the same body always gives the same bytes. Anthropic's bodies get a cache breakpoint at the boundary. It moves
-    where that pays at the prices of the model that the body names; if they are unknown, at the provider's usual ones.
+    where that pays at the prices of the model that the body names; if they are unknown, at the provider's usual ones,
+    and the log names the model once.
 
     Args:
         state: a file for the pauses (see `ColdRequests`), so that a restart changes no boundary; None: in memory.

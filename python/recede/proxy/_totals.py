@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from recede._unknown_models import UnknownModels, named
 from recede._usage import LoggedUsage
 from recede.costs import PRESETS, Prices, model_prices
 from recede.proxy._masker import MaskedRequest
@@ -17,9 +17,6 @@ __all__ = ["Totals"]
 _MAX_CONVERSATIONS = 50
 _MAX_POINTS = 200
 _MAX_KEYS = 65_536
-_MAX_UNKNOWN = 20
-
-_log = logging.getLogger("recede.proxy")
 
 
 @dataclass
@@ -71,9 +68,12 @@ class ConversationTotals:
 
 
 class Totals:
-    """Counts requests. With `is_observing` they were sent raw, and what masking would have saved is estimated."""
+    """Counts requests. With `is_observing` they were sent raw, and what masking would have saved is estimated.
 
-    def __init__(self, is_observing: bool = False) -> None:
+    Models without prices are added to `unknown_models`.
+    """
+
+    def __init__(self, is_observing: bool = False, unknown_models: UnknownModels | None = None) -> None:
         self.is_observing = is_observing
         self.since = time.time()
         self.sums = RequestSums()
@@ -81,7 +81,7 @@ class Totals:
         self.errors = 0
         self.faults = 0
         self.version = 0  # grows with each change
-        self.unknown_models: list[str] = []  # whose prices are not known
+        self._unknown_models = unknown_models or UnknownModels()
         self.conversations: dict[int, ConversationTotals] = {}
         self._numbers: dict[bytes, int] = {}
         self._count = 0
@@ -184,9 +184,7 @@ class Totals:
         found = model_prices(model)
         if found is not None:
             return found.prices, found.write_1h
-        if model not in self.unknown_models and len(self.unknown_models) < _MAX_UNKNOWN:
-            self.unknown_models.append(model)
-            _log.warning("the prices of %s are not known: those usual for %s are taken", named(model), provider)
+        self._unknown_models.note(model, provider)
         hour = PRESETS["anthropic_1h" if provider == "anthropic" else provider]
         return PRESETS[provider], hour.write
 
@@ -212,7 +210,7 @@ class Totals:
             "errors": self.errors,
             "faults": self.faults,
             "totals": self.sums.shown(),
-            "unknown_models": self.unknown_models,
+            "unknown_models": self._unknown_models.names,
             "conversations": [one.shown() for one in reversed(self.conversations.values())],
         }
 
@@ -235,13 +233,9 @@ class Totals:
         what = "masking would have saved" if self.is_observing else "saved"
         dollars = round(sums.raw_usd - sums.paid_usd, 2)
         money = f"about ${abs(dollars):,.2f} {'of' if dollars >= 0 else 'lost on'} ${sums.raw_usd:,.2f}"
-        unknown = f"; at assumed prices: {', '.join(map(named, self.unknown_models))}" if self.unknown_models else ""
+        names = ", ".join(map(named, self._unknown_models.names))
+        unknown = f"; at assumed prices: {names}" if names else ""
         return (
             f"{sums.requests:,} requests: {what} {saved:,} of {sums.raw_tokens:,} input tokens ({1 - part:.0%}), "
             f"{money}{unknown}"
         )
-
-
-def named(model: str) -> str:
-    """The name of a model as it may be printed: it is a word of a request or an answer."""
-    return ascii(model) if model else "a model without a name"

@@ -84,7 +84,7 @@ class Proxy:
         usual: str | None = None,
     ) -> None:
         """Take the settings; `start` begins to listen."""
-        self.totals = Totals(observe)
+        self.totals = Totals(observe, masker.unknown_models)
         self.url = ""
         self._masker = masker
         chosen = {name: upstream or (upstreams or {}).get(name) or url for name, url in UPSTREAMS.items()}
