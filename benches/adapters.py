@@ -463,7 +463,7 @@ def report(found: dict[str, Figures], turns: int) -> str:
         f"changed prefixes in {SHORT} requests | cost units |",
         "|---|---|--:|--:|--:|--:|--:|",
     ]
-    targets = ["| | what | measured | target | |", "|---|---|--:|--:|---|"]
+    targets = ["| | what | measured / target | measured | target | |", "|---|---|--:|--:|--:|---|"]
     for name, one in found.items():
         title = f"{NAMES[name]} {one.version}"
         for way, label in {"alone": "alone", "reducer": f"`{one.reducer}`", "recede": "recede"}.items():
@@ -478,10 +478,12 @@ def report(found: dict[str, Figures], turns: int) -> str:
         }
         for way, most in AT_MOST.items():
             verdict = "met" if one.hooks[way] <= most else "**missed**"
-            targets.append(f"| {NAMES[name]} | {what[way]} | {one.hooks[way]:.2f} ms | {most:g} ms | {verdict} |")
+            figures = f"{one.hooks[way] / most:.2f} | {one.hooks[way]:.2f} ms | {most:g} ms"
+            targets.append(f"| {NAMES[name]} | {what[way]} | {figures} | {verdict} |")
         share = one.hooks["same"] / one.hooks["reducer"]
         verdict = "not set" if name == "openai_agents" else "met" if share <= SHARE else "**missed**"
-        targets.append(f"| {NAMES[name]} | of the framework's own reducer | {share:.3f} | {SHARE:g} | {verdict} |")
+        figures = f"{share / SHARE:.2f} | {share:.3f} | {SHARE:g}"
+        targets.append(f"| {NAMES[name]} | of the framework's own reducer | {figures} | {verdict} |")
     return "\n".join([*lines, "", *targets])
 
 

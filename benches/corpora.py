@@ -135,17 +135,17 @@ def _through_dicts(texts: list[str]) -> None:
             continue
 
 
-def measure(corpus: _Corpus, folder: Path, threads: int) -> list[tuple[str, float, float]]:
-    """(what, CPU seconds, GB of JSON a CPU second), after the answers were compared."""
+def measure(corpus: _Corpus, folder: Path, threads: int) -> list[tuple[str, float, float, float]]:
+    """(what, CPU time as a multiple of reading as much, CPU s, GB of JSON a CPU s), after the answers were compared."""
     reducer = Reducer(max_input_tokens=BUDGET, threads=threads)
     out = folder / "reduced.parquet"
     written(map(reducer, batches(corpus)), out)
     if digest(views(batches(corpus._replace(path=out)))) != digest(plain_loop(corpus)):
         raise SystemExit("the views of recede.arrow are not those of a plain loop")
-    found: list[tuple[str, float, float]] = []
+    found: list[tuple[str, float, float, float]] = []
 
     def note(what: str, spent: float, size: float = corpus.json_bytes) -> float:
-        found.append((what, spent, size / 1e9 / spent))
+        found.append((what, spent / size * corpus.json_bytes / read, spent, size / 1e9 / spent))
         return spent
 
     kernel = stored = 0.0
@@ -162,7 +162,7 @@ def measure(corpus: _Corpus, folder: Path, threads: int) -> list[tuple[str, floa
     note("read, and write what was reduced", read + stored)
     note("reduce, in memory", kernel)
     local = note("read, reduce, write", seconds(lambda: written(map(reducer, batches(corpus)), out)))
-    found.append(("the last, as a multiple of the two before", local / (read + stored + kernel), 0.0))
+    found.append(("the last / the two before", local / (read + stored + kernel), 0.0, 0.0))
     note("read, stats", seconds(lambda: exhaust(map(Stats(threads=threads), batches(corpus)))))
     note("a plain loop of reduce_json, nothing written", seconds(lambda: exhaust(plain_loop(corpus))))
     for name, options in (("reduce", ["--max-input-tokens", str(BUDGET)]), ("stats", [])):
@@ -190,12 +190,12 @@ def main() -> None:
         stored = corpus.path.stat().st_size
         sizes = f"{corpus.json_bytes / 1e6:,.0f} MB of JSON, {stored / 1e6:,.0f} MB of parquet (zstd)"
         rows = [
-            [what, f"{spent:.2f}", f"{rate:.2f}" if rate else ""]
-            for what, spent, rate in measure(corpus, Path(folder), given.threads)
+            [what, f"{share:.2f}", f"{spent:.2f}" if spent else "", f"{rate:.2f}" if rate else ""]
+            for what, share, spent, rate in measure(corpus, Path(folder), given.threads)
         ]
     peak = f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:,.0f} MB"
     print(f"{measured_here()} {corpus.rows:,} rows, {sizes}; {peak}.\n")
-    print(markdown(["", "CPU s", "GB of JSON a CPU s"], rows))
+    print(markdown(["", "/ read", "CPU s", "GB of JSON a CPU s"], rows))
 
 
 if __name__ == "__main__":
