@@ -9,7 +9,9 @@ machine:
 What follows to the end of the table, or of the last of several in a row, is what the command prints. Where it prints
 fewer columns than the table has, only their cells are written, in the rows that begin alike. A listing that begins with
 `$ recede … .corpus/*/*` has its command in its first line. `--check` writes nothing, runs no timed command, and fails
-where a figure has moved by more than it may.
+where a figure has moved by more than it may. A comment that ends with `; slow` is of a command that takes minutes: it
+is left out like those of times, unless `--only` names it. One that exits with 77 cannot be run on this machine, and
+leaves its table as it is.
 """
 
 from __future__ import annotations
@@ -25,15 +27,21 @@ from typing import NamedTuple
 
 from recorded import ROOT, files
 
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+PAGES = [*sorted(ROOT.glob("docs/**/*.md")), ROOT / "README.md"]  # which repeats some of their figures
 EVERY_FILE = ".corpus/*/*"
-_MARKER = re.compile(r"<!-- figures: (?P<command>.+?); (?:may move (?P<percent>[\d.]+) %|(?P<timed>timed)) -->")
+_MARKER = re.compile(
+    r"<!-- figures: (?P<command>.+?); (?:may move (?P<percent>[\d.]+) %|(?P<timed>timed))(?P<slow>; slow)? -->"
+)
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+NOT_HERE = 77
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 
 
 class Figures(NamedTuple):
-    """Lines of a page that a command prints, and by how many percent they may move; None for times of a machine."""
+    """Lines of a page that a command prints, and by how many percent they may move; None for times of a machine.
+
+    A command that is slow is run where all are, or where it is named.
+    """
 
     page: Path
     command: str
@@ -41,10 +49,15 @@ class Figures(NamedTuple):
     first: int
     end: int
     shown: str
+    is_slow: bool = False
 
 
 class FiguresError(Exception):
     """A marker that has no table, or a command that fails or prints none."""
+
+
+class NotHereError(Exception):
+    """A command that cannot be run on this machine."""
 
 
 def main() -> None:
@@ -60,13 +73,16 @@ def main() -> None:
         # From the end of the page, so that the lines of those before stay where they are.
         for one in reversed(list(figures(page))):
             name = f"{page.relative_to(ROOT)}: {one.command}"
-            if one.may_move is None and (given.check or given.not_timed):
+            is_left_out = one.may_move is None or (one.is_slow and not only)
+            if is_left_out and (given.check or given.not_timed):
                 continue
             if only and not any(part in name for part in only):
                 continue
             try:
                 new = printed(one)
                 found = moved(one.shown, new, one.may_move or 0) if given.check else write(one, new)
+            except NotHereError as error:
+                found = [f"not run: {error}"]
             except FiguresError as error:
                 found = [str(error)]
                 failed += 1
@@ -87,7 +103,8 @@ def figures(page: Path) -> Iterator[Figures]:
             if end is None or lines[number + 1]:
                 raise FiguresError(f"{page.name}, line {number + 1}: a table belongs below an empty line")
             may_move = None if found["timed"] else float(found["percent"])
-            yield Figures(page, found["command"], may_move, first, end, "\n".join(lines[first:end]))
+            shown = "\n".join(lines[first:end])
+            yield Figures(page, found["command"], may_move, first, end, shown, found["slow"] is not None)
         elif "<!-- figures" in line:
             raise FiguresError(f"{page.name}, line {number + 1}: no marker has this form")
         elif line.startswith("$ recede ") and line.endswith(f" {EVERY_FILE}"):
@@ -115,6 +132,8 @@ def printed(one: Figures) -> str:
         raise FiguresError("there are no recorded sessions: make corpus")
     arguments = [part for word in words[1:] for part in (recorded if word == EVERY_FILE else [word])]
     done = subprocess.run([*program, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode == NOT_HERE:
+        raise NotHereError(done.stderr.strip())
     if done.returncode:
         raise FiguresError(f"it failed: {done.stderr.strip()}")
     new = done.stdout.strip("\n")

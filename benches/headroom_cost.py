@@ -1,57 +1,99 @@
 """What recorded sessions cost with headroom's `compress` before each request, by the rule of Anthropic's cache.
 
-    pip install headroom-ai httpx onnxruntime && python benches/headroom_cost.py
-
-Sessions of 30 observations or more. Each run of answers is one request. Pauses and logged tokens are ignored, so that
-break-even and a sliding mask are measured alike. The optional text model of headroom is not used.
+`python benches/headroom_cost.py` prints the table of docs/alternatives.md. It installs headroom in an environment of
+its own, .engines/headroom, and exits with 77 where that cannot be done. Sessions of 30 observations or more. Each run
+of answers is one request. Pauses and logged tokens are ignored, so that break-even and a sliding mask are measured
+alike. The optional text model of headroom is not used.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-import headroom
 import product
 from economy import CORPUS, MIN_OBSERVATIONS, PRICES
+from figures import NOT_HERE
+from replayed import percent
 
 from definitions.cache import Seen, Sent, seen, served
+from formatting import markdown
 from oracle.walk import walk
 from recede import transcripts
 from recede.costs._cache import cache_facts, named_cache
 
+ROOT = Path(__file__).resolve().parents[1]
+VERSION = "0.42.0"
+HOME = ROOT / ".engines" / "headroom"
+PACKAGES = (f"headroom-ai=={VERSION}", "httpx", "onnxruntime")
+
 Messages = list[Any]
 FACTS = cache_facts(named_cache("anthropic"), PRICES, None, 12_000)
-POLICIES: dict[str, Callable[[Messages], Messages]] = {
-    "raw": lambda messages: messages,
-    "headroom": lambda messages: headroom.compress(messages, model="claude-sonnet-4-5-20250929").messages,
-    "break_even:window=10": lambda messages: (
-        product.mask_observations(messages, keep_results=10, boundary="break_even", provider="anthropic").messages
-    ),
-    "sliding:window=10": lambda messages: (
-        product.mask_observations(messages, keep_results=10, boundary="sliding").messages
-    ),
-}
+RULES = {"recede, break-even": "break_even", "a sliding mask": "sliding"}
 
 
 def main() -> None:
-    sums, sessions = dict.fromkeys(POLICIES, 0.0), 0
+    """Print the table."""
+    import headroom
+
+    def compressed(messages: Messages) -> Messages:
+        return headroom.compress(messages, model="claude-sonnet-4-5-20250929").messages  # type: ignore[no-any-return]
+
+    ways = {"raw": list, **{name: _masked(rule) for name, rule in RULES.items()}, f"headroom {VERSION}": compressed}
+    costs = []
     for transcript in _sessions():
-        sessions += 1
-        costs = dict.fromkeys(POLICIES, 0.0)
-        for context in transcript.contexts:
-            messages = _chat(context.messages) if transcript.format == "codex" else context.messages
-            requests = [messages[:end] for end in range(1, len(messages)) if _begins_an_answer(messages, end)]
-            for name, view in POLICIES.items():
-                costs[name] += _cost([view(request) for request in requests])
-        sums = {name: sums[name] + cost for name, cost in costs.items()}
-        print(Path(transcript.source).name, *(f"{name} {cost / costs['raw']:.3f}" for name, cost in costs.items()))
-    print(f"{sessions} sessions:", *(f"{name} {cost / sums['raw']:.3f}" for name, cost in sums.items()))
+        costs.append(_costs(transcript, ways))
+        print(Path(transcript.source).name, costs[-1], file=sys.stderr, flush=True)
+    total = sum(one["raw"] for one in costs)
+    rows = []
+    for name in [*ways][1:]:
+        shares = [one[name] / one["raw"] for one in costs]
+        sums = sum(one[name] for one in costs) / total, sum(shares) / len(shares), max(shares)
+        rows.append([name, *map(percent, sums), f"{sum(share > 1 for share in shares)} of {len(shares)}"])
+    header = ["", "cost, of raw", "mean of the sessions", "worst session", "sessions that cost more than raw"]
+    print(markdown(header, rows))
+
+
+def _masked(rule: str) -> Callable[[Messages], Messages]:
+    def view(messages: Messages) -> Messages:
+        return product.mask_observations(messages, keep_results=10, boundary=rule, provider="anthropic").messages
+
+    return view
+
+
+def _costs(transcript: transcripts.Transcript, ways: dict[str, Callable[[Messages], Messages]]) -> dict[str, float]:
+    costs = dict.fromkeys(ways, 0.0)
+    for context in transcript.contexts:
+        messages = _chat(context.messages) if transcript.format == "codex" else context.messages
+        requests = [messages[:end] for end in range(1, len(messages)) if _begins_an_answer(messages, end)]
+        for name, view in ways.items():
+            costs[name] += _cost([view(request) for request in requests])
+    return costs
+
+
+def _in_its_environment() -> int:
+    """Runs this script where headroom is installed, which is made if it is not there; its exit code."""
+    python = HOME / "bin" / "python"
+    pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
+    steps = [pip]
+    if not python.is_file():
+        steps.insert(0, [sys.executable, "-m", "venv", "--clear", HOME])
+    for step in steps:
+        done = subprocess.run(step, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            *_, why = done.stdout.strip().splitlines() or ["no reason was given"]
+            print(f"headroom-ai cannot be installed here: {why}", file=sys.stderr)
+            return NOT_HERE
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    return subprocess.run([python, __file__], env=environment).returncode
 
 
 def _sessions() -> Iterator[transcripts.Transcript]:
@@ -107,4 +149,6 @@ def _seen(shown: dict[str, Any], message: Any, place: int) -> Seen:
 
 
 if __name__ == "__main__":
+    if importlib.util.find_spec("headroom") is None:
+        sys.exit(_in_its_environment())
     main()

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from recorded import files
+from figures import cells
+from recorded import ROOT, files
 
 from formatting import markdown
 
@@ -96,9 +98,18 @@ def _others() -> Callable[[str], str]:
     return lambda policy: percent(found[policy]["of_raw"])
 
 
+@functools.cache
+def _headroom() -> dict[str, list[str]]:
+    """The figures that benches/headroom_cost.py has written, by the first cell of their row."""
+    below = (ROOT / "docs" / "alternatives.md").read_text(encoding="utf-8").partition("\n## headroom\n")[2]
+    rows = [cells(line) for line in below.splitlines() if line.startswith("|")]
+    return {"headroom" if name.startswith("headroom") else name: figures for name, *figures in rows[2:]}
+
+
 def others() -> str:
     """What people use instead: its cost."""
     of_raw = _others()
+    headroom, _, _, above = _headroom()["headroom"]
     rows = [
         ["recede", f"{of_raw('break_even:window=10')} ({of_raw('break_even:window=3')} with a window of 3)"],
         [
@@ -111,6 +122,7 @@ def others() -> str:
             "summarizers of frameworks, such as LangChain's SummarizationMiddleware",
             f"{of_raw(SUMMARY)}, calls included, with one every 21 turns ([summaries.md](summaries.md#measured))",
         ],
+        ["headroom", f"{headroom}, {above} sessions above raw: [below](#headroom)"],
     ]
     return markdown(["", "cost"], rows)
 
@@ -118,6 +130,7 @@ def others() -> str:
 def readme() -> str:
     """The same in short."""
     of_raw = _others()
+    headroom, ours = (_headroom()[name][0] for name in ("headroom", "recede, break-even"))
     rows = [
         ["recede", f"{of_raw('break_even:window=10')} of raw"],
         [
@@ -126,6 +139,7 @@ def readme() -> str:
         ],
         ["LangChain's ClearToolUsesEdit", of_raw("langchain_clear:trigger=100000,keep=3")],
         ["summarizers, such as LangChain's", f"{of_raw(SUMMARY)}, its calls included"],
+        ["headroom", f"{headroom}, without pauses (recede {ours} in that run)"],
     ]
     return markdown(["sources", "cost, 21 long sessions"], rows)
 

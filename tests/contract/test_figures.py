@@ -134,6 +134,27 @@ def test_fewer_columns_are_written_into_their_cells(tmp_path: Path, monkeypatch:
     assert page.read_text() == marked(FEWER, "may move 1 %", TABLE.replace("1,000", "1,011"))
 
 
+def test_a_slow_command_is_run_with_all_or_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = marked(FEWER, "may move 1 %; slow")
+    page = page_of(tmp_path, monkeypatch, text)
+    assert run(monkeypatch, "--check") == 0 == run(monkeypatch, "--not-timed")
+    assert page.read_text() == text
+    assert run(monkeypatch, "--check", "--only=page.md") == "1 tables are not what their commands print"
+    assert run(monkeypatch) == 0
+    assert page.read_text() == marked(FEWER, "may move 1 %; slow", TABLE.replace("1,000", "1,011"))
+
+
+def test_a_command_that_cannot_be_run_here_leaves_its_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = "import sys; print('no such package', file=sys.stderr); sys.exit(77)"
+    text = f"<!-- figures: python -c {shlex.quote(script)}; may move 0 % -->\n\n{TABLE}\n"
+    page = page_of(tmp_path, monkeypatch, text)
+    assert run(monkeypatch) == 0 == run(monkeypatch, "--check")
+    assert capsys.readouterr().out.count("not run: no such package") == 2
+    assert page.read_text() == text
+
+
 @pytest.mark.parametrize(("percent", "is_near"), [("0", False), ("1", False), ("1.1", True), ("2", True)])
 def test_a_figure_may_move_as_far_as_its_table_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, percent: str, is_near: bool

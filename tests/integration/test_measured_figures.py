@@ -13,9 +13,10 @@ sys.path.append(str(ROOT / "benches"))
 
 import figures
 
-# Of the others `make test-slow` takes care.
+# Of the others `make test-slow` takes care, but for one that takes minutes.
 QUICK = ("replay.md", "transcripts.md", "benches/results.py", "benches/cluster.py", "benches/economy.py")
-COUNTED = [one for page in figures.PAGES for one in figures.figures(page) if one.may_move is not None]
+MARKED = [one for page in figures.PAGES for one in figures.figures(page)]
+COUNTED = [one for one in MARKED if one.may_move is not None and not one.is_slow]
 
 
 def name_of(one: figures.Figures) -> str:
