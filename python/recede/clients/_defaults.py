@@ -34,14 +34,15 @@ class ModelProvider:
         return {**options, "provider": self._provider}
 
     def of(self, model: Any) -> Provider | None:
-        """That of a model by its name, at its usual prices if it is not known, which is logged once; None: of the options."""
+        """The provider of a model, at its usual prices if the model is not known; None: that of the options."""
         name = model[:_MOST_NAME] if isinstance(model, str) else None
         if not self._is_auto:
             return None
+        provider: Provider | None = None
         if self._provider is not None:
             provider = Provider.of(self._provider, name)
-        else:
-            provider = provider_of_model(name) if self._by_name and name else None
+        elif self._by_name and name:
+            provider = provider_of_model(name)
         if provider is not None and name and model_row(name) is None:
             self._unknown_models.note(name, provider.name)
         return provider

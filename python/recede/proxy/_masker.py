@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recede import _engine
 from recede._errors import RecedeError
 from recede._kept_by_provider import KEPT_BY_PROVIDER
+from recede._models import model_row
+from recede._unknown_models import UnknownModels
 from recede.costs import CACHES
 from recede.providers import Provider
 from recede.proxy._encodings import EncodingError, decoded
@@ -128,6 +130,7 @@ class RequestMasker:
         self._options: dict[str, Any] = dict(options)
         self._is_auto = options.get("provider", "auto") == "auto"
         self._policies: dict[Provider | None, Any] = {}
+        self.unknown_models = UnknownModels()
         for cache in CACHES:
             self._policy(cache, None)
         self._ledger = ColdRequests(state)
@@ -216,6 +219,8 @@ class RequestMasker:
     def _policy(self, cache: str, model: str | None) -> Any:
         """The policy by the facts of a model, or by those of the provider where they are not known."""
         provider = Provider.of(cache, model) if self._is_auto else None
+        if provider is not None and model and model_row(model) is None:
+            self.unknown_models.note(model, provider.name)
         if provider not in self._policies:
             named = {} if provider is None else {"provider": provider}
             self._policies[provider] = own_policy(self._engine, {**self._options, **named}, reduces=False)
