@@ -737,7 +737,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
 failed, limit = 0, 40_000
 with recede.store.TurnStore(sys.argv[1], sync_every=None) as store:
-    stored, plain = recede.History(store=store, mask_chunk=2), recede.History(mask_chunk=2)
+    stored, plain = recede.History(store=store, boundary=2), recede.History(boundary=2)
     for number in range(2_000):
         call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
         for message in (
@@ -758,7 +758,7 @@ with recede.store.TurnStore(sys.argv[1], sync_every=None) as store:
     assert stored.messages == plain.messages
 with recede.store.TurnStore(sys.argv[1]) as store:
     assert store.verify().is_sound
-    stored = recede.History(store=store, mask_chunk=2)
+    stored = recede.History(store=store, boundary=2)
     assert stored.view_json() == plain.view_json() and stored.to_json() == plain.to_json()
     assert all(stored.recall(str(number)) == plain.recall(number + 1) for number in range(2_000))
 print(failed, stored._live.core.stats().evicted_messages)
