@@ -88,6 +88,8 @@ def _without_signature(function: Any) -> Any:
     """A copy of a function, whose own signature `inspect` reads."""
     from types import FunctionType
 
-    copy = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
+    copy = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
     copy.__kwdefaults__, copy.__annotations__ = function.__kwdefaults__, function.__annotations__
     return copy
