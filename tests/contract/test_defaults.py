@@ -1,4 +1,4 @@
-"""The table of defaults in docs/semantics.md against every entry point that it names."""
+"""The table of the designs' defaults in docs/semantics.md against every entry point that it names."""
 
 from __future__ import annotations
 
@@ -9,57 +9,63 @@ from typing import Any
 import pytest
 
 import recede
+from recede.reduction._options import OPTIONS
 from support import ROOT
 
-_ROW = re.compile(r"^\| (`\w.*`) \| `(\w+)` \| (.*) \| (.*) \| (\d+) \|$", re.MULTILINE)
+_ROW = re.compile(r"^\| (`\w.*) \| `(\w+)` \| (\d+) \|$", re.MULTILINE)
 _PAGE = (
     (ROOT / "docs" / "semantics.md").read_text(encoding="utf-8").partition("| entry point |")[2].partition("\n\n")[0]
 )
-# The options that an entry point is made with, beside a number of results to keep.
-_MESSAGES: list[Any] = [{"role": "user", "content": "Go."}]
-_GIVEN: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
-    "mask_old_observations": ((_MESSAGES,), {}),
-    "mask_old_observations_json": ((b"[]",), {}),
-    "Budget": ((), {}),
+# What an entry point is made with, besides a number of results to keep.
+_MADE_WITH: dict[str, tuple[Any, ...]] = {
+    "mask_old_observations": ([{"role": "user", "content": "Go."}],),
+    "mask_old_observations_json": (b"[]",),
+    "Budget": (),
 }
 ROWS = [
-    (name, boundary, fill, clip, int(least))
-    for names, boundary, fill, clip, least in _ROW.findall(_PAGE)
-    for name in re.findall(r"`([^`]+)`", names)
+    (name, boundary, int(least))
+    for names, boundary, least in _ROW.findall(_PAGE)
+    for name in re.findall(r"`([^`]+)`", names.replace(" without a `Budget`", ""))
 ]
-
-
-def entry_point_of(name: str) -> Any:
-    rooms = (recede, recede.designs, recede.masker)
-    return next(getattr(room, name) for room in rooms if name in room.__all__)
+DOORS = {
+    "reduce": recede.reduce,
+    "History": recede.History,
+    "wrap": recede.wrap,
+    "Masker": recede.masker.Masker,
+    "RequestMasker": recede.proxy.RequestMasker,
+}
 
 
 def test_the_table_names_the_entry_points() -> None:
-    assert len(ROWS) == 16 and {"reduce", "History", "Conversation", "HybridContextManager"} <= {row[0] for row in ROWS}
+    assert len(ROWS) == 10 and {"HistoryReducer", "Budget", "Conversation", "HybridContextManager"} <= {
+        row[0] for row in ROWS
+    }
 
 
-@pytest.mark.parametrize(("name", "boundary", "fill", "clip", "least"), ROWS, ids=[row[0] for row in ROWS])
-def test_an_entry_point_has_these_defaults(name: str, boundary: str, fill: str, clip: str, least: int) -> None:
-    if name == "recede reduce":  # it takes the options of `reduce`
-        return
-    entry_point = entry_point_of(name)
-    parameters = inspect.signature(entry_point).parameters
+@pytest.mark.parametrize(("name", "boundary", "least"), ROWS, ids=[row[0] for row in ROWS])
+def test_an_entry_point_of_the_designs_has_these_defaults(name: str, boundary: str, least: int) -> None:
+    entry_point = getattr(recede.designs, name)
     if name == "Conversation":
         made = recede.designs.Conversation(lambda **_: None)
         assert made.history._live.options.given["boundary"] == boundary
     else:
-        assert parameters["boundary"].default == boundary
-    for option, shown in (("fill", fill), ("clip_results", clip)):
-        assert shown == (f"`{parameters[option].default}`" if option in parameters else "")
-    if name in _GIVEN:
-        arguments, options = _GIVEN[name]
-        entry_point(*arguments, keep=least, **options)
+        assert inspect.signature(entry_point).parameters["boundary"].default == boundary
+    if name in _MADE_WITH:
+        entry_point(*_MADE_WITH[name], keep=least)
         with pytest.raises(ValueError, match=f"keep must be at least {least}"):
-            entry_point(*arguments, keep=least - 1, **options)
+            entry_point(*_MADE_WITH[name], keep=least - 1)
 
 
-@pytest.mark.parametrize("name", [row[0] for row in ROWS if row[0] != "recede reduce"])
+@pytest.mark.parametrize("name", [row[0] for row in ROWS])
 def test_the_first_line_of_its_docstring_says_its_boundary(name: str) -> None:
-    first = (entry_point_of(name).__doc__ or "").strip().partition("\n")[0]
+    first = (getattr(recede.designs, name).__doc__ or "").strip().partition("\n")[0]
     [boundary] = [row[1] for row in ROWS if row[0] == name]
     assert {"sliding": "sliding boundary", "break_even": "break-even"}[boundary] in first
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_a_door_shows_the_one_set_with_its_defaults(name: str) -> None:
+    parameters = inspect.signature(DOORS[name]).parameters
+    assert {option: parameters[option].default for option in OPTIONS} == {
+        option: declared.default for option, declared in OPTIONS.items()
+    }
