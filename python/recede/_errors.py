@@ -28,7 +28,7 @@ class RecedeError(Exception):
     Example:
         >>> import recede
         >>> try:
-        ...     recede.reduce_json(b"[", max_input_chars=100)
+        ...     recede.reduce(b"[")
         ... except recede.RecedeError as error:
         ...     print(error)
         the input ends in the middle of a value at byte 1, message 0: it may be truncated; pass all of it
@@ -86,7 +86,7 @@ class TranscriptError(RecedeError, ValueError):
     Example:
         >>> import recede
         >>> try:
-        ...     recede.reduce_json(b'[{"role": "user", "content": 5}]', max_input_chars=100)
+        ...     recede.reduce(b'[{"role": "user", "content": 5}]')
         ... except recede.TranscriptError as error:
         ...     print(error)
         ...     print(error.kind, error.offset, error.message_index, error.field)

@@ -69,9 +69,9 @@ class BoundaryMove(NamedTuple):
         >>> for number in range(12):
         ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
         ...     history.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 900})
-        >>> recede.reduce(history, keep=3).boundary_moves
-        (BoundaryMove(request=12, masked_count=9, removed_chars=7812, written_chars=2338),)
+        ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 9_000})
+        >>> recede.reduce(history, keep=3, provider="openai").boundary_moves
+        (BoundaryMove(request=11, masked_count=8, removed_chars=71736, written_chars=18489),)
     """
 
     request: int
@@ -98,7 +98,7 @@ class Reduction(NamedTuple):
         tools: the same by tool name, in order of first use; ``""`` for unknown tools.
         chars_before: characters of the history.
         chars_after: characters of the view.
-        within_budget: whether the view fits the budget; True without a budget.
+        within_budget: whether the view fits the limit; True without a limit.
         orphans: indices of input messages that have a call without result or a result without call.
         first_changed: index of the first message of the view that differs from the input; the prefix
             before it can still be in a prompt cache. None if nothing differs.

@@ -21,7 +21,7 @@ import figures
 NO_MEASUREMENT = {
     ("docs/caching.md", "| provider | read | write |"): "published prices",
     ("docs/robustness.md", "| run | count | found |"): "each row is a command with its seed",
-    ("docs/semantics.md", "| entry point | boundary | fill | clip_results | keeps at least |"): "defaults",
+    ("docs/semantics.md", "| entry point | boundary | keeps at least |"): "defaults",
     ("docs/store-format.md", "| at | bytes | what |"): "places in a format",
 }
 # They keep the figures that they were taken by.

@@ -78,10 +78,10 @@ class Masker(Generic[_M]):
         >>> for number in range(40):
         ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
         ...     messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        ...     messages.append({"role": "tool", "tool_call_id": str(number), "content": "a line of the log\\n" * 50})
+        ...     messages.append({"role": "tool", "tool_call_id": str(number), "content": "a line of the log\\n" * 250})
         ...     view = masker.view(messages)  # what is sent
         >>> view[2]["content"], view[-1] is messages[-1]
-        ('[observation masked — 900 chars]', True)
+        ('[observation masked — 4500 chars]', True)
     """
 
     @takes(OPTIONS)
@@ -136,8 +136,7 @@ class Masker(Generic[_M]):
 
         Args:
             messages: the conversation.
-            marks_elsewhere: how many cache marks this request has besides those of its messages; by default the
-                option of this name.
+            marks_elsewhere: how many cache marks this request has besides those of its messages.
             provider: at the prices of its model, in place of the option. A conversation keeps that of the first call
                 that names one as long as it is remembered: views must not change where the model does.
 

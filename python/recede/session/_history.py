@@ -69,14 +69,14 @@ class History(HistoryReader):
         >>> for number in range(40):
         ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
         ...     history.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "a line of the log\\n" * 50})
+        ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "a line of the log\\n" * 250})
         >>> view = history.view()  # what is sent
         >>> len(history), len(view), view[2]["content"]
-        (81, 81, '[observation masked — 51 lines omitted]')
+        (81, 81, '[observation masked — 4500 chars]')
         >>> history.recall(1) == history[2]["content"]  # nothing is lost
         True
         >>> history.stats().raw_tokens, history.stats().view_tokens
-        (9254, 1935)
+        (45254, 6167)
     """
 
     @takes(OPTIONS)
@@ -295,7 +295,7 @@ class History(HistoryReader):
         """Report what the provider counted for the request of the last view, before its answer is appended.
 
         The tokens are added up in ``stats().reported``, where `rewind` leaves them: they are spent; with
-        ``calibrate=True`` they determine how many characters a token of the budget has. A request found the cache cold
+        ``calibrate=True`` they determine how many characters a token of the limit has. A request found the cache cold
         if it was served less than half of what the request before it had sent, though its view begins with that one's.
         The first request, one after a move of the boundary or a rewind, and one after a request of under 2,048 tokens
         say nothing. A cold request is already paid for, and the next one is served again, so one alone changes nothing.

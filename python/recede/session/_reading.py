@@ -177,7 +177,7 @@ class HistoryReader:
         """The exception of the most recent summarizer call; None if it succeeded.
 
         A summary that failed or did not help is retried after 1 new turn, then 2, 4, and so on up to 64, and once new
-        messages take a quarter of the budget. Until then the views are those of `reduce` without a summary.
+        messages take a quarter of the limit. Until then the views are those of `reduce` without a summary.
         """
         return self._live.callbacks.summarizer_error
 
