@@ -43,7 +43,7 @@ def speed() -> str:
     loops = [cell("Bytes to bytes", f"orjson + {tuned}", bytes_at, 2), cell("Dicts to dicts", tuned, dicts_at, 2)]
     rows = [
         [
-            "bytes to bytes, `reduce_json`, 20 MB",
+            "bytes to bytes, `reduce`, 20 MB",
             f"1/{float(loops[0][:-1]):.0f} (orjson and a loop)",
             f"{time}, {rate}",
         ],
