@@ -37,7 +37,7 @@ TOOLS = {
 HELP = """\
 /stats          turns, and the tokens of the history: raw, masked and sent
 /history [all]  what is kept: its first 2,000 characters, or all
-/recall ID      the full text of a tool output, by the number in its placeholder or the id of its call
+/recall ID      the full text of a tool output, by its number, from 1, or the id of its call
 /help           this list
 /quit           end the chat; so does Ctrl-D
 Ctrl-C ends a request; Enter alone asks again, and plays the next turn of a recording."""
@@ -84,7 +84,7 @@ def talk(model: str, history: recede.History) -> Callable[[str], None]:
     def run_tool(name: str, arguments: Any) -> str:
         show("")  # what the model says has no line end of its own
         show_call(name, json.dumps(arguments, ensure_ascii=False))
-        return history.recall(arguments["number"]) if name == "recall" else read(name, arguments["path"])
+        return history.recall(arguments["handle"]) if name == "recall" else read(name, arguments["path"])
 
     conversation = recede.designs.Conversation(
         create, tools=tools, run_tool=run_tool, history=history, on_text=lambda text: show(text, end=""), **request
@@ -187,7 +187,7 @@ def main() -> None:
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    history = recede.History(keep=KEEP, threshold_tokens=8_000, boundary="sliding", recall_handles=True)
+    history = recede.designs.Budget(threshold_tokens=8_000, keep=KEEP).history()
     if len(sys.argv) > 1:
         say = talk(sys.argv[1], history)
         show(f"{sys.argv[1]}. Say something, or /help.")

@@ -17,7 +17,6 @@ from design_rows import row
 from test_chat import typed
 
 from provider_server import Server, call, calls, serving, text
-from recede import History
 from recede.designs import Budget, Conversation, approx_tokens, auto_continue, mask_old_observations
 from support import priced, tool_result, tool_use, user
 
@@ -67,11 +66,7 @@ def test_the_masker() -> None:
     assert history == before and view is not history
     few = history_of(4)
     assert mask_old_observations(few) is few
-    for refused in (
-        lambda: mask_old_observations(history, 2),
-        lambda: Budget(keep=2),
-        lambda: History(keep=2, boundary="sliding"),
-    ):
+    for refused in (lambda: mask_old_observations(history, 2), lambda: Budget(keep=2)):
         with pytest.raises(ValueError, match="keep must be at least 3"):
             refused()
     with pytest.raises(TypeError, match="no option 'keep_results' here: the window is keep"):
@@ -273,7 +268,6 @@ def test_the_repl(server: Server, tmp_path: Path, provider: str) -> None:
     assert "turns: 10, messages: 20" in said
     figures = re.findall(r"^.*(?:raw|masked.*|sent): about ([\d,]+) tokens", said, re.M)
     raw, masked, sent = (int(tokens.replace(",", "")) for tokens in figures)
-    # A placeholder that names the number for `recall` is some characters longer.
-    assert masked < 0.5 * raw and 0 < sent - masked < 50
+    assert masked < 0.5 * raw and 0 <= sent - masked < 50
     history = said.split("5 tool outputs masked\n> ")[1].split("\n[")[0]
     assert len(history) == 2_000 and "characters more: /history all]" in said

@@ -147,7 +147,7 @@ def test_opting_out(tmp_path: Path) -> None:
     assert off.messages is HISTORY
     path = tmp_path / "session.json"
     path.write_text(json.dumps(HISTORY))
-    said = recede_command("reduce", "--max-input-chars", 9_000, "--no-mask", path)
+    said = recede_command("reduce", "--design", "--max-input-chars", 9_000, "--no-mask", path)
     assert b"observation masked" not in said.stdout and said.returncode == 0
 
 
@@ -288,7 +288,7 @@ def test_thousands_of_turns(engine_name: str) -> None:
 def test_the_command_takes_the_options(tmp_path: Path) -> None:
     path = tmp_path / "session.json"
     path.write_text(json.dumps(HISTORY))
-    limit = ["--max-input-chars", 30_000]
+    limit = ["--design", "--max-input-chars", 30_000]
     by_results = json.loads(recede_command("reduce", *limit, "--keep", 3, path).stdout)
     assert [m["content"] == SEEN for m in by_results if m["role"] == "tool"] == [False] * 7 + [True] * 3
     options = ["--keep-messages", 2, "--max-observation-chars", 500, "--summary-max-chars", 900]

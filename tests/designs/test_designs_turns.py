@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import published
 import pytest
 from children import recede_command
 from design_rows import row
@@ -129,7 +128,7 @@ def test_the_function_takes_the_slots_of_the_design() -> None:
 
 @row("`mask_observations(turns, current_turn, m=10)`")
 def test_the_function_of_the_research_names_the_one_to_use() -> None:
-    mask_observations: Any = published.mask_observations
+    mask_observations: Any = recede.designs.mask_observations
     with pytest.raises(
         TypeError, match=r"use recede.designs.apply_observation_masking\(trajectory, current_turn, window_siz"
     ):

@@ -79,7 +79,7 @@ def test_a_talk_with_tools(server: Server, tmp_path: Path, provider: str) -> Non
     refused = [call("read_file", {"path": path}) for path in ("out/a", "../a", "/etc/passwd", "pipe", "none", "\0")]
     server.script = [
         calls(call("list_files", {"path": "."}), call("read_file", {"path": "notes.txt"}), say="I look."),
-        calls(call("recall", {"number": 2}), *refused, call("read_file")),
+        calls(call("recall", {"handle": "toolu_2"}), *refused, call("read_file")),
         text("It is \x1b[31mswordfish."),
     ]
     said = typed("What is the word?\n/stats\n/recall 2\n", tmp_path / "files", server, provider)

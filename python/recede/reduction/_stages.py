@@ -60,7 +60,7 @@ def mask_observations(  # noqa: D417 - more is an error
         '[observation masked — 250 chars]'
     """
     # The research code has a function of this name: mask_observations(turns, current_turn, m=10).
-    if more or not options.keys().isdisjoint(("turns", "current_turn", "m")):
+    if more or not options.keys().isdisjoint(("current_turn", "m")):
         raise TypeError(
             "name the window: mask_observations(messages, keep_results=N); of turns and a current_turn, "
             "use recede.designs.apply_observation_masking(trajectory, current_turn, window_size_m)"
