@@ -27,7 +27,7 @@ ROWS = [
     for names, boundary, least in _ROW.findall(_PAGE)
     for name in re.findall(r"`([^`]+)`", names.replace(" without a `Budget`", ""))
 ]
-DOORS = {
+DOORS: dict[str, Any] = {
     "reduce": recede.reduce,
     "History": recede.History,
     "wrap": recede.wrap,
