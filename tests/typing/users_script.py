@@ -11,7 +11,7 @@ from typing_extensions import assert_type
 import recede
 from recede.costs import Prices, Replay, replay
 from recede.masker import Facts
-from recede.types import OpenAIMessage
+from recede.types import OpenAIMessage, Options
 
 history: list[OpenAIMessage] = [
     {"role": "user", "content": "Find the bug."},
@@ -25,12 +25,25 @@ history: list[OpenAIMessage] = [
 
 
 def before_each_request() -> None:
-    view = recede.mask_observations(history, keep_results=0, boundary="sliding")
+    view = recede.reduce(history, keep=0, boundary="sliding")
+    assert_type(view, recede.Reduction)
     assert_type(view.masked_count, int)
     result = recede.reduce(history, max_input_tokens=8_000, summarizer=lambda messages, previous: "Nothing yet.")
     assert_type(result.reduction_stage, Literal["masking", "summarization", "fallback"] | None)
-    answer = recede.reduce_json(b'[{"role": "user", "content": "Go."}]', max_input_chars=100)
+    request = recede.reduce({"model": "gpt-5", "messages": history}, provider=recede.Provider.of("openai"))
+    assert_type(request.request, dict[str, Any] | None)
+    answer = recede.reduce(b'[{"role": "user", "content": "Go."}]', max_input_tokens=25)
     assert_type(answer.json, bytes)
+    published = recede.designs.mask_observations(history, keep_results=0, boundary="sliding")
+    assert_type(published.masked_count, int)
+    in_bytes = recede.designs.mask_observations_json(b'[{"role": "user", "content": "Go."}]', keep_messages=1)
+    assert_type(in_bytes.json, bytes)
+
+
+def one_set() -> None:
+    options: Options = {"keep": 10, "keep_by_tool": {"Read": 20}, "boundary": 5, "max_input_tokens": 100_000}
+    assert_type(recede.reduce(history, **options).masked_count, int)
+    assert_type(recede.History(**options, recall=True), recede.History)
 
 
 def official_client() -> None:
@@ -85,6 +98,6 @@ def prices() -> None:
 
 def wrong() -> None:
     """Each line is an error, which `warn_unused_ignores` and `reportUnnecessaryTypeIgnoreComment` hold."""
-    recede.mask_observations(history, keep_result=4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    recede.reduce(history, keep_results=4)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     recede.History(boundary="jumping")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    recede.reduce(5, max_input_tokens=8_000)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    recede.reduce(5, max_input_tokens=8_000)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
