@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-import published
 import pyarrow.parquet as pq
 from children import recede_command
 from transcript_files import lines
 
+import recede
 from recede.cli.batch.spans import find
 from recede.cli.batch.tasks import tasks_of
 from recede.cli.batch.work import parquet_batches
@@ -43,8 +43,8 @@ def history(number: int, turns: int = 8) -> list[dict[str, Any]]:
 
 
 HISTORIES = [history(number) for number in range(60)]
-# The default of the command.
 SLIDING: dict[str, Any] = {"boundary": "sliding"}
+AS_FLAGS = ("--boundary", "sliding")
 # Rows of each kind of error, with the kind.
 POISON = [
     (b'{"id": 1, "messages": [1]}', "message"),
@@ -96,11 +96,11 @@ def test_lines_keep_every_other_byte(wrap: str, tmp_path: Path) -> None:
     histories = HISTORIES[:12]
     rows = [line(number, messages, wrap) for number, messages in enumerate(histories)]
     (tmp_path / "in.jsonl").write_bytes(b"\n".join(rows[:6]) + b"\n\n" + b"\r\n".join(rows[6:]))
-    run("reduce", tmp_path / "in.jsonl", "-o", tmp_path / "out", "--max-input-chars", 3_000)
+    run("reduce", tmp_path / "in.jsonl", "-o", tmp_path / "out", "--max-input-tokens", 750)
     expected = []
     for number, (row, messages) in enumerate(zip(rows, histories, strict=True)):
         raw = json.dumps(messages, ensure_ascii=number % 2 == 0).encode()
-        view = published.reduce_json(raw, max_input_chars=3_000).json
+        view = recede.reduce(raw, max_input_tokens=750).json
         if wrap == "text":
             raw, view = (json.dumps(data.decode()).encode() for data in (raw, view))
         assert raw in row
@@ -122,12 +122,10 @@ def test_packed_lines_are_packed_again(packed: str, tmp_path: Path) -> None:
     path = tmp_path / f"in.jsonl.{packed[:2]}"
     with pa.output_stream(str(path), compression=packed) as file:
         file.write(rows)
-    run("reduce", path, "-o", tmp_path / "out", "--keep", 2)
+    run("reduce", path, "-o", tmp_path / "out", "--keep", 2, *AS_FLAGS)
     with pa.input_stream(str(tmp_path / "out" / path.name), compression=packed) as file:
         written = file.read()
-    views = [
-        published.mask_observations_json(dumps(messages), keep_results=2, **SLIDING).json for messages in HISTORIES
-    ]
+    views = [recede.reduce(dumps(messages), keep=2, **SLIDING).json for messages in HISTORIES]
     assert written == b"".join(b'{"messages": ' + view + b"}\n" for view in views)
 
 
@@ -135,14 +133,14 @@ def test_packed_lines_are_packed_again(packed: str, tmp_path: Path) -> None:
 def test_parquet_has_views_and_figures_by_row(nested: bool, tmp_path: Path) -> None:
     column = HISTORIES if nested else [json.dumps(messages) for messages in HISTORIES]
     pq.write_table(pa.table({"id": range(60), "trajectory": column}), tmp_path / "in.parquet", row_group_size=7)
-    run("reduce", tmp_path, "-o", tmp_path / "out", "--keep", 2, "--jobs", 2)
+    run("reduce", tmp_path, "-o", tmp_path / "out", "--keep", 2, "--jobs", 2, *AS_FLAGS)
     files = sorted((tmp_path / "out").glob("in-*.parquet"))
     table = pa.concat_tables(map(pq.read_table, files))
     assert len(files) == 9 and table.column("id").to_pylist() == list(range(60))
     for messages, view, after in zip(
         HISTORIES, table.column("trajectory").to_pylist(), table.column("recede_chars_after").to_pylist(), strict=True
     ):
-        expected = published.mask_observations(messages, keep_results=2, **SLIDING)
+        expected = recede.reduce(messages, keep=2, **SLIDING)
         got = json.loads(view)
         if nested:  # nulls of structs are left out
             expected_messages = [{k: v for k, v in one.items() if v is not None} for one in expected.messages]
@@ -160,12 +158,12 @@ def test_other_shapes_are_read_as_transcripts_reads_them(tmp_path: Path) -> None
     ]
     rows = [{"id": 1, "conversations": shared}, {"id": 2, "messages": HISTORIES[0]}, {"id": 3, "conversations": shared}]
     (tmp_path / "in.jsonl").write_bytes(lines(*rows))
-    run("reduce", tmp_path / "in.jsonl", "-o", tmp_path / "out", "--keep", 0)
+    run("reduce", tmp_path / "in.jsonl", "-o", tmp_path / "out", "--keep", 0, *AS_FLAGS)
     reduced = [json.loads(row) for row in results(tmp_path / "out")["in.jsonl"].splitlines()]
     assert [row["id"] for row in reduced] == [1, 2, 3]
     for row in (reduced[0], reduced[2]):
         assert row["conversations"][2]["content"].startswith("[observation masked")
-    assert reduced[1]["messages"] == published.mask_observations(HISTORIES[0], keep_results=0, **SLIDING).messages
+    assert reduced[1]["messages"] == recede.reduce(HISTORIES[0], keep=0, **SLIDING).messages
 
 
 def test_files_of_folders_keep_their_place_and_results_are_no_input(tmp_path: Path) -> None:
@@ -194,9 +192,9 @@ def test_text_mode_makes_results_of_user_messages(tmp_path: Path) -> None:
 def test_figures_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     table = pa.table({"model": ["a", "b"] * 30, "messages": list(map(json.dumps, HISTORIES))})
     pq.write_table(table, tmp_path / "in.parquet", row_group_size=7)
-    done = run("stats", tmp_path / "in.parquet", "-o", tmp_path / "stats", "--json")
+    done = run("stats", tmp_path / "in.parquet", "-o", tmp_path / "stats", "--json", "--keep", 4)
     report = json.loads(done.stdout)
-    masked = [published.mask_observations(messages, keep_results=4, **SLIDING) for messages in HISTORIES]
+    masked = [recede.reduce(messages, keep=4, **SLIDING) for messages in HISTORIES]
     assert report["rows"] == 60 and report["figures"]["raw_chars"] == sum(one.chars_before for one in masked)
     assert report["figures"]["masked_view_chars"] == sum(one.chars_after for one in masked)
     assert [one["output"] for one in report["files"]] == [
@@ -215,7 +213,7 @@ def test_a_bad_row_of_each_kind_is_listed_and_stays_as_it_is(command: str, tmp_p
     good = dumps({"messages": HISTORIES[0]})
     rows = [row for poison, _ in POISON for row in (good, poison)]
     (tmp_path / "in.jsonl").write_bytes(b"\n".join([*rows, b"", good]))
-    flags = ["--keep", 2] if command == "reduce" else []
+    flags = ["--keep", 2, *AS_FLAGS] if command == "reduce" else []
     done = run(command, tmp_path / "in.jsonl", "-o", tmp_path / "out", *flags, code=1)
     found = [(one["line"], one["kind"]) for one in errors(tmp_path / "out" / "in.jsonl")]
     assert found == [(2 * number, kind) for number, (_, kind) in enumerate(POISON, 1)]
@@ -223,7 +221,7 @@ def test_a_bad_row_of_each_kind_is_listed_and_stays_as_it_is(command: str, tmp_p
     assert done.stdout.startswith(f"{len(POISON) + 1} histories, {len(POISON)} bad rows\n".encode())
     if command == "reduce":
         written = results(tmp_path / "out")["in.jsonl"]
-        view = published.mask_observations_json(dumps(HISTORIES[0]), keep_results=2, **SLIDING).json
+        view = recede.reduce(dumps(HISTORIES[0]), keep=2, **SLIDING).json
         expected = [row if row != good else b'{"messages": ' + view + b"}" for row in [*rows, b"", good]]
         assert written.split(b"\n") == expected
 
@@ -263,7 +261,7 @@ def test_a_table_without_the_column_names_those_that_it_has(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["reduce", "--max-input-chars", "9", "--summary-max-chars", "0"], "--summary-max-chars"),
+        (["reduce", "--max-input-tokens", "9", "--boundary", "0"], "--boundary"),
     ],
 )
 def test_wrong_usage_is_found_before_any_work(arguments: list[str], said: str, tmp_path: Path) -> None:

@@ -389,7 +389,7 @@ def test_a_conversation_keeps_the_answers_of_its_client(kind: str, tmp_path: Pat
         assert recede.designs.Budget(500).view(conversation.history.messages) == view
         # Once saved and loaded they are dicts, which are sent likewise.
         conversation.history.save(tmp_path / "session")
-        again = recede.designs.Conversation(create, shape=shape, history=History.load(tmp_path / "session"))
+        again = recede.designs.Conversation(create, shape=shape, history=recede.History.load(tmp_path / "session"))
         assert all(type(message) is dict for message in again.history)
         server.script += [text("Well."), text("Well.")]
         assert told(conversation, "And?").text == told(again, "And?").text == "Well."

@@ -40,7 +40,7 @@ else:
     messages = [{"role": "tool", "tool_call_id": "1", "content": "x" * 99}] * 9 + [{"role": "assistant"}]
     print("masked", recede.reduce(messages, keep=1, boundary="sliding").masked_count)
     try:
-        published.reduce_json(b"[5]", max_input_chars=1)
+        recede.reduce(b"[5]", max_input_tokens=1)
     except recede.TranscriptError as error:
         print("caught", error.kind)
 sys.stdout.flush()

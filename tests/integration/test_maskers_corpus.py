@@ -17,7 +17,7 @@ from recede.masker import Facts, Masker
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"keep": 2, "boundary": "sliding", "keep_errors": True},
-    {"keep": 4, "provider": "anthropic", "max_observation_chars": 200},
+    {"keep": 4, "provider": "anthropic", "placeholder": "[{tool} {number}: {chars}, {lines}, {images}]"},
 ]
 
 

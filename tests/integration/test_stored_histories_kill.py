@@ -148,7 +148,7 @@ import json, random, sys, recede
 path, turns, options = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 before = resident('VmRSS')
 with recede.store.TurnStore(path, sync_every=1_000) as store:
-    history = published.History(store=store, **options)
+    history = recede.History(store=store, **options)
     for number in range(1, turns + 1):
         call = {"id": f"call_{number}", "type": "function", "function": {"name": "run", "arguments": "{}"}}
         history.append({"role": "assistant", "content": "I must look again.", "tool_calls": [call]})
@@ -158,7 +158,7 @@ with recede.store.TurnStore(path, sync_every=1_000) as store:
             history.view_json()
     assert history.stats().turns == turns
 with recede.store.TurnStore(path) as store:
-    history = published.History(store=store, **options)
+    history = recede.History(store=store, **options)
     for number in random.Random(1).sample(range(1, turns + 1), 1_000):
         assert history.recall(number).startswith(f"line {number} of the log")
         assert history.recall(f"call_{number}").startswith(f"line {number} of the log")
@@ -169,7 +169,7 @@ print(resident('VmHWM') - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told by /proc")
-@pytest.mark.parametrize("options", ["{}", '{"max_input_chars": 50000}'])
+@pytest.mark.parametrize("options", ["{}", '{"max_input_tokens": 12500}'])
 def test_memory_is_bounded(tmp_path: Path, options: str) -> None:
     assert kilobytes_of(LONG, tmp_path / "session.store", 15_000, options) < 40 << 10
 
@@ -177,6 +177,6 @@ def test_memory_is_bounded(tmp_path: Path, options: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told by /proc")
-@pytest.mark.parametrize("options", ["{}", '{"max_input_chars": 50000}'])
+@pytest.mark.parametrize("options", ["{}", '{"max_input_tokens": 12500}'])
 def test_memory_is_bounded_at_a_million_turns(tmp_path: Path, options: str) -> None:
     assert kilobytes_of(LONG, tmp_path / "session.store", 1_000_000, options) < 64 << 10
