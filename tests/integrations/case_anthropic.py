@@ -24,7 +24,7 @@ from provider_server import Answer, Failure, serving
 
 WAYS = ("sync", "async", "stream", "failing")
 PROVIDERS = {"anthropic"}
-DEFAULTS = {"provider": "anthropic", "cache_breakpoint": "boundary"}
+DEFAULTS = {"provider": "anthropic"}
 
 
 def _blocks(turn: Turn) -> list[dict[str, Any]]:

@@ -247,10 +247,9 @@ def test_prices_are_those_of_the_model_of_the_first_request(models: list[str], o
             model = models[min(number, len(models) - 1)]
             client.messages.create(messages=messages[:end], **{**GIVEN, "model": model})
         views = [request["messages"] for request in server.requests]
-    rule: dict[str, Any] = {"keep_results": 4, "cache_breakpoint": "boundary"}
     usual_one = recede.Provider.of("anthropic")
     low, usual = (
-        [recede.mask_observations(messages[:end], provider=provider, **rule).messages for end in ends]
+        [recede.reduce(messages[:end], keep=4, provider=provider).messages for end in ends]
         for provider in (usual_one._replace(read=0.05), usual_one)
     )
     assert low != usual

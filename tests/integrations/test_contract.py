@@ -38,13 +38,13 @@ OPTIONS: list[dict[str, Any]] = [
         "keep_errors": True,
         "placeholder": "[{tool} {number}: {chars}, {lines}, {images}]",
     },
-    {"keep": 0, "mask_chunk": 5},
+    {"keep": 0, "boundary": 5},
     {"keep": 10, "provider": "openai"},
 ]
 
 
 def planned(case: Any, turns: list[Turn], **options: Any) -> list[tuple[str, str]]:
-    """The results of the session as `mask_observations` masks them, without the adapter."""
+    """The results of the session as `reduce` masks them, without the adapter."""
     if hasattr(case, "dicts"):  # which recede reads itself
         shown_results: list[tuple[str, str]] = case.results(reduction(case, turns, **options).messages)
         return shown_results
@@ -53,10 +53,7 @@ def planned(case: Any, turns: list[Turn], **options: Any) -> list[tuple[str, str
 
 def reduction(case: Any, turns: list[Turn], **options: Any) -> recede.Reduction:
     options = {**getattr(case, "DEFAULTS", {}), **options}
-    keep = options.pop("keep")
-    if "mask_chunk" not in options:
-        options.setdefault("boundary", "break_even")
-    return recede.mask_observations(getattr(case, "dicts", as_dicts)(turns), keep_results=keep, **options)
+    return recede.reduce(getattr(case, "dicts", as_dicts)(turns), **options)
 
 
 # A model of each provider whose cache is known by its name.
@@ -72,7 +69,7 @@ def cold(case: Any, messages: list[Any], **options: Any) -> list[tuple[str, str]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_the_view_is_that_of_mask_observations(case: Any, options: dict[str, Any]) -> None:
+def test_the_view_is_that_of_reduce(case: Any, options: dict[str, Any]) -> None:
     turns = session()
     masking = case.masking(**options)
     masked = 0
