@@ -217,23 +217,22 @@ def test_without_a_budget_the_boundary_is_the_one_that_spares_caches() -> None:
     def create(**request: Any) -> Any:
         raise AssertionError
 
-    history = History(threshold_tokens=8_000, boundary="break_even")
-    given = history._live.options.given
-    assert Conversation(create).history._live.options.given == given
-    assert Conversation(create, budget=Budget(boundary="break_even")).history._live.options.given == given
-    assert Conversation(create, budget=Budget(5)).history._live.options.given["boundary"] == "sliding"
-    chunked = Conversation(create, budget=Budget(5, 6, 10, max_input_tokens=99, exclude_tools=["x"])).history
-    assert chunked._live.options.given == given | {
+    def given(budget: Budget | None = None) -> dict[str, Any]:
+        return Conversation(create, budget=budget).history._live.options.given
+
+    default = {"design": "budget", "keep": 4, "threshold_tokens": 8_000, "token_counter": None}
+    assert given() == default | {"boundary": "break_even", "provider": "ideal"}
+    assert given(Budget(boundary="break_even")) == default | {"boundary": "break_even"}
+    assert given(Budget(5)) == default | {"threshold_tokens": 5}
+    assert given(Budget(5, 6, 10, max_input_tokens=99, exclude_tools=["x"])) == default | {
         "threshold_tokens": 5,
         "keep": 6,
         "mask_chunk": 10,
-        "boundary": "sliding",
-        "max_view_tokens": 99,
+        "max_input_tokens": 99,
         "exclude_tools": ["x"],
-        "masks_unseen": True,
     }
-    given = History(max_input_tokens=500)
-    assert Conversation(create, history=given).history is given
+    own = History(max_input_tokens=500)
+    assert Conversation(create, history=own).history is own
 
 
 def test_tokens_are_the_callers_where_a_counter_is_given(server: Server) -> None:
@@ -273,7 +272,7 @@ def test_a_token_counter_that_raises_loses_no_answer_and_no_result(fails_at: str
 def test_system_messages_of_a_history_are_the_users_for_anthropic(some_talk: Talk) -> None:
     """Such as a summary, whose history could be of any provider while it has no tool blocks."""
     some_talk.server.script = [text(f"answer {number} " * 20) for number in range(12)]
-    history = History(max_input_chars=1_500, preserve_recent_raw_turns=3)
+    history = History(max_input_tokens=375)
     conversation = some_talk(history=history, system="Be brief.")
     for number in range(12):
         some_talk.turn(conversation, f"question {number} " * 10)

@@ -173,7 +173,7 @@ def test_thinking_and_blank_text_get_no_mark(server: Server) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"budget": Budget(boundary="break_even")}, {"history": History(keep=3)}],
+    [{"budget": Budget(boundary="break_even")}, {"history": History(keep=3, provider="ideal")}],
     ids=["budget", "history"],
 )
 def test_a_budget_or_history_that_keeps_marks_is_sent_as_it_is(server: Server, options: Any) -> None:
@@ -183,8 +183,9 @@ def test_a_budget_or_history_that_keeps_marks_is_sent_as_it_is(server: Server, o
     assert "cache_control" not in json.dumps(server.requests)
 
 
-def test_a_history_of_ones_own_may_ask_for_marks(server: Server) -> None:
-    history = History(keep=3, boundary="sliding", cache_breakpoint="boundary")
+@pytest.mark.parametrize("provider", ["auto", "anthropic"])
+def test_a_history_of_ones_own_may_ask_for_marks(server: Server, provider: str) -> None:
+    history = History(keep=3, boundary="sliding", provider=provider)
     talk = conversation(server, history=history)
     server.script += script(12)
     talk.turn("Find the bug.")
@@ -212,7 +213,7 @@ def test_other_clients_send_no_marks(server: Server) -> None:
         server.script += [text("Done.")]
         talk.turn("Find the bug.")
     assert "cache_control" not in json.dumps(server.requests)
-    assert talk.history._live.options.given["provider"] == recede.Provider.of("openai")
+    assert talk.history._live.options.given["provider"] == "openai"
 
 
 def test_a_wrapped_client_is_left_alone() -> None:

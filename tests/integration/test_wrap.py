@@ -10,7 +10,6 @@ from typing import Any
 
 import anthropic
 import openai
-import published
 import pydantic
 import pytest
 
@@ -51,7 +50,7 @@ def messages_of(shape: str, turns: int = MANY) -> list[Any]:
 
 
 def expected(history: list[Any], **options: Any) -> list[Any]:
-    view = published.mask_observations(history, **{"keep_results": 4, "boundary": "sliding", **options}).messages
+    view = recede.reduce(history, **{"keep": 4, "boundary": "sliding", **options}).messages
     assert view != history
     return view
 
@@ -252,9 +251,7 @@ def test_objects_of_the_client_are_masked_too() -> None:
 
 @pytest.mark.parametrize("shape", CLIENTS)
 def test_by_default_the_boundary_breaks_even_under_the_cache_of_the_provider(shape: str) -> None:
-    cache: dict[str, Any] = {"provider": "openai"}
-    if shape == "anthropic":
-        cache = {"provider": "anthropic", "cache_breakpoint": "boundary"}
+    provider = "anthropic" if shape == "anthropic" else "openai"
     whole = messages_of(shape, 70)
     with serving(*[text("Done.")] * 70) as server:
         client = recede.wrap(client_of(shape, server))
@@ -267,7 +264,7 @@ def test_by_default_the_boundary_breaks_even_under_the_cache_of_the_provider(sha
         for turns in range(2, 71, 4):
             history = copy.deepcopy(whole[: 1 + 2 * turns])
             ask(**request_of(shape, history))
-            view = published.mask_observations(history, keep_results=10, boundary="break_even", **cache)
+            view = recede.reduce(history, provider=provider)
             assert sent(server, shape) == view.messages
             moves = len(view.boundary_moves)
         assert moves > 1
@@ -285,9 +282,8 @@ def models_of(server: Server, history: list[Any], models: list[str], **options: 
 
 
 def views_at(history: list[Any], read: float) -> list[Any]:
-    options: dict[str, Any] = {"keep_results": 10, "cache_breakpoint": "boundary"}
     return [
-        published.mask_observations(history[: 1 + 2 * turns], provider=priced("breakpoints", read), **options).messages
+        recede.reduce(history[: 1 + 2 * turns], provider=priced("breakpoints", read)).messages
         for turns in range(2, 71, 4)
     ]
 
@@ -325,7 +321,7 @@ def test_marks_of_the_cache_get_a_mark_at_the_boundary() -> None:
         client.messages.create(**request_of("anthropic", history))
         marked = [number for number, message in enumerate(sent(server, "anthropic")) if "cache_control" in str(message)]
         assert len(marked) == 2 and marked[-1] == len(history) - 1
-        recede.wrap(client_of("anthropic", server), cache_breakpoint="keep").messages.create(
+        recede.wrap(client_of("anthropic", server), provider="ideal").messages.create(
             **request_of("anthropic", history)
         )
         assert str(sent(server, "anthropic")).count("cache_control") == 1
@@ -369,10 +365,8 @@ def test_moves_of_the_boundary_are_told_once(by_options: bool) -> None:
         client = recede.wrap(client, **options) if by_options else recede.wrap(client, recede.masker.Masker(**options))
         for end in range(len(history) - 80, len(history) + 1, 40):
             client.chat.completions.create(**request_of("chat", history[:end]))
-    whole = published.mask_observations(
-        history, keep_results=10, boundary="break_even", provider="openai"
-    ).boundary_moves
-    first = published.mask_observations(history[:61], keep_results=10, boundary="break_even", provider="openai")
+    whole = recede.reduce(history, provider="openai").boundary_moves
+    first = recede.reduce(history[:61], provider="openai")
     past = [move for move in first.boundary_moves if move.request < first.turns]
     assert len(moves) > 1 and moves == list(whole[len(past) :])
 
