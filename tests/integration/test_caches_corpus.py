@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import published
 import pytest
 from shared_data import CORPUS, need
 
@@ -48,4 +47,4 @@ def test_costs_under_breakpoints_match_those_measured_before(name: str) -> None:
 
 
 def _observations(history: list[dict[str, object]]) -> int:
-    return sum(tool.observations for tool in published.mask_observations(history, keep_results=0).tools.values())
+    return sum(tool.observations for tool in recede.reduce(history).tools.values())

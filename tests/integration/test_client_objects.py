@@ -251,8 +251,8 @@ def test_every_list_function_takes_what_clients_give(agent: Callable[[Server], l
         recede.designs.mask_old_observations,
         budget.view,
         lambda messages: reducer.reduce(messages).messages,
-        lambda messages: published.mask_observations(messages, keep_results=4, boundary="sliding").messages,
-        lambda messages: published.reduce(messages, keep_results=4, max_input_tokens=4_200, token_counter=len).messages,
+        lambda messages: recede.reduce(messages, keep=4, boundary="sliding").messages,
+        lambda messages: recede.reduce(messages, keep=4, max_input_tokens=4_200, token_counter=len).messages,
     ):
         view = view_of(history)
         assert plain(view) == view_of(dicts)
@@ -261,15 +261,15 @@ def test_every_list_function_takes_what_clients_give(agent: Callable[[Server], l
         assert all(type(view[place]) is type(history[place]) for place in changed)
         assert "masked" in str(plain(view[2]))
     assert history == before
-    assert published.reduce(history, max_input_chars=9_999).messages is history
+    assert recede.reduce(history, max_input_tokens=9_999).messages is history
 
 
 @pytest.mark.parametrize("agent", [agent_of_anthropic, agent_of_openai, agent_of_responses])
-@pytest.mark.parametrize("options", [{}, {"max_input_chars": 4_200, "keep_results": 4}])
+@pytest.mark.parametrize("options", [{}, {"max_input_tokens": 1_050}])
 def test_a_history_keeps_what_clients_give(agent: Callable[[Server], list[Any]], options: dict[str, Any]) -> None:
     with serving(*(calls(call("run"), say="Next.") for _ in range(6))) as server:
         given = agent(server)
-    history = History(boundary="sliding", **options)
+    history = recede.History(keep=4, boundary="sliding", **options)
     history.extend(given)
     assert all(kept is message for kept, message in zip(history, given, strict=True))
     view = history.view()

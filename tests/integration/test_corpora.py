@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-import published
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
@@ -51,7 +50,7 @@ def digest(views: dict[int, str | None]) -> str:
 
 def plain_loop(row: str | None) -> str | None:
     try:
-        done = published.reduce_json(row or "", max_input_tokens=8_000)
+        done = recede.reduce(row or "", max_input_tokens=8_000)
         return done.json.decode() if done.chars_before else None
     except recede.TranscriptError:
         return None

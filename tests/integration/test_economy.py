@@ -99,8 +99,8 @@ def raw(messages: History, before: int, _: frozenset[int]) -> History:
 
 
 def functions(messages: History, before: int, pauses: frozenset[int]) -> History:
-    options = {**OPTIONS, "cold": pauses, "cache_breakpoint": "boundary", "marks_elsewhere": 1}
-    return published.mask_observations(marked(messages, before), keep_results=10, **options).messages
+    request = {"system": SYSTEM, "messages": marked(messages, before)}
+    return recede.reduce(request, cold=pauses, provider="anthropic").messages
 
 
 def history() -> Sender:
@@ -154,7 +154,7 @@ def check(messages: History, pauses: frozenset[int] = frozenset()) -> None:
             assert paid == pytest.approx(cost.cost, rel=0.05), cost.policy
 
 
-def play_conversation(provider: CachingProvider, messages: History) -> published.History:
+def play_conversation(provider: CachingProvider, messages: History) -> recede.History:
     """The session made again by a `Conversation`: the model says, and tools answer, what they did.
 
     A user's text that came with results is part of the last one: a conversation asks on as soon as tools have answered.
@@ -176,7 +176,7 @@ def play_conversation(provider: CachingProvider, messages: History) -> published
         else:
             turns.append([text for text in texts if text["text"].strip()] or [_text("Go on.")])
         calls = []
-    kept = published.History(keep=10, **OPTIONS, cache_breakpoint="boundary")
+    kept = recede.History(provider="anthropic")
     with anthropic.Anthropic(api_key="none", base_url=provider.url, max_retries=0) as client:
         talk = recede.designs.Conversation(
             client.messages.create,
@@ -232,7 +232,7 @@ def long_sessions() -> list[History]:
     for path in sorted(path for name in FORMATS for path in (CORPUS / name).iterdir()):
         with contextlib.suppress(recede.TranscriptError):
             for found in transcripts.read_all(path):
-                tools = published.mask_observations(found.messages, keep_results=0).tools.values()
+                tools = recede.reduce(found.messages).tools.values()
                 if sum(tool.observations for tool in tools) >= MIN_OBSERVATIONS:
                     sessions.append(as_anthropic(found.messages))
     return sessions

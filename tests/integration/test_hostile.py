@@ -379,12 +379,12 @@ def test_one_wrong_byte_at_every_place_never_panics(engine_name: str, byte: int)
 def test_threads_may_share_an_engine() -> None:
     """The same reduction in eight threads gives the same bytes, with the GIL let go or not."""
     raw = dumps([user("task"), *turns(400, chars=500)])
-    expected = published.reduce_json(raw, max_input_chars=50_000).json
+    expected = recede.reduce(raw, max_input_tokens=12_500).json
     answers: list[bytes] = []
 
     def work() -> None:
         for _ in range(5):
-            answers.append(published.reduce_json(raw, max_input_chars=50_000).json)
+            answers.append(recede.reduce(raw, max_input_tokens=12_500).json)
 
     with using("core"):
         threads = [threading.Thread(target=work) for _ in range(8)]
@@ -422,7 +422,7 @@ def test_a_bytearray_that_changes_meanwhile_is_copied_first() -> None:
         thread.start()
         try:
             for _ in range(20):
-                assert published.reduce_json(data, max_input_chars=1 << 40).chars_before == 2_000_000
+                assert recede.reduce(data, max_input_tokens=1 << 40).chars_before == 2_000_000
         finally:
             stop.set()
             thread.join()

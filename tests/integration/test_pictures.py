@@ -14,7 +14,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import published
 import pytest
 
 import recede
@@ -61,7 +60,7 @@ def history(requests: int, tools: Sequence[str] = ("run", "read_file"), lines: i
 
 def session(messages: list[Any], name: str = "session.json", policies: Sequence[str] | None = None) -> Session:
     replayed = recede.costs.replay(messages) if policies is None else recede.costs.replay(messages, policies)
-    raw = published.mask_observations(messages, keep_results=len(messages))
+    raw = recede.reduce(messages, keep=len(messages))
     return Session(name, "messages", replayed, raw.tools, raw.chars_before, anatomy(messages, replayed))
 
 

@@ -14,7 +14,6 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="the proxy needs aiohttp")
 
-import published
 from caching_provider import CachingProvider, caching, history_of
 from proxied import proxying
 from shared_data import CORPUS, corpus_files, need
@@ -186,9 +185,7 @@ def chained(view: History) -> list[int]:
 def test_short_sessions_through_the_proxy_cost_what_their_replays_say() -> None:
     need(CORPUS)
     options: dict[str, Any] = {"boundary": "break_even", "provider": "anthropic"}
-    long = [
-        one for one in sessions() if published.mask_observations(one.history, keep_results=10, **options).masked_count
-    ]
+    long = [one for one in sessions() if recede.reduce(one.history, **options).masked_count]
     long.sort(key=lambda one: len(one.ends) * len(json.dumps(one.history)))
     for cache in ("anthropic", "openai"):
         for session in [one for one in long if one.cache == cache][:2]:

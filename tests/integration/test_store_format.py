@@ -7,8 +7,6 @@ import json
 import struct
 from pathlib import Path
 
-import published
-
 import recede
 from store_reader import Reader, numbers, snapshot
 from support import chat_call, chat_result
@@ -134,7 +132,7 @@ def test_a_stranger_finds_what_a_history_has_let_go(tmp_path: Path) -> None:
     """Messages, observations, ids and moves, by docs/store-format.md alone."""
     path = tmp_path / "session.store"
     with recede.store.TurnStore(path) as store:
-        history = published.History(store=store)
+        history = recede.History(store=store)
         for number in range(2_000):
             history.append(chat_call(f"c{number % 1_500}", f"Look at {number}."))
             history.append(chat_result(f"c{number % 1_500}", f"{number} " * 200))

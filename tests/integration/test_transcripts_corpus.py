@@ -80,7 +80,7 @@ def test_both_engines_read_all_messages(path: Path, rows: dict[str, Row]) -> Non
         seen = []
         for engine in ENGINES:
             with using(engine):
-                result = published.mask_observations(transcript.messages, keep_results=2, boundary="sliding")
+                result = recede.reduce(transcript.messages, keep=2, boundary="sliding")
                 report = recede.check_pairs(transcript.messages)
             assert result.turns == transcript.turns
             seen.append((result.messages, result.tools, result.chars_before, result.chars_after, report))
@@ -90,7 +90,7 @@ def test_both_engines_read_all_messages(path: Path, rows: dict[str, Row]) -> Non
 @each_file()
 def test_observations_have_about_the_share_of_the_table(path: Path, rows: dict[str, Row]) -> None:
     """The table also counts reasoning, which recede does not, so the share may be larger but hardly smaller."""
-    results = [published.mask_observations(one.messages, keep_results=0) for one in transcripts.read_all(path)]
+    results = [recede.reduce(one.messages) for one in transcripts.read_all(path)]
     chars = sum(result.chars_before for result in results)
     observed = sum(tool.chars for result in results for tool in result.tools.values())
     assert 100 * observed / max(1, chars) >= rows[path.name].observation_percent - 4
@@ -210,7 +210,7 @@ def test_a_history_grows_through_the_longest_sessions_message_by_message(agent: 
 
 
 def observations(transcript: transcripts.Transcript) -> int:
-    tools = published.mask_observations(transcript.messages, keep_results=0).tools.values()
+    tools = recede.reduce(transcript.messages).tools.values()
     return sum(tool.observations for tool in tools)
 
 

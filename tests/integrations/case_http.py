@@ -21,7 +21,6 @@ sys.path.append(str(Path(__file__).parents[1]))
 from provider_server import Answer, Failure, serving
 
 WAYS = ("sync", "async", "stream", "failing")
-TAKES = {"keep"}
 PROVIDERS = {"openai"}
 _PRICES = PRESETS["openai"]
 DEFAULTS = {

@@ -207,3 +207,5 @@ def test_wrong_arguments_are_refused() -> None:
     client.close()
     with pytest.raises((TypeError, ValueError), match="keep"):
         recede_client(http_client("openai"), keep=-1)
+    with pytest.raises(TypeError, match=r"give the options to the masker: RequestMasker\(keep=...\)"):
+        recede_client(http_client("openai"), recede.proxy.RequestMasker(), keep=4)

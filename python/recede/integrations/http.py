@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from recede._off import is_off
 from recede.integrations._shared import BATCHES_WORDS, WarnOnce, kept_words
 from recede.proxy import RequestMasker
 from recede.proxy._routes import route_of
+from recede.reduction._options import OPTIONS
+from recede.reduction._signature import takes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from recede.types import Options
 
 __all__ = ["recede_client"]
 
@@ -90,7 +97,8 @@ def _has_json(request: Any) -> bool:
     return request.method == "POST" and is_json and not is_off()
 
 
-def recede_client(http_client: _Client, masker: RequestMasker | None = None, *, keep: int = 10) -> _Client:
+@takes(OPTIONS)
+def recede_client(http_client: _Client, masker: RequestMasker | None = None, **options: Unpack[Options]) -> _Client:
     """An HTTP client, for ``http_client=`` of an SDK, that masks old observations in the bodies that it sends.
 
     It is the client given, with its proxies, limits and timeouts; whatever the SDK sends through it is masked as by
@@ -99,11 +107,11 @@ def recede_client(http_client: _Client, masker: RequestMasker | None = None, *, 
     Args:
         http_client: ``DefaultHttpxClient()`` or ``DefaultAsyncHttpxClient()`` of the SDK, or a `Client` or
             `AsyncClient` of `httpx2` or `httpx`, as the SDK takes them.
-        masker: the `recede.proxy.RequestMasker` to use; by default one with `keep`.
-        keep: the newest N results stay raw.
+        masker: the `recede.proxy.RequestMasker` to use; by default one with these options.
+        **options: as for `reduce`. No message is ever dropped.
 
     Raises:
-        TypeError, ValueError: it is no such client, it masks already, or `keep` is wrong.
+        TypeError, ValueError: it is no such client, it masks already, an option is wrong, or given beside a masker.
 
     Example::
 
@@ -117,7 +125,9 @@ def recede_client(http_client: _Client, masker: RequestMasker | None = None, *, 
         )
     if isinstance(client._transport, _Transport):
         raise TypeError("http_client masks already")
-    masker = masker or RequestMasker(keep=keep)
+    if masker is not None and options:
+        raise TypeError(f"give the options to the masker: RequestMasker({next(iter(options))}=...)")
+    masker = masker or RequestMasker(**options)
     kind = _AsyncTransport if hasattr(client, "aclose") else _SyncTransport
     say = WarnOnce()
     client._transport = kind(client._transport, masker, say)
