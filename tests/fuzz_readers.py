@@ -33,11 +33,9 @@ from unittest import mock
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parent / folder) for folder in (".", "data", "integration")]
 
-from published import History
-
 import fuzz
 import recede
-from recede import StoreError, TranscriptError
+from recede import History, StoreError, TranscriptError
 from recede.store import TurnStore
 from store_reader import snapshot, snapshot_of
 from support import Message, call, result, user
@@ -90,16 +88,18 @@ def _session(rng: random.Random, turns: int) -> list[Message]:
 
 
 _BUDGETS: list[dict[str, Any]] = [
-    {"max_input_chars": 6_000, "preserve_recent_raw_turns": 3},
-    {"max_input_tokens": 1_200, "preserve_recent_raw_turns": 2, "recall": True},
-    {"max_input_chars": 4_000, "mask_chunk": 3, "keep_by_tool": {"bash": 2, "r*": None}, "summary_role": "user"},
-    {"max_input_chars": 5_000, "boundary": "break_even", "cold": [40, 80], "keep_errors": True},
+    {"max_input_tokens": 1_500, "keep": 3},
+    {"max_input_tokens": 1_200, "keep": 2, "boundary": "sliding", "recall": True},
+    {"max_input_tokens": 1_000, "boundary": 3, "keep_by_tool": {"bash": 2, "r*": None}},
+    {"max_input_tokens": 1_250, "provider": "ideal", "cold": [40, 80], "keep_errors": True},
 ]
+_OF_BUDGET: dict[str, Any] = {"threshold_tokens": 900, "cold": True}
 _BLOCKS: list[dict[str, Any]] = [
     {},
-    {"keep": 3, "mask_chunk": 1},
+    {"keep": 3, "boundary": 1},
     {"keep": 5, "recall": True, "exclude_tools": ["bash"]},
-    {"threshold_tokens": 900, "cold": True},
+    {"provider": recede.Provider.of("openai"), "cold": True},
+    _OF_BUDGET,
 ]
 
 
@@ -127,7 +127,8 @@ def _saved() -> list[Saved]:
         if options in _BUDGETS and seed % 2:
             functions["summarizer"] = _summarizer
         for turns in (0, 3, 40):
-            history = History(**options, **functions)
+            design = {**options, **functions}
+            history = recede.designs.Budget(**design).history() if options is _OF_BUDGET else History(**design)
             for message in _session(rng, turns):
                 history.append(message)
                 if rng.random() < 0.3:
@@ -153,7 +154,7 @@ def _hybrid(store: TurnStore, at: Any = 40) -> Any:
 
 _OPENERS: list[Callable[[TurnStore], Any]] = [
     lambda store: History(store=store),
-    lambda store: History(store=store, keep=3, mask_chunk=1),
+    lambda store: History(store=store, keep=3, boundary=1),
     lambda store: History(store=store, keep=3, token_counter=_words),
     lambda store: History(store=store, **_BUDGETS[0]),
     lambda store: History(store=store, **_BUDGETS[3], token_counter=_words, summarizer=_summarizer),

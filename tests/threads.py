@@ -21,9 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from published import History
-
 import recede
+from recede import History
 from recede.store import TurnStore
 
 THREADS = 8
@@ -32,8 +31,8 @@ MOST_MESSAGES = 3_000  # or a plain view of all of them takes the time
 
 _HISTORIES: list[dict[str, Any]] = [
     {"keep": 3},
-    {"max_input_chars": 6_000},
-    {"max_input_chars": 4_000, "fill": None, "mask_chunk": 3},
+    {"keep": 4, "max_input_tokens": 1_500},
+    {"keep": 4, "max_input_tokens": 1_000, "boundary": 3},
     {"max_input_tokens": 2_000, "summarizer": lambda messages, previous: f"{len(messages)}, {previous!r}"[:300]},
 ]
 

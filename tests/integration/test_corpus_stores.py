@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from published import History
 from shared_data import CORPUS, each_file, need
 
 import recede
-from recede import transcripts
+from recede import History, transcripts
 
 OPTIONS: list[dict[str, Any]] = [
     {"keep": 3},
-    {"keep": 3, "mask_chunk": 2, "recall": True, "keep_errors": True},
-    {"max_input_chars": 20_000},
+    {"keep": 3, "boundary": 2, "recall": True, "keep_errors": True},
+    {"max_input_tokens": 5_000},
 ]
 
 

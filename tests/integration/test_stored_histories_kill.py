@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from children import killed, kilobytes_of
-from published import History
 
 import recede
+from recede import History
 from support import call, result
 
 # Without a budget messages are let go all the time; with one there are summaries.
-OPTIONS: dict[str, dict[str, Any]] = {"masked": {"keep": 3}, "summarized": {"max_input_chars": 6_000}}
+OPTIONS: dict[str, dict[str, Any]] = {"masked": {"keep": 3}, "summarized": {"max_input_tokens": 1_500}}
 
 
 EVICT_AFTER = (16, 1 << 30)
