@@ -19,11 +19,11 @@ from openai.types.responses import (
     ResponseFunctionToolCall,
     ResponseFunctionToolCallOutputItem,
 )
-from published import History
 from pydantic import BaseModel, ConfigDict, Field
 
 import recede
 from provider_server import Answer, Server, call, calls, serving, text, thought
+from recede import History
 from recede._objects import plain
 from support import result, tool_result, user
 
@@ -146,7 +146,7 @@ def test_the_loop_of_responses(is_streamed: bool, tmp_path: Path) -> None:
     assert recede.check_pairs(history.messages).is_whole
     live, again = (request["input"] for request in server.requests[-2:])
     assert live == again and "masked" in str(live)
-    assert recede.designs.mask_old_observations(history.messages, 3) == history.view()
+    assert recede.reduce(history.messages, keep=3, boundary="sliding").messages == history.view()
 
 
 def test_responses_are_refused_by_what_sends_messages() -> None:
@@ -269,7 +269,7 @@ def test_every_list_function_takes_what_clients_give(agent: Callable[[Server], l
 def test_a_history_keeps_what_clients_give(agent: Callable[[Server], list[Any]], options: dict[str, Any]) -> None:
     with serving(*(calls(call("run"), say="Next.") for _ in range(6))) as server:
         given = agent(server)
-    history = recede.History(keep=4, boundary="sliding", **options)
+    history = History(keep=4, boundary="sliding", **options)
     history.extend(given)
     assert all(kept is message for kept, message in zip(history, given, strict=True))
     view = history.view()
@@ -287,7 +287,7 @@ def test_what_a_summary_leaves_is_the_callers_own(agent: Callable[[Server], list
     with serving(*(calls(call("run"), say="Next.") for _ in range(6))) as server:
         given = agent(server)
     dropped: list[Any] = []
-    history = History(
+    history = published.History(
         max_input_chars=2_500, observation_masking=False, summarizer=lambda messages, _: str(dropped.extend(messages))
     )
     history.extend(given)
@@ -389,7 +389,7 @@ def test_a_conversation_keeps_the_answers_of_its_client(kind: str, tmp_path: Pat
         assert recede.designs.Budget(500).view(conversation.history.messages) == view
         # Once saved and loaded they are dicts, which are sent likewise.
         conversation.history.save(tmp_path / "session")
-        again = recede.designs.Conversation(create, shape=shape, history=recede.History.load(tmp_path / "session"))
+        again = recede.designs.Conversation(create, shape=shape, history=History.load(tmp_path / "session"))
         assert all(type(message) is dict for message in again.history)
         server.script += [text("Well."), text("Well.")]
         assert told(conversation, "And?").text == told(again, "And?").text == "Well."
