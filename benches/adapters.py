@@ -2,7 +2,7 @@
 
 `make bench-integrations`, or `python benches/adapters.py` with a core of the release profile, measures in the
 environments of `make test-integrations` and prints the table of docs/integrations/README.md. First the views are
-compared: they are those of `mask_observations`, mapped back. Times are CPU time, the best of several calls.
+compared: they are those of `reduce`, mapped back. Times are CPU time, the best of several calls.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ def finished(coroutine: Any) -> Any:
 
 
 def checked_requests(framework: Any, hook: Any, turns: list[Turn]) -> list[list[dict[str, Any]]]:
-    """What is sent before each turn, in the form of dicts; that of the adapter is as `mask_observations` plans it."""
+    """What is sent before each turn, in the form of dicts; that of the adapter is as `reduce` plans it."""
     requests = []
     for count in range(len(turns)):
         given = framework.messages(turns[:count])
@@ -289,9 +289,9 @@ def checked_requests(framework: Any, hook: Any, turns: list[Turn]) -> list[list[
 def check(framework: Any, turns: list[Turn], view: list[tuple[str, str]]) -> None:
     read = hasattr(framework.case, "dicts")  # recede reads these messages itself
     history = framework.messages(turns) if read else dicts(turns)
-    plan = product.mask_observations(history, keep_results=KEEP, boundary="break_even").messages
+    plan = product.reduce(history, keep=KEEP).messages
     if view != (framework.case.results if read else shown)(plan):
-        raise SystemExit(f"an adapter sends another view than mask_observations after {len(turns)} turns")
+        raise SystemExit(f"an adapter sends another view than reduce after {len(turns)} turns")
 
 
 def mapped(messages: list[dict[str, Any]], texts: dict[str, str]) -> list[dict[str, Any]]:
