@@ -62,7 +62,7 @@ PYTHON: dict[str, set[str]] = {
     "session": LEAVES | {"_engine", "_response", "_usage", "reduction", "store"},
     "masker": LEAVES | {"_engine", "_usage", "reduction", "session"},
     "integrations": LEAVES | {"_kept_by_provider", "clients", "masker", "proxy", "reduction"},
-    "clients": LEAVES | {"_kept_by_provider", "masker", "reduction"},
+    "clients": LEAVES | {"_models", "_unknown_models", "_kept_by_provider", "masker", "reduction"},
     "agent": LEAVES | {"_option_types", "_answer", "_encodable", "_engine", "_response", "reduction", "session"},
     "costs": LEAVES | {"_engine", "_models", "reduction", "transcripts"},
     "proxy": LEAVES | {"_engine", "_kept_by_provider", "_models", "_unknown_models", "_usage", "costs", "reduction"},

@@ -19,9 +19,4 @@ def case(request: pytest.FixtureRequest) -> Any:
     limit = LIMITS.get((request.param, request.node.originalname))
     if limit is not None:
         pytest.skip(limit)
-    module = importlib.import_module(f"case_{request.param}")
-    options = getattr(request.node, "callspec", None)
-    named = options.params.get("options", {}).keys() if options else set()
-    if not named <= getattr(module, "TAKES", named):
-        pytest.skip(f"it takes {', '.join(module.TAKES)} alone")
-    return module
+    return importlib.import_module(f"case_{request.param}")

@@ -85,18 +85,14 @@ def test_the_name_of_a_model_says_whose_cache_and_prices_it_has(case: Any, provi
         pytest.skip("its requests go to one provider")
     turns, model = session(), MODELS[provider]
     named, unknown = case.masking(keep=4), case.masking(keep=4)
-    is_told = "provider" in getattr(case, "TAKES", {"provider"})
-    told = case.masking(keep=4, provider="none") if is_told else None
+    told = case.masking(keep=4, provider="none")
     has_own_rule = False
     for count in range(0, len(turns) + 1, 3):
         messages = case.history(turns[:count])
         view = case.results(case.view(named, messages, model))
         assert view == planned(case, turns[:count], keep=4, provider=recede.Provider.of(provider, model))
         has_own_rule |= view != case.results(case.view(unknown, messages))
-        if told is not None:
-            assert case.results(case.view(told, messages, model)) == planned(
-                case, turns[:count], keep=4, provider="none"
-            )
+        assert case.results(case.view(told, messages, model)) == planned(case, turns[:count], keep=4, provider="none")
     assert has_own_rule
 
 

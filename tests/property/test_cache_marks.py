@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import published
@@ -29,7 +30,10 @@ def test_each_block_keeps_its_mark(
     before = marks_of(history)
     with using(engine_name):
         view = getattr(published, name)(history, **options)
-        text = data.draw(spelled(history))
+        # The handle of a result that is JSON hashes its bytes; of a dict the compact ones.
+        names_handle = "{handle}" in (options.get("placeholder") or "")
+        compact = json.dumps(history, separators=(",", ":"), ensure_ascii=False)
+        text = compact if names_handle else data.draw(spelled(history))
         serialized = getattr(published, name + "_json")(text, **options)
     assert marks_of(history) == before, "the input was changed"
     assert loads(serialized.json) == view.messages
