@@ -1,0 +1,104 @@
+"""The same conversation through every door of one provider, request by request.
+
+It is the same view, byte for byte where bytes are sent.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+pytest.importorskip("aiohttp", reason="the sessions are those of the proxy's tests")
+anthropic = pytest.importorskip("anthropic", reason="the client is not installed")
+openai = pytest.importorskip("openai", reason="the client is not installed")
+
+from shared_data import CORPUS, need
+from test_proxy_corpus import Session, sessions
+from test_wrap import client_of
+
+import recede
+from provider_server import serving
+from provider_server import text as answer
+from recede.masker import Masker
+from recede.proxy import RequestMasker
+from recede.reduction._input import marks_elsewhere
+
+PATHS = {"/v1/messages": "anthropic", "/v1/responses": "openai"}
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"keep": 3, "boundary": "sliding"},
+    {"keep": 2, "boundary": 4},
+    {"max_overcost": None},
+]
+
+
+def without_marks(value: Any) -> Any:
+    """A value without cache marks, which a `History` places by itself."""
+    if isinstance(value, dict):
+        return {name: without_marks(one) for name, one in value.items() if name != "cache_control"}
+    return [without_marks(one) for one in value] if isinstance(value, list) else value
+
+
+def check(session: Session, options: dict[str, Any]) -> int:
+    """How many results the last view of the session masks."""
+    proxy, masker, history = RequestMasker(**options), Masker(**options), recede.History(**options)
+    told = Masker(provider=PATHS[session.path], **options)
+    masked = 0
+    for body in session.bodies():
+        request = json.loads(body)
+        sent = proxy.mask("POST", session.path, {}, body)
+        view = json.loads(sent.body)
+        assert recede.reduce(body, **options).json == sent.body
+        assert recede.reduce(request, **options).request == view
+        messages, shown = request[session.field], view[session.field]
+        for one in (masker, told):
+            assert one.view(messages, marks_elsewhere=marks_elsewhere(request)) == shown
+        history.extend(map(without_marks, messages[len(history) :]))
+        assert without_marks(history.view()) == without_marks(shown)
+        reduction = recede.reduce(messages, **options)
+        assert without_marks(reduction.messages) == without_marks(shown)
+        assert reduction.provider == history.stats().provider == PATHS[session.path] or not masked
+        masked = sent.masked_count
+    return masked
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_every_door_of_a_provider_sends_the_same(options: dict[str, Any]) -> None:
+    need(CORPUS)
+    of_paths: dict[str, list[Session]] = {}
+    for session in sessions():
+        of_paths.setdefault(session.path, []).append(session)
+    for path in PATHS:
+        shortest = sorted(of_paths[path], key=lambda one: len(json.dumps(one.history)))
+        masked = [session for session in shortest if recede.reduce(session.history).masked_count]
+        assert max(check(session, options) for session in (*shortest[:4], *masked[:2])) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_every_door_of_a_provider_sends_the_same_in_long_sessions(options: dict[str, Any]) -> None:
+    need(CORPUS)
+    for session in sessions():
+        if session.path in PATHS:
+            check(session, options)
+
+
+@pytest.mark.parametrize(("path", "shape"), [("/v1/messages", "anthropic"), ("/v1/responses", "responses")])
+def test_a_wrapped_client_sends_what_the_proxy_sends(path: str, shape: str) -> None:
+    need(CORPUS)
+    found = sorted((one for one in sessions() if one.path == path), key=lambda one: len(json.dumps(one.history)))
+    session = next(one for one in found if len(one.ends) > 30)
+    bodies = [json.loads(body) for body in session.bodies()]
+    proxy = RequestMasker()
+    with serving(*[answer("Done.")] * len(bodies)) as server:
+        client = recede.wrap(client_of(shape, server))
+        create = client.messages.create if shape == "anthropic" else client.responses.create
+        for body in bodies:
+            request = body if shape == "anthropic" else {"model": body["model"], "input": body["input"]}
+            with suppress(anthropic.BadRequestError, openai.BadRequestError):  # of what the log itself lacks
+                create(**request)
+            wanted = proxy.mask("POST", path, {}, json.dumps(request).encode()).body
+            assert server.requests[-1][session.field] == json.loads(wanted)[session.field]
