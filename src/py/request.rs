@@ -41,7 +41,9 @@ pub fn mask_request<'py>(
         let points = PyList::new(py, points.collect::<Vec<_>>())?;
         let (policy, mut cold): (PyRef<'py, PyPolicy>, Vec<usize>) =
             rules.call1((model, ttl, retention, points))?.extract()?;
+        cold.extend(&policy.policy.cold);
         cold.sort_unstable();
+        cold.dedup();
         let rules = Policy { cold, ..policy.policy.clone() };
         match py.detach(|| reduce_scanned(bytes, outline, &rules, None, &SummaryInput::NotAsked)) {
             Reduced::View(view, outline, plan) => json_reduction(data, view.as_ref(), outline, &plan, &rules).map(Some),
