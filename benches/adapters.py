@@ -26,7 +26,6 @@ from typing import Any, NamedTuple, Protocol
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "integrations"))
 sys.path.append(str(Path(__file__).resolve().parents[1] / "scripts"))
 
-import product
 from sessions import LAST, Turn, as_dicts, session, shown
 
 import recede
@@ -289,7 +288,7 @@ def checked_requests(framework: Any, hook: Any, turns: list[Turn]) -> list[list[
 def check(framework: Any, turns: list[Turn], view: list[tuple[str, str]]) -> None:
     read = hasattr(framework.case, "dicts")  # recede reads these messages itself
     history = framework.messages(turns) if read else dicts(turns)
-    plan = product.reduce(history, keep=KEEP).messages
+    plan = recede.reduce(history, keep=KEEP).messages
     if view != (framework.case.results if read else shown)(plan):
         raise SystemExit(f"an adapter sends another view than reduce after {len(turns)} turns")
 

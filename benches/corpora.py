@@ -19,7 +19,6 @@ from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple
 
-import product
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -87,12 +86,12 @@ def digest(pairs: Iterator[tuple[str, bytes | None]]) -> str:
 
 
 def plain_loop(corpus: _Corpus) -> Iterator[tuple[str, bytes | None]]:
-    """The views of the rows by `reduce_json`, one at a time."""
+    """The views of the rows by `reduce`, one at a time."""
     for one in batches(corpus):
         for name, text in zip(one["id"].to_pylist(), one["messages"].cast(pa.binary()).to_pylist(), strict=True):
             try:
-                result = product.reduce_json(text, max_input_tokens=BUDGET)
-                yield name, result.json if result.chars_before else None
+                result = recede.reduce(text, max_input_tokens=BUDGET)
+                yield name, result.json if b'"role"' in text else None  # of other rows nothing is recognized
             except recede.TranscriptError:
                 yield name, None
 
@@ -130,7 +129,7 @@ def exhaust(items: Iterator[Any]) -> None:
 def _through_dicts(texts: list[str]) -> None:
     for text in texts:
         try:
-            json.dumps(product.reduce(json.loads(text), max_input_tokens=BUDGET).messages)
+            json.dumps(recede.reduce(json.loads(text), max_input_tokens=BUDGET).messages)
         except (recede.TranscriptError, ValueError, RecursionError):
             continue
 

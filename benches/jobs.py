@@ -24,7 +24,7 @@ import rivals
 import stores
 from contenders import Case, make_case, oracle
 from histories import Shape, Style
-from recede.reduction._policy import block_policy
+from recede.reduction._policy import own_policy
 
 NO_BUDGET = 1 << 60
 SMALL_SEED = 1_527  # of the first 3,000, the one whose 20 messages come nearest to 20 KB
@@ -369,13 +369,9 @@ def turns(marks: list[int], oracle_until: int) -> dict[str, Any]:
 def anew(session: Any, raw: list[bytes], mode: str, with_oracle: bool) -> dict[str, float]:
     """Seconds of reducing the whole history again, whose views must be the session's."""
     data = b"[" + b",".join(raw) + b"]"
-    options: Any = {"boundary": "break_even"}
-    contenders.agree("History", session.view_json(), recede.designs.mask_old_observations_json(data, **options))
-    if mode == "bytes":
-        again: dict[str, Any] = {"core": lambda: recede.designs.mask_old_observations_json(data, **options)}
-    else:
-        messages = session.messages
-        again = {"core": lambda: recede.designs.mask_old_observations(messages, **options)}
+    contenders.agree("History", session.view_json(), recede.reduce(data).json)
+    given: Any = data if mode == "bytes" else session.messages
+    again: dict[str, Any] = {"core": lambda: recede.reduce(given)}
     seconds = {name: measuring.best_times({name: run}, 0.3)[name] for name, run in again.items()}
     if with_oracle and mode == "bytes":
         seconds["oracle"] = oracle_seconds(data)
@@ -384,7 +380,7 @@ def anew(session: Any, raw: list[bytes], mode: str, with_oracle: bool) -> dict[s
 
 def oracle_seconds(data: bytes) -> float:
     """Seconds of masking a history with the oracle, as a `History` does."""
-    policy = block_policy(oracle, 4, None, {"boundary": "break_even"})
+    policy = own_policy(oracle, {}, reduces=False)
     return measuring.best_times({"m": lambda: oracle.reduce_json(data, False, policy)}, 0.1)["m"]
 
 

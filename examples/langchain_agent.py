@@ -14,7 +14,7 @@ from recede.integrations.langchain import RecedeMiddleware
 
 
 class Model(FakeMessagesListChatModel):
-    """Reads forty pages, and prints how much it was sent."""
+    """Reads sixty pages, and prints how much it was sent."""
 
     def bind_tools(self, tools: Any, **options: Any) -> Any:
         return self
@@ -32,7 +32,7 @@ def read_log(page: int) -> str:
 
 
 calls: list[BaseMessage] = [
-    AIMessage("", tool_calls=[{"id": f"call_{page}", "name": "read_log", "args": {"page": page}}]) for page in range(40)
+    AIMessage("", tool_calls=[{"id": f"call_{page}", "name": "read_log", "args": {"page": page}}]) for page in range(60)
 ]
 agent = create_agent(
     Model(responses=[*calls, AIMessage("It is on page 7.")]),

@@ -20,11 +20,11 @@ def chars(messages: list[ModelMessage]) -> int:
 
 
 def model(messages: list[ModelMessage], info: Any) -> ModelResponse:
-    """Reads forty pages, and prints how much it was sent."""
+    """Reads 48 pages, and prints how much it was sent."""
     page = len(messages) // 2
-    if page % 10 == 0:
+    if page % 12 == 0:
         print(f"{len(messages):3} messages, {chars(messages):7,} characters sent")
-    if page < 40:
+    if page < 48:
         return ModelResponse(parts=[ToolCallPart("read_log", {"page": page}, f"call_{page}")])
     return ModelResponse(parts=[TextPart("It is on page 7.")])
 

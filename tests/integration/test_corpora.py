@@ -51,7 +51,7 @@ def digest(views: dict[int, str | None]) -> str:
 def plain_loop(row: str | None) -> str | None:
     try:
         done = recede.reduce(row or "", max_input_tokens=8_000)
-        return done.json.decode() if done.chars_before else None
+        return done.json.decode() if '"role"' in (row or "") else None  # of other rows nothing is recognized
     except recede.TranscriptError:
         return None
 

@@ -93,7 +93,7 @@ def typed_results() -> dict[str, list[Any]]:
     }
 
 
-UNCOUNTED = {"ResponseComputerToolCallParam"}  # older ones have no text but ids
+UNCOUNTED = {"ResponseReasoningItemParam", "ResponseComputerToolCallParam"}  # thoughts; no text but ids
 KEPT: set[str] = set()
 
 
