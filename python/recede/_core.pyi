@@ -12,6 +12,7 @@ from recede.reduction._exchange import (
     FactsUpdate,
     MessageTexts,
     Moves,
+    Quoted,
     RecountRequest,
     Repair,
     ReplayedRequest,
@@ -38,6 +39,7 @@ __all__ = [
     "mask_observation",
     "mask_request",
     "masked_message",
+    "quoted",
     "reduce",
     "reduce_column",
     "reduce_json",
@@ -186,6 +188,15 @@ def replay_json(data: bytes, surrogates: bool, policies: list[Policy], image_cha
 def replay_session(
     data: bytes, surrogates: bool, policy: Policy, cache: Any, model: tuple[int, int] | None = None
 ) -> list[SentView]: ...
+def quoted(
+    data: bytes,
+    surrogates: bool,
+    all: Policy,
+    policies: list[Policy],
+    cache: Any,
+    shown: int,
+    most_grams: int | None = None,
+) -> Quoted: ...
 def stored_options(store: Store) -> bytes | None: ...
 def texts(messages: list[Any], policy: Policy, numbers: list[int] | None = None) -> list[MessageTexts]: ...
 def check_pairs(messages: list[Any]) -> list[Finding]: ...

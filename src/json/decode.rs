@@ -40,7 +40,8 @@ pub fn decode(raw: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&raw[at..]);
 }
 
-fn push_code_point(code: u32, out: &mut Vec<u8>) {
+/// Appends a code point, a lone surrogate too.
+pub fn push_code_point(code: u32, out: &mut Vec<u8>) {
     match char::from_u32(code) {
         Some(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
         // A lone surrogate, encoded as three bytes.

@@ -24,7 +24,8 @@ pub(super) struct SummaryInView {
 }
 
 impl SummaryInView {
-    fn hides(&self, message: usize) -> bool {
+    /// Whether the summary replaces a message.
+    pub fn hides(&self, message: usize) -> bool {
         self.hidden.get(message) == Some(&true)
     }
 

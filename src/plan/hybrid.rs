@@ -9,7 +9,7 @@ use super::boundary::cost;
 use super::fold::{Fold, SummaryInView, first_changed};
 use super::outcome::Masked;
 use super::planner::Planner;
-use super::replay::{Sent, blocks_of, sums_before};
+use super::replay::{Replayed, Sent, blocks_of, sums_before};
 use super::summarize::{built_in_summary, strip_first_line};
 use crate::policy::{Due, Summaries, SummaryPrices};
 
@@ -126,15 +126,22 @@ struct Draft {
 
 impl Planner<'_> {
     /// A replay with summaries of old turns.
-    pub(super) fn replay_summarized(self, requests: &[usize], rules: Summaries) -> Vec<Sent> {
+    pub(super) fn replay_summarized(self, requests: &[usize], rules: Summaries) -> Replayed {
+        let outline = self.outline;
         let mut session = HybridReplay::of(self, requests, rules);
         let mut before = 0;
-        let mut sent = vec![];
+        let mut replayed = Replayed::of(outline);
         for (turns, end) in requests.iter().enumerate() {
-            sent.push(session.request(turns, before, *end));
+            let sent = session.request(turns, before, *end);
+            let masked = session.fold.masked.iter().map(|one| one.result as usize);
+            let hidden = (0..*end).filter(|message| session.fold.summary.hides(*message));
+            replayed.push(sent, masked.chain(hidden.flat_map(|message| outline.results_of(message))));
+            if let Some(text) = session.text.as_ref().filter(|text| replayed.last_summary() != Some(text)) {
+                replayed.summaries.push((turns as u32, text.clone()));
+            }
             before = *end;
         }
-        sent
+        replayed
     }
 }
 

@@ -32,7 +32,7 @@ use outcome::Masking;
 pub use outcome::{Cut, Masked, Move, Outcome, Plan, Stage, Summary, SummaryInput, masked_in};
 pub use pins::{BlockPlace, Wanted, block_of, blocks_between, marks_in_view, masked_at, pins, previous_request};
 use planner::Planner;
-pub use replay::{Request, Sent, blocks_of, replay, requests};
+pub use replay::{NEVER, Replayed, Request, Sent, blocks_of, replay, requests};
 use summarize::built_in_summary;
 use window::Window;
 

@@ -9,7 +9,7 @@ use super::cache::{Cache, CachePlace, Rule};
 use super::fold::Fold;
 use super::outcome::Masked;
 use super::planner::Planner;
-use super::replay::{Sent, blocks_of, sums_before};
+use super::replay::{Replayed, Sent, blocks_of, sums_before};
 
 /// The views of a history by the number of masked observations.
 struct Views {
@@ -64,20 +64,21 @@ impl Views {
 
 impl Planner<'_> {
     /// A replay under the cheapest boundary, without windows by tool.
-    pub(super) fn replay_optimum(&self, requests: &[usize], cache: &Cache, read: f64, write: f64) -> Vec<Sent> {
+    pub(super) fn replay_optimum(&self, requests: &[usize], cache: &Cache, read: f64, write: f64) -> Replayed {
         let (maskable, older) = Fold::maskable(self.context(), requests);
         let views = Views::of(self, &maskable);
         let times = cache.seconds(requests);
         let session = OptimalSession { views, requests, times, cache, is_pinned: self.policy.pins_boundary };
         let masked = session.cheapest(&older, read, write);
         let mut before = None;
-        let sent = requests.iter().enumerate().map(|(request, end)| {
+        let mut replayed = Replayed::of(self.outline);
+        for (request, end) in requests.iter().enumerate() {
             let (views, masked) = (&session.views, masked[request]);
             let same = before.map_or(0, |before| session.same(request, before, masked));
             let served = before.map_or(0, |before| session.read(request, before, masked > before));
             let earlier = request.checked_sub(1).map_or(0, |before| requests[before]);
-            before = Some(masked);
-            Sent {
+            let new = before.replace(masked).unwrap_or(0)..masked;
+            let sent = Sent {
                 view: views.view(*end, masked),
                 same_chars: same,
                 earlier: views.end_of(earlier, masked),
@@ -85,9 +86,10 @@ impl Planner<'_> {
                 masked,
                 read: Some(served),
                 ..Sent::default()
-            }
-        });
-        sent.collect()
+            };
+            replayed.push(sent, maskable[new].iter().map(|one| one.result as usize));
+        }
+        replayed
     }
 }
 

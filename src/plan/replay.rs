@@ -48,6 +48,39 @@ pub struct Sent {
     pub read: Option<usize>,
 }
 
+/// A session under a policy.
+#[derive(Debug, Default)]
+pub struct Replayed {
+    /// Its requests.
+    pub sent: Vec<Sent>,
+    /// For each result the first request whose view does not have it raw; [`NEVER`] if all have.
+    pub hidden_from: Vec<u32>,
+    /// Summaries whose texts are known, each with the first request that has it.
+    pub summaries: Vec<(u32, Vec<u8>)>,
+}
+
+/// No request hides a result.
+pub const NEVER: u32 = u32::MAX;
+
+impl Replayed {
+    pub(super) fn of(outline: &Outline) -> Self {
+        Replayed { hidden_from: vec![NEVER; outline.results.len()], ..Replayed::default() }
+    }
+
+    pub(super) fn last_summary(&self) -> Option<&Vec<u8>> {
+        self.summaries.last().map(|(_, text)| text)
+    }
+
+    /// Adds a request whose view hides these results.
+    pub(super) fn push(&mut self, sent: Sent, hidden: impl IntoIterator<Item = usize>) {
+        let request = self.sent.len() as u32;
+        for result in hidden {
+            self.hidden_from[result] = self.hidden_from[result].min(request);
+        }
+        self.sent.push(sent);
+    }
+}
+
 /// The requests of a session.
 #[must_use]
 pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
@@ -61,7 +94,7 @@ pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
 
 /// What each request of a session would have sent under a policy that masks or truncates; other goals leave views unchanged.
 #[must_use]
-pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, cache: &Cache) -> Vec<Sent> {
+pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, cache: &Cache) -> Replayed {
     let planner = Planner::of(outline, source, policy, None);
     let requests: Vec<usize> = planner.turns.starts.iter().map(|start| *start as usize).collect();
     match (policy.goal, policy.boundary, policy.summaries) {
@@ -115,18 +148,19 @@ pub(super) fn sums_before(counts: impl Iterator<Item = usize>) -> Vec<usize> {
 
 impl Planner<'_> {
     /// `policy_at` is the policy of the request after this many messages.
-    fn replay_masked<'b>(&'b self, requests: &[usize], policy_at: impl Fn(usize) -> &'b Policy) -> Vec<Sent> {
+    fn replay_masked<'b>(&'b self, requests: &[usize], policy_at: impl Fn(usize) -> &'b Policy) -> Replayed {
         let mut fold = Fold::default();
         let blocks = sums_before((0..self.end).map(|message| blocks_of(self.outline, message)));
         let mut before = 0;
-        let mut sent = vec![];
+        let mut replayed = Replayed::of(self.outline);
         for end in requests {
             let context = PlanContext { policy: policy_at(*end), ..self.context() };
             let moved = fold.request(context, *end, false);
-            sent.push(self.sent(&fold, &blocks, &moved, before, *end));
+            let sent = self.sent(&fold, &blocks, &moved, before, *end);
+            replayed.push(sent, moved.iter().map(|one| one.result as usize));
             before = *end;
         }
-        sent
+        replayed
     }
 
     /// A request of a session that only masks, and has just masked these.
@@ -174,9 +208,9 @@ impl Planner<'_> {
         self.window = Window::of(self.outline, self.policy, &self.pairs, &self.turns, end);
     }
 
-    fn replay_truncated(mut self, requests: impl Iterator<Item = usize>) -> Vec<Sent> {
+    fn replay_truncated(mut self, requests: impl Iterator<Item = usize>) -> Replayed {
         let mut before: Vec<bool> = vec![];
-        let mut sent = vec![];
+        let mut replayed = Replayed::of(self.outline);
         for end in requests {
             self.set_end(end);
             let kept = self.truncated();
@@ -190,9 +224,11 @@ impl Planner<'_> {
             };
             let same = place(&kept[..same]);
             let (view, earlier) = (place(&kept), place(&kept[..before.len()]));
-            sent.push(Sent { view, same_chars: same.chars, same_blocks: same.blocks, earlier, ..Sent::default() });
+            let dropped = (0..kept.len()).filter(|message| !kept[*message]);
+            let sent = Sent { view, same_chars: same.chars, same_blocks: same.blocks, earlier, ..Sent::default() };
+            replayed.push(sent, dropped.flat_map(|message| self.outline.results_of(message)));
             before = kept;
         }
-        sent
+        replayed
     }
 }

@@ -1,13 +1,15 @@
 //! Replays for Python.
 
-use super::convert::{PyPolicy, RawCache, transcript_error};
+use super::convert::{PyPolicy, RawCache, text_of, to_str, transcript_error};
 use super::dicts::Dicts;
 use super::guard::guarded;
 use super::named::{NamedTuple, named};
 use super::walk;
+use crate::misses::MOST_GRAMS;
 use crate::outline::Outline;
 use crate::plan;
 use crate::policy::{Model, Policy};
+use crate::quoted::{Examined, FromResult};
 use crate::scan::scan;
 use crate::session::{self, Failure};
 use crate::source::{Bytes, Source, count_newlines};
@@ -17,6 +19,7 @@ use pyo3::types::{PyBytes, PyTuple};
 
 static REQUEST: NamedTuple = NamedTuple::of_exchange("ReplayedRequest");
 static SENT_VIEW: NamedTuple = NamedTuple::of_exchange("SentView");
+static QUOTED: NamedTuple = NamedTuple::of_exchange("Quoted");
 
 /// A request as sent, and what of it a prompt cache would have served.
 type SentView = (plan::Sent, plan::Served);
@@ -94,6 +97,45 @@ pub fn replay_session<'py>(
     })
 }
 
+/// What the requests of a context quote from results, and for each policy which of them quote what it had hidden; see
+/// `recede.costs.misses`. The first `shown` messages are those of an earlier context; `all` masks whatever is ever masked.
+#[pyfunction]
+#[pyo3(signature = (data, surrogates, all, policies, cache, shown, most_grams=None))]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
+pub fn quoted<'py>(
+    data: &Bound<'py, PyBytes>,
+    surrogates: bool,
+    all: &PyPolicy,
+    policies: Vec<PyRef<'py, PyPolicy>>,
+    cache: RawCache,
+    shown: usize,
+    most_grams: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    guarded(|| {
+        let (py, bytes, all) = (data.py(), data.as_bytes(), &all.policy);
+        let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
+        let (cache, most_grams) = (cache.into(), most_grams.unwrap_or(MOST_GRAMS));
+        let found = py.detach(|| {
+            let outline = scan(bytes, surrogates)?;
+            Ok(Examined { data: bytes, outline: &outline, shown, most_grams }.quoted(all, &policies, &cache))
+        });
+        let found = found.map_err(|error| transcript_error(py, &error))?;
+        let quotation = |one: FromResult| {
+            Ok((one.request, one.result, text_of(py, one.tool.as_deref())?, one.distance, to_str(py, &one.text)?))
+        };
+        let quotations = found.quotations.into_iter().map(quotation).collect::<PyResult<Vec<_>>>()?;
+        named!(
+            QUOTED,
+            py,
+            requests = found.requests,
+            results = found.results,
+            examined = found.examined,
+            quotations = quotations,
+            by_policy = found.by_policy
+        )
+    })
+}
+
 fn replay_outline<'a>(
     outline: &Outline,
     source: &dyn Source,
@@ -102,7 +144,8 @@ fn replay_outline<'a>(
     cache: &plan::Cache,
 ) -> Replay {
     let requests = plan::requests(outline, image_chars);
-    let of_policy = |policy: &Policy| served(&requests, plan::replay(outline, source, policy, cache), policy, cache);
+    let of_policy =
+        |policy: &Policy| served(&requests, plan::replay(outline, source, policy, cache).sent, policy, cache);
     let views = policies.map(of_policy).collect();
     (requests, views)
 }

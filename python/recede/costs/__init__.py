@@ -6,10 +6,12 @@ from recede.costs._calibrate import calibrate
 from recede.costs._calibration import Calibration
 from recede.costs._check import BillCheck, check_bill, replay_transcript
 from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy
+from recede.costs._misses import misses
 from recede.costs._models import MODELS, ModelPrices, model_prices
 from recede.costs._policies import parse_policy, reads_texts, replay_policies
 from recede.costs._price_file import read_prices
 from recede.costs._prices import PRESETS, SUMMARY_CHARS, Prices, Usage
+from recede.costs._quotations import Misses, Quotation
 from recede.costs._replay import SYSTEM_CHARS, PolicyReplay, Replay, compare_costs, replay, replay_json
 from recede.costs._suggest import Choice, Suggestion, suggest_policies, suggest_window
 from recede.costs._turn import ReplayedTurn
@@ -25,10 +27,12 @@ __all__ = [
     "Cache",
     "Calibration",
     "Choice",
+    "Misses",
     "ModelPrices",
     "PolicyCost",
     "PolicyReplay",
     "Prices",
+    "Quotation",
     "Replay",
     "ReplayUsage",
     "ReplayedTurn",
@@ -41,6 +45,7 @@ __all__ = [
     "check_bill",
     "compare_costs",
     "logged_bill",
+    "misses",
     "model_prices",
     "parse_policy",
     "read_prices",

@@ -12,7 +12,8 @@ from recede.costs._calibrate import SERVED, calibrate
 from recede.costs._models import ModelPrices
 from recede.costs._policies import DEFAULT_POLICIES, reads_texts
 from recede.costs._prices import SUMMARY_CHARS, Prices
-from recede.costs._replay import SYSTEM_CHARS, Replay, replay
+from recede.costs._quotations import Misses
+from recede.costs._replay import SYSTEM_CHARS, AskedReplay, Replay, replay
 from recede.costs._turn import ReplayedTurn
 from recede.reduction._kinds import CHARS_PER_TOKEN
 
@@ -69,6 +70,7 @@ def replay_transcript(
     system_chars: int = SYSTEM_CHARS,
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
+    with_misses: bool = False,
 ) -> Replay:
     """Replay a session as its log says: each context for itself, with the tokens, the models and the times of the log.
 
@@ -83,13 +85,14 @@ def replay_transcript(
         system_chars: as for `replay`, where the log has no usage.
         summary_prices: as for `replay`.
         summary_chars: as for `replay`.
+        with_misses: as for `replay`.
 
     Returns:
         A `Replay` of all contexts, one after the other; those without logged usage count four characters a token.
         `ReplayedTurn.messages` counts the messages of the transcript.
 
     Raises:
-        ValueError: `pauses` is unknown, or a policy needs texts that were left out (`Transcript.has_texts`).
+        ValueError: `pauses` is unknown, or texts are needed that were left out (`Transcript.has_texts`).
 
     Example:
         >>> from recede import costs, transcripts
@@ -100,8 +103,8 @@ def replay_transcript(
     if pauses not in _PAUSES:
         raise ValueError(f"pauses must be one of {', '.join(_PAUSES)}, not {pauses!r}")
     policies = list(policies)
-    if not transcript.has_texts and reads_texts(policies, summary_chars):
-        raise ValueError("budgets and built-in summaries read texts: read the file with keep_texts=True")
+    if not transcript.has_texts and (with_misses or reads_texts(policies, summary_chars)):
+        raise ValueError("misses, budgets and built-in summaries need texts: read the file with keep_texts=True")
     found = session_prices(transcript, own_prices) if prices is None else prices
     options: dict[str, Any] = {"prices": found.prices, "cache": found.provider if cache is None else cache}
     options |= {"system_chars": system_chars, "summary_prices": summary_prices, "summary_chars": summary_chars}
@@ -113,14 +116,15 @@ def replay_transcript(
         if calibration is not None and pauses != "logged":
             calibration = calibration._replace(misses={})
         has_times = pauses == "timed" or (pauses == "logged" and calibration is None)
-        played = replay(
-            context.messages, policies, times=times if has_times else None, calibration=calibration, **options
-        )
+        asked = AskedReplay.of(policies, times=times if has_times else None, calibration=calibration, **options)
+        played = asked.replay(context.messages, context.shown, with_misses=with_misses)
         replays.append(_placed(played, start, context.shown))
     joined = [tuple(chain.from_iterable(parts)) for parts in zip(*map(_turns, replays), strict=True)]
     first = replays[0]
+    misses = Misses.total(played.misses for played in replays if played.misses is not None) if with_misses else None
     return first._replace(
-        policies=tuple(policy._replace(turns=turns) for policy, turns in zip(first.policies, joined, strict=True))
+        misses=misses,
+        policies=tuple(policy._replace(turns=turns) for policy, turns in zip(first.policies, joined, strict=True)),
     )
 
 

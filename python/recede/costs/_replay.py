@@ -14,6 +14,7 @@ from recede.costs._calibration import Calibration, calibrated
 from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy, costs_of, worst_moment
 from recede.costs._policies import DEFAULT_POLICIES, Compiled, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
+from recede.costs._quotations import Misses, misses_of
 from recede.costs._turn import ReplayedTurn
 from recede.reduction._input import as_bytes, ask_engine
 from recede.reduction._kinds import whole_number
@@ -76,6 +77,7 @@ class Replay(NamedTuple):
         prices: the prices for the costs.
         summary_prices: the prices of the summarizing model; None: the same.
         cache: how the provider caches prompts.
+        misses: what the requests quote from results, if that was asked for.
 
     Example:
         >>> import recede
@@ -92,6 +94,7 @@ class Replay(NamedTuple):
     prices: Prices
     summary_prices: Prices | None = None
     cache: Cache = CACHES["anthropic"]
+    misses: Misses | None = None
 
     @property
     def costs(self) -> tuple[PolicyCost, ...]:
@@ -125,6 +128,7 @@ def replay(
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
     calibration: Calibration | None = None,
+    with_misses: bool = False,
 ) -> Replay:
     """Replay a finished session, request by request, under several policies.
 
@@ -172,6 +176,7 @@ def replay(
             actual length. With a budget, a view has at most 1,400 of them.
         calibration: what the log of the session says of its tokens (`calibrate`); then `system_chars` is not used, and
             what are characters in the result are quarters of tokens as the provider counts them.
+        with_misses: find what the requests quote from results, too: `Replay.misses`.
 
     Returns:
         A `Replay`: for each policy, what each request sent, how much of it a prompt cache would have served, and the
@@ -202,11 +207,7 @@ def replay(
         (55400, 12000, 49)
     """
     asked = AskedReplay.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
-    replayed, forms = ask_engine("replay", messages, asked.without_sessions, image_chars_of({}), asked.facts)
-    plain = messages if forms is None else forms.messages
-    return asked.answer(
-        replayed, lambda: as_bytes(json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
-    )
+    return asked.replay(messages, with_misses=with_misses)
 
 
 def replay_json(
@@ -220,6 +221,7 @@ def replay_json(
     summary_prices: Prices | None = None,
     summary_chars: int = SUMMARY_CHARS,
     calibration: Calibration | None = None,
+    with_misses: bool = False,
 ) -> Replay:
     """`replay` for a serialized history.
 
@@ -229,7 +231,7 @@ def replay_json(
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
     asked = AskedReplay.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
-    return asked.replay_json(data)
+    return asked.replay_json(data, with_misses=with_misses)
 
 
 def compare_costs(replays: Iterable[Replay | ReplayUsage]) -> tuple[PolicyCost, ...]:
@@ -314,15 +316,29 @@ class AskedReplay(NamedTuple):
         return cls(policies, prices, summary_prices, cache, facts, calibration)
 
     @property
-    def without_sessions(self) -> list[Any]:
-        """What one reading of the history replays."""
-        return [one.policy for one in self.policies.values() if not one.is_session]
+    def without_sessions(self) -> dict[str, Any]:
+        """What one reading of the history replays, by name."""
+        return {name: one.policy for name, one in self.policies.items() if not one.is_session}
 
-    def replay_json(self, data: Json) -> Replay:
+    def replay(self, messages: list[Any], shown: int = 0, *, with_misses: bool = False) -> Replay:
+        """Replay a history, whose first `shown` messages are those of an earlier context."""
+        policies = list(self.without_sessions.values())
+        replayed, forms = ask_engine("replay", messages, policies, image_chars_of({}), self.facts)
+        plain = messages if forms is None else forms.messages
+
+        def data() -> tuple[bytes, bool]:
+            return as_bytes(json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+
+        found = misses_of(data(), self.without_sessions, self.facts, shown) if with_misses else None
+        return self.answer(replayed, data)._replace(misses=found)
+
+    def replay_json(self, data: Json, *, with_misses: bool = False) -> Replay:
         """Replay a serialized history."""
         raw = as_bytes(data)
-        replayed = _engine.engine.replay_json(*raw, self.without_sessions, image_chars_of({}), self.facts)
-        return self.answer(replayed, lambda: raw)
+        policies = list(self.without_sessions.values())
+        replayed = _engine.engine.replay_json(*raw, policies, image_chars_of({}), self.facts)
+        found = misses_of(raw, self.without_sessions, self.facts, 0) if with_misses else None
+        return self.answer(replayed, lambda: raw)._replace(misses=found)
 
     def _sent(self, replayed: list[list[SentView]], data: Callable[[], tuple[bytes, bool]]) -> Iterator[list[SentView]]:
         """What each request sent, by policy."""

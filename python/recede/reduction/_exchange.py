@@ -15,6 +15,7 @@ __all__ = [
     "MessageTexts",
     "Moves",
     "ObservationTexts",
+    "Quoted",
     "RecountRequest",
     "Rendered",
     "Repair",
@@ -94,6 +95,24 @@ class MessageTexts(NamedTuple):
     constant_chars: int
     images: int
     observations: list[ObservationTexts]
+
+
+class Quoted(NamedTuple):
+    """What the requests of a context quote from results.
+
+    Attributes:
+        requests: how many requests it made.
+        results: how many results it got.
+        examined: how many of the requests were examined.
+        quotations: request, result, tool, distance and text of each, as `recede.costs.Quotation` has them.
+        by_policy: for each policy, the requests that quote what it had hidden.
+    """
+
+    requests: int
+    results: int
+    examined: int
+    quotations: list[tuple[int, int, str | None, int, str]]
+    by_policy: list[list[int]]
 
 
 class ReplayedRequest(NamedTuple):

@@ -1,0 +1,135 @@
+"""Misses: what the requests of a session quote from old tool results, which a mask would have hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recede import _engine
+from recede._agents import USER_TOOLS
+from recede.reduction._policy import replay_policy
+
+if TYPE_CHECKING:
+    from recede.costs._cache import CacheFacts
+
+__all__ = ["Misses", "Quotation", "misses_of"]
+
+
+class Quotation(NamedTuple):
+    """A text that an agent wrote again, word for word, when nothing in its context had it but tool results.
+
+    Attributes:
+        request: the number of the request, from 0, whose answer has the text.
+        result: the number of the result that has it, from 0; of several, of the newest.
+        tool: the tool of this result; None if the log does not name it.
+        distance: how many results between this one and the request are newer: a window that is no larger hides it.
+        text: the text, without what is not compared: line numbers, marks of differences, all but one space in a row.
+
+    Example:
+        >>> from recede.costs import Quotation
+        >>> Quotation(12, 4, "Read", 7, "def total(rows: list[Row]) -> float:").distance
+        7
+    """
+
+    request: int
+    result: int
+    tool: str | None
+    distance: int
+    text: str
+
+
+class Misses(NamedTuple):
+    """What the requests of one or several sessions quote from results that an earlier request has shown.
+
+    Attributes:
+        requests: the number of requests.
+        results: the number of results.
+        examined: the number of requests that were examined: all, but in contexts whose answers are very long.
+        quoted: a list of `Quotation`, in order.
+        by_policy: for each policy that was replayed, the numbers of the requests that quote what it had hidden.
+
+    Example:
+        >>> from recede.costs import Misses, Quotation
+        >>> found = Misses(40, 38, 40, [Quotation(12, 4, "Read", 7, "def total(rows: list[Row]) -> float:")])
+        >>> found.share(window=7), found.share(window=8)
+        (0.025, 0.0)
+    """
+
+    requests: int
+    results: int
+    examined: int
+    quoted: list[Quotation]
+    by_policy: Mapping[str, frozenset[int]] = {}
+
+    def share(self, window: int) -> float:
+        """The share of requests that quote a result which a sliding mask with this window would have hidden.
+
+        Example:
+            >>> from recede.costs import Misses
+            >>> Misses(0, 0, 0, []).share(10)
+            0.0
+        """
+        return self._share({one.request for one in self.quoted if one.distance >= window})
+
+    def share_under(self, policy: str) -> float | None:
+        """The share of requests that quote what a replayed policy had hidden; None if that is not known.
+
+        Example:
+            >>> from recede.costs import Misses
+            >>> Misses(40, 38, 40, [], {"sliding:window=10": frozenset({12})}).share_under("sliding:window=10")
+            0.025
+        """
+        return None if policy not in self.by_policy else self._share(self.by_policy[policy])
+
+    def _share(self, requests: Collection[int]) -> float:
+        return len(requests) / self.examined if self.examined else 0.0
+
+    def without(self, requests: Collection[int]) -> Misses:
+        """These misses without some requests.
+
+        Example:
+            >>> from recede.costs import Misses
+            >>> Misses(40, 38, 40, [], {"raw": frozenset()}).without({0, 1}).requests
+            38
+        """
+        left = self.requests - len(requests)
+        return Misses(
+            left,
+            self.results,
+            min(self.examined, left),
+            [one for one in self.quoted if one.request not in requests],
+            {policy: quoted - set(requests) for policy, quoted in self.by_policy.items()},
+        )
+
+    @classmethod
+    def total(cls, parts: Iterable[Misses]) -> Misses:
+        """The sum of several: of contexts or sessions one after the other, replayed under the same policies.
+
+        Example:
+            >>> from recede.costs import Misses, Quotation
+            >>> one = Misses(40, 38, 40, [Quotation(12, 4, "Read", 7, "def total(rows: list[Row]) -> float:")])
+            >>> total = Misses.total([one, one])
+            >>> total.requests, [(quotation.request, quotation.result) for quotation in total.quoted]
+            (80, [(12, 4), (52, 42)])
+        """
+        requests = results = examined = 0
+        quoted: list[Quotation] = []
+        by_policy: dict[str, set[int]] = {}
+        for part in parts:
+            quoted += [one._replace(request=one.request + requests, result=one.result + results) for one in part.quoted]
+            for policy, of_part in part.by_policy.items():
+                by_policy.setdefault(policy, set()).update(request + requests for request in of_part)
+            requests, results, examined = requests + part.requests, results + part.results, examined + part.examined
+        return cls(requests, results, examined, quoted, {name: frozenset(found) for name, found in by_policy.items()})
+
+
+def misses_of(data: tuple[bytes, bool], policies: Mapping[str, Any], facts: CacheFacts, shown: int) -> Misses:
+    """The misses of a serialized context, whose first `shown` messages are those of an earlier one."""
+    # Whatever is ever masked; the user's own words in results are not.
+    all_of_it = {"keep_results": 0, "exclude_tools": sorted(USER_TOOLS)}
+    maskable = replay_policy(_engine.engine, "mask", all_of_it, masks_unseen=True)
+    found = _engine.engine.quoted(*data, maskable, list(policies.values()), facts, shown)
+    by_policy = {name: frozenset(requests) for name, requests in zip(policies, found.by_policy, strict=True)}
+    return Misses(
+        found.requests, found.results, found.examined, [Quotation(*one) for one in found.quotations], by_policy
+    )

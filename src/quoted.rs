@@ -1,0 +1,122 @@
+//! Which requests of a session quote what a policy had hidden by then.
+
+use crate::misses::{ALWAYS, Answers, Context, Quotation};
+use crate::outline::Outline;
+use crate::pairs::Pairs;
+use crate::plan::{self, Cache, NEVER, Replayed};
+use crate::policy::Policy;
+use crate::source::Bytes;
+use crate::turns::Turns;
+
+/// A quotation of a result that an earlier request has shown: under a window that is no larger than its distance, it is a miss.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FromResult {
+    /// The request.
+    pub request: usize,
+    /// The result.
+    pub result: usize,
+    /// Its tool.
+    pub tool: Option<Vec<u8>>,
+    /// How many results before the request are newer.
+    pub distance: usize,
+    /// The normalized text.
+    pub text: Vec<u8>,
+}
+
+/// What a session quotes.
+#[derive(Debug, Default)]
+pub struct Quoted {
+    /// Its own requests, after those that it shares with an earlier context; all numbers count from the first of them.
+    pub requests: usize,
+    /// Its own results, likewise.
+    pub results: usize,
+    /// How many of its requests were examined.
+    pub examined: usize,
+    /// All quotations of results that an earlier request has shown.
+    pub quotations: Vec<FromResult>,
+    /// For each policy, the requests that quote what it hides from them.
+    pub by_policy: Vec<Vec<usize>>,
+}
+
+/// A context to be examined.
+pub struct Examined<'a> {
+    /// The serialized history.
+    pub data: &'a [u8],
+    /// Its outline.
+    pub outline: &'a Outline,
+    /// How many of the first messages are those of an earlier context: they are visible, and their requests do not count.
+    pub shown: usize,
+    /// The most grams of answers that are held.
+    pub most_grams: usize,
+}
+
+impl Examined<'_> {
+    /// What the requests quote. Results that `all` leaves raw, a policy without a window, are visible.
+    #[must_use]
+    pub fn quoted(&self, all: &Policy, policies: &[&Policy], cache: &Cache) -> Quoted {
+        let Examined { data, outline, shown, most_grams } = *self;
+        let replay = |policy| plan::replay(outline, &Bytes(data), policy, cache);
+        let turns = Turns::of(outline);
+        let context = Context { data, outline, turns: &turns, shown, max_result_chars: None, summaries: &[] };
+        let is_kept: Vec<bool> = replay(all).hidden_from.into_iter().map(|from| from == NEVER).collect();
+        let ranks: Vec<u32> =
+            is_kept.iter().zip(0..).map(|(is_kept, result)| if *is_kept { ALWAYS } else { result }).collect();
+        let answers = Answers::of(&context, most_grams);
+        let by_age = answers.quotations(&context, &ranks);
+        let by_policy = policies.iter().map(|policy| {
+            let Replayed { mut hidden_from, summaries, .. } = replay(policy);
+            for (from, _) in hidden_from.iter_mut().zip(&is_kept).filter(|(_, is_kept)| **is_kept) {
+                *from = NEVER;
+            }
+            let max_result_chars = policy.clip_at.or(policy.max_observation_chars);
+            let maskable = hidden_from.iter().zip(&is_kept).filter(|(_, is_kept)| !**is_kept).map(|(from, _)| *from);
+            if maskable.is_sorted() && summaries.is_empty() && max_result_chars.is_none() {
+                return missed(&by_age, |result| hidden_from[result]);
+            }
+            let context = Context { max_result_chars, summaries: &summaries, turns: &turns, ..context };
+            let (order, ranks) = order_of(&hidden_from);
+            missed(&answers.quotations(&context, &ranks), |rank| hidden_from[order[rank]])
+        });
+        let first = turns.starts.partition_point(|start| (*start as usize) < shown);
+        let first_result = outline.results_before(shown);
+        let pairs = Pairs::of(outline);
+        let seen = |quotation: &Quotation| {
+            let start = |request: usize| turns.starts[request] as usize;
+            let (request, result) = (quotation.request as usize, quotation.rank as usize);
+            let is_seen = request > 0 && (outline.results[result].message as usize) < start(request - 1);
+            is_seen.then(|| FromResult {
+                request: request - first,
+                result: result - first_result,
+                tool: pairs.name_of(outline, result).map(|name| outline.name(name).to_vec()),
+                distance: outline.results_before(start(request)) - 1 - result,
+                text: quotation.text.clone(),
+            })
+        };
+        Quoted {
+            requests: turns.count() - first,
+            results: outline.results.len() - first_result,
+            examined: (first..turns.count()).filter(|request| request.is_multiple_of(answers.every)).count(),
+            quotations: by_age.iter().filter_map(seen).collect(),
+            by_policy: by_policy
+                .map(|requests| requests.into_iter().map(|one| one as usize - first).collect())
+                .collect(),
+        }
+    }
+}
+
+/// The requests with a quotation whose rank is hidden from an earlier request on, or from this one.
+fn missed(quotations: &[Quotation], hidden_from: impl Fn(usize) -> u32) -> Vec<u32> {
+    let missed = quotations.iter().filter(|quotation| hidden_from(quotation.rank as usize) <= quotation.request);
+    let mut requests: Vec<u32> = missed.map(|quotation| quotation.request).collect();
+    requests.dedup();
+    requests
+}
+
+/// The results in the order in which they are hidden, and the place of each in it.
+fn order_of(hidden_from: &[u32]) -> (Vec<usize>, Vec<u32>) {
+    let mut order: Vec<usize> = (0..hidden_from.len()).filter(|result| hidden_from[*result] != NEVER).collect();
+    order.sort_by_key(|result| hidden_from[*result]);
+    let mut ranks = vec![ALWAYS; hidden_from.len()];
+    order.iter().zip(0..).for_each(|(result, place)| ranks[*result] = place);
+    (order, ranks)
+}
