@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout)] // to print is what it is for
 
+use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -105,10 +106,11 @@ fn synthetic() -> Vec<u8> {
             let line = |number: usize| format!("{session}: the line {number} of {turn}, {}", number * number * turn);
             let lines: Vec<String> = (0..100).map(|number| format!(r"{number}\t{}", line(number))).collect();
             let said = if turn % 3 == 0 { line(50) } else { format!("Now {turn}.") };
-            json.push_str(&format!(
+            let _ = write!(
+                json,
                 r#",{{"role":"assistant","content":"{said}","tool_calls":[{{"id":"{turn}","type":"function","function":{{"name":"run","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"{turn}","content":"{}"}}"#,
                 lines.join(r"\n")
-            ));
+            );
         }
         json.push_str("]\n");
     }

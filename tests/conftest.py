@@ -99,6 +99,8 @@ _WITHOUT_ORACLE = frozenset(
     test_store
     test_stored_histories
     test_stored_managers
+    test_cli_bill
+    test_cli_misses
     test_misses
     test_suggest
     test_summaries_asked_for

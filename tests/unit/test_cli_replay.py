@@ -194,14 +194,14 @@ def test_many_sessions_are_added_up_and_counted(tmp_path: Path) -> None:
         path.write_bytes(dumps([user("Go."), *turns(count, chars=4_000)]))
     shown = lines_of(*paths, "--policy", "stepped:window=10,chunk=10")
     assert shown[0] == "84 requests of 3 sessions"
-    assert shown[2].split()[-5:] == ["mean", "worst", "losses", "worst", "moment"]
+    assert shown[2].split()[-6:] == ["mean", "worst", "losses", "worst", "moment", "quoted"]
     [cost] = recede.costs.compare_costs(
         recede.costs.replay(json.loads(path.read_bytes()), ["stepped:window=10,chunk=10"]) for path in paths
     )[1:]
     of_sessions = [f"{100 * cost.mean_of_raw:.0f}", "%", f"{100 * cost.worst_of_raw:.0f}", "%", "1"]
     of_sessions += [f"{100 * cost.worst_moment:.0f}", "%"]
     assert cost.worst_moment > cost.worst_of_raw
-    assert shown[4].split()[-7:] == of_sessions
+    assert shown[4].split()[-9:-2] == of_sessions
     assert "the cheapest cost more than raw in 1 of 3 sessions" in shown
     by_format = lines_of(*paths, "--by-format", "--policy", "stepped:window=10,chunk=10")
     assert by_format[0].split()[:6] == ["format", "policy", "sessions", "requests", "of", "raw"]
@@ -218,12 +218,12 @@ def test_many_sessions_are_added_up_and_counted(tmp_path: Path) -> None:
 
 def test_the_optimum_is_shown_and_never_called_the_cheapest() -> None:
     shown = lines_of("-", *POLICIES, "--optimum", stdin=dumps(HISTORY))
-    assert shown[2].split()[-4:] == ["of", "optimum", "worst", "moment"]
+    assert shown[2].split()[-5:] == ["of", "optimum", "worst", "moment", "quoted"]
     costs = recede.costs.replay(HISTORY, [*NAMES, "optimum:window=10"]).costs
     assert [line.split()[0] for line in shown[3:7]] == [*NAMES, "optimum:window=10"]
     shares = ["-", *(f"{100 * cost.of_optimum:.0f} %" for cost in costs[1:] if cost.of_optimum is not None)]
     assert all(
-        line.split()[-3 - share.count(" ") : -2] == share.split()
+        line.split()[-5 - share.count(" ") : -4] == share.split()
         for line, share in zip(shown[3:7], shares, strict=True)
     )
     assert any(line.startswith("would have paid: ") and "with stepped" in line for line in shown)
@@ -240,14 +240,14 @@ def test_summaries_are_priced_in_the_table_and_the_sentences() -> None:
     shown = lines_of("-", *options, "500", stdin=dumps(history))
     prices = recede.costs.Prices(input=1, output=2)
     raw, *costs = recede.costs.replay(history, names, summary_prices=prices, summary_chars=500).costs
-    assert shown[2].split()[-3] == "summaries"
-    assert [line.split()[-3] for line in shown[3:6]] == ["-", *(f"${cost.summary_cost:.2f}" for cost in costs)]
+    assert shown[2].split()[-4] == "summaries"
+    assert [line.split()[-5] for line in shown[3:6]] == ["-", *(f"${cost.summary_cost:.2f}" for cost in costs)]
     best = min(costs, key=lambda cost: cost.cost)
     calls = f"summaries: {best.usage.summary_calls} calls of a model for ${best.summary_cost:.2f} are included"
     assert any(line.startswith(calls) for line in shown)
     assert shown[-1].endswith("; summaries: input $1, output $2")
     built_in = lines_of("-", *options, "0", stdin=dumps(history))
-    assert built_in[2].split()[-3:] == ["raw", "worst", "moment"]
+    assert built_in[2].split()[-4:] == ["raw", "worst", "moment", "quoted"]
     assert raw.summary_cost == 0
 
 

@@ -113,7 +113,10 @@ def without_requests(replay: Replay, requests: Collection[int]) -> Replay:
         policy._replace(turns=tuple(turn for turn in policy.turns if turn.messages not in requests))
         for policy in replay.policies
     )
-    return replay._replace(policies=tuple(policies))
+    turns = replay.policies[0].turns
+    copied = {number for number, turn in enumerate(turns) if turn.messages in requests}
+    misses = None if replay.misses is None else replay.misses.without(copied)
+    return replay._replace(policies=tuple(policies), misses=misses)
 
 
 def logged_lines(sessions: Sequence[Session], *, is_flat: bool) -> list[str]:

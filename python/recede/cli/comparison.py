@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from recede.cli.quoted import misses_as_json, quoted_shares, tenths
 from recede.cli.tables import cost_columns, of_columns, percent_or_dash, prose, share, table
 from recede.cli.verdict import PASTE, Session, notes, percent, price_line, requests_of, verdict
-from recede.costs import PolicyCost, cheapest_policy, compare_costs
+from recede.costs import PolicyCost, Replay, cheapest_policy, compare_costs
 
 # The columns that a narrow screen lacks, the first to go first.
 _OPTIONAL = (
@@ -20,6 +21,7 @@ _OPTIONAL = (
     "tokens sent",
     "losses",
     "of optimum",
+    "quoted",
 )
 
 
@@ -34,7 +36,7 @@ def for_people(sessions: list[Session], said: list[str], *, by_format: bool, tur
         parts.append(_format_table(sessions))
     else:
         costs = compare_costs(replays)
-        parts.append(_costs_table(costs, len(sessions)))
+        parts.append(_costs_table(costs, replays))
         lines = verdict_lines(costs, sessions)
         lines += notes(costs, len(sessions)) if has_notes else []
     return "\n".join([*parts, prose([*lines, *said, price_line(replays)]) + "\n"])
@@ -50,7 +52,8 @@ def verdict_lines(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> l
     ]
 
 
-def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
+def _costs_table(costs: tuple[PolicyCost, ...], replays: Sequence[Replay]) -> str:
+    sessions = len(replays)
     requests = costs[0].usage.requests
     columns = cost_columns(costs, "no cache")
     if sessions > 1:
@@ -58,6 +61,9 @@ def _costs_table(costs: tuple[PolicyCost, ...], sessions: int) -> str:
         columns.append(("worst", [percent(cost.worst_of_raw) for cost in costs]))
         columns.append(("losses", [str(cost.loss_count) for cost in costs]))
     columns.append(("worst moment", [percent_or_dash(cost.worst_moment) for cost in costs]))
+    shares = quoted_shares(replays)
+    if shares:
+        columns.append(("quoted", [tenths(shares.get(cost.policy)) for cost in costs]))
     headings, rows = of_columns(columns)
     wanted = [headings.index(name) for name in _OPTIONAL if name in headings]
     uncached = wanted.index(headings.index("no cache"))
@@ -104,7 +110,7 @@ def session_as_json(session: Session, turns: bool) -> dict[str, Any]:
     if turns:
         for policy, replayed in zip(report["policies"], session.replay.policies, strict=True):
             policy["turns"] = [turn._asdict() for turn in replayed.turns]
-    return report
+    return {**report, "quoted": quoted_shares([session.replay]), "misses": misses_as_json(session)}
 
 
 def costs_as_json(costs: tuple[PolicyCost, ...]) -> dict[str, Any]:

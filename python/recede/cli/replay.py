@@ -19,6 +19,7 @@ from recede.cli.files import InputHistory, keep_apart, read, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
 from recede.cli.page import CONTEXT_WINDOW, page
+from recede.cli.quoted import advice, curve_as_json, curve_table, list_table, listed, quoted_lines, quoted_shares
 from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import chosen, project_option, since_option
 from recede.cli.suggestion import sentences, suggestion_as_json, tables_of
@@ -34,12 +35,14 @@ from recede.costs import (
     SessionPrices,
     Suggestion,
     compare_costs,
+    curve_policies,
     reads_texts,
     replay_json,
     replay_policies,
     replay_transcript,
     suggest_policies,
     suggest_window,
+    window_curve,
 )
 from recede.designs import mask_observations
 
@@ -111,6 +114,18 @@ def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tupl
     "--suggest",
     is_flag=True,
     help="Find the window, the chunk and the summaries that cost least, and how much each choice matters.",
+)
+@click.option("--misses", is_flag=True, help="List what requests quote that only results 10 or more old had.")
+@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="List only N of these, for judging by eye.")
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Which sample.")
+@click.option("--curve", is_flag=True, help="Cost and quoted share for windows of 1 to 100 results, and which to take.")
+@click.option(
+    "--max-misses",
+    type=click.FloatRange(min=2, max=100),
+    default=5,
+    show_default=True,
+    metavar="PERCENT",
+    help="The window to take is one under which at most this share of requests quotes masked text.",
 )
 @click.option(
     "--optimum",
@@ -197,6 +212,11 @@ def replay(
     chunks: tuple[int, ...],
     keep_last: tuple[int, ...],
     suggest: bool,
+    misses: bool,
+    sample: int | None,
+    seed: int,
+    curve: bool,
+    max_misses: float,
     optimum: bool,
     policies: tuple[str, ...],
     prices: Prices | None,
@@ -235,7 +255,7 @@ def replay(
     keep_apart("--html", html, [file.path for file in files_read])
     has_grid = is_all or any(_is_given(name) for name in ("windows", "chunks", "keep_last"))
     grid_of = replay_policies(windows=windows, chunks=chunks, keep_last=keep_last)
-    wanted = policies or (grid_of if has_grid else _FEW)
+    wanted = policies or (grid_of if has_grid else curve_policies() if curve else _FEW)
     if optimum:
         masks = (re.match(r"(?:sliding|stepped|break_even|high_water):\s*window=(\d+)", policy) for policy in wanted)
         found = dict.fromkeys(mask[1] for mask in masks if mask)
@@ -248,13 +268,15 @@ def replay(
     pauses = "none" if no_pauses else "logged"
 
     def play(history: InputHistory) -> tuple[Session, Suggestion | None]:
+        with_misses = history.session is None or history.session.has_texts
         log = None if history.session is None else logged(history.session, own_prices, is_checked=check)
         if history.session is None or log is None:
             used: dict[str, Any] = {"prices": prices or Prices(), "cache": cache or "anthropic"}
-            replayed = history.run(lambda data: replay_json(data, wanted, **used, **options))
+            replayed = history.run(lambda data: replay_json(data, wanted, with_misses=True, **used, **options))
         else:
             found = log.prices if prices is None else log.prices._replace(prices=prices)
-            replayed = replay_transcript(history.session, wanted, prices=found, cache=cache, pauses=pauses, **options)
+            used = {"prices": found, "cache": cache, "pauses": pauses, "with_misses": with_misses}
+            replayed = replay_transcript(history.session, wanted, **used, **options)
         raw = mask_observations(history.parsed(), keep_results=_EVERYTHING)
         drawn = None if html is None else anatomy(history.parsed(), replayed)
         session = Session(named(history), history.format, replayed, raw.tools, raw.chars_before, drawn, log)
@@ -273,7 +295,9 @@ def replay(
 
     grid: dict[str, Any] = {"windows": windows, "chunks": chunks}
     grid = {name: numbers for name, numbers in grid.items() if _is_given(name)}  # by default it tries more of them
-    reading = reading._replace(keep_texts=reads_texts(wanted, options["summary_chars"]) or html is not None)
+    lists_misses = misses or sample is not None
+    keep_texts = html is not None or lists_misses or curve or reads_texts(wanted, options["summary_chars"])
+    reading = reading._replace(keep_texts=keep_texts)
     played, failed = over(files_read, reading, play, is_parallel=True)
     done, shown, suggestions = [], [], []
     without = without_copies([session for _, (session, _) in played])
@@ -297,6 +321,9 @@ def replay(
         total = costs_as_json(compare_costs(session.replay for session in sessions))
         if suggestion is not None:
             total["suggestion"] = suggestion_as_json(suggestion)
+        total["quoted"] = quoted_shares([session.replay for session in sessions])
+        if curve:
+            total["curve"] = curve_as_json(window_curve([session.replay for session in sessions]), max_misses / 100)
         write_report(histories, {"histories": len(sessions), **total}, failed)
     elif done and not sessions:
         write(None, f"no session has {min_results} results or more\n".encode())
@@ -304,8 +331,14 @@ def replay(
         lines = [*verdict_lines(suggestion.costs, sessions), *sentences(suggestion)]
         lines += [*logged_lines(sessions, is_flat=prices is not None), price_line([one.replay for one in sessions])]
         write(None, "\n".join([tables_of(suggestion, len(sessions)), prose([*lines, ""])]).encode())
+    elif sessions and lists_misses:
+        write(None, f"{list_table(listed(sessions, sample, seed))}\n{prose([*quoted_lines(sessions), ''])}".encode())
+    elif sessions and curve:
+        windows_found = window_curve([session.replay for session in sessions])
+        lines = [advice(windows_found, max_misses / 100), *quoted_lines(sessions), ""]
+        write(None, f"{curve_table(windows_found)}\n{prose(lines)}".encode())
     elif sessions:
-        said = logged_lines(sessions, is_flat=prices is not None)
+        said = quoted_lines(sessions) + logged_lines(sessions, is_flat=prices is not None)
         text = for_people(sessions, said, by_format=by_format, turns=turns, has_notes=has_grid or bool(policies))
         write(None, text.encode())
     finish(done, failed, warn=not as_json)

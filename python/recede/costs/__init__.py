@@ -6,7 +6,15 @@ from recede.costs._calibrate import calibrate
 from recede.costs._calibration import Calibration
 from recede.costs._check import BillCheck, check_bill, replay_transcript
 from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy
-from recede.costs._misses import misses
+from recede.costs._misses import (
+    CURVE_WINDOWS,
+    WindowChoice,
+    WindowCurve,
+    curve_policies,
+    misses,
+    quoted_share,
+    window_curve,
+)
 from recede.costs._models import MODELS, ModelPrices, model_prices
 from recede.costs._policies import parse_policy, reads_texts, replay_policies
 from recede.costs._price_file import read_prices
@@ -18,6 +26,7 @@ from recede.costs._turn import ReplayedTurn
 
 __all__ = [
     "CACHES",
+    "CURVE_WINDOWS",
     "MODELS",
     "PRESETS",
     "SUMMARY_CHARS",
@@ -39,15 +48,19 @@ __all__ = [
     "SessionPrices",
     "Suggestion",
     "Usage",
+    "WindowChoice",
+    "WindowCurve",
     "cache_of_format",
     "calibrate",
     "cheapest_policy",
     "check_bill",
     "compare_costs",
+    "curve_policies",
     "logged_bill",
     "misses",
     "model_prices",
     "parse_policy",
+    "quoted_share",
     "read_prices",
     "reads_texts",
     "replay",
@@ -57,4 +70,5 @@ __all__ = [
     "session_prices",
     "suggest_policies",
     "suggest_window",
+    "window_curve",
 ]

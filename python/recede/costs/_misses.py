@@ -2,19 +2,144 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from recede._bodies import messages_of
 from recede.costs._check import replay_transcript
+from recede.costs._compare import PolicyCost
 from recede.costs._quotations import Misses
-from recede.costs._replay import replay
+from recede.costs._replay import Replay, compare_costs, replay
 from recede.reduction._input import value_of
 
 if TYPE_CHECKING:
     from recede.reduction._input import Json
     from recede.transcripts import Transcript
 
-__all__ = ["misses"]
+__all__ = ["CURVE_WINDOWS", "WindowChoice", "WindowCurve", "curve_policies", "misses", "quoted_share", "window_curve"]
+
+CURVE_WINDOWS = range(1, 101)
+"""The windows of a curve."""
+
+# One session does not predict itself, so advice needs several; and fewer misses cannot be told from chance.
+_LEAST_SESSIONS = 5
+_LEAST_RESULTS = 30
+_LEAST_MISSES = 0.02
+
+
+class WindowChoice(NamedTuple):
+    """A window, what it costs and what it hides.
+
+    Attributes:
+        window: how many of the newest results stay raw: `keep`.
+        cost: the cost of a mask with this window whose boundary moves when that breaks even.
+        quoted: the share of requests that quote what it had hidden; None if no texts were read.
+
+    Example:
+        >>> from recede.costs import curve_policies, replay, window_curve
+        >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+        >>> choice = window_curve([replay(history, curve_policies(), with_misses=True)]).choices[9]
+        >>> choice.window, choice.cost.policy, choice.quoted
+        (10, 'break_even:window=10', 0.0)
+    """
+
+    window: int
+    cost: PolicyCost
+    quoted: float | None
+
+
+class WindowCurve(NamedTuple):
+    """Cost and quoted share by window, over several sessions.
+
+    Attributes:
+        choices: a `WindowChoice` for each window, the smallest first.
+        sessions: how many sessions have the 30 results or more that advice needs.
+
+    Example:
+        >>> from recede.costs import WindowCurve
+        >>> WindowCurve((), sessions=4).advised() is None
+        True
+    """
+
+    choices: tuple[WindowChoice, ...]
+    sessions: int
+
+    def advised(self, max_misses: float = 0.05) -> WindowChoice | None:
+        """The window of least cost among those under which at most this share of requests quotes masked text.
+
+        Args:
+            max_misses: from 0.02 on: fewer cannot be told from what agents would have written anyway.
+
+        Returns:
+            The choice; of equals the one with the largest window. None if there is none, or fewer than five sessions
+            have 30 results or more: one session does not predict the next.
+
+        Raises:
+            ValueError: `max_misses` is under 0.02.
+
+        Example:
+            >>> from recede.costs import WindowCurve
+            >>> WindowCurve((), sessions=9).advised(0.01)
+            Traceback (most recent call last):
+            ValueError: max_misses must be 0.02 or more, not 0.01: as few are met by chance
+        """
+        if max_misses < _LEAST_MISSES:
+            raise ValueError(f"max_misses must be {_LEAST_MISSES} or more, not {max_misses}: as few are met by chance")
+        fitting = [one for one in self.choices if one.quoted is not None and one.quoted <= max_misses]
+        if self.sessions < _LEAST_SESSIONS or not fitting:
+            return None
+        return min(fitting, key=lambda one: (one.cost.cost, -one.window))
+
+
+def curve_policies() -> tuple[str, ...]:
+    """The policies that `window_curve` compares: for each window a mask whose boundary breaks even.
+
+    Example:
+        >>> from recede.costs import curve_policies
+        >>> curve_policies()[9]
+        'break_even:window=10'
+    """
+    return tuple(f"break_even:window={window}" for window in CURVE_WINDOWS)
+
+
+def window_curve(replays: Sequence[Replay]) -> WindowCurve:
+    """Add up cost and quoted share by window.
+
+    Args:
+        replays: sessions that were replayed under `curve_policies`, with misses; at least one.
+
+    Raises:
+        ValueError: there are none, or their policies differ.
+
+    Example:
+        >>> from recede.costs import curve_policies, replay, window_curve
+        >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+        >>> curve = window_curve([replay(history, curve_policies(), with_misses=True)])
+        >>> len(curve.choices), curve.sessions
+        (100, 0)
+    """
+    choices = tuple(
+        WindowChoice(cost.window, cost, quoted_share(replays, cost.policy))
+        for cost in compare_costs(replays)
+        if cost.window is not None
+    )
+    long = [one for one in replays if one.misses is not None and one.misses.results >= _LEAST_RESULTS]
+    return WindowCurve(choices, len(long))
+
+
+def quoted_share(replays: Sequence[Replay], policy: str) -> float | None:
+    """The share of requests of several sessions that quote what a policy had hidden; None if that is not known.
+
+    Example:
+        >>> from recede.costs import quoted_share, replay
+        >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+        >>> quoted_share([replay(history)], "raw") is None, quoted_share([replay(history, with_misses=True)], "raw")
+        (True, 0.0)
+    """
+    found = [one.misses for one in replays if one.misses is not None and policy in one.misses.by_policy]
+    examined = sum(one.examined for one in found)
+    quoted = sum(len(one.by_policy[policy]) for one in found)
+    return None if not found else quoted / examined if examined else 0.0
 
 
 def misses(history: Transcript | list[Any] | dict[str, Any] | Json) -> Misses:

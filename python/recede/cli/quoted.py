@@ -1,0 +1,129 @@
+"""What requests quote from old results, as `recede replay` shows it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from recede.cli.notices import counted
+from recede.cli.tables import table
+from recede.cli.verdict import Session, money, percent
+from recede.costs import Quotation, Replay, WindowCurve, quoted_share
+
+WINDOW = 10
+"""Listed is what a mask with this window would have hidden: the default of `keep`."""
+
+_MOST_CHARS = 100
+# Rows of the curve: of windows that differ much, only these are shown.
+_SHOWN = (1, 2, 3, 5, 7, 10, 14, 20, 30, 43, 58, 80, 100)
+
+
+def tenths(share: float | None) -> str:
+    """A share in percent to a tenth, since few requests quote; a dash where it is not known."""
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
+class Listed(NamedTuple):
+    """A quotation and the name of its session."""
+
+    session: str
+    quotation: Quotation
+
+
+def listed(sessions: Sequence[Session], sample: int | None, seed: int) -> list[Listed]:
+    """What a window of `WINDOW` results would have hidden: all of it, or a seeded sample, in order."""
+    found = [
+        Listed(session.name, one)
+        for session in sessions
+        if session.replay.misses is not None
+        for one in session.replay.misses.quoted
+        if one.distance >= WINDOW
+    ]
+    if sample is None or sample >= len(found):
+        return found
+    places = sorted(random.Random(seed).sample(range(len(found)), sample))
+    return [found[place] for place in places]
+
+
+def list_table(found: Sequence[Listed]) -> str:
+    """A row for each quotation; requests and results count from 1, as people do."""
+    rows = [
+        [session, one.tool or "(unknown)", f"{one.request + 1:,}", f"{one.distance:,}", _cut(one.text)]
+        for session, one in found
+    ]
+    return table(["session", "tool", "request", "results ago", "text"], rows, names=2)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_CHARS else f"{text[: _MOST_CHARS - 1]}…"
+
+
+def quoted_lines(sessions: Sequence[Session]) -> list[str]:
+    """How often agents quoted what a window of `WINDOW` results would have hidden, and what was not measured."""
+    measured = [session.replay.misses for session in sessions if session.replay.misses is not None]
+    silent = len(sessions) - len(measured)
+    lines = []
+    if measured:
+        examined = sum(one.examined for one in measured)
+        missed = sum(round(one.share(WINDOW) * one.examined) for one in measured)
+        sampled = ", a sample" if examined < sum(one.requests for one in measured) else ""
+        share = tenths(missed / examined if examined else 0)
+        lines.append(
+            f"quoted: {share} of {counted(examined, 'request')}{sampled} wrote again, word for word, what only results "
+            f"{WINDOW} or more old had (--misses lists them)"
+        )
+    if silent:
+        lines.append(
+            f"quoted: {counted(silent, 'session')} not measured, whose texts were not read (--misses reads them)"
+        )
+    return lines
+
+
+def quoted_shares(replays: Sequence[Replay]) -> dict[str, float]:
+    """By policy, the share of requests that quote what it had hidden, where that is known."""
+    shares = {policy.policy: quoted_share(replays, policy.policy) for policy in replays[0].policies}
+    return {policy: share for policy, share in shares.items() if share is not None}
+
+
+def curve_table(curve: WindowCurve) -> str:
+    """Cost and quoted share by window."""
+    rows = [
+        [f"{one.window}", money(one.cost.cost), percent(one.cost.of_raw), tenths(one.quoted)]
+        for one in curve.choices
+        if one.window in _SHOWN
+    ]
+    return table(["window", "cost", "of raw", "quoted"], rows)
+
+
+def advice(curve: WindowCurve, max_misses: float) -> str:
+    """Which window to take, or why none is advised."""
+    best = curve.advised(max_misses)
+    limit = f"at most {percent(max_misses)} of requests"
+    if best is not None:
+        return (
+            f"window: {best.window} costs least among those under which {limit} quote masked text: "
+            f"{percent(best.cost.of_raw)} of raw, {tenths(best.quoted)} quoted"
+        )
+    if curve.advised(1) is None:
+        return f"window: no advice: it needs five sessions with 30 results or more, here are {curve.sessions}"
+    return f"window: no advice: under each of them more than {percent(max_misses)} of requests quote masked text"
+
+
+def curve_as_json(curve: WindowCurve, max_misses: float) -> dict[str, Any]:
+    """The figures for programs."""
+    best = curve.advised(max_misses)
+    windows = [
+        {"window": one.window, "cost": one.cost.cost, "of_raw": one.cost.of_raw, "quoted": one.quoted}
+        for one in curve.choices
+    ]
+    return {"window": None if best is None else best.window, "sessions": curve.sessions, "windows": windows}
+
+
+def misses_as_json(session: Session) -> dict[str, Any] | None:
+    """What a session quotes; None if it was not measured."""
+    found = session.replay.misses
+    if found is None:
+        return None
+    quoted = [one._asdict() for one in found.quoted]
+    return {"requests": found.requests, "results": found.results, "examined": found.examined, "quoted": quoted}
