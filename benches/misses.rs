@@ -1,7 +1,7 @@
 //! Quotations alone, without Python: how many bytes of decoded text a second are normalized and read twice, beside a copy of them.
 //!
 //! `cargo bench --bench misses` measures synthetic sessions; `RECEDE_BENCH_FILE=histories.jsonl` those of a file with a serialized
-//! history a line, such as `python benches/misses.py --write` makes of the recorded sessions. What counts is the best of five runs.
+//! history a line, such as `python benches/misses.py --write OUT` makes of the recorded sessions. What counts is the best of five runs.
 
 #![allow(clippy::print_stdout)] // to print is what it is for
 

@@ -20,6 +20,11 @@ import figures
 # Page, and its first line -> why a table with numbers has no command.
 NO_MEASUREMENT = {
     ("docs/caching.md", "| provider | read | write |"): "published prices",
+    ("docs/quality.md", "| what stays raw | removed | missed | a plain window that removes as much |"): "measured once",
+    (
+        "docs/quality.md",
+        "| | cost of raw | requests that quoted what was hidden |",
+    ): "the same: nothing of it was built",
     ("docs/robustness.md", "| run | count | found |"): "each row is a command with its seed",
     ("docs/semantics.md", "| entry point | boundary | keeps at least |"): "defaults",
     ("docs/store-format.md", "| at | bytes | what |"): "places in a format",

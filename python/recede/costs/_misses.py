@@ -21,7 +21,7 @@ __all__ = ["CURVE_WINDOWS", "WindowChoice", "WindowCurve", "curve_policies", "mi
 CURVE_WINDOWS = range(1, 101)
 """The windows of a curve."""
 
-# One session does not predict itself, so advice needs several; and fewer misses cannot be told from chance.
+# One session does not predict itself, so advice needs several; and fewer misses do not differ from chance.
 _LEAST_SESSIONS = 5
 _LEAST_RESULTS = 30
 _LEAST_MISSES = 0.02
@@ -68,7 +68,7 @@ class WindowCurve(NamedTuple):
         """The window of least cost among those under which at most this share of requests quotes masked text.
 
         Args:
-            max_misses: from 0.02 on: fewer cannot be told from what agents would have written anyway.
+            max_misses: from 0.02 on: fewer do not differ from what agents would have written anyway.
 
         Returns:
             The choice; of equals the one with the largest window. None if there is none, or fewer than five sessions
@@ -129,6 +129,10 @@ def window_curve(replays: Sequence[Replay]) -> WindowCurve:
 
 def quoted_share(replays: Sequence[Replay], policy: str) -> float | None:
     """The share of requests of several sessions that quote what a policy had hidden; None if that is not known.
+
+    Args:
+        replays: the sessions, replayed with misses.
+        policy: its name in the replays.
 
     Example:
         >>> from recede.costs import quoted_share, replay
