@@ -24,7 +24,7 @@ NO_MEASUREMENT = {
     (
         "docs/quality.md",
         "| | cost of raw | requests that quoted what was hidden |",
-    ): "the same: nothing of it was built",
+    ): "the same; it was not built",
     ("docs/robustness.md", "| run | count | found |"): "each row is a command with its seed",
     ("docs/semantics.md", "| entry point | boundary | keeps at least |"): "defaults",
     ("docs/store-format.md", "| at | bytes | what |"): "places in a format",

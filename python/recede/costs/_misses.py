@@ -134,12 +134,17 @@ def quoted_share(replays: Sequence[Replay], policy: str) -> float | None:
         replays: the sessions, replayed with misses.
         policy: its name in the replays.
 
+    Raises:
+        ValueError: there are no replays.
+
     Example:
         >>> from recede.costs import quoted_share, replay
         >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
         >>> quoted_share([replay(history)], "raw") is None, quoted_share([replay(history, with_misses=True)], "raw")
         (True, 0.0)
     """
+    if not replays:
+        raise ValueError("there is no session to compare")
     found = [one.misses for one in replays if one.misses is not None and policy in one.misses.by_policy]
     examined = sum(one.examined for one in found)
     quoted = sum(len(one.by_policy[policy]) for one in found)
