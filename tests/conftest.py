@@ -102,7 +102,6 @@ _WITHOUT_ORACLE = frozenset(
     test_cli_bill
     test_cli_misses
     test_misses
-    test_suggest
     test_summaries_asked_for
     test_totals
     test_transcripts

@@ -20,7 +20,6 @@ import recede
 from recede.cli.anatomy import anatomy
 from recede.cli.chart import thinned, ticks
 from recede.cli.page import page
-from recede.cli.suggestion import curves, sentences
 from recede.cli.timeline import changes, columns, extents, moves, shown, summaries
 from recede.cli.verdict import PASTE, Session, money, notes, percent, price_line, verdict
 
@@ -252,32 +251,6 @@ def test_the_sentences_are_those_of_the_command() -> None:
     ]:
         assert line.replace(PASTE, "") in text
     assert text.count(PASTE.rstrip()) == 1
-
-
-def test_a_suggestion_is_drawn_with_its_figures() -> None:
-    one = session(history(60))
-    grid: dict[str, Any] = {"windows": [3, 10], "chunks": [1, "break_even"], "summarize_at": [21, "never"]}
-    suggestion = recede.costs.suggest_window([history(60)], **grid)
-    assert "curve-" not in page([one])
-    document = checked(page([one], suggestion))
-    text = "".join(data for _, data in document.texts)
-    for line in [*verdict(suggestion.costs, [one]), *sentences(suggestion)]:
-        assert line.replace(PASTE, "") in text
-    assert text.count("ould have paid") == 1 and document.source.count('class="verdict"') == 1
-    for curve in curves(suggestion):
-        rows = document.rows(f"curve-{curve.name}-table")
-        assert [row[0] for row in rows] == [str(choice.value) for choice in curve.choices]
-        assert [row[-1] for row in rows] == [choice.cost.policy for choice in curve.choices]
-    every = [choice for curve in curves(suggestion) for choice in curve.choices]
-    widest = max(choice.cost.of_raw for choice in every)
-    bars = [
-        bar for chart in document.charts("bars")[2:5] for bar in chart.iter("rect") if "bar" in str(bar.get("class"))
-    ]
-    widths = [float((bar.get("width") or "").rstrip("%")) for bar in bars]
-    assert widths == pytest.approx([100 * choice.cost.of_raw / (1.3 * widest) for choice in every], abs=0.01)
-    assert [str(bar.get("class")) for bar in bars] == [
-        "bar cached" if choice.over_least <= 0.1 else "bar rest" for choice in every
-    ]
 
 
 def test_each_line_shows_its_tokens() -> None:
@@ -699,7 +672,7 @@ def test_nothing_is_wider_than_the_screen(width: int, tmp_path: Path) -> None:
         page([session(history(120), policies=policies)]),
         page([session(history(1), policies=[])]),
         page([session(history(310), policies=[*policies, "break_even:window=5", "optimum:window=5"])]),
-        page([session(history(60)), session(history(9))], recede.costs.suggest_window([history(60)], windows=[3, 58])),
+        page([session(history(60)), session(history(9))]),
     ]
     file = tmp_path / "frames.html"
     frames = "".join(FRAME % (width, html.escape(text)) for text in pages)

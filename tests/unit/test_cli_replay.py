@@ -251,42 +251,6 @@ def test_summaries_are_priced_in_the_table_and_the_sentences() -> None:
     assert raw.summary_cost == 0
 
 
-def test_it_suggests_what_costs_least(tmp_path: Path) -> None:
-    paths = [tmp_path / "long.json", tmp_path / "short.json"]
-    for path, history in zip(paths, (HISTORY, SHORT), strict=True):
-        path.write_bytes(dumps(history))
-    options = ("--suggest", "--keep", "3,9", "--chunk", "1,5", "--price", "anthropic,output=0")
-    expected = recede.costs.suggest_window(
-        [HISTORY, SHORT], windows=[3, 9], chunks=[1, 5], prices=recede.costs.Prices(output=0)
-    )
-    shown = lines_of(*paths, *options)
-    assert shown[0] == "43 requests of 2 sessions, 32 policies beside raw"
-    for name, choices in (("window", expected.windows), ("chunk", expected.chunks), ("summaries", expected.summaries)):
-        start = next(place for place, line in enumerate(shown) if line.startswith(f"{name} "))
-        for line, choice in zip(shown[start + 1 :], choices, strict=False):
-            assert line.split()[0] == str(choice.value)
-            assert line.split()[-1] == choice.cost.policy
-            assert f"{100 * choice.cost.of_raw:.0f} %" in line and f"+{100 * choice.over_least:.0f} %" in line
-        assert shown[start + 1 + len(choices)] == ""
-    assert any(line.startswith("would have paid: $") and f" with {expected.best.policy}, " in line for line in shown)
-    assert any(line.startswith("window: a ") for line in shown)
-    report = json.loads(run(*paths, *options, "--json").stdout)
-    found = report["total"]["suggestion"]
-    assert (found["window"], found["chunk"], found["summarize_at"]) == (
-        expected.window,
-        expected.chunk,
-        expected.summarize_at,
-    )
-    assert [one["cost"] for one in found["window_curve"]] == [choice.cost.cost for choice in expected.windows]
-    assert found["policy"] == expected.best.policy
-    # Sessions that are left out are left out of it, too; and all windows are tried where none is named.
-    alone = json.loads(run(*paths, "--suggest", "--min-results", "10", "--json").stdout)["total"]["suggestion"]
-    assert [one["value"] for one in alone["window_curve"]] == [3, 5, 7, 10, 14, 20, 30, 43, 58]
-    assert alone["cost"] == recede.costs.suggest_window([HISTORY]).best.cost
-    assert any(line.startswith("would have paid: no less") for line in lines_of(paths[1], *options))
-    assert any(line.startswith("no request was made") for line in lines_of("-", "--suggest", stdin=dumps([user("hi")])))
-
-
 def test_short_sessions_can_be_left_out(tmp_path: Path) -> None:
     long, short = tmp_path / "long.json", tmp_path / "short.json"
     long.write_bytes(dumps(HISTORY))

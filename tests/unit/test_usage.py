@@ -1,10 +1,9 @@
-"""Usage of sessions that adds up: comparisons and suggestions that follow from it, and no session is kept."""
+"""Usage of sessions that adds up: comparisons that follow from it, and no session is kept."""
 
 from __future__ import annotations
 
 import json
 import statistics
-from typing import Any
 
 import pytest
 
@@ -45,14 +44,3 @@ def test_the_shares_of_many_sessions_are_folded(count: int, error: float) -> Non
     assert folded.worst_of_raw == pytest.approx(max(shares))
     assert folded.loss_count == sum(share > 1 for share in shares)
     assert folded.usage == costs.Usage.total(used)
-
-
-def test_suggestions_follow_from_usage() -> None:
-    rows = sessions(4)
-    grid: dict[str, Any] = {"windows": [3, 5], "chunks": [1, "break_even"], "summarize_at": ["never", 21]}
-    policies = costs.suggest_policies(**grid)
-    found = costs.Suggestion.of_usage(costs.replay_json(row, policies).usage for row in rows)
-    alone = costs.suggest_window(rows, **grid)
-    assert found == alone._replace(costs=added_up(alone.costs))
-    with pytest.raises(ValueError, match="suggest_policies"):
-        costs.Suggestion.of_usage([costs.replay_json(rows[0], ["sliding:window=2"])])

@@ -82,28 +82,28 @@ def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked
     return Logged(Bill.total(bill for _, _, bill in bills), bills, prices, *checks)
 
 
-def without_copies(sessions: Sequence[Session]) -> list[tuple[Session | None, Collection[int], list[str]]]:
-    """Each session without the requests that one before it has too, which these are, and a warning if there are any.
+def without_copies(sessions: Sequence[Session]) -> list[tuple[Session | None, list[str]]]:
+    """Each session without the requests that one before it has too, and a warning if there are any.
 
     A session that is resumed is written into another file, which begins with copies. One that has nothing else is None.
     What other policies would have cost is counted once too; their state is that of the whole session.
     """
     seen: set[str | None] = set()
-    found: list[tuple[Session | None, Collection[int], list[str]]] = []
+    found: list[tuple[Session | None, list[str]]] = []
     for session in sessions:
         bills = () if session.log is None else session.log.bills
         own = [bill for name, _, bill in bills if name is None or name not in seen]
         copied = {messages for name, messages, _ in bills if name is not None and name in seen}
         seen.update(name for name, _, _ in bills)
         if session.log is None or not copied:
-            found.append((session, copied, []))
+            found.append((session, []))
         elif not own:
             warning = "all its requests are in another file, as of a session that was resumed: left out"
-            found.append((None, copied, [warning]))
+            found.append((None, [warning]))
         else:
             log, replay = session.log._replace(bill=Bill.total(own)), without_requests(session.replay, copied)
             warning = f"requests that are in another file too, counted only there: {len(bills) - len(own)} times"
-            found.append((session._replace(log=log, replay=replay), copied, [warning]))
+            found.append((session._replace(log=log, replay=replay), [warning]))
     return found
 
 

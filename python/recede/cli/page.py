@@ -7,13 +7,12 @@ from pathlib import Path
 
 from recede.cli.bars import cost_chart, sources_chart, uncached_chart
 from recede.cli.chart import breakable, element, emphasized, kind_of, sources, text
-from recede.cli.markup import costs_table, legend, observations, swatch, table
+from recede.cli.markup import costs_table, legend, observations, swatch
 from recede.cli.notices import counted
 from recede.cli.savings import of_sessions, savings_chart, scatter_chart
 from recede.cli.session_page import session_article
-from recede.cli.suggestion import curve_chart, curves, rows, sentences
 from recede.cli.verdict import PASTE, Session, notes, price_line, verdict
-from recede.costs import PolicyCost, Suggestion, cheapest_policy, compare_costs
+from recede.costs import PolicyCost, cheapest_policy, compare_costs
 
 CONTEXT_WINDOW = 200_000
 """The tokens that a model takes, if nothing else is said."""
@@ -39,14 +38,11 @@ _KINDS = {
 }
 
 
-def page(
-    sessions: Sequence[Session], suggestion: Suggestion | None = None, context_window: int = CONTEXT_WINDOW
-) -> str:
+def page(sessions: Sequence[Session], context_window: int = CONTEXT_WINDOW) -> str:
     """The verdict, the costs, what is saved in each session, then the most expensive sessions one by one.
 
     Args:
         sessions: replayed under the same policies and prices; at least one.
-        suggestion: the cheapest window, chunk and summaries, if requested; the verdict is then of these.
         context_window: the tokens that the model takes.
 
     Returns:
@@ -62,9 +58,8 @@ def page(
     )
     body = [
         element("header", element("h1", _TITLE), element("p", counts, class_="note")),
-        _verdict(costs, sessions, suggestion),
+        _verdict(costs, sessions),
         _costs(costs, len(sessions)) if requests else "",
-        _suggestion(suggestion) if requests and suggestion is not None else "",
         _savings(sessions, cheapest_policy(costs)) if len(sessions) > 1 and requests else "",
         _sources_of_all(sessions) if len(sessions) > 1 else "",
         _most_expensive(sessions, emphasized(costs), context_window),
@@ -76,15 +71,14 @@ def page(
     )
 
 
-def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session], suggestion: Suggestion | None) -> str:
-    compared = costs if suggestion is None else suggestion.costs
+def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> str:
     items = [
         element("li", text(PASTE.rstrip()), element("pre", element("code", text(line.removeprefix(PASTE)))))
         if line.startswith(PASTE)
         else element("li", breakable(line))
-        for line in verdict(compared, sessions)
+        for line in verdict(costs, sessions)
     ]
-    others = [element("li", breakable(line)) for line in notes(costs, len(sessions))] if suggestion is None else []
+    others = [element("li", breakable(line)) for line in notes(costs, len(sessions))]
     kinds = dict.fromkeys(kind_of(cost.policy) for cost in costs)
     terms = "".join(element("dt", text(kind)) + element("dd", text(_KINDS[kind])) for kind in kinds if kind in _KINDS)
     return "".join(
@@ -120,23 +114,6 @@ def _costs(costs: Sequence[PolicyCost], sessions: int) -> str:
         ),
         element("figure", uncached_chart("uncached", costs)),
     )
-
-
-def _suggestion(suggestion: Suggestion) -> str:
-    found = curves(suggestion)
-    widest = max(choice.cost.of_raw for curve in found for choice in curve.choices)
-    parts = [element("ul", *(element("li", breakable(line)) for line in sentences(suggestion)), class_="notes")]
-    for curve in found:
-        key, caption = f"curve-{curve.name}", f"{curve.name}: {curve.meaning}"
-        details = table(f"{key}-table", caption, *rows(curve))
-        heading = element("h3", text(caption[0].upper() + caption[1:]))
-        chart = element("figure", curve_chart(key, curve, widest))
-        parts.append(element("article", heading, chart, element("details", element("summary", "Figures"), details)))
-    words = (
-        "Each bar is a value at its best, whatever the other two are, as a share of what the raw history costs. Those "
-        "that cost hardly more than the least are filled. A larger window forgets less."
-    )
-    return element("section", element("h2", "Which window, chunk and summaries"), element("p", words), *parts)
 
 
 def _savings(sessions: Sequence[Session], best: PolicyCost) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +13,29 @@ import click
 from click.core import ParameterSource
 
 from recede.cli.anatomy import anatomy
-from recede.cli.bill import check_text, log_options, logged, logged_lines, prices_of, without_copies, without_requests
-from recede.cli.comparison import costs_as_json, for_people, session_as_json, verdict_lines
-from recede.cli.files import InputHistory, keep_apart, read, write
+from recede.cli.bill import check_text, log_options, logged, logged_lines, prices_of, without_copies
+from recede.cli.comparison import costs_as_json, for_people, session_as_json
+from recede.cli.files import InputHistory, keep_apart, write
 from recede.cli.many import finish, named, over, write_report
 from recede.cli.notices import output_options
 from recede.cli.page import CONTEXT_WINDOW, page
 from recede.cli.quoted import advice, curve_as_json, curve_table, list_table, listed, quoted_lines, quoted_shares
 from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import chosen, project_option, since_option
-from recede.cli.suggestion import sentences, suggestion_as_json, tables_of
 from recede.cli.tables import prose
-from recede.cli.verdict import Session, price_line
+from recede.cli.verdict import Session
 from recede.costs import (
     CACHES,
     SUMMARY_CHARS,
     SYSTEM_CHARS,
     ModelPrices,
     Prices,
-    Replay,
-    SessionPrices,
-    Suggestion,
     compare_costs,
     curve_policies,
     reads_texts,
     replay_json,
     replay_policies,
     replay_transcript,
-    suggest_policies,
-    suggest_window,
     window_curve,
 )
 from recede.designs import mask_observations
@@ -109,11 +103,6 @@ def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tupl
     show_default=True,
     metavar="K,...",
     help="How many messages are left where the older ones are dropped.",
-)
-@click.option(
-    "--suggest",
-    is_flag=True,
-    help="Find the window, the chunk and the summaries that cost least, and how much each choice matters.",
 )
 @click.option("--misses", is_flag=True, help="List what requests quote that only results 10 or more old had.")
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="List only N of these, for judging by eye.")
@@ -211,7 +200,6 @@ def replay(
     windows: tuple[int, ...],
     chunks: tuple[int, ...],
     keep_last: tuple[int, ...],
-    suggest: bool,
     misses: bool,
     sample: int | None,
     seed: int,
@@ -248,7 +236,7 @@ def replay(
       recede replay
       recede replay --since 7d --project my-app --html report.html
       recede replay session.jsonl --keep 5,10,20 --optimum
-      recede replay logs --suggest
+      recede replay logs --curve
       recede replay --check
     """
     files_read = chosen(files, since, project)
@@ -267,7 +255,7 @@ def replay(
 
     pauses = "none" if no_pauses else "logged"
 
-    def play(history: InputHistory) -> tuple[Session, Suggestion | None]:
+    def play(history: InputHistory) -> Session:
         with_misses = history.session is None or history.session.has_texts
         log = None if history.session is None else logged(history.session, own_prices, is_checked=check)
         if history.session is None or log is None:
@@ -279,58 +267,34 @@ def replay(
             replayed = replay_transcript(history.session, wanted, **used, **options)
         raw = mask_observations(history.parsed(), keep_results=_EVERYTHING)
         drawn = None if html is None else anatomy(history.parsed(), replayed)
-        session = Session(named(history), history.format, replayed, raw.tools, raw.chars_before, drawn, log)
-        if not suggest or _results(session) < min_results:
-            return session, None
-        return session, suggested(history, session.replay)
+        return Session(named(history), history.format, replayed, raw.tools, raw.chars_before, drawn, log)
 
-    def suggested(history: InputHistory, replayed: Replay, copied: Collection[int] = ()) -> Suggestion:
-        """At the prices of the replay, without the requests that are in another file too."""
-        used: dict[str, Any] = {"cache": replayed.cache, **options}
-        if history.session is None or not copied:
-            return suggest_window([history.session or history.parsed()], prices=replayed.prices, **grid, **used)
-        found = SessionPrices(replayed.prices, history.format)
-        again = replay_transcript(history.session, suggest_policies(**grid), prices=found, **used)
-        return Suggestion.of_usage([without_requests(again, copied)])
-
-    grid: dict[str, Any] = {"windows": windows, "chunks": chunks}
-    grid = {name: numbers for name, numbers in grid.items() if _is_given(name)}  # by default it tries more of them
     lists_misses = misses or sample is not None
     keep_texts = html is not None or lists_misses or curve or reads_texts(wanted, options["summary_chars"])
     reading = reading._replace(keep_texts=keep_texts)
     played, failed = over(files_read, reading, play, is_parallel=True)
-    done, shown, suggestions = [], [], []
-    without = without_copies([session for _, (session, _) in played])
-    for (history, (_, suggestion)), (session, copied, warnings) in zip(played, without, strict=True):
+    done, shown = [], []
+    without = without_copies([session for _, session in played])
+    for (history, _), (session, warnings) in zip(played, without, strict=True):
         done.append((dataclasses.replace(history, warnings=(*history.warnings, *warnings)), session))
         if session is not None and _results(session) >= min_results:
             shown.append((history, session))
-            if suggestion is not None and copied:
-                suggestion = suggested(read(history.path, reading)[history.index], session.replay, copied)
-            suggestions += [] if suggestion is None else [suggestion]
     sessions = [session for _, session in shown]
-    suggestion = Suggestion.total(suggestions) if suggestions else None
     paths = [history.path for history, _ in shown]
     drawn = [session._replace(name=name) for session, name in zip(sessions, _short_names(sessions), strict=True)]
     if drawn and html is not None:
-        write(html, page(drawn, suggestion, context_window).encode(), paths)
+        write(html, page(drawn, context_window).encode(), paths)
     if sessions and check:
         write(None, check_text(drawn).encode())
     elif sessions and as_json:
         histories = [(history, session_as_json(session, turns)) for history, session in shown]
         total = costs_as_json(compare_costs(session.replay for session in sessions))
-        if suggestion is not None:
-            total["suggestion"] = suggestion_as_json(suggestion)
         total["quoted"] = quoted_shares([session.replay for session in sessions])
         if curve:
             total["curve"] = curve_as_json(window_curve([session.replay for session in sessions]), max_misses / 100)
         write_report(histories, {"histories": len(sessions), **total}, failed)
     elif done and not sessions:
         write(None, f"no session has {min_results} results or more\n".encode())
-    elif suggestion is not None:
-        lines = [*verdict_lines(suggestion.costs, sessions), *sentences(suggestion)]
-        lines += [*logged_lines(sessions, is_flat=prices is not None), price_line([one.replay for one in sessions])]
-        write(None, "\n".join([tables_of(suggestion, len(sessions)), prose([*lines, ""])]).encode())
     elif sessions and lists_misses:
         write(None, f"{list_table(listed(sessions, sample, seed))}\n{prose([*quoted_lines(sessions), ''])}".encode())
     elif sessions and curve:

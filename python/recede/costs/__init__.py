@@ -21,7 +21,6 @@ from recede.costs._price_file import read_prices
 from recede.costs._prices import PRESETS, SUMMARY_CHARS, Prices, Usage
 from recede.costs._quotations import Misses, Quotation
 from recede.costs._replay import SYSTEM_CHARS, PolicyReplay, Replay, compare_costs, replay, replay_json
-from recede.costs._suggest import Choice, Suggestion, suggest_policies, suggest_window
 from recede.costs._turn import ReplayedTurn
 
 __all__ = [
@@ -35,7 +34,6 @@ __all__ = [
     "BillCheck",
     "Cache",
     "Calibration",
-    "Choice",
     "Misses",
     "ModelPrices",
     "PolicyCost",
@@ -46,7 +44,6 @@ __all__ = [
     "ReplayUsage",
     "ReplayedTurn",
     "SessionPrices",
-    "Suggestion",
     "Usage",
     "WindowChoice",
     "WindowCurve",
@@ -68,7 +65,5 @@ __all__ = [
     "replay_policies",
     "replay_transcript",
     "session_prices",
-    "suggest_policies",
-    "suggest_window",
     "window_curve",
 ]
