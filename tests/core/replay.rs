@@ -121,7 +121,7 @@ fn each_request_is_planned_as_if_it_were_the_only_one() {
             Policy { goal: Goal::Truncate, keep_messages: Some(count), ..none.clone() },
         ];
         for policy in policies {
-            let found = replay(&outline, &Bytes(data.as_bytes()), &policy, &cache());
+            let found = replay(&outline, &Bytes(data.as_bytes()), &policy, &cache()).sent;
             let facts: Vec<_> = found.iter().map(|sent| (sent.view.chars, sent.same_chars, sent.masked)).collect();
             assert_eq!(facts, planned_anew(&messages, &policy), "round {round}: {policy:?}");
             moves += found.windows(2).filter(|pair| pair[1].same_chars < pair[0].view.chars).count();
@@ -174,7 +174,7 @@ fn a_request_shows_the_summary_and_the_turns_behind_it() {
                 summaries: Some(Summaries { due, prices, tail, model }),
                 ..none.clone()
             };
-            let found = replay(&outline, &Bytes(data.as_bytes()), &policy, &cache());
+            let found = replay(&outline, &Bytes(data.as_bytes()), &policy, &cache()).sent;
             let mut summarized = 0;
             for ((taken, sent), request) in found.iter().enumerate().zip(requests(&outline, 0)) {
                 assert!(sent.summarized >= summarized && sent.summarized + tail <= taken.max(tail), "round {round}");
