@@ -99,7 +99,6 @@ _WITHOUT_ORACLE = frozenset(
     test_store
     test_stored_histories
     test_stored_managers
-    test_cli_bill
     test_cli_misses
     test_misses
     test_summaries_asked_for

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from definitions.messages import Messages, numbered_texts
-from definitions.replays import replay, replay_json
+from definitions.replays import quoted, replay, replay_json
 from definitions.turns import Turns
 from oracle import *  # noqa: F403
 from oracle import Policy
 
-__all__ = ["Session", "TurnSession", "common_prefix", "replay", "replay_json", "texts"]
+__all__ = ["Session", "TurnSession", "common_prefix", "quoted", "replay", "replay_json", "texts"]
 
 texts = numbered_texts
 

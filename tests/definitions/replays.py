@@ -12,6 +12,7 @@ from typing import Any
 from definitions.cache import Sent, seen, served
 from definitions.folds import HighWater
 from definitions.hybrid import replay_summarized
+from definitions.misses import quotations
 from definitions.optimum import replay_optimum
 from oracle.outline import Outline
 from oracle.plan import make_plan
@@ -21,6 +22,7 @@ from oracle.policy import Policy
 from oracle.scan import scan
 from oracle.turns import Turns
 from oracle.walk import walk
+from recede.reduction._exchange import Quoted
 
 Request = tuple[int, int]
 """How many messages came before a request, and the chars of its answer."""
@@ -56,6 +58,47 @@ def _replayed(
     outline: Outline, policies: list[Policy], image_chars: int, cache: Any
 ) -> tuple[list[Request], list[list[Row]]]:
     return requests(outline, image_chars), [_rows(outline, policy, cache) for policy in policies]
+
+
+def quoted(
+    data: bytes,
+    surrogates: bool,
+    all: Policy,
+    policies: list[Policy],
+    cache: Any,
+    shown: int,
+    most_grams: int | None = None,
+) -> Quoted:
+    """What the requests of a context quote from results; under policies that summarize or know the future, nothing."""
+    messages = scan(data, surrogates=surrogates)[0]
+    outline = walk(messages)
+    starts = Turns(outline).starts
+    first, first_result = sum(start < shown for start in starts), len(outline.beginning(shown).results)
+    found = quotations(messages, shown, {result.index for result in outline.results} - _hidden(outline, all))
+    tools, rows, by_policy = Facts(outline, all, None).tools, [], []
+    for one in found:
+        before, earlier = starts[one.request], starts[one.request - 1] if one.request else 0
+        if outline.results[one.result].message < earlier:
+            distance = len(outline.beginning(before).results) - 1 - one.result
+            numbers = one.request - first, one.result - first_result
+            rows.append((*numbers, tools[one.result], distance, one.text))
+    for policy in policies:
+        is_known = getattr(policy, "summaries", None) is None and policy.boundary[0] != "optimum"
+        missed = {
+            one.request - first
+            for one in found
+            if is_known and one.is_hidden(_hidden(outline.beginning(starts[one.request]), policy))
+        }
+        by_policy.append(sorted(missed))
+    made = len(starts) - first
+    return Quoted(made, len(outline.results) - first_result, made, rows, by_policy)
+
+
+def _hidden(outline: Outline, policy: Policy) -> set[int]:
+    """The results that the view of a request with this history does not have raw."""
+    plan = _plan(Facts(outline, _policy_of(policy, outline), None))
+    kept = set(plan.kept)
+    return {*plan.masked, *(result.index for result in outline.results if result.message not in kept)}
 
 
 def _rows(outline: Outline, policy: Policy, cache: Any) -> list[Row]:
@@ -99,9 +142,14 @@ def counted_tokens(outline: Outline) -> int:
     return sum(math.ceil(size / 4) + 3 for size in sizes)
 
 
-def _planned(facts: Facts, end: int) -> Sent:
+def _plan(facts: Facts) -> Plan:
     is_high_water = facts.policy.boundary[0] == "high_water"
     plan = planned(HighWater(facts)) if is_high_water else make_plan(facts, None)
     assert isinstance(plan, Plan), "no policy that is played again asks for a summary"
+    return plan
+
+
+def _planned(facts: Facts, end: int) -> Sent:
+    plan = _plan(facts)
     messages = [facts.outline.messages[index] for index in plan.kept]
     return Sent([seen(message, plan.masked, facts.policy.image_chars) for message in messages], end, len(plan.masked))
