@@ -44,6 +44,7 @@ PYTHON: dict[str, set[str]] = {
     "_strict": {"_errors"},
     "_usage": set(),
     "_off": set(),
+    "_agents": set(),
     "_kept_by_provider": set(),
     "_models": set(),
     "_unknown_models": set(),
@@ -66,7 +67,8 @@ PYTHON: dict[str, set[str]] = {
     "clients": LEAVES | {"_models", "_unknown_models", "_kept_by_provider", "masker", "reduction"},
     "agent": LEAVES | {"_option_types", "_answer", "_encodable", "_engine", "_response", "reduction", "session"},
     "costs": LEAVES | {"_agents", "_engine", "_models", "reduction", "transcripts"},
-    "proxy": LEAVES | {"_engine", "_kept_by_provider", "_models", "_unknown_models", "_usage", "costs", "reduction"},
+    "proxy": LEAVES
+    | {"_agents", "_engine", "_kept_by_provider", "_models", "_unknown_models", "_usage", "costs", "reduction"},
     "turns": LEAVES | {"_engine", "_summarizer", "costs", "reduction", "store"},
     "summarizers": LEAVES | {"_answer", "_engine", "_response", "_summarizer", "reduction", "turns"},
     "transcripts": LEAVES | {"_usage", "reduction"},

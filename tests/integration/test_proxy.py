@@ -121,6 +121,31 @@ def test_untouched_requests_arrive_as_they_were_sent(echo: Upstream, proxy: Prox
         assert directly.compared() == through.compared(), (method, target)
 
 
+def test_messages_without_a_version_are_masked_and_arrive_where_the_provider_takes_them(echo: Upstream) -> None:
+    for base, target in (("", "/v1/messages?beta=true"), ("/v1", "/v1/messages?beta=true")):
+        with proxying(echo.url + base) as proxy:
+            ask(proxy.url, "POST", "/messages?beta=true", anthropic_body(), [JSON, ("X-Api-Key", KEY)])
+        assert echo.requests[-1].target == target
+        assert b"observation masked" in echo.requests[-1].body
+    with proxying(echo.url) as proxy:
+        ask(proxy.url, "POST", "/v1/threads/thread_1/messages", b"{}", [JSON])
+    assert echo.requests[-1].target == "/v1/threads/thread_1/messages"
+
+
+def test_a_login_of_chatgpt_goes_to_its_own_server(echo: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(UPSTREAMS, "chatgpt", echo.url + "/backend-api/codex")
+    body = json.dumps({"model": "gpt-5.3-codex", "input": response_items(40)}).encode()
+    login = [JSON, ("Authorization", "Bearer x"), ("ChatGPT-Account-ID", "account")]
+    with recording(lambda _: [answer_of(b"{}")]) as api:
+        monkeypatch.setitem(UPSTREAMS, "openai", api.url)
+        with proxying(None) as proxy:
+            ask(proxy.url, "POST", "/v1/responses", body, login)
+            ask(proxy.url, "POST", "/v1/responses", body, login[:2])
+    assert [one.target for one in echo.requests] == ["/backend-api/codex/responses"]
+    assert [one.target for one in api.requests] == ["/v1/responses"]
+    assert b"observation masked" in echo.requests[0].body
+
+
 def test_headers_of_the_connection_are_not_passed_on(echo: Upstream, proxy: Proxy) -> None:
     headers = [("Connection", "close, X-Mine"), ("X-Mine", "1"), ("Te", "trailers"), ("Proxy-Authorization", "Basic x")]
     ask(proxy.url, "GET", "/v1/models", None, [*headers, ("X-Kept", "1"), ("x-recede", "off")])
@@ -668,12 +693,16 @@ def three_providers(**options: Any) -> Iterator[tuple[Proxy, dict[str, Upstream]
         yield stack.enter_context(proxying(None, upstreams=urls, **options)), ends
 
 
+def _versioned(target: str) -> str:
+    return "/v1/messages" if target == "/messages" else target
+
+
 def test_a_request_goes_to_whom_its_key_is_for_and_to_no_one_else(caplog: pytest.LogCaptureFixture) -> None:
     with three_providers() as (proxy, ends):
         for method, target, headers, whose in WHOSE:
             got = ask(proxy.url, method, target, b"{}" if method == "POST" else None, headers)
             found = {name: [one.target for one in end.requests] for name, end in ends.items()}
-            expected = {name: [target] if name == whose else [] for name in ends}
+            expected = {name: [_versioned(target)] if name == whose else [] for name in ends}
             assert found == expected, (method, target, headers)
             assert got.status == (400 if whose is None else 200)
             if whose is None and method != "HEAD":
@@ -709,7 +738,7 @@ def test_with_one_upstream_nothing_has_to_be_told(echo: Upstream) -> None:
     with proxying(echo.url) as proxy:
         for method, target, headers, _ in WHOSE:
             assert ask(proxy.url, method, target, None, headers).status == 200
-        assert [request.target for request in echo.requests] == [target for _, target, *_ in WHOSE]
+        assert [request.target for request in echo.requests] == [_versioned(target) for _, target, *_ in WHOSE]
 
 
 def test_no_key_and_no_body_is_logged_or_shown(echo: Upstream, proxy: Proxy, caplog: pytest.LogCaptureFixture) -> None:

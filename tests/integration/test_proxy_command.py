@@ -385,3 +385,68 @@ def test_another_address_has_a_warning() -> None:
     command = [*COMMAND, "--state", "none", "--host", "0.0.0.0", "--port", "0", "--", sys.executable, "-c", "pass"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     assert done.returncode == 0 and "anyone who reaches 0.0.0.0" in done.stderr
+
+
+# Agents that are known by name
+
+AGENT = """#!{python}
+import json, os, sys, urllib.request
+names = [*"ANTHROPIC_BASE_URL ENABLE_TOOL_SEARCH OPENCODE_CONFIG_CONTENT".split()]
+print(json.dumps({{"arguments": sys.argv[1:], **{{name: os.environ.get(name) for name in names}}}}))
+"""
+
+
+def agent(folder: Path, name: str, *arguments: str, **variables: str) -> tuple[dict[str, Any], str]:
+    """What an agent of this name has been given, and what was said."""
+    program = folder / name
+    program.write_text(AGENT.format(python=sys.executable))
+    program.chmod(0o755)
+    done = recede_command("proxy", "--state", "none", "--", str(program), *arguments, **variables)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr.decode()
+
+
+def test_claude_code_keeps_its_tool_search_at_its_own_provider(tmp_path: Path) -> None:
+    given, said = agent(tmp_path, "claude", "-p", "Go.")
+    url = given["ANTHROPIC_BASE_URL"]
+    assert given["arguments"] == ["-p", "Go."] and given["ENABLE_TOOL_SEARCH"] == "true"
+    assert "Claude Code has the proxy in" in said and "ENABLE_TOOL_SEARCH=true" in said
+    assert f"figures at {url}/recede/" in said
+    given, said = agent(tmp_path, "claude", ENABLE_TOOL_SEARCH="false")
+    assert given["ENABLE_TOOL_SEARCH"] == "false" and "ENABLE_TOOL_SEARCH" not in said
+    given, said = agent(tmp_path, "claude", ANTHROPIC_BASE_URL="http://127.0.0.1:9")
+    assert given["ENABLE_TOOL_SEARCH"] is None and "ENABLE_TOOL_SEARCH" not in said
+
+
+def test_codex_and_pi_get_arguments(tmp_path: Path) -> None:
+    given, said = agent(tmp_path, "codex", "exec", "Go.")
+    option = f'openai_base_url="{given["ANTHROPIC_BASE_URL"]}/v1"'
+    assert given["arguments"] == ["-c", option, "exec", "Go."] and option in said
+    given, _ = agent(tmp_path, "pi", "-p", "Go.")
+    assert given["arguments"][0] == "--extension" and given["arguments"][2:] == ["-p", "Go."]
+    assert "registerProvider" in Path(given["arguments"][1]).read_text()
+
+
+def test_opencode_gets_settings_over_those_that_its_variable_has(tmp_path: Path) -> None:
+    own = {"theme": "dark", "provider": {"anthropic": {"options": {"baseURL": "x", "timeout": 1}}, "own": {}}}
+    given, _ = agent(tmp_path, "opencode", OPENCODE_CONFIG_CONTENT=json.dumps(own))
+    found, url = json.loads(given["OPENCODE_CONFIG_CONTENT"]), given["ANTHROPIC_BASE_URL"]
+    assert found["theme"] == "dark" and "own" in found["provider"]
+    assert found["provider"]["anthropic"]["options"] == {"baseURL": f"{url}/v1", "timeout": 1}
+    assert found["provider"]["google"]["options"]["baseURL"] == f"{url}/v1beta"
+
+
+def test_an_agent_without_tool_results_is_told_so(tmp_path: Path) -> None:
+    _, said = agent(tmp_path, "aider")
+    assert "aider sends no tool results, so nothing of its requests can be masked" in said
+
+
+def test_a_command_that_sends_nothing_is_told_where_the_address_belongs(tmp_path: Path) -> None:
+    start = "import recede.cli.proxy as proxy; proxy._SILENT_SECONDS = 0\nfrom recede.cli import main; main()"
+    for name, is_known in (("someone", False), ("claude", True)):
+        program = tmp_path / name
+        program.write_text("#!/bin/sh\nsleep 0.5\n")
+        program.chmod(0o755)
+        command = [sys.executable, "-c", start, "proxy", "--state", "none", "--", str(program)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert ("has sent nothing to the proxy" in done.stderr) != is_known, done.stderr

@@ -8,9 +8,7 @@ import errno
 import logging
 import os
 import signal
-import urllib.parse
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import click
@@ -21,18 +19,11 @@ from recede.cli.files import state_folder
 from recede.cli.notices import log_shown
 from recede.cli.options import given, policy_options
 from recede.proxy import RequestMasker
+from recede.proxy.launch import agent_of, given_urls, pointed, upstreams_of
 
 _PORT = 8787
+_SILENT_SECONDS = 60
 _MOST_LINES = 20  # of the log while a command runs
-# The variables by which clients find a provider.
-_VARIABLES = {
-    "ANTHROPIC_BASE_URL": "anthropic",
-    "OPENAI_BASE_URL": "openai",
-    "OPENAI_API_BASE": "openai",
-    "GOOGLE_GEMINI_BASE_URL": "gemini",
-}
-_SUFFIXES = {"openai": "/v1"}  # what their base URL has after the host, unless it is given without
-_PROVIDERS = {"claude": "anthropic", "codex": "openai", "gemini": "gemini"}  # of commands
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
 
 
@@ -85,8 +76,8 @@ def proxy(
             raise
         raise click.UsageError("this needs aiohttp: pip install 'recede[proxy]'") from None
     environment = dict(os.environ)
-    base_urls = _base_urls(environment) if command else {}
-    upstreams = {provider: url.removesuffix(_SUFFIXES.get(provider, "")) for provider, url in base_urls.items()}
+    upstreams = upstreams_of(given_urls(environment)) if command else {}
+    agent = agent_of(command)
     try:
         masker = RequestMasker(state=_state(state), **given(options))
     except (StoreError, OSError) as error:
@@ -102,7 +93,7 @@ def proxy(
             port=port,
             observe=observe,
             of_command=bool(command),
-            usual=_provider(command),
+            usual=agent.provider if agent else None,
         )
         if host not in ("127.0.0.1", "::1", "localhost"):
             say(f"anyone who reaches {host} can use this proxy, and see what it saves")
@@ -130,21 +121,6 @@ def _state(given: str | None) -> str | None:
     return str(folder / "requests")
 
 
-def _base_urls(environment: Mapping[str, str]) -> dict[str, str]:
-    """The base URLs that the command would have used by itself, by provider."""
-    found: dict[str, str] = {}
-    for name, provider in _VARIABLES.items():
-        url = environment.get(name, "").rstrip("/")
-        if url:
-            found.setdefault(provider, url)
-    return found
-
-
-def _provider(command: tuple[str, ...]) -> str | None:
-    """Where the requests of a command go, as far as its name says."""
-    return _PROVIDERS.get(Path(command[0]).stem.lower()) if command else None
-
-
 async def _run(server: Any, command: tuple[str, ...], environment: dict[str, str]) -> int:
     await server.start()
     try:
@@ -155,11 +131,27 @@ async def _run(server: Any, command: tuple[str, ...], environment: dict[str, str
             await asked.wait()
             say("stopping; running requests may end")
             return 0
-        return await _child(command, {**environment, **_variables(server.url, environment)})
+        done = pointed(command, server.url, environment, server.upstreams)
+        say(f"{done.said}; figures at {server.url}/recede/")
+        watch = asyncio.create_task(_silence(server, command))
+        try:
+            return await _child(done.command, done.environment)
+        finally:
+            watch.cancel()
     finally:
         _at_signals(("SIGTERM", "SIGINT"), lambda _: server.break_off())
         await server.stop()
         say(server.totals.sentence())
+
+
+async def _silence(server: Any, command: tuple[str, ...]) -> None:
+    """Say where to set the address, if a command that is not known sends nothing in its first minute."""
+    await asyncio.sleep(_SILENT_SECONDS)
+    if agent_of(command) is None and not server.has_requests:
+        say(
+            f"{command[0]} has sent nothing to the proxy: it may take its address from its settings; set the base "
+            f"URL of its provider there to {server.url} (OpenAI's to {server.url}/v1)"
+        )
 
 
 def _at_signals(names: Iterable[str], call: Callable[[int], object]) -> None:
@@ -168,20 +160,6 @@ def _at_signals(names: Iterable[str], call: Callable[[int], object]) -> None:
         for name in names:
             if hasattr(signal, name):
                 loop.add_signal_handler(getattr(signal, name), call, getattr(signal, name))
-
-
-def _variables(url: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """What the command has in its environment, so that its requests come to the proxy, and to it directly."""
-    found, base_urls = {}, _base_urls(environment)
-    for name, provider in _VARIABLES.items():
-        suffix = _SUFFIXES.get(provider, "")
-        found[name] = url + suffix if base_urls.get(provider, suffix).endswith(suffix) else url
-    host = urllib.parse.urlsplit(url).hostname or ""
-    without = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
-    for name in ("NO_PROXY", "no_proxy"):
-        kept = environment.get(name) or without
-        found[name] = kept if kept == "*" else ",".join(filter(None, (kept, host)))
-    return found
 
 
 async def _child(command: tuple[str, ...], environment: dict[str, str]) -> int:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["Route", "provider_of", "route_of"]
+__all__ = ["OF_MESSAGES", "Route", "provider_of", "route_of"]
 
 
 class Route(NamedTuple):
@@ -28,6 +28,8 @@ _ROUTES = {
 }
 
 
+OF_MESSAGES = ("/messages", "/messages/count_tokens")
+"""Paths of clients of Anthropic that take the version for a part of the base URL."""
 _OF_GEMINI = ("/v1beta/", "/upload/v1beta/")
 _KEY = re.compile(r"[?&]key=")
 
@@ -37,6 +39,7 @@ def route_of(method: str, path: str) -> Route | None:
     if method != "POST":
         return None
     path = path.partition("?")[0].replace("%3A", ":")
+    path = f"/v1{path}" if path in OF_MESSAGES else path
     route = next((route for end, route in _ROUTES.items() if path.endswith(end)), None)
     return Route("gemini") if route is not None and path.startswith(_OF_GEMINI) else route
 
@@ -53,6 +56,8 @@ def provider_of(method: str, path: str, headers: Mapping[str, str]) -> str | Non
         keys.add("gemini")
     if "x-api-key" in names or any(name.startswith("anthropic-") for name in names):
         keys.add("anthropic")
+    if "chatgpt-account-id" in names:
+        keys.add("chatgpt")
     if keys:
         return keys.pop() if len(keys) == 1 else None
     route = route_of("POST", path)

@@ -7,14 +7,25 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterable
 
-__all__ = ["UPSTREAMS", "checked_upstream", "is_address", "name_of", "network_proxies", "place_of"]
+from recede.proxy._routes import OF_MESSAGES
+
+__all__ = ["UPSTREAMS", "checked_upstream", "is_address", "name_of", "network_proxies", "path_to", "place_of"]
 
 UPSTREAMS = {
     "anthropic": "https://api.anthropic.com",
     "openai": "https://api.openai.com",
     "gemini": "https://generativelanguage.googleapis.com",
+    "chatgpt": "https://chatgpt.com/backend-api/codex",  # Codex with a login of ChatGPT
 }
 """Where requests go, by provider."""
+
+
+def path_to(upstream: str, path: str) -> str:
+    """The path that a request has at an upstream: clients do not agree whether the version is part of a base URL."""
+    if upstream.endswith("/backend-api/codex"):
+        return path.removeprefix("/v1")
+    is_short = path.partition("?")[0] in OF_MESSAGES
+    return f"/v1{path}" if is_short and not upstream.endswith("/v1") else path
 
 
 def name_of(host: str) -> str:

@@ -25,7 +25,7 @@ from recede.proxy._http import Answer, Request, Server, error_of, passed_on
 from recede.proxy._masker import MAX_BODY_BYTES, MaskedRequest, RequestMasker
 from recede.proxy._routes import provider_of, route_of
 from recede.proxy._totals import Totals
-from recede.proxy._upstreams import UPSTREAMS, checked_upstream, is_address, name_of, network_proxies, place_of
+from recede.proxy._upstreams import UPSTREAMS, checked_upstream, is_address, name_of, network_proxies, path_to, place_of
 
 __all__ = ["UPSTREAMS", "Proxy"]
 
@@ -69,6 +69,8 @@ class Proxy:
     Attributes:
         totals: what was saved.
         url: where it listens, once it does.
+        has_requests: whether a request to a provider has come.
+        upstreams: where requests go, by provider.
     """
 
     def __init__(
@@ -88,10 +90,11 @@ class Proxy:
         self.url = ""
         self._masker = masker
         chosen = {name: upstream or (upstreams or {}).get(name) or url for name, url in UPSTREAMS.items()}
-        self._upstreams = {name: checked_upstream(url) for name, url in chosen.items()}
+        self.upstreams = {name: checked_upstream(url) for name, url in chosen.items()}
+        self.has_requests = False
         self._is_of_command, self._of_command = of_command, {usual} - {None}
         self._host, self._port = host, port
-        self._proxies = network_proxies(self._upstreams.values())
+        self._proxies = network_proxies(self.upstreams.values())
         self._name = secrets.token_hex(8)
         self._changed = asyncio.Event()
         self._is_stopping = False
@@ -128,7 +131,7 @@ class Proxy:
         self._runner = web.ServerRunner(server, shutdown_timeout=2 * _SHUTDOWN_SECONDS)  # it waits for each step of it
         await self._runner.setup()
         await web.SockSite(self._runner, listener).start()
-        place = await self._place_of_ring([*self._upstreams], [])
+        place = await self._place_of_ring([*self.upstreams], [])
         for url in self._proxies.values():
             is_own_port = urllib.parse.urlsplit(url).port == self._port
             if place is None and is_own_port and await self._leads_back(url, [], []):
@@ -170,6 +173,7 @@ class Proxy:
         if request.method == "CONNECT":
             text = "this is no proxy of the network; set the base URL of the client to its address\n"
             return web.Response(status=405, text=f"recede proxy: {text}", headers={"Allow": "GET, POST"})
+        self.has_requests = True
         provider = self._provider(request, path)
         if request.headers.get("Upgrade", "").lower() == "websocket":
             # Codex then falls back to HTTP at once; another status costs it seconds.
@@ -187,7 +191,7 @@ class Proxy:
         found = provider_of(request.method, path, request.headers)
         if found is not None:
             self._of_command |= {found} if self._is_of_command else set()
-        elif len(set(self._upstreams.values())) == 1:
+        elif len(set(self.upstreams.values())) == 1:
             found = "openai"  # all go to one place
         elif len(self._of_command) == 1:
             (found,) = self._of_command
@@ -211,7 +215,7 @@ class Proxy:
         headers = passed_on(request.headers, _NOT_SENT)
         if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        url = self._upstreams[provider]
+        url = self.upstreams[provider]
         body: bytes | AsyncIterator[bytes] | None = None
         masked = MaskedRequest(b"")
         if route_of(request.method, path) is not None:
@@ -240,7 +244,7 @@ class Proxy:
         try:
             async with self._session.request(
                 request.method,
-                URL(url + path, encoded=True),
+                URL(url + path_to(url, path), encoded=True),
                 headers=headers,
                 data=body,
                 skip_auto_headers=_ADDED,
@@ -300,7 +304,7 @@ class Proxy:
 
     def _unreachable(self, provider: str, path: str, error: BaseException) -> web.Response:
         is_late = isinstance(error, (asyncio.TimeoutError, TimeoutError))
-        host = urllib.parse.urlsplit(self._upstreams[provider]).hostname
+        host = urllib.parse.urlsplit(self.upstreams[provider]).hostname
         why = "did not answer in time" if is_late else "could not be reached, or did not answer"
         _log.warning("%s: %s %s (%s)", path.partition("?")[0], host, why, type(error).__name__)
         self._note_error()
@@ -340,7 +344,7 @@ class Proxy:
 
     async def _place_of_ring(self, providers: list[str], via: list[str]) -> str | None:
         """The upstream from which requests for these providers come back to this proxy, or to one before it."""
-        chosen = {name: self._upstreams[name] for name in providers if name in self._upstreams}
+        chosen = {name: self.upstreams[name] for name in providers if name in self.upstreams}
         for url in set(chosen.values()):
             if await self._leads_back(url, [name for name in chosen if chosen[name] == url], via):
                 return url
