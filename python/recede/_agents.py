@@ -24,7 +24,8 @@ class Agent(NamedTuple):
         variables: further variables, unless they are set, as long as the requests go to the provider itself.
         sends_results: whether its requests have tool results, so that there is something to mask.
         user_tools: tools whose results carry the user's own words: answers to questions, approved or changed plans.
-        refusals: how results flagged as errors begin that carry the user's own words: a call that was refused.
+        refusals: how results begin that carry the user's own words on a call that was refused. Most are flagged as
+            errors, for which some APIs have no field.
         markers: whole texts by which it clears old results itself.
         stubs: tools, and whole texts of results that refer to the result of an earlier call of the same arguments.
     """
@@ -108,7 +109,7 @@ def _all(name: str) -> tuple[Any, ...]:
 USER_TOOLS: tuple[str, ...] = _all("user_tools")
 """Tools whose results carry the user's own words."""
 REFUSALS: tuple[str, ...] = _all("refusals")
-"""How results flagged as errors begin that carry the user's own words."""
+"""How results begin that carry the user's own words on a call that was refused."""
 MARKERS: tuple[str, ...] = _all("markers")
 """Whole texts by which agents clear old results themselves."""
 STUBS: tuple[tuple[str, str], ...] = _all("stubs")

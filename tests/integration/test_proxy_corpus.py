@@ -22,6 +22,7 @@ from test_economy import marked as marked_by_clients
 
 import recede
 from recede import transcripts
+from recede._agents import REFUSALS, USER_TOOLS
 from recede.costs import PRESETS
 from recede.proxy import RequestMasker
 from recede.proxy.server import Proxy
@@ -87,6 +88,17 @@ def as_gemini(history: History) -> History:
     return [{"role": roles[one["role"]], "parts": [part(block) for block in one["content"]]} for one in history]
 
 
+def without_words(history: History) -> History:
+    """Messages of Anthropic without the user's own words, which the proxy alone never masks."""
+
+    def plain(block: dict[str, Any]) -> dict[str, Any]:
+        is_refusal = str(block.get("content")).startswith(REFUSALS)
+        name = {"name": "run"} if block.get("name") in USER_TOOLS else {}
+        return {**block, **name, **({"content": f"- {block['content']}"} if is_refusal else {})}
+
+    return [{**one, "content": [plain(block) for block in one["content"]]} for one in history]
+
+
 def sessions() -> Iterator[Session]:
     """All of the corpus, each by the API of its agent."""
     for path in corpus_files():
@@ -95,7 +107,7 @@ def sessions() -> Iterator[Session]:
             if not history:
                 continue
             if found.format in ("claude_code", "pi"):
-                yield Session(name, as_anthropic(history))
+                yield Session(name, without_words(as_anthropic(history)))
             elif found.format == "gemini":
                 contents = as_gemini(as_anthropic(history))
                 yield Session(name, contents, "/v1beta/models/g:generateContent", "contents", "gemini")

@@ -20,6 +20,7 @@ import pytest
 
 import recede
 from recede import StoreError
+from recede._agents import REFUSALS, USER_TOOLS
 from recede.proxy import ColdRequests, MaskedRequest, RequestMasker
 
 Point = tuple[int, bytes]
@@ -581,3 +582,33 @@ def test_a_full_disk_costs_no_answer_and_is_caught_up(tmp_path: Path) -> None:
     assert found == [5]
     assert (size - 28) % 28 == 0 and size <= 28 + 28 * 4
     assert len(ColdRequests(path)) == 10
+
+
+# The user's own words
+
+
+def with_words(body: bytes, place: int, tool: str, text: str) -> bytes:
+    """The body with another tool and result at one place."""
+    found = json.loads(body)
+    messages = found["messages"]
+    if "tool_calls" in messages[1]:
+        messages[1 + 2 * place]["tool_calls"][0]["function"]["name"] = tool
+        messages[2 + 2 * place]["content"] = text
+    else:
+        messages[1 + 2 * place]["content"][0]["name"] = tool
+        messages[2 + 2 * place]["content"][0].update(content=text, is_error=True)
+    return json.dumps(found).encode()
+
+
+@pytest.mark.parametrize("own", [{}, {"exclude_tools": ["Write"], "keep_matching": {"Kept"}}], ids=["none", "some"])
+@pytest.mark.parametrize("bodies", [anthropic, chat])
+def test_the_users_own_words_are_never_masked(bodies: Any, own: Any) -> None:
+    answer = "Use the second table. " * 40
+    path = "/v1/messages" if bodies is anthropic else "/v1/chat/completions"
+    kept = [(tool, answer) for tool in USER_TOOLS] + [("Edit", beginning + answer) for beginning in REFUSALS]
+    assert len(kept) > 12 and {"AskUserQuestion", "ExitPlanMode", "ask_followup_question"} <= set(USER_TOOLS)
+    kept += [("Write", answer), ("Read", "Kept: " + answer)] if own else []
+    for tool, text in [*kept, ("Read", answer)]:
+        masked = RequestMasker(keep=2, **own).mask("POST", path, {}, with_words(bodies(40), 3, tool, text)).body
+        assert masked.count(b"observation masked") >= 10
+        assert (json.dumps(text).encode() in masked) == ((tool, text) in kept), tool

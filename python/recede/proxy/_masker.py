@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
+from recede._agents import REFUSALS, USER_TOOLS
 from recede._errors import RecedeError
 from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede._models import model_row
@@ -33,6 +34,8 @@ __all__ = ["MAX_BODY_BYTES", "MaskedRequest", "RequestMasker"]
 _log = logging.getLogger("recede")
 
 MAX_BODY_BYTES = 256 << 20
+# The user's own words, by the options that keep them.
+_USERS = {"exclude_tools": USER_TOOLS, "keep_matching": REFUSALS}
 _MODEL = re.compile(r"/models/([^/:?]{1,100}):")
 _MOST_NAME = 100  # characters of a model's name
 
@@ -90,6 +93,7 @@ class RequestMasker:
     and the same body always gives the same bytes. Anthropic's bodies get a cache breakpoint at the boundary. It moves
     where that pays at the prices of the model that the body names; if they are unknown, at the provider's usual ones,
     and the log names the model once.
+    Results that carry the user's own words are never masked: answers to questions, plans, refused calls.
 
     Args:
         state: a file for the pauses (see `ColdRequests`), so that a restart changes no boundary; None: in memory.
@@ -127,7 +131,9 @@ class RequestMasker:
     ) -> None:
         """See the class."""
         self._engine = _engine.engine
-        self._options: dict[str, Any] = dict(options)
+        self._options: dict[str, Any] = {**options}
+        for name, words in _USERS.items():  # nobody can switch these off
+            self._options[name] = (*words, *OPTIONS[name].check(name, options.get(name, ())))
         self._is_auto = options.get("provider", "auto") == "auto"
         self._policies: dict[Provider | None, Any] = {}
         self.unknown_models = UnknownModels()
