@@ -24,6 +24,11 @@ pub enum Form {
     },
     /// By its beginning and its end; boxed, since there are few, and many placeholders.
     Clip(Box<CountedClip>),
+    /// By the text of an earlier result, to which it refers.
+    Restored {
+        /// That result.
+        source: u32,
+    },
     /// By its dispatch blocks, with or without the line that reports what is omitted.
     Dispatch {
         /// With the line.
@@ -229,7 +234,7 @@ impl<'a> Placeholder<'a> {
         if after < before { (form, after) } else { stay }
     }
 
-    /// The decoded text that replaces an observation; None if it stays.
+    /// The decoded text that replaces an observation; None if it stays. `text` is its own, or that of the result that it refers to.
     #[must_use]
     pub fn render(&self, form: &Form, facts: &ObservationFacts, text: impl FnOnce() -> Vec<u8>) -> Option<Vec<u8>> {
         let mut out = Vec::new();
@@ -242,6 +247,7 @@ impl<'a> Placeholder<'a> {
                 self.write_clipped(facts, &mut out);
             }
             Form::Clip(counted) => out = counted.clip.apply(&text()),
+            Form::Restored { .. } => out = text(),
             Form::Dispatch { with_head } => {
                 let text = text();
                 let blocks = dispatch_blocks(&text);

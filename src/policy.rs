@@ -205,6 +205,10 @@ macro_rules! parameters {
             keep_errors: bool = false,
             /// Never masked: results whose text begins so, or matches.
             keep_matching: TextPatterns = TextPatterns::default(),
+            /// Whole texts by which an agent clears results itself.
+            markers: Vec<String> = vec![],
+            /// Tools, and whole texts of their results that refer to the result of an earlier call with the same arguments.
+            stubs: Vec<(String, String)> = vec![],
             /// The name of the provider whose cache is assumed.
             provider: String = String::new(),
             /// The terms of the provider that the shape of a history names, by the shape of its first call or result.

@@ -80,7 +80,7 @@ pub struct ToolCount {
 pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Option<u32>, ToolCount)> {
     let mut places = vec![usize::MAX; outline.name_count() + 1];
     let mut counts: Vec<(Option<u32>, ToolCount)> = vec![];
-    let mut masked = plan.masked.iter().filter(|masked| !masked.is_clipped()).peekable();
+    let mut masked = plan.masked.iter().filter(|masked| masked.is_masked()).peekable();
     for result in 0..outline.results.len() {
         let name = plan.pairs.name_of(outline, result);
         // An empty name is no name.
@@ -97,6 +97,7 @@ pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Optio
             count.masked += 1;
             count.removed_chars += masked.removed;
         }
+        count.masked += usize::from(plan.stays.binary_search(&(result as u32)).is_ok());
     }
     counts
 }
@@ -104,7 +105,7 @@ pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Optio
 /// The message of the view that has the last masked result.
 fn boundary_message(outline: &Outline, plan: &Plan) -> Option<usize> {
     let message_of = |masked: &Masked| outline.results[masked.result as usize].message as usize;
-    let masked = plan.masked.iter().filter(|masked| !masked.is_clipped());
+    let masked = plan.masked.iter().filter(|masked| masked.is_masked());
     let message = masked.map(message_of).rfind(|message| plan.keeps(*message))?;
     let kept = plan.kept.as_ref().map_or(message, |kept| kept[..message].iter().filter(|is_kept| **is_kept).count());
     Some(kept + usize::from(plan.summary.as_ref().is_some_and(|summary| summary.before <= message)))

@@ -4,7 +4,7 @@
 use crate::dispatch::{begin_dispatch, may_begin_in};
 use crate::handle::{Handle, handle_of};
 use crate::json::{Scanner, decode, skip_chars};
-use crate::outline::{Outline, Span};
+use crate::outline::{Call, Outline, Span};
 use crate::scan;
 use crate::text::count_chars;
 
@@ -22,6 +22,10 @@ pub trait Source {
     fn handle(&self, outline: &Outline, result: usize) -> Handle {
         let id = outline.results.get(result).and_then(|result| result.id);
         handle_of(id.map_or(b"", |id| outline.text(id)), &self.observation(outline, result))
+    }
+    /// The arguments of a call as they were sent, where agents of its shape refer to earlier results; else None.
+    fn arguments(&self, _outline: &Outline, _call: usize) -> Option<Vec<u8>> {
+        None
     }
     /// Whether a message has a tag.
     fn has_tag(&self, outline: &Outline, message: usize, tag: &str) -> bool;
@@ -109,6 +113,13 @@ impl Source for Bytes<'_> {
             text
         };
         outline.pieces[outline.pieces_of(message)].iter().map(decoded).collect()
+    }
+
+    fn arguments(&self, outline: &Outline, call: usize) -> Option<Vec<u8>> {
+        let Call { message, block, .. } = outline.calls[call];
+        let content = scan::member(self.0, outline.spans[message as usize], b"content")?;
+        let block = *scan::elements(self.0, content)?.get(block as usize)?;
+        Some(scan::member(self.0, block, b"input")?.of(self.0).to_vec())
     }
 
     fn has_tag(&self, outline: &Outline, message: usize, tag: &str) -> bool {

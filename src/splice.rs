@@ -303,6 +303,9 @@ impl<'a> ViewWriter<'a> {
                 Form::Clip(ref counted) => {
                     RawText::of_result(self.data, self.outline, result).clip(facts.chars, &counted.clip, out);
                 }
+                Form::Restored { source } => {
+                    RawText::of_result(self.data, self.outline, source as usize).copy(usize::MAX, out);
+                }
                 Form::Dispatch { with_head } => {
                     RawText::of_result(self.data, self.outline, result).blocks(with_head, out);
                 }

@@ -34,11 +34,12 @@ impl Fold {
         let bill = self.bill(context, end, is_now);
         let moves = self.moves(context, end, bill.as_ref());
         self.core.boundary_before = self.core.boundary;
-        self.core.waste = self.core.waste.saturating_add(self.core.gain);
+        self.core.waste = self.core.waste.saturating_add(self.net_gain(context));
         let masked = if moves { self.advance(context) } else { vec![] };
         if let Some(bill) = bill {
             self.pay(context, &bill, !masked.is_empty());
         }
+        self.pass_cleared(context);
         self.core.requests += 1;
         (self.core.before, self.core.new_gain, self.is_rewritten) = (end, 0, false);
         if !masked.is_empty() && context.policy.boundary.remembers() {
@@ -57,7 +58,10 @@ impl Fold {
         let policy = context.policy;
         let pays = match policy.boundary {
             Boundary::Sliding | Boundary::Stepped(_) => true,
-            Boundary::BreakEven { read, write } => bill.is_some_and(|bill| self.breaks_even(policy, bill, read, write)),
+            Boundary::BreakEven { read, write } => {
+                let gain = self.net_gain(context);
+                gain > 0 && bill.is_some_and(|bill| self.breaks_even(policy, bill, gain, read, write))
+            }
             Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.core.gain >= at_least,
             Boundary::Optimum { .. } | Boundary::Triggered(_) => false,
         };
@@ -70,7 +74,9 @@ impl Fold {
     /// cache does not keep.
     fn written_again(&self, context: PlanContext) -> usize {
         let masked_before = self.core.gain.saturating_sub(self.core.new_gain); // without an earlier request all of it is new
-        let sent = self.view_before(self.core.before).saturating_sub(masked_before);
+        let before = self.core.before;
+        let sent = self.view_before(before).saturating_sub(masked_before + self.restored_before(before));
+        let sent = sent + self.restored_by_move(context, before);
         sent.saturating_sub(self.kept_chars(context))
     }
 
@@ -110,11 +116,11 @@ impl Fold {
         }
         let written_again = self.written_again(context);
         let now = self.mask(context, is_passed);
+        self.core.boundary = boundary;
         if policy.boundary.remembers() {
             (self.core.paid.boundary, self.core.paid.marked) = (self.boundary_chars(context), 0);
             self.moves.push(Move { request: self.core.requests, masked: now.len(), removed: moved, written_again });
         }
-        self.core.boundary = boundary;
         self.core.waste = 0;
         if !policy.boundary.remembers() {
             self.add_due_point(self.core.aging.messages());

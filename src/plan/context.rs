@@ -1,5 +1,6 @@
 //! What the rules read: a history, its facts, and the costs of its texts.
 
+use super::agents::Reference;
 use super::outcome::Masked;
 use crate::handle::Handle;
 use crate::outline::Outline;
@@ -58,6 +59,8 @@ pub struct PlanContext<'a> {
     pub pairs: &'a Pairs,
     /// Its turns.
     pub turns: &'a Turns,
+    /// Results that refer to earlier ones; none in a session.
+    pub references: &'a [Reference],
 }
 
 /// Cost and characters of these messages with these of their observations masked.

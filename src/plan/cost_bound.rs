@@ -109,7 +109,7 @@ impl Fold {
         if policy.cache.rule != CacheRule::Breakpoints {
             return self.view_before(first);
         }
-        let is_after = |first: u32| self.masked.last().is_none_or(|last| last.result < first);
+        let is_after = |first: u32| self.last_gone().is_none_or(|last| last < first);
         let is_kept = self.core.first.is_some_and(is_after) && self.is_pinned(context);
         if is_kept { self.core.paid.marked } else { 0 }
     }
@@ -145,13 +145,15 @@ impl Fold {
         };
         let is_raw = chars == raw_chars && !self.is_rewritten;
         let stay = Charged::request(chars, policy.cache.serves(sent)).and_written(policy.cache.again(sent, is_cold));
-        let moved = Charged::request(chars.saturating_sub(self.core.gain), policy.cache.serves(kept));
+        let moved_chars = chars.saturating_sub(self.core.gain + self.restored_before(end));
+        let moved_chars = moved_chars + self.restored_by_move(context, end);
+        let moved = Charged::request(moved_chars, policy.cache.serves(kept));
         Some(Bill { raw, stay: if is_raw { raw } else { stay }, go: moved, again: policy.cache.again(kept, is_cold) })
     }
 
     /// Whether a move breaks even at these prices, and keeps the bound on cost.
-    pub(super) fn breaks_even(&self, policy: &Policy, bill: &Bill, read: f64, write: f64) -> bool {
-        let waste = self.core.waste.saturating_add(self.core.gain);
+    pub(super) fn breaks_even(&self, policy: &Policy, bill: &Bill, gain: usize, read: f64, write: f64) -> bool {
+        let waste = self.core.waste.saturating_add(gain);
         let extra = bill.go.cost(read, write) - bill.stay.cost(read, write);
         let is_within_bound = |part: f64| {
             let at_most = bill.go.and_written(bill.again);
@@ -195,9 +197,11 @@ impl Fold {
     /// Characters of the view up to the last masked observation. What follows results in a message is counted before them.
     pub(super) fn boundary_chars(&self, context: PlanContext) -> usize {
         let PlanContext { outline, policy, .. } = context;
-        let Some(last) = self.masked.last() else { return 0 };
-        let later = outline.later_chars(last.result as usize, policy.image_chars);
-        self.view_before(message_of(outline, last.result) + 1).saturating_sub(later)
+        let Some(last) = self.last_gone() else { return 0 };
+        let message = message_of(outline, last);
+        let later = outline.later_chars(last as usize, policy.image_chars);
+        let restored = self.restored_before(message + 1) - self.restored_before(message);
+        self.view_before(message + 1).saturating_sub(later + restored)
     }
 }
 

@@ -117,6 +117,10 @@ pub(super) struct FoldCore {
     pub(super) boundary_before: usize,
     /// What all requests were charged.
     pub(super) paid: Paid,
+    /// Results outside of the window that the agent has cleared itself.
+    pub(super) cleared: Vec<u32>,
+    /// Messages with references that show the text of their source, and the characters that this adds.
+    pub(super) restored: Vec<(usize, usize)>,
 }
 
 impl Fold {
@@ -238,15 +242,17 @@ impl Fold {
         let SummaryInView { hidden_before, place, chars, .. } = &self.summary;
         let summary = if *place < message { *chars } else { 0 };
         let hidden = hidden_before.get(message).copied().unwrap_or(0);
-        (self.chars_before(message) - summary).saturating_add(hidden).saturating_add(self.core.removed)
+        let raw = (self.chars_before(message) - summary).saturating_add(hidden).saturating_add(self.core.removed);
+        raw - self.restored_before(message)
     }
 
     /// Adds messages up to this number.
     pub fn grow(&mut self, context: PlanContext, end: usize) {
         let PlanContext { outline, policy, costs, .. } = context;
         for message in self.chars_before.len()..end {
+            let restored = self.restore(context, message);
             let chars = self.summary.chars(message, outline.chars_of(message, policy.image_chars));
-            self.chars_before.push(self.chars_before(message).saturating_add(chars));
+            self.chars_before.push(self.chars_before(message).saturating_add(chars).saturating_add(restored));
             self.core.cost = self.core.cost.saturating_add(match costs {
                 None => chars,
                 Some(costs) => outline
@@ -257,7 +263,7 @@ impl Fold {
         }
         self.excluded.grow(policy, outline);
         let masker = Masker::of(context, &self.excluded);
-        let waiting = &mut self.core.waiting;
+        let (waiting, cleared) = (&mut self.core.waiting, &mut self.core.cleared);
         let (gain, new_gain, first, before) =
             (&mut self.core.gain, &mut self.core.new_gain, &mut self.core.first, self.core.before);
         let summary = &self.summary;
@@ -270,6 +276,8 @@ impl Fold {
                 }
                 *first = Some(first.map_or(masked.result, |first| first.min(masked.result)));
                 waiting.push(masked);
+            } else if context.is_cleared(result) {
+                cleared.push(result as u32);
             }
         });
     }
@@ -292,6 +300,7 @@ impl Fold {
     pub(super) fn into_masking(self) -> Masking {
         Masking {
             masked: self.masked,
+            stays: vec![],
             removed: self.core.removed,
             boundary: self.core.boundary,
             moves: self.moves,
@@ -328,6 +337,7 @@ impl Fold {
         let mut now: Vec<Masked> = self.core.waiting.extract_if(.., |one| is_included(one.result)).collect();
         now.sort_unstable_by_key(|one| one.result);
         let Some(first) = now.first().map(|first| first.result) else { return now };
+        let before = core::mem::take(&mut self.core.restored);
         let removed = shift(&mut self.chars_before, outline, &now, |chars, removed| chars - removed);
         self.core.cost = cost_after(self.core.cost, &now, removed, costs);
         let is_in_order = self.masked.last().is_none_or(|last| last.result < first);
@@ -339,6 +349,7 @@ impl Fold {
         if !is_in_order {
             self.masked.sort_unstable_by_key(|one| one.result);
         }
+        self.restore_again(context, &before);
         self.core.removed += removed;
         self.core.gain -= removed;
         self.core.first = self.core.waiting.iter().map(|one| one.result).min();

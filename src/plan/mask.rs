@@ -1,5 +1,6 @@
 //! Stage 1: every observation older than the window is masked.
 
+use super::agents::Reference;
 use super::context::{PlanContext, Uncounted, facts, facts_of_pair};
 use super::outcome::{Masked, Masking};
 use super::planner::Planner;
@@ -128,12 +129,34 @@ impl<'a> Masker<'a> {
                 Masked { result: result as u32, form, removed: outline.results[result].chars - cost }
             });
         }
-        if self.is_exempt(result) {
+        if self.is_exempt(result) || self.context.is_cleared(result) {
             return None;
+        }
+        if let Some(reference) = self.context.references.iter().find(|one| one.result as usize == result) {
+            return self.reference(reference);
         }
         let (form, after) = self.placeholder.form(outline, source, result, &facts(outline, pairs, self.turns, result));
         let removed = outline.observation_chars(result, policy.image_chars) - after;
         (form != Form::Stay).then_some(Masked { result: result as u32, form, removed })
+    }
+
+    /// Masks a result that refers to an earlier one, whose text it may show.
+    fn reference(&self, reference: &Reference) -> Option<Masked> {
+        let PlanContext { outline, pairs, .. } = self.context;
+        let (result, before) = (reference.result, outline.results[reference.result as usize].chars);
+        let after = self.placeholder.chars(&facts(outline, pairs, self.turns, result as usize));
+        (before >= after).then_some(Masked { result, form: Form::Placeholder, removed: before - after })
+    }
+
+    /// What takes the place of a result that the agent has cleared, wherever it is: the placeholder, or nothing if that is longer.
+    pub fn cleared(&self, result: usize) -> Option<Masked> {
+        let PlanContext { outline, pairs, .. } = self.context;
+        self.context.is_cleared(result).then(|| {
+            let before = outline.results[result].chars;
+            let after = self.placeholder.chars(&facts(outline, pairs, self.turns, result));
+            let form = if before >= after { Form::Placeholder } else { Form::Stay };
+            Masked { result: result as u32, form, removed: before.saturating_sub(after) }
+        })
     }
 
     #[inline]
@@ -157,7 +180,8 @@ impl<'a> Masker<'a> {
                 || self.placeholder.may_have(chars)
                 || self.placeholder.names_handle()
                 || (policy.max_observation_chars.is_some() && chars > 0)
-                || !policy.keep_matching.0.is_empty())
+                || !policy.keep_matching.0.is_empty()
+                || !policy.markers.is_empty())
     }
 
     /// Cuts an observation that is longer than this, and may be cut.

@@ -1,5 +1,6 @@
 //! The stages, and their order. A Plan is a function of Outline, Policy, costs and summary.
 
+mod agents;
 mod boundary;
 mod cache;
 mod context;
@@ -140,7 +141,8 @@ impl Planner<'_> {
     }
 
     fn masked(&self, masking: Masking) -> Outcome {
-        let is_masked = masking.masked.iter().any(|masked| !masked.is_clipped());
+        let masking = self.with_agent_texts(masking);
+        let is_masked = masking.masked.iter().any(Masked::is_masked);
         self.done(is_masked.then_some(Stage::Masking), masking)
     }
 

@@ -36,6 +36,12 @@ impl Masked {
         self.result as usize..self.result as usize + 1
     }
 
+    /// Whether its text is gone: it is neither cut nor that of an earlier result.
+    #[must_use]
+    pub fn is_masked(&self) -> bool {
+        !matches!(self.form, Form::Clip(_) | Form::Restored { .. })
+    }
+
     /// Whether it is cut, not masked.
     #[must_use]
     pub fn is_clipped(&self) -> bool {
@@ -55,6 +61,8 @@ pub fn masked_in(masked: &[Masked], results: Range<usize>) -> &[Masked] {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Masking {
     pub masked: Vec<Masked>,
+    /// Cleared by the agent, and shorter than the placeholder: they stay as they are.
+    pub stays: Vec<u32>,
     pub removed: usize,
     pub boundary: usize,
     pub boundary_before: usize,
@@ -133,6 +141,8 @@ pub struct Plan {
     pub stage: Option<Stage>,
     /// Masked observations, in order.
     pub masked: Vec<Masked>,
+    /// Results that the agent has cleared and that stay as they are, in order.
+    pub stays: Vec<u32>,
     /// The boundary: a place in the sequence of observations.
     pub boundary: usize,
     /// The boundary at the previous request, for pins.

@@ -28,7 +28,9 @@ pub fn pins(outline: &Outline, plan: &Plan, marks: &Marks, cache: ProviderCache)
     if !is_whole {
         return None;
     }
-    let wanted = Wanted::of(outline, &plan.turns, plan.masked.iter(), (plan.boundary_before, plan.boundary));
+    let mut wanted = Wanted::of(outline, &plan.turns, plan.masked.iter(), (plan.boundary_before, plan.boundary));
+    let stays = plan.stays.iter().rfind(|result| (**result as usize) < plan.boundary_before);
+    wanted.pin = wanted.pin.max(stays.and_then(|result| block_of(outline, *result as usize)));
     wanted.pins(marks, cache, |from, to| blocks_between(outline, from, to, cache.lookback_blocks))
 }
 
@@ -63,7 +65,7 @@ impl Wanted {
         masked: impl DoubleEndedIterator<Item = &'a Masked>,
         (before, now): (usize, usize),
     ) -> Self {
-        let is_sent = |one: &&Masked| !one.is_clipped() && (one.result as usize) < before;
+        let is_sent = |one: &&Masked| one.is_masked() && (one.result as usize) < before;
         let pin = masked.rev().find(is_sent).and_then(|last| block_of(outline, last.result as usize));
         Wanted { pin, carried: carried(outline, turns).filter(|_| before == now) }
     }

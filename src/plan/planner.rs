@@ -1,5 +1,6 @@
 //! A history that is planned, with what all stages use: its window, and the costs of views.
 
+use super::agents::Reference;
 use super::context::{Costs, PlanContext, Uncounted, view_cost};
 use super::outcome::{Cut, Masked, Masking, Outcome, Plan, Stage, Summary};
 use super::window::Window;
@@ -22,6 +23,8 @@ pub(super) struct Planner<'a> {
     pub(super) turns: Turns,
     pub(super) window: Window,
     pub(super) orphans: Vec<usize>,
+    /// Results that refer to earlier ones.
+    pub(super) references: Vec<Reference>,
     /// Characters of the whole history.
     pub(super) chars: usize,
 }
@@ -39,12 +42,14 @@ impl<'a> Planner<'a> {
         let orphans = pairs.orphans(outline);
         let window = Window::of(outline, policy, &pairs, &turns, end);
         let chars = outline.total_chars(policy.image_chars);
-        Planner { end, outline, source, policy, costs, pairs, turns, window, orphans, chars }
+        let facts = PlanContext { outline, source, policy, costs, pairs: &pairs, turns: &turns, references: &[] };
+        let references = facts.references();
+        Planner { end, outline, source, policy, costs, pairs, turns, window, orphans, references, chars }
     }
 
     pub(super) fn context(&self) -> PlanContext<'_> {
-        let Planner { outline, source, policy, costs, pairs, turns, .. } = self;
-        PlanContext { outline, source: *source, policy, costs: *costs, pairs, turns }
+        let Planner { outline, source, policy, costs, pairs, turns, references, .. } = self;
+        PlanContext { outline, source: *source, policy, costs: *costs, pairs, turns, references }
     }
 
     /// The pair invariant. Stages keep pairs whole, so only orphans of the input can break it, under `strict_pairs`.
@@ -114,6 +119,7 @@ impl<'a> Planner<'a> {
         Plan {
             stage,
             masked: masking.masked,
+            stays: masking.stays,
             boundary: masking.boundary,
             boundary_before: masking.boundary_before,
             moves: masking.moves,

@@ -104,7 +104,8 @@ impl<'py> MessageMasker<'_, 'py> {
         }
         let placeholder = &self.texts.placeholder;
         let facts = placeholder.with_handle(facts, self.outline, self.dicts, result);
-        let text = placeholder.render(&masked.form, &facts, || self.dicts.observation(self.outline, result));
+        let source = if let Form::Restored { source } = masked.form { source as usize } else { result };
+        let text = placeholder.render(&masked.form, &facts, || self.dicts.observation(self.outline, source));
         to_str(self.dicts.list.py(), &text.unwrap_or_default())
     }
 

@@ -96,7 +96,7 @@ macro_rules! plain_parameters {
         })*
     };
 }
-plain_parameters!(bool, usize, f64, String, Vec<usize>, Vec<(usize, usize)>);
+plain_parameters!(bool, usize, f64, String, Vec<usize>, Vec<(usize, usize)>, Vec<String>, Vec<(String, String)>);
 
 impl<T: Parameter> Parameter for Option<T> {
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {

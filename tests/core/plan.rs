@@ -332,6 +332,8 @@ fn random_policy(random: &mut Random) -> Policy {
         exclude_tools: (0..random.below(4) / 2).map(|_| (random.pick(&patterns[..4]).to_vec(), ())).collect(),
         keep_errors: random.once_in(3),
         keep_matching: TextPatterns::default(),
+        markers: vec![],
+        stubs: vec![],
         cold: vec![],
         boundary: if random.once_in(3) { Boundary::Stepped(1 + random.below(4)) } else { Boundary::Sliding },
         observation_masking: !random.once_in(6),

@@ -270,7 +270,7 @@ fn clipped(atoms: &[Atom], clip: &Clip) -> String {
 fn replacement(observation: &Observation, masked: &Masked, placeholder: &[u8], most: Option<usize>) -> String {
     let atoms = &observation.atoms;
     let inside = match masked.form {
-        Form::Stay => panic!("masked, and stays"),
+        Form::Stay | Form::Restored { .. } => panic!("masked, and stays"),
         Form::Placeholder => json_escape(placeholder),
         Form::Cut { text_chars } => {
             raw(&atoms[..text_chars]) + &json_escape(&placeholder[..clip(placeholder, most.unwrap_or(usize::MAX))])
@@ -345,7 +345,7 @@ fn views_are_plain_replacements() {
         };
         for masked in &plan.masked {
             forms[match masked.form {
-                Form::Stay => 0,
+                Form::Stay | Form::Restored { .. } => 0,
                 Form::Placeholder => 1,
                 Form::Cut { .. } => 2,
                 Form::Dispatch { .. } => 3,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oracle.plan.boundary import Fold
+from oracle.plan.boundary import NOTHING, Fold, Masks
 from oracle.plan.cost_bound import Bill, Charged, again, charged, stays_cached
 from oracle.plan.facts import Facts
 
@@ -66,10 +66,10 @@ class WithHidden(WithCalls):
         super().request(end, is_now)
         self.is_rewritten = False
 
-    def shown(self, messages: int) -> int:
+    def shown(self, messages: int, waiting: Masks = NOTHING) -> int:
         hidden = sum(self.facts.raw_chars[place] for place in self.hidden if place < messages)
         return (
-            super().shown(messages)
+            super().shown(messages, waiting)
             - hidden
             + (self.summary_chars if messages > min(self.hidden, default=messages) else 0)
         )
@@ -79,7 +79,7 @@ class WithHidden(WithCalls):
         if not self.is_rewritten:
             return bill
         chars, lost = self.shown(end), again(self.facts.policy.cache, 0, self.is_cold(end, is_now))
-        move = charged(chars - self.facts.removed_chars(self.waiting), 0)
+        move = charged(self.shown(end, self.waiting), 0)
         return Bill(bill.raw, charged(chars, 0).and_written(lost), move, lost)
 
 
@@ -88,12 +88,12 @@ class OfTurns(WithCalls):
 
     replaced = (0, 0)  # chars of the turns that a summary replaces, and of the summary
 
-    def shown(self, messages: int) -> int:
-        return self.turn_chars(messages) + self.replaced[1] - self.replaced[0]
+    def shown(self, messages: int, waiting: Masks = NOTHING) -> int:
+        return self.turn_chars(messages, waiting) + self.replaced[1] - self.replaced[0]
 
-    def turn_chars(self, messages: int) -> int:
+    def turn_chars(self, messages: int, waiting: Masks = NOTHING) -> int:
         """The chars of the first turns, as if no summary replaced them."""
-        return super().shown(messages)
+        return super().shown(messages, waiting)
 
     def advance(self, end: int) -> None:
         """Move the boundary after so many messages, whether that pays or not."""

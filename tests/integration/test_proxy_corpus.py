@@ -22,11 +22,12 @@ from test_economy import marked as marked_by_clients
 
 import recede
 from recede import transcripts
-from recede._agents import REFUSALS, USER_TOOLS
+from recede._agents import MARKERS, REFUSALS, STUBS, USER_TOOLS
 from recede.costs import PRESETS
 from recede.proxy import RequestMasker
 from recede.proxy.server import Proxy
 
+KNOWN = (*REFUSALS, *MARKERS, *(text for _, text in STUBS))
 TOOLS = [{"name": "run", "description": "x" * SYSTEM_CHARS}]
 
 
@@ -88,13 +89,13 @@ def as_gemini(history: History) -> History:
     return [{"role": roles[one["role"]], "parts": [part(block) for block in one["content"]]} for one in history]
 
 
-def without_words(history: History) -> History:
-    """Messages of Anthropic without the user's own words, which the proxy alone never masks."""
+def without_known_texts(history: History) -> History:
+    """Messages of Anthropic without the texts that the proxy alone knows: the user's own words, and what agents have changed."""
 
     def plain(block: dict[str, Any]) -> dict[str, Any]:
-        is_refusal = str(block.get("content")).startswith(REFUSALS)
+        is_known = str(block.get("content")).startswith(KNOWN)
         name = {"name": "run"} if block.get("name") in USER_TOOLS else {}
-        return {**block, **name, **({"content": f"- {block['content']}"} if is_refusal else {})}
+        return {**block, **name, **({"content": f"- {block['content']}"} if is_known else {})}
 
     return [{**one, "content": [plain(block) for block in one["content"]]} for one in history]
 
@@ -107,7 +108,7 @@ def sessions() -> Iterator[Session]:
             if not history:
                 continue
             if found.format in ("claude_code", "pi"):
-                yield Session(name, without_words(as_anthropic(history)))
+                yield Session(name, without_known_texts(as_anthropic(history)))
             elif found.format == "gemini":
                 contents = as_gemini(as_anthropic(history))
                 yield Session(name, contents, "/v1beta/models/g:generateContent", "contents", "gemini")

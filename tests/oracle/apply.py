@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oracle.marks import mark, marks_of
+from oracle.outline import Result
 from oracle.plan import Facts, Plan, pins
 from oracle.shape import PLAIN, Shape
 from oracle.shape.words import MARK
@@ -20,7 +21,7 @@ def changes_of(facts: Facts, plan: Plan, messages: list[Any], body: dict[str, An
     for message in (facts.outline.messages[index] for index in plan.kept):
         change, shape = Changed(Member(messages, message.index)), message.shape or PLAIN
         texts = {
-            result.block: NewText(plan.masked[result.index], result.text.pieces)
+            result.block: NewText(plan.masked[result.index], _source(facts, plan, result).text.pieces)
             for result in message.results
             if result.index in plan.masked
         }
@@ -36,6 +37,12 @@ def changes_of(facts: Facts, plan: Plan, messages: list[Any], body: dict[str, An
         if pinned is not None:
             mark(changes, messages, body, pinned)
     return changes
+
+
+def _source(facts: Facts, plan: Plan, result: Result) -> Result:
+    """The result that has the text."""
+    source = plan.masked[result.index].source
+    return result if source is None else facts.outline.results[source]
 
 
 def _cut(content: Any, shape: Shape, text: NewText) -> Any:

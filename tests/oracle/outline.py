@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from oracle.reading import JsonObject
 from oracle.shape.base import Shape
 from oracle.value import Text
 
@@ -23,6 +24,7 @@ class Call:
     block: int  # its place among the blocks of its message
     arguments: str  # if the arguments are a string, else ""
     compact_chars: int  # if the arguments are no string, else 0
+    read: JsonObject | None = None  # the arguments, if the input was bytes and they are an object
 
     @property
     def constant_chars(self) -> int:

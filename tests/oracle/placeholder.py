@@ -55,10 +55,16 @@ class Masked(NamedTuple):
     pieces: tuple[str | slice, ...]
     text: str
     is_clipped: bool = False  # cut, not masked
+    source: int | None = None  # the result whose text it is, if it only referred to that
 
     @property
     def chars(self) -> int:
         return len(self.text)
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether the text is gone."""
+        return not self.is_clipped and self.source is None
 
 
 def mask(observation: Observation, policy: Policy) -> Masked | None:

@@ -22,7 +22,7 @@ class Policy(SimpleNamespace):
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         defaults = {"max_cost": None, "max_cost_since": (), "placeholder_with_images": None, "lines_form": False}
         defaults |= {"break_even_at": 0.5, "provider": "", "terms_by_shape": (), "pins_boundary": False}
-        defaults["marks_elsewhere"] = 2
+        defaults |= {"marks_elsewhere": 2, "markers": (), "stubs": ()}
         super().__init__(**{**defaults, **parameters, "cache": ProviderCache(*parameters["cache"])})
 
     def of(self, shapes: Iterable[str]) -> Policy:

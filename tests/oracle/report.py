@@ -20,7 +20,7 @@ def report(facts: Facts, plan: Plan) -> dict[str, Any]:
         "dropped_count": len(facts.outline.messages) - len(plan.kept),
         "invariant_status": "fallback" if plan.stage == "fallback" else "ok",
         "reduction_stage": plan.stage,
-        "masked_count": len(plan.masked) - len(clipped),
+        "masked_count": sum(tool.masked for tool in tools.values()),
         "masked_chars": sum(tool.removed_chars for tool in tools.values()),
         "clipped_count": len(clipped) + len(plan.cut),
         "clipped_chars": facts.removed_chars(clipped)
@@ -47,7 +47,8 @@ def _tools(facts: Facts, plan: Plan) -> dict[str, ToolReport]:
         observations, masked, chars, removed = tools.get(name, (0, 0, 0, 0))
         before = facts.observation_chars[result.index]
         replacement = plan.masked.get(result.index)
-        if replacement is not None and not replacement.is_clipped:
+        masked += result.index in plan.stays
+        if replacement is not None and replacement.is_masked:
             masked += 1
             removed += before - replacement.chars
         tools[name] = ToolReport(observations + 1, masked, chars + before, removed)
@@ -56,7 +57,7 @@ def _tools(facts: Facts, plan: Plan) -> dict[str, ToolReport]:
 
 def _boundary_message(facts: Facts, plan: Plan) -> int | None:
     """The message of the view that has the last masked result."""
-    masked = {facts.outline.results[place].message for place, one in plan.masked.items() if not one.is_clipped}
+    masked = {facts.outline.results[place].message for place, one in plan.masked.items() if one.is_masked}
     places = [place for place, index in enumerate(plan.kept) if index in masked]
     if not places:
         return None

@@ -56,6 +56,7 @@ class Text:
     images: int = 0
     json: Member | None = None  # a value that is no text
     json_chars: int = 0
+    has_references: bool = False  # parts that name tools, which stay
 
     @property
     def joined(self) -> str:

@@ -139,6 +139,7 @@ class MessageWalk:
         if isinstance(member.value, list):
             for _, _, part in self.parts(member, path, watched):
                 is_kept = is_observation and block_type(part) == REFERENCE
+                text.has_references |= is_kept
                 self.part(part, self.message.own if is_kept else text, depth)
             if text.json_chars and is_observation:
                 self.forget(text)
@@ -225,6 +226,7 @@ class MessageWalk:
             block=block,
             arguments=arguments if is_text else "",
             compact_chars=0 if is_text or arguments is None else self.size(arguments, depth),
+            read=arguments if isinstance(arguments, JsonObject) else None,
         )
         self.outline.calls.append(call)
         self.message.calls.append(call)

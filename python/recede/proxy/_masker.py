@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
-from recede._agents import REFUSALS, USER_TOOLS
+from recede._agents import MARKERS, REFUSALS, STUBS, USER_TOOLS
 from recede._errors import RecedeError
 from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede._models import model_row
@@ -21,7 +21,7 @@ from recede.proxy._encodings import EncodingError, decoded
 from recede.proxy._ledger import ColdRequests
 from recede.proxy._routes import Route, route_of
 from recede.reduction._options import OPTIONS
-from recede.reduction._policy import own_policy
+from recede.reduction._policy import agent_policy
 from recede.reduction._signature import takes
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class RequestMasker:
             self.unknown_models.note(model, provider.name)
         if provider not in self._policies:
             named = {} if provider is None else {"provider": provider}
-            self._policies[provider] = own_policy(self._engine, {**self._options, **named}, reduces=False)
+            self._policies[provider] = agent_policy(self._engine, {**self._options, **named}, MARKERS, STUBS)
         return self._policies[provider]
 
     def close(self) -> None:

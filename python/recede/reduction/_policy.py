@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IS_OFF",
+    "agent_policy",
     "arrival_policy",
     "block_policy",
     "breaking_even",
@@ -163,7 +164,7 @@ def _policy(engine: Any, goal: str, options: Mapping[str, Any], recall: bool = F
 def _raw(parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters with which a history is sent as it is: of all results none leaves the window."""
     window = {"keep_results": CEILING, "keep_by_tool": (), "boundary": ("sliding", 0.0, 0.0), "clip_results": None}
-    return {**parameters, **window, "enabled": False, "max_cost": None, "summaries": None}
+    return {**parameters, **window, "enabled": False, "max_cost": None, "summaries": None, "markers": (), "stubs": ()}
 
 
 def _with_images(template: tuple[tuple[str, str], ...] | None) -> tuple[tuple[str, str], ...] | None:
@@ -312,6 +313,15 @@ def block_policy(
         keep_results=whole_number(least)("keep", keep),
         max_cost=None if max_tokens is None else _budget(None, max_tokens),
     )
+
+
+def agent_policy(
+    engine: Any, options: Mapping[str, Any], markers: tuple[str, ...], stubs: tuple[tuple[str, str], ...]
+) -> Any:
+    """The Policy for requests of agents, which change results themselves: by these texts."""
+    refuse_unknown(options)
+    goal, design = _in_words_of_designs(options, reduces=False)
+    return _policy(engine, goal, design, marks_elsewhere=MARKS_ELSEWHERE, markers=markers, stubs=stubs)
 
 
 def arrival_policy(engine: Any, clip_at: int, options: Mapping[str, Any], *, recall: bool) -> Any:

@@ -194,7 +194,7 @@ impl Session {
         let masked_before = self.compaction.as_ref().map_or(&[][..], |compaction| &compaction.masked);
         let is_masked = |(result, number): &&(usize, u32)| {
             let masked = masked_in(&plan.masked, *result..*result + 1);
-            masked.iter().any(|one| !one.is_clipped()) || masked_before.binary_search(number).is_ok()
+            masked.iter().any(Masked::is_masked) || masked_before.binary_search(number).is_ok()
         };
         let compaction = Compaction {
             past: self.len(),

@@ -315,7 +315,10 @@ impl Log {
         let Log { data, texts, format, outline, pairs, turns, fold, costs, .. } = self;
         let source = format.source(data, texts);
         let costs = costs.as_ref();
-        rule(PlanContext { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns }, fold)
+        rule(
+            PlanContext { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns, references: &[] },
+            fold,
+        )
     }
 
     /// Runs a rule that changes nothing.
@@ -323,7 +326,7 @@ impl Log {
         let Log { data, texts, format, outline, pairs, turns, costs, .. } = self;
         let source = format.source(data, texts);
         let costs = costs.as_ref();
-        rule(PlanContext { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns })
+        rule(PlanContext { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns, references: &[] })
     }
 
     /// Renders messages with these observations masked; JSON with the comma or bracket before each. A mark in an observation

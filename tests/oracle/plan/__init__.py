@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from oracle.plan.agents import with_agent_texts
 from oracle.plan.boundary import fold_boundary, remembers
 from oracle.plan.facts import Costs, Facts, Plan, Uncounted
 from oracle.plan.fill import mask_newer, share_out
@@ -28,7 +29,7 @@ def _planned(facts: Facts, summary: Given) -> Plan | SummaryRequest:
     goal = facts.policy.goal
     if goal == "mask":
         rounded, *whole = _maskings(facts)
-        return whole[0] if whole and not facts.fits(rounded) else rounded
+        return with_agent_texts(facts, whole[0] if whole and not facts.fits(rounded) else rounded)
     if goal == "summarize":
         return summarize(facts, facts.raw, published(facts), summary) or facts.raw
     if goal == "truncate":
@@ -46,7 +47,7 @@ def _reduce(facts: Facts, summary: Given) -> Plan | SummaryRequest:
     view = raw
     for view in _maskings(facts) if policy.observation_masking else ():
         if facts.fits(view) and facts.keeps_pairs(view):
-            return view
+            return with_agent_texts(facts, view)
     if raw_fits:
         return raw
     if policy.fill_millionths is not None and policy.observation_masking:

@@ -8,13 +8,19 @@ it.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from oracle.placeholder import Masked
+from oracle.plan.agents import restored
 from oracle.plan.cost_bound import Bill, Charged, again, charged, raw_request, served, stays_cached
 from oracle.plan.facts import Facts, Move, Plan
 from oracle.plan.window import ages_of, exempt
 from oracle.policy import NOW
+
+Masks = Mapping[int, Masked]
+NOTHING: Masks = MappingProxyType({})
 
 
 def remembers(facts: Facts) -> bool:
@@ -58,6 +64,7 @@ class Fold:
         self.end = self.older_end = 0
         self.waiting: dict[int, Masked] = {}  # maskable, but still raw
         self.masked: dict[int, Masked] = {}
+        self.cleared: list[int] = []  # old, and cleared by the agent
         self.boundary = 0
         self.waste = 0
         self.requests = 0
@@ -69,12 +76,13 @@ class Fold:
     def request(self, end: int, is_now: bool = False) -> None:
         """Make a request after this many messages."""
         self.grow(end)
-        self.waste += self.facts.removed_chars(self.waiting)
+        self.waste += self.gain()
         bill, is_pinned = self.bill(end, is_now), self._is_pinned()
         is_moved = (self.pays(bill) or self._is_over()) and self.move()
         self.paid = self.paid.and_(bill.move.and_written(bill.again) if is_moved else bill.stay)
         self.paid_raw = self.paid_raw.and_(bill.raw)
         self.marked = self._boundary_chars() if is_pinned and not is_moved else None
+        self._pass_cleared()
         self.requests += 1
         self.before = end
 
@@ -87,14 +95,28 @@ class Fold:
             masked = None if self.exempt[place] else self.facts.mask(self.facts.outline.results[place])
             if masked is not None:
                 self.waiting[place] = masked
+            elif self.facts.is_cleared(self.facts.outline.results[place]):
+                self.cleared.append(place)
+
+    def gain(self) -> int:
+        """The chars that masking all old observations would remove, without those that references then show."""
+        return max(0, self.shown(self.end) - self.shown(self.end, self.waiting))
+
+    def _pass_cleared(self) -> None:
+        """Move the boundary past what the agent has cleared, up to the first observation that can be masked."""
+        last = max((place for place in self.cleared if place < min(self.waiting, default=math.inf)), default=-1)
+        if last >= self.boundary:
+            self.boundary, self.marked = last + 1, None
 
     def before_message(self, masked: dict[int, Masked], message: int) -> dict[int, Masked]:
         """Those of these observations that are before a message."""
         return {place: one for place, one in masked.items() if self.facts.outline.results[place].message < message}
 
-    def shown(self, messages: int) -> int:
-        """The chars of the view before a message."""
-        removed = self.facts.removed_chars(self.before_message(self.masked, messages))
+    def shown(self, messages: int, waiting: Masks = NOTHING) -> int:
+        """The chars of the view before a message, in which these are masked too."""
+        masked = {**self.masked, **waiting}
+        masked |= restored(self.facts, masked)
+        removed = self.facts.removed_chars(self.before_message(masked, messages))
         return sum(self.facts.raw_chars[:messages]) - removed
 
     def _is_over(self) -> bool:
@@ -113,7 +135,7 @@ class Fold:
         raw = raw_request(cache, sum(raw_chars[: self.before]), sum(raw_chars[:end]), is_cold)
         sent, kept = (0, 0) if is_cold else (self.shown(self.before), self._kept())
         stay = charged(chars, served(cache, sent)).and_written(again(cache, sent, is_cold))
-        move = charged(chars - self.facts.removed_chars(self.waiting), served(cache, kept))
+        move = charged(self.shown(end, self.waiting), served(cache, kept))
         return Bill(raw, raw if chars == raw.chars else stay, move, again(cache, kept, is_cold))
 
     def pays(self, bill: Bill) -> bool:
@@ -121,7 +143,7 @@ class Fold:
         policy = self.facts.policy
         _, read, write = policy.boundary
         extra = bill.move.cost(read, write) - bill.stay.cost(read, write)
-        if not self.waste * read >= policy.break_even_at * extra:
+        if not self.gain() or not self.waste * read >= policy.break_even_at * extra:
             return False
         if policy.max_overcost is None:
             return True
@@ -140,7 +162,7 @@ class Fold:
         if self.facts.policy.cache.rule != "breakpoints":
             message = self.before if first is None else self.facts.outline.results[first].message
             return self.shown(min(self.before, message))
-        is_after = first is not None and max(self.masked, default=-1) < first
+        is_after = first is not None and self._last_gone() < first
         return self.marked or 0 if is_after and self._is_pinned() else 0
 
     def _is_pinned(self) -> bool:
@@ -151,20 +173,28 @@ class Fold:
 
     def _boundary_chars(self) -> int:
         """Chars of the view up to the last masked observation."""
-        if not self.masked:
+        if self._last_gone() < 0:
             return 0
-        last = self.facts.outline.results[max(self.masked)]
+        last = self.facts.outline.results[self._last_gone()]
         later = self.facts.outline.messages[last.message].results
-        chars = sum(self.facts.observation_chars[one.index] for one in later if one.index > last.index)
+        texts = restored(self.facts, self.masked)
+        chars = sum(
+            texts[one.index].chars if one.index in texts else self.facts.observation_chars[one.index]
+            for one in later
+            if one.index > last.index
+        )
         return self.shown(last.message + 1) - chars
+
+    def _last_gone(self) -> int:
+        """The last observation before the boundary whose text is gone; -1 if there is none."""
+        return max([*self.masked, *(place for place in self.cleared if place < self.boundary)], default=-1)
 
     def move(self) -> bool:
         """Mask what is older than the window, if that removes enough."""
         facts, removed = self.facts, self.facts.removed_chars(self.waiting)
         if not self.waiting or facts.removed_chars(self.masked) + removed < facts.policy.min_masked_chars:
             return False
-        sent = facts.removed_chars(self.before_message(self.waiting, self.before))
-        written_again = self.shown(self.before) - sent - self._kept()
+        written_again = self.shown(self.before, self.waiting) - self._kept()
         self.moves.append((self.requests, len(self.waiting), removed, written_again))
         self.masked.update(self.waiting)
         self.waiting = {}

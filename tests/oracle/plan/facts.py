@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from oracle.outline import Call, Outline, Result
 from oracle.pairs import Pairs
-from oracle.placeholder import Masked, Observation, mask
+from oracle.placeholder import Masked, Observation, fill, mask
+from oracle.plan.agents import references
 from oracle.policy import Policy
 from oracle.turns import Turns
 
@@ -44,6 +45,7 @@ class Plan:
     boundary: int = 0
     boundary_before: int = 0  # at the previous request, if the boundary depends on requests
     masked: dict[int, Masked] = field(default_factory=dict)  # by observation, including those of dropped messages
+    stays: tuple[int, ...] = ()  # observations that the agent has cleared and that stay as they are
     moves: tuple[Move, ...] = ()  # of a boundary that depends on earlier requests
     summary: Summary | None = None
     cut: Mapping[int, Masked] = field(default_factory=dict)  # messages of the task, by message
@@ -70,6 +72,7 @@ class Facts:
             self.runs.begun[result.message if call is None or not self._is_in_run(call) else call.message]
             for result, call in zip(outline.results, calls, strict=True)
         ]
+        self.references = references(self)
         self.task_end = self.runs.starts[0] if self.runs.starts else len(outline.messages)  # the task is before it
 
     def _is_in_run(self, call: Call) -> bool:
@@ -77,7 +80,18 @@ class Facts:
 
     def mask(self, result: Result) -> Masked | None:
         """Mask an observation; None if it stays."""
-        return mask(self.observation(result), self.policy)
+        if self.is_cleared(result):
+            return None
+        masked = mask(self.observation(result), self.policy)
+        if result.index in self.references:
+            text = fill(self.observation(result), self.policy)
+            masked = Masked((text,), text) if len(text) <= len(result.text.joined) else None
+        return masked
+
+    def is_cleared(self, result: Result) -> bool:
+        """Whether the agent has cleared a result itself."""
+        text = result.text
+        return text.joined in self.policy.markers and not (text.images or text.json or text.has_references)
 
     def observation(self, result: Result) -> Observation:
         """What a placeholder may say of it."""

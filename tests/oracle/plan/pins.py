@@ -53,7 +53,8 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
 
     places = [place(one.block) for one in blocks]
     before = _boundary_before(facts, plan)
-    sent = [index for index, one in plan.masked.items() if not one.is_clipped and index < before]
+    gone = [*(index for index, one in plan.masked.items() if one.is_masked), *plan.stays]
+    sent = [index for index in gone if index < before]
     pin = _block(facts, max(sent, default=None))
     if pin is not None and (place(pin) >= places[-1] or place(pin) in places):
         pin = None
