@@ -26,6 +26,10 @@ from children import recede_command
 from proxied import Answer, Request, answer_of, ask, chunked, recording
 
 import recede
+from recede.cli.options import given
+from recede.cli.proxy import proxy
+from recede.proxy import RequestMasker
+from recede.reduction._options import OPTIONS
 
 COMMAND = [sys.executable, "-m", "recede.cli", "proxy"]
 JSON = ("Content-Type", "application/json")
@@ -450,3 +454,99 @@ def test_a_command_that_sends_nothing_is_told_where_the_address_belongs(tmp_path
         command = [sys.executable, "-c", start, "proxy", "--state", "none", "--", str(program)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert ("has sent nothing to the proxy" in done.stderr) != is_known, done.stderr
+
+
+# Settings
+
+
+def shown_help_or_error(folder: Path, text: str, *arguments: str) -> tuple[int, str]:
+    (folder / "recede.toml").write_text(text)
+    done = recede_command("proxy", *arguments, "--", sys.executable, "-c", "", XDG_CONFIG_HOME=str(folder))
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python reads TOML from 3.11 on")
+def test_settings_of_the_user_are_defaults(tmp_path: Path) -> None:
+    text = '[proxy]\nstate = "none"\nport = 70000\n[other]\nkeep = "x"\n'
+    code, said = shown_help_or_error(tmp_path, text)
+    assert code == 2 and f"{tmp_path}/recede.toml: [proxy] port: " in said and "65535" in said
+    text = f'[proxy]\nstate = "{tmp_path}/state"\nobserve = true\n'
+    assert shown_help_or_error(tmp_path, text)[0] == 0 and (tmp_path / "state").is_file()
+    assert shown_help_or_error(tmp_path, text, "--state", str(tmp_path / "typed"))[0] == 0
+    assert (tmp_path / "typed").is_file()
+
+
+EVERY_OPTION = """
+[proxy]
+port = 0
+host = "127.0.0.1"
+upstream = "http://127.0.0.1:1"
+keep = 20
+keep-by-tool = ["Read=20", "Bash=all"]
+exclude-tool = ["Write", "Edit*"]
+keep-errors = true
+keep-matching = ["Kept"]
+provider = "openai"
+boundary = 5
+max-overcost = "none"
+placeholder = "gone: {chars}"
+state = "none"
+observe = true
+verbose = true
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python reads TOML from 3.11 on")
+def test_every_option_can_be_in_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed: list[str] = []
+    for line in EVERY_OPTION.split("\n")[2:-1]:
+        key, _, value = line.partition(" = ")
+        values = json.loads(value)
+        for one in values if isinstance(values, list) else [values]:
+            typed += [f"--{key}"] if one is True else [f"--{key}", str(one)]
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    expected = proxy.make_context("proxy", list(typed)).params
+    flags = {flag for one in proxy.params for flag in one.opts if flag.startswith("--")}
+    assert flags - {"--help"} == set(typed) & flags
+    (tmp_path / "recede.toml").write_text(EVERY_OPTION)
+    found = proxy.make_context("proxy", []).params
+    assert found == expected
+    options = given({name: value for name, value in found.items() if name in OPTIONS})
+    assert options["keep_by_tool"] == {"Read": 20, "Bash": None} and options["max_overcost"] is None
+    RequestMasker(**options).close()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python reads TOML from 3.11 on")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[proxy]\nkept = 3\n", "[proxy] has no option 'kept'; it takes port, host, "),
+        ("[proxy]\nkeep = [3]\n", "[proxy] keep must be one value, not [3]"),
+        ('[proxy]\nexclude-tool = "Read"\n', "[proxy] exclude-tool must be a list, not 'Read'"),
+        ('[proxy]\nkeep-by-tool = ["Read"]\n', "[proxy] keep-by-tool: 'Read' is not TOOL=N"),
+        ("[proxy]\nexclude-tool = [true]\n", "[proxy] exclude-tool must be a list, not [True]"),
+        ("[proxy]\nkeep = true\n", "[proxy] keep must be one value, not True"),
+        ('[proxy]\nobserve = "yes"\n', "[proxy] observe must be true or false, not 'yes'"),
+        ('[proxy]\nkeep = "many"\n', "[proxy] keep: 'many' is not a valid"),
+        ('[proxy]\nkeep-matching = ["*"]\n', "--keep-matching has '*', which any text matches"),
+        ("proxy = 3\n", "proxy must be a table: [proxy]"),
+        ("[proxy\n", "recede.toml: "),
+    ],
+)
+def test_wrong_settings_are_named(tmp_path: Path, text: str, expected: str) -> None:
+    code, said = shown_help_or_error(tmp_path, text)
+    assert code == 2 and expected in said and "Traceback" not in said, said
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 11), reason="later ones read TOML")
+def test_settings_need_a_python_that_reads_them(tmp_path: Path) -> None:
+    code, said = shown_help_or_error(tmp_path, "[proxy]\n")
+    assert code == 2 and "is read by Python 3.11 and later alone" in said
+
+
+def test_settings_of_the_working_folder_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "recede.toml").write_text("[proxy]\nport = 70000\n")
+    for home in (str(tmp_path / "other"), "."):
+        command = [*COMMAND, "--state", "none", "--", sys.executable, "-c", ""]
+        environment = {**os.environ, "XDG_CONFIG_HOME": home, "HOME": str(tmp_path / "home")}
+        assert subprocess.run(command, cwd=tmp_path, env=environment, timeout=60, check=False).returncode == 0

@@ -17,7 +17,8 @@ from recede import StoreError
 from recede.cli.errors import BadFile, say
 from recede.cli.files import state_folder
 from recede.cli.notices import log_shown
-from recede.cli.options import given, policy_options
+from recede.cli.options import given, policy_options, usage_error
+from recede.cli.settings import ConfiguredCommand
 from recede.proxy import RequestMasker
 from recede.proxy.launch import agent_of, given_urls, pointed, upstreams_of
 
@@ -28,6 +29,7 @@ _FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
 
 
 @click.command(
+    cls=ConfiguredCommand,
     short_help="Mask the requests of agents whose code is not yours.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
@@ -61,7 +63,8 @@ def proxy(
     The client is pointed at this proxy by its base URL, and the proxy sends on what it gets, with the same
     key. With a COMMAND it sets that for the command alone, and ends when it does, with its exit
     code. http://127.0.0.1:8787/recede/ shows what is saved. Nothing of a request is stored but 28
-    bytes: a hash, a count and a time. Needs the extra recede[proxy].
+    bytes: a hash, a count and a time. What you always want goes in the table [proxy] of recede.toml in
+    ~/.config: a line such as keep = 20 for each option. Needs the extra recede[proxy].
 
     \b
     Example:
@@ -82,6 +85,8 @@ def proxy(
         masker = RequestMasker(state=_state(state), **given(options))
     except (StoreError, OSError) as error:
         raise BadFile(str(error)) from None
+    except ValueError as error:
+        raise usage_error(error) from None
     if port is None:
         port = 0 if command else _PORT
     try:

@@ -1,0 +1,74 @@
+"""`recede.toml` in the user's configuration folder: what an option of a command is where it is not typed.
+
+Never one of the working folder, which may be a repository of someone else.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from recede.cli.errors import errors_of
+
+__all__ = ["ConfiguredCommand", "settings_file"]
+
+
+def settings_file() -> Path:
+    """Where the settings are, whether there are any or not."""
+    name, usual = ("APPDATA", "AppData/Roaming") if sys.platform == "win32" else ("XDG_CONFIG_HOME", ".config")
+    given = Path(os.environ.get(name, ""))
+    return (given if given.is_absolute() else Path.home() / usual) / "recede.toml"
+
+
+class ConfiguredCommand(click.Command):
+    """A command that takes what is not typed from its table in `recede.toml`; the keys are names of options."""
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> click.Context:
+        """Read the settings before the command line."""
+        return super().make_context(info_name, args, *rest, **{"default_map": self._settings(), **more})
+
+    def _settings(self) -> dict[str, Any]:
+        path, flags = settings_file(), {flag: one for one in self.params for flag in one.opts if flag.startswith("--")}
+        found = {}
+        for key, value in _table(path, self.name or "").items():
+            option = flags.get(f"--{key}")
+            if option is None:
+                known = ", ".join(flag[2:] for flag in flags)
+                raise click.UsageError(f"{path}: [{self.name}] has no option {key!r}; it takes {known}")
+            values = value if isinstance(value, list) else [value]
+            is_switch = getattr(option, "is_flag", False)
+            is_plain = all(type(one) in ((bool,) if is_switch else (str, int, float)) for one in values)
+            if not is_plain or isinstance(value, list) != option.multiple:
+                wanted = "true or false" if is_switch else "a list" if option.multiple else "one value"
+                raise click.UsageError(f"{path}: [{self.name}] {key} must be {wanted}, not {value!r}")
+            typed = values if is_switch else list(map(str, values))
+            try:
+                for one in typed:
+                    option.type(one, option)
+            except click.BadParameter as error:
+                raise click.UsageError(f"{path}: [{self.name}] {key}: {error.message}") from None
+            found[option.name or ""] = typed if option.multiple else typed[0]
+        return found
+
+
+def _table(path: Path, name: str) -> dict[str, Any]:
+    """The table of this name; empty if there is none."""
+    if not path.is_file():
+        return {}
+    if sys.version_info < (3, 11):
+        raise click.UsageError(f"{path} is read by Python 3.11 and later alone: remove it, or use a later Python")
+    tomllib = import_module("tomllib")
+    with errors_of(str(path)):
+        text = path.read_bytes().decode("utf-8", "replace")
+    try:
+        table = tomllib.loads(text).get(name, {})
+    except tomllib.TOMLDecodeError as error:
+        raise click.UsageError(f"{path}: {error}") from None
+    if not isinstance(table, dict):
+        raise click.UsageError(f"{path}: {name} must be a table: [{name}]")
+    return table
