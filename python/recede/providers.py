@@ -58,9 +58,7 @@ class Provider(NamedTuple):
 
     @classmethod
     def of(cls, name: str, model: str | None = None) -> Provider:
-        """A known provider, with the prices of a model if that is known.
-
-        Its minimum stays that of the provider, which boundaries assume; `recede.costs.MODELS` has that of the model.
+        """A known provider, with the prices and the shortest cached prompt of a model if that is known.
 
         Args:
             name: ``"anthropic"``, ``"anthropic_1h"`` (its cache of one hour), ``"openai"``, ``"gemini"``,
@@ -68,7 +66,7 @@ class Provider(NamedTuple):
             model: its name, with or without a date, a provider or a region.
 
         Returns:
-            The provider; at its usual prices if the model is not in `recede.costs.MODELS`: names are not guessed.
+            The provider; as it usually is if the model is not in `recede.costs.MODELS`: names are not guessed.
 
         Raises:
             ValueError: there is no such provider; says which there are.
@@ -95,7 +93,7 @@ class Provider(NamedTuple):
         if row is None:
             return provider
         write = row.write_1h if name == "anthropic_1h" else row.write
-        return provider._replace(read=row.cached / row.input, write=write / row.input)
+        return provider._replace(read=row.cached / row.input, write=write / row.input, min_tokens=row.min_tokens)
 
 
 PROVIDERS = {

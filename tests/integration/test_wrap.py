@@ -281,28 +281,28 @@ def models_of(server: Server, history: list[Any], models: list[str], **options: 
     return views
 
 
-def views_at(history: list[Any], read: float) -> list[Any]:
-    return [
-        recede.reduce(history[: 1 + 2 * turns], provider=priced("breakpoints", read)).messages
-        for turns in range(2, 71, 4)
-    ]
+def views_at(history: list[Any], read: float, least: int) -> list[Any]:
+    provider = priced("breakpoints", read)._replace(min_tokens=least)
+    return [recede.reduce(history[: 1 + 2 * turns], provider=provider).messages for turns in range(2, 71, 4)]
 
 
 @pytest.mark.parametrize(
-    ("models", "options", "read"),
+    ("models", "options", "read", "least"),
     [
-        (["claude-opus-5-5"], {}, 0.05),
-        (["claude-opus-5-5-20261001", "claude-opus-5"], {}, 0.05),
-        (["claude-opus-5", "claude-opus-5-5"], {}, 0.1),
-        (["no-such-model"], {}, 0.1),
-        (["claude-opus-5-5"], {"provider": "anthropic"}, 0.1),
+        (["claude-opus-5-5"], {}, 0.05, 512),
+        (["claude-opus-5-5-20261001", "claude-opus-5"], {}, 0.05, 512),
+        (["claude-opus-5", "claude-opus-5-5"], {}, 0.1, 512),
+        (["no-such-model"], {}, 0.1, 2_048),
+        (["claude-opus-5-5"], {"provider": "anthropic"}, 0.1, 2_048),
     ],
 )
-def test_prices_are_those_of_the_model_of_the_first_request(models: list[str], options: Any, read: float) -> None:
+def test_prices_are_those_of_the_model_of_the_first_request(
+    models: list[str], options: Any, read: float, least: int
+) -> None:
     history = messages_of("anthropic", 70)
-    assert views_at(history, 0.05) != views_at(history, 0.1)
+    assert len({str(views_at(history, *facts)) for facts in ((0.05, 512), (0.1, 512), (0.1, 2_048))}) == 3
     with serving(*[text("Done.")] * 20) as server:
-        assert models_of(server, history, models, **options) == views_at(history, read)
+        assert models_of(server, history, models, **options) == views_at(history, read, least)
 
 
 def test_a_model_without_prices_is_named_once(caplog: pytest.LogCaptureFixture) -> None:

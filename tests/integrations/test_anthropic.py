@@ -231,14 +231,14 @@ def test_without_the_middleware_the_error_names_the_extra(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("models", "options", "read"),
+    ("models", "options", "facts"),
     [
-        (["claude-opus-5-5", "claude-opus-5"], {}, 0.05),
-        (["claude-opus-5", "claude-opus-5-5"], {}, 0.1),
-        (["claude-opus-5-5"], {"provider": "anthropic"}, 0.1),
+        (["claude-opus-5-5", "claude-opus-5"], {}, {"read": 0.05, "min_tokens": 512}),
+        (["claude-opus-5", "claude-opus-5-5"], {}, {"min_tokens": 512}),
+        (["claude-opus-5-5"], {"provider": "anthropic"}, {}),
     ],
 )
-def test_prices_are_those_of_the_model_of_the_first_request(models: list[str], options: Any, read: float) -> None:
+def test_prices_are_those_of_the_model_of_the_first_request(models: list[str], options: Any, facts: Any) -> None:
     messages = case.history(session(70))
     ends = [end for end in range(3, len(messages) + 1, 2) if messages[end - 1]["role"] == "user"]
     with serving(*[text("Done.")] * len(ends)) as server:
@@ -247,10 +247,7 @@ def test_prices_are_those_of_the_model_of_the_first_request(models: list[str], o
             model = models[min(number, len(models) - 1)]
             client.messages.create(messages=messages[:end], **{**GIVEN, "model": model})
         views = [request["messages"] for request in server.requests]
-    usual_one = recede.Provider.of("anthropic")
-    low, usual = (
-        [recede.reduce(messages[:end], keep=4, provider=provider).messages for end in ends]
-        for provider in (usual_one._replace(read=0.05), usual_one)
-    )
-    assert low != usual
-    assert views == (low if read == 0.05 else usual)
+    provider = recede.Provider.of("anthropic")._replace(**facts)
+    assert views == [recede.reduce(messages[:end], keep=4, provider=provider).messages for end in ends]
+    other = recede.Provider.of("anthropic")._replace(read=0.07)
+    assert views != [recede.reduce(messages[:end], keep=4, provider=other).messages for end in ends]

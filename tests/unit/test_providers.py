@@ -44,7 +44,8 @@ def test_prices_are_those_of_the_model(name: str, model: str, facts: tuple[float
 
 def test_all_else_is_that_of_the_provider() -> None:
     usual, found = recede.Provider.of("anthropic"), recede.Provider.of("anthropic", "claude-opus-5-5")
-    assert found._replace(read=usual.read) == usual
+    assert found.min_tokens == 512
+    assert found._replace(read=usual.read, min_tokens=usual.min_tokens) == usual
 
 
 @pytest.mark.parametrize("model", [None, ""])
