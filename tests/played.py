@@ -14,7 +14,7 @@ _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encodin
 
 
 def play(request: Request) -> Answer:
-    """The answer to a request of Claude Code, Codex or Gemini CLI."""
+    """The answer to a request of an agent."""
     path = request.target.partition("?")[0]
     if request.method == "GET" and path.endswith("/responses"):  # Codex tries a WebSocket first
         return [answer_of(b"{}", "426 Upgrade Required")]
@@ -28,6 +28,8 @@ def play(request: Request) -> Answer:
         return [_json({"input_tokens": len(request.body) // 4})]
     if path.endswith("/responses"):
         return _responses(body)
+    if path.endswith("/chat/completions"):
+        return _chat(body)
     if path.endswith((":streamGenerateContent", ":generateContent")):
         return _gemini(body, ":stream" in path)
     return [answer_of(b"{}", "404 Not Found")]
@@ -38,25 +40,33 @@ def is_turn(body: dict[str, Any]) -> bool:
     return _command(body, 0) is not None
 
 
-def _command(body: dict[str, Any], number: int) -> tuple[str, dict[str, Any]] | None:
+def _command(body: dict[str, Any], number: int) -> tuple[str, Any] | None:
     """A call of the tool that runs commands: its output is long, and another one each time."""
-    script = f"seq -s ' ' {1_000 + 37 * number} {2_200 + 41 * number}"
-    inputs: dict[str, dict[str, Any]] = {
+    # One agent loses the output of a command that ends at once.
+    script = f"seq -s ' ' {1_000 + 37 * number} {2_200 + 41 * number}; sleep 0.1"
+    inputs: dict[str, Any] = {
+        "bash": {"command": script, "description": f"Count, part {number}"},
         "Bash": {"command": script, "description": f"Count, part {number}"},
+        "exec": f"text(await tools.exec_command({json.dumps({'cmd': script})}));",
         "exec_command": {"cmd": script},
         "shell_command": {"command": script},
         "shell": {"command": ["bash", "-lc", script]},
         "run_shell_command": {"command": script, "description": f"Counts, part {number}"},
     }
-    declared = [one for tool in body.get("tools") or [] for one in tool.get("functionDeclarations", [tool])]
-    names = {tool.get("name") for tool in declared}
+    added = [tool for item in body.get("input", ()) for tool in item.get("tools") or ()]  # Codex, in "code mode"
+    declared = [
+        one
+        for tool in [*(body.get("tools") or []), *added]
+        for one in tool.get("functionDeclarations") or tool.get("tools") or [tool]
+    ]
+    names = {tool.get("name") or tool.get("function", {}).get("name") for tool in declared}
     name = next((name for name in inputs if name in names), None)
     return None if name is None else (name, inputs[name])
 
 
 def _done(text: str) -> int:
     """How many calls have been answered; also those whose results are masked."""
-    return len(set(re.findall(r'"(?:tool_use_id|call_id)": "(call_\d+)"', text)))
+    return len(set(re.findall(r'"(?:tool_use_id|tool_call_id|call_id)": "(call_\d+)"', text)))
 
 
 def _json(value: Any) -> bytes:
@@ -105,7 +115,10 @@ def _responses(body: dict[str, Any]) -> Answer:
     if call is not None and done < TURNS:
         name, value = call
         item = {"type": "function_call", "id": f"fc_{done}", "call_id": f"call_{done}", "name": name}
-        item["arguments"] = json.dumps(value)
+        if isinstance(value, str):  # a script
+            item |= {"type": "custom_tool_call", "input": value}
+        else:
+            item["arguments"] = json.dumps(value)
     response = {"id": f"resp_{done}", "object": "response", "model": body["model"], "output": []}
     details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     usage = {"input_tokens": 100, "output_tokens": 9, "total_tokens": 109, **details}
@@ -115,6 +128,30 @@ def _responses(body: dict[str, Any]) -> Answer:
         {"type": "response.completed", "response": {**response, "status": "completed", "usage": usage}},
     ]
     return _stream([(event["type"], event) for event in events])
+
+
+def _chat(body: dict[str, Any]) -> Answer:
+    done = _done(json.dumps(body["messages"]))
+    call = _command(body, done)
+    delta: dict[str, Any] = {"role": "assistant", "content": LAST}
+    if call is not None and done < TURNS:
+        function = {"name": call[0], "arguments": json.dumps(call[1])}
+        delta = {"role": "assistant", "content": None}
+        delta["tool_calls"] = [{"index": 0, "id": f"call_{done}", "type": "function", "function": function}]
+    stop = "tool_calls" if "tool_calls" in delta else "stop"
+    usage = {"prompt_tokens": 100, "completion_tokens": 9, "total_tokens": 109}
+    head = {"id": f"chatcmpl_{done}", "created": 0, "model": body["model"]}
+    if not body.get("stream"):
+        choice = {"index": 0, "message": delta, "finish_reason": stop}
+        return [_json({**head, "object": "chat.completion", "choices": [choice], "usage": usage})]
+    head["object"] = "chat.completion.chunk"
+    events: list[Any] = [
+        {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+        {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": stop}]},
+        {**head, "choices": [], "usage": usage},
+    ]
+    lines = [chunked(f"data: {json.dumps(event)}\n\n".encode()) for event in events]
+    return [_HEAD, *lines, chunked(b"data: [DONE]\n\n"), b"0\r\n\r\n"]
 
 
 def _gemini(body: dict[str, Any], is_streamed: bool) -> Answer:
