@@ -44,7 +44,6 @@ PYTHON: dict[str, set[str]] = {
     "_strict": {"_errors"},
     "_usage": set(),
     "_off": set(),
-    "_agents": set(),
     "_kept_by_provider": set(),
     "_models": set(),
     "_unknown_models": set(),

@@ -90,7 +90,7 @@ def as_gemini(history: History) -> History:
 
 
 def without_known_texts(history: History) -> History:
-    """Messages of Anthropic without the texts that the proxy alone knows: the user's own words, and what agents have changed."""
+    """Messages of Anthropic without what the proxy alone knows: the user's own words, texts of agents."""
 
     def plain(block: dict[str, Any]) -> dict[str, Any]:
         is_known = str(block.get("content")).startswith(KNOWN)
