@@ -32,9 +32,9 @@ PACKAGE = measuring.HERE.parent / "python" / "recede"
 
 def call_of(name: str, path: str) -> Callable[[], Any]:
     """The call, on the history in a file, at half of its size: all that can be masked is, or nearly."""
-    import recede
+    import product
 
-    work = getattr(recede, name)
+    work = getattr(product, name)
     data = Path(path).read_bytes()
     given = data if name.endswith("_json") else json.loads(data)
     options = {"max_input_chars": len(data) // 2} if name.startswith("reduce") else {"keep_messages": 10}

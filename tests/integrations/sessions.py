@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -82,6 +83,21 @@ def as_dicts(turns: list[Turn]) -> list[dict[str, Any]]:
                 parts.append({"type": "image", "source": source})
             block = {"type": "tool_result", "tool_use_id": result.id, "content": parts, "is_error": result.is_error}
             history.append({"role": "user", "content": [block]})
+    return history
+
+
+def as_chat(turns: list[Turn]) -> list[dict[str, Any]]:
+    """The session as messages of chat completions, which have no place for cache marks."""
+    history: list[dict[str, Any]] = [{"role": "user", "content": TASK}]
+    for turn in turns:
+        functions = [(call.id, {"name": call.name, "arguments": json.dumps(call.args)}) for call in turn.calls]
+        calls = [{"id": call_id, "type": "function", "function": function} for call_id, function in functions]
+        history.append({"role": "assistant", "content": turn.said, "tool_calls": calls})
+        for result in turn.results.values():
+            parts: list[Any] = [{"type": "text", "text": result.text}]
+            if result.has_image:
+                parts.append({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{IMAGE}"}})
+            history.append({"role": "tool", "tool_call_id": result.id, "content": parts})
     return history
 
 
