@@ -134,6 +134,11 @@ def provider_of_model(model: str) -> Provider | None:
     return None if name is None else Provider.of(name, model)
 
 
+def takes_marks(provider: Provider | str) -> bool:
+    """Whether a cache of this provider, an option, may need marks; with ``"auto"`` that follows from the messages."""
+    return provider == "auto" or checked_provider("provider", provider).cache == "marks"
+
+
 def checked_provider(name: str, value: Any) -> Provider:
     """The check for the option `name`: a provider, by its name too, or as JSON has one."""
     if isinstance(value, str):

@@ -692,6 +692,19 @@ def test_a_conversation_keeps_the_prices_of_its_first_request() -> None:
     assert views_of(recede.masker.Masker(keep=4, provider=cheap), history, [None]) == low
 
 
+def test_a_view_has_the_marks_of_the_provider_that_its_request_names() -> None:
+    history: list[Any] = [{"role": "user", "content": "Go."}]
+    for number in range(45):
+        block = {"type": "tool_result", "tool_use_id": f"{number}", "content": f"page {number}\n" * 500}
+        call = {"type": "tool_use", "id": f"{number}", "name": "run", "input": {}}
+        history += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [block]}]
+    history[-1]["content"][0]["cache_control"] = {"type": "ephemeral"}
+    anthropic = recede.Provider.of("anthropic")
+    expected = recede.reduce(history, keep=4, provider=anthropic).messages
+    assert str(expected).count("cache_control") == 2
+    assert recede.masker.Masker(keep=4, provider="openai").view(history, provider=anthropic) == expected
+
+
 def test_a_conversation_that_was_only_counted_gets_the_prices_of_its_first_request() -> None:
     history, cheap = priced_history(), priced("ideal", 0.05, 2.0)
     low = views_of(recede.masker.Masker(keep=4), history, [cheap])

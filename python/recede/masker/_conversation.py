@@ -56,7 +56,7 @@ class KnownConversation:
         self._copies: dict[int, Any] = {}  # masked messages, by place
         self._copied_from = 0  # later messages with masks have no copy yet
         self._stale: list[int] = []  # nor do these have a current one
-        self._pins = pins  # views have marks at the boundary
+        self.pins = pins  # views have marks at the boundary
         self._is_plain = True  # all messages are plain dicts
         self._marked: set[int] = set()  # these may have cache marks
         self._sizes: list[int] = []
@@ -65,7 +65,7 @@ class KnownConversation:
     def fork(self, key: Hashable) -> KnownConversation:
         """Another conversation that begins with the same messages."""
         session, known = self.session.copy(), self.known.copy()
-        other = KnownConversation(self._reader, session, key, known, pins=self._pins, options=self.options)
+        other = KnownConversation(self._reader, session, key, known, pins=self.pins, options=self.options)
         other.has_provider = self.has_provider
         other.masks, other.update, other._copies = self.masks, self.update, dict(self._copies)
         other._reported_moves = self._reported_moves
@@ -85,7 +85,7 @@ class KnownConversation:
             self.session.rewind(same)
         if same < len(messages):
             self._is_plain &= self._reader.extend(self.session, messages, same)
-        if self._pins:
+        if self.pins:
             newest = range(max(0, min(same, len(messages) - NEWEST)), len(messages))  # others are taken to be unchanged
             self._marked = {*(place for place in self._marked if place < same), *marked, *newest}
         self.known.take(messages, same, marked)

@@ -17,7 +17,7 @@ from recede._off import is_off
 from recede.masker._conversation import KnownConversation
 from recede.masker._readers import AdapterReader, DictReader
 from recede.masker._stats import MaskerStats
-from recede.providers import checked_provider
+from recede.providers import takes_marks
 from recede.reduction._counting import approx_tokens
 from recede.reduction._kinds import optional_function, whole_number
 from recede.reduction._masks import Masks
@@ -114,8 +114,7 @@ class Masker(Generic[_M]):
         if self._recall and self._reader.text is None:
             raise TypeError(_NEEDS_TEXT)
         self._dispatch = dispatch and self._reader.text is not None
-        provider = options.get("provider", "auto")
-        self._pins = adapter is None and (provider == "auto" or checked_provider("provider", provider).cache == "marks")
+        self._reads_dicts = adapter is None
         self._most, self._max_bytes = whole_number(1)("most", most), whole_number()("max_bytes", max_bytes)
         self._bytes = 0
         self._check = check
@@ -154,7 +153,7 @@ class Masker(Generic[_M]):
         return view
 
     def _view(self, conversation: KnownConversation, marks_elsewhere: int) -> list[_M]:
-        if not self._pins:
+        if not conversation.pins:
             return conversation.view()
         view = conversation.pinned_view(marks_elsewhere)
         if view is None:
@@ -356,7 +355,8 @@ class Masker(Generic[_M]):
         options = self._options if provider is None else {**self._options, "provider": provider}
         session = self._core.FactsSession(self._compiled(options), self._dispatch)
         known = KnownMessages(self._reader, check=self._check)
-        new = KnownConversation(self._reader, session, key, known, pins=self._pins, options=options)
+        pins = self._reads_dicts and takes_marks(options.get("provider", "auto"))
+        new = KnownConversation(self._reader, session, key, known, pins=pins, options=options)
         new.has_provider = provider is not None
         return new
 

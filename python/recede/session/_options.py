@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from recede import _engine
 from recede._errors import TranscriptError
 from recede._strict import unique
-from recede.providers import checked_provider, saved_provider
+from recede.providers import saved_provider, takes_marks
 from recede.reduction._kinds import optional_function, optional_summarizer, whole_number
 from recede.reduction._policy import IS_OFF, block_policy, image_chars_of, own_policy, refuse_unknown
 
@@ -84,8 +84,7 @@ class HistoryOptions:
     def pins(self) -> bool:
         """Whether views of histories that take cache marks have one at the boundary."""
         default = "ideal" if _DESIGN in self.given else "auto"
-        provider = self.given.get("provider", default)
-        return provider == "auto" or checked_provider("provider", provider).cache == "marks"
+        return takes_marks(self.given.get("provider", default))
 
     @classmethod
     def saved(cls, options: dict[str, Any]) -> HistoryOptions:
