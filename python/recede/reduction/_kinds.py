@@ -177,22 +177,23 @@ def _windows_by_tool(name: str, value: Any) -> tuple[tuple[str, int | None], ...
     return tuple((tool, count(f"{name}[{tool!r}]", newest)) for tool, newest in value.items())
 
 
-def _tools(name: str, value: Any) -> tuple[str, ...]:
+def _strings(name: str, value: Any, noun: str) -> Collection[str]:
+    """The value, if it is a collection of strings."""
     if isinstance(value, str) or not isinstance(value, (list, tuple, set, frozenset)):
-        raise TypeError(f"{name} must be a list of tool names, not {type(value).__name__}")
-    for tool in value:
-        if not isinstance(tool, str):
-            raise TypeError(f"{name} must have tool names, not {type(tool).__name__}")
-    _check_patterns(name, value)
+        raise TypeError(f"{name} must be a list of {noun}, not {type(value).__name__}")
+    for one in value:
+        if not isinstance(one, str):
+            raise TypeError(f"{name} must have {noun}, not {type(one).__name__}")
+    return value
+
+
+def _tools(name: str, value: Any) -> tuple[str, ...]:
+    _check_patterns(name, _strings(name, value, "tool names"))
     return tuple(value)
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, (list, tuple, set, frozenset)):
-        raise TypeError(f"{name} must be a list of texts, not {type(value).__name__}")
-    for text in value:
-        if not isinstance(text, str):
-            raise TypeError(f"{name} must have texts, not {type(text).__name__}")
+    for text in _strings(name, value, "texts"):
         if not text.strip("*"):
             raise ValueError(f"{name} has {text!r}, which any text matches")
         if len(text) > _MAX_PATTERN_CHARS:
