@@ -70,7 +70,7 @@ class Options(TypedDict, total=False):
 
 
 class BlockOptions(TypedDict, total=False):
-    """What every masking function of the designs takes, and nothing else the block masker, `mask_old_observations`."""
+    """Options of every masking function of the designs; the block masker, `mask_old_observations`, takes no others."""
 
     keep_by_tool: Mapping[str, int | None] | None
     exclude_tools: Collection[str]

@@ -39,7 +39,7 @@ def design_options() -> Callable[[Any], Any]:
 
 
 def policy_option(name: str, table: Mapping[str, Option] = OPTIONS, **settings: Any) -> Callable[[Any], Any]:
-    """One option, if need be with another default."""
+    """A flag for an option of the table; `settings` are those of click, such as another default."""
     option = table[name]
     words = re.sub(r"`(\w+)`", lambda found: table[found[1]].flag or found[0], option.help)
     words = words.replace("; None:", "; none:") if _may_be_none(option.kind) else words.partition("; None:")[0]
@@ -73,7 +73,7 @@ def _type_of(kind: Kind) -> dict[str, Any]:
 
 
 class _ChoiceOrNumber(click.Choice[str]):
-    """One of some words, or a whole number from 1."""
+    """A value that is one of some words, or a whole number from 1."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and value.isdecimal() and int(value) > 0:

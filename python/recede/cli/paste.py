@@ -75,7 +75,7 @@ def _boundary(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _assumed(values: dict[str, Any], prices: Prices, cache: Cache) -> dict[str, Any]:
-    """What break-even assumes: the cache and the prices of the replay, and the bound on cost."""
+    """Options of break-even in the line to paste: cache and prices of the replay, and the bound on cost."""
     if values.get("boundary") != "break_even":
         return {}
     is_ideal = cache.rule == "ideal" or (cache.rule == "prefix" and not cache.step_tokens)

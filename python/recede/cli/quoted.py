@@ -1,4 +1,4 @@
-"""What requests quote from old results, as `recede replay` shows it."""
+"""Quotations from old results, as `recede replay` shows them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Listed(NamedTuple):
 
 
 def listed(sessions: Sequence[Session], sample: int | None, seed: int) -> list[Listed]:
-    """What a window of `WINDOW` results would have hidden: all of it, or a seeded sample, in order."""
+    """Quotations that a window of `WINDOW` results would have hidden: all, or a seeded sample, in order."""
     found = [
         Listed(session.name, one)
         for session in sessions
@@ -121,7 +121,7 @@ def curve_as_json(curve: WindowCurve, max_misses: float) -> dict[str, Any]:
 
 
 def misses_as_json(session: Session) -> dict[str, Any] | None:
-    """What a session quotes; None if it was not measured."""
+    """Quotations of a session for `--json`; None if they were not measured."""
     found = session.replay.misses
     if found is None:
         return None

@@ -43,7 +43,7 @@ class _ReduceCommand(click.Command):
 
 
 def _shared(command: Any) -> Any:
-    """What the command takes besides the options of a reducer."""
+    """Flags of the command besides the options of a reducer."""
     return all_of(
         click.argument("files", nargs=-1, required=True),
         click.option(

@@ -1,4 +1,4 @@
-"""What requests quote from old tool results: of one session, and by window over several."""
+"""Quotations from old tool results: in the requests of one session, and by window over several."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Quotation(NamedTuple):
 
 
 class Misses(NamedTuple):
-    """What the requests of one or several sessions quote from results that an earlier request has shown.
+    """Quotations in the requests of one or several sessions, from results that an earlier request has shown.
 
     Attributes:
         requests: the number of requests.

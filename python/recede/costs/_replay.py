@@ -317,7 +317,7 @@ class AskedReplay(NamedTuple):
 
     @property
     def without_sessions(self) -> dict[str, Any]:
-        """What one reading of the history replays, by name."""
+        """Policies that one reading of the history replays, by name."""
         return {name: one.policy for name, one in self.policies.items() if not one.is_session}
 
     def replay(self, messages: list[Any], shown: int = 0, *, with_misses: bool = False) -> Replay:

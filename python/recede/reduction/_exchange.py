@@ -98,7 +98,7 @@ class MessageTexts(NamedTuple):
 
 
 class Quoted(NamedTuple):
-    """What the requests of a context quote from results.
+    """Quotations from results in the requests of a context.
 
     Attributes:
         requests: how many requests it made.
