@@ -4,6 +4,8 @@
 
 python := .venv/bin/python
 extension := python/recede/_core.abi3.so
+# A function, since cargo may not be there yet.
+rustflags = RUSTFLAGS="$$RUSTFLAGS $$(scripts/rustflags)"
 sources := Cargo.toml pyproject.toml $(shell find src -name '*.rs')
 # The build script of PyO3 asks this Python; the path must be absolute.
 export PYO3_PYTHON := $(CURDIR)/$(python)
@@ -30,12 +32,12 @@ tools: setup
 
 build: setup $(extension) ## Build the Rust core into .venv
 $(extension): $(sources) .venv/.build
-	PIP_QUIET=1 $(python) -m maturin develop --profile checkout --quiet
+	$(rustflags) PIP_QUIET=1 $(python) -m maturin develop --profile checkout --quiet
 	@touch $@
 .venv/.build: | setup ;
 
 release: setup  # as in a wheel
-	PIP_QUIET=1 $(python) -m maturin develop --release --quiet
+	$(rustflags) PIP_QUIET=1 $(python) -m maturin develop --release --quiet
 
 demo: build ## Reduce a recorded session (FILE=... another one) and show before and after
 	@$(python) scripts/demo.py $(if $(FILE),"$(FILE)")

@@ -1,6 +1,6 @@
 """The section of the table that says what a boundary costs by the providers' rules, on recorded sessions.
 
-`python benches/economy.py` prints it alone, with `--table` as docs/caching.md has it.
+`python benches/economy.py` prints it alone, with `--table` as docs/measured.md has it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _sessions(folder: Path) -> Iterator[transcripts.Transcript]:
 
 
 def table() -> str:
-    """What the first claims say, as docs/caching.md has it."""
+    """What the first claims say, as docs/measured.md has it."""
     rows = []
     for system_chars in sorted({chars for _, chars in TARGETS}):
         costs = [

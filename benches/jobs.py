@@ -55,30 +55,30 @@ def untouched(messages: int, seconds: float) -> dict[str, Any]:
     case = make_case(messages)
     data, dicts, _, _ = case
 
-    def within_budget_json() -> Any:
+    def within_limit_json() -> Any:
         return product.reduce_json(data, max_input_chars=NO_BUDGET).json
 
     def nothing_old_json() -> Any:
         return product.mask_observations_json(data, keep_results=messages).json
 
-    def within_budget() -> Any:
+    def within_limit() -> Any:
         return product.reduce(dicts, max_input_chars=NO_BUDGET).messages
 
     def nothing_old() -> Any:
         return product.mask_observations(dicts, keep_results=messages).messages
 
     for name, view, given in (
-        ("reduce_json within the budget", within_budget_json(), data),
+        ("reduce_json within the budget", within_limit_json(), data),
         ("mask_observations_json, nothing to mask", nothing_old_json(), data),
-        ("reduce within the budget", within_budget(), dicts),
+        ("reduce within the budget", within_limit(), dicts),
         ("mask_observations, nothing to mask", nothing_old(), dicts),
     ):
         if view is not given:
             raise SystemExit(f"{name} gives another object back than came in")
     racing = {
-        "reduce_json, within the budget": within_budget_json,
+        "reduce_json, within the budget": within_limit_json,
         "mask_observations_json, nothing to mask": nothing_old_json,
-        "reduce, within the budget": within_budget,
+        "reduce, within the budget": within_limit,
         "mask_observations, nothing to mask": nothing_old,
         contenders.REDUCE_JSON: lambda: product.reduce_json(data, max_input_chars=case.budget),
         contenders.WARM_COPY: rivals.warm_copy(data),

@@ -1,6 +1,7 @@
-"""What recorded agents quote from old results: the table of docs/quality.md, and its control by permutation.
+"""What recorded agents quote from old results: tables of docs/quality.md and README.md, a control by permutation.
 
 python benches/misses.py                    share of requests by window, and cost and share where masking breaks even
+python benches/misses.py --table short      cost and share of long and short sessions, where masking breaks even
 python benches/misses.py --table control    the same rule where each result is one of another session: false positives
 python benches/misses.py --write OUT        the texts of each context, for `cargo bench --bench misses`
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,18 +66,36 @@ def windows_table(sessions: Sequence[Recorded]) -> list[str]:
     return lines
 
 
-def break_even_table(sessions: Sequence[Recorded]) -> list[str]:
-    """Cost and quoted share of the long sessions where masking breaks even, at the default prices without output."""
-    names = [f"break_even:window={window}" for window in BREAK_EVEN]
+def break_even(sessions: Sequence[Recorded], *windows: int) -> Iterator[tuple[str, str]]:
+    """Cost of raw and quoted share by window where masking breaks even, at the default prices without output."""
+    names = [f"break_even:window={window}" for window in windows]
     options: dict[str, Any] = {"prices": SessionPrices(Prices(output=0), "anthropic"), "cache": "anthropic"}
-    replays = [replay_transcript(one.session, names, with_misses=True, **options) for one in sessions if one.is_long]
-    lines = ["| window | of raw | quoted |", "|---|--:|--:|"]
-    for window, name in zip(BREAK_EVEN, names, strict=True):
+    replays = [replay_transcript(one.session, names, with_misses=True, **options) for one in sessions]
+    for name in names:
         costs = [{cost.policy: cost.cost for cost in one.costs} for one in replays]
         of_raw = sum(one[name] for one in costs) / sum(one["raw"] for one in costs)
         quoted = quoted_share(replays, name)
         assert quoted is not None
-        lines.append(f"| {window} | {100 * of_raw:.0f} % | {100 * quoted:.1f} % |")
+        yield f"{100 * of_raw:.0f} %", f"{100 * quoted:.1f} %"
+
+
+def break_even_table(sessions: Sequence[Recorded]) -> list[str]:
+    """The long sessions by window."""
+    found = break_even([one for one in sessions if one.is_long], *BREAK_EVEN)
+    rows = (f"| {window} | {cost} | {quoted} |" for window, (cost, quoted) in zip(BREAK_EVEN, found, strict=True))
+    return ["| window | of raw | quoted |", "|---|--:|--:|", *rows]
+
+
+def short_table(sessions: Sequence[Recorded]) -> list[str]:
+    """The long sessions, and the short ones."""
+    lines = [
+        f"| {len(sessions)} public sessions | cost of raw | requests that quoted what was masked |",
+        "|---|--:|--:|",
+    ]
+    for is_long, words in ((True, f"with {LONG} results or more"), (False, "shorter ones")):
+        group = [one for one in sessions if one.is_long is is_long]
+        [(cost, quoted)] = break_even(group, _OLD)
+        lines.append(f"| the {len(group)} {words} | {cost} | {quoted} |")
     return lines
 
 
@@ -134,7 +153,7 @@ def with_results(session: transcripts.Transcript, texts: Sequence[Any]) -> trans
 def main() -> None:
     """Print a table, or write the contexts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--table", choices=["windows", "break_even", "control"], default="windows")
+    parser.add_argument("--table", choices=["windows", "break_even", "short", "control"], default="windows")
     parser.add_argument("--write", metavar="OUT", help="write each context as a line of JSON here")
     given = parser.parse_args()
     sessions = recorded()
@@ -143,7 +162,7 @@ def main() -> None:
         lines = "".join(json.dumps(messages, ensure_ascii=False) + "\n" for messages in contexts)
         Path(given.write).write_text(lines, encoding="utf-8")
         return
-    tables = {"windows": windows_table, "break_even": break_even_table, "control": control_table}
+    tables = {"windows": windows_table, "break_even": break_even_table, "short": short_table, "control": control_table}
     print("\n".join(tables[given.table](sessions)))
 
 

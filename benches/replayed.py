@@ -1,6 +1,6 @@
 """What recorded sessions cost, as the documents have it: `python benches/replayed.py boundaries`.
 
-`boundaries` is of docs/kit.md, `managers` of docs/managers.md, `others` of docs/alternatives.md, `readme` of README.md.
+`boundaries` is of docs/kit.md, `managers` of docs/managers.md, `others` of docs/alternatives.md.
 """
 
 from __future__ import annotations
@@ -127,24 +127,7 @@ def others() -> str:
     return markdown(["", "cost"], rows)
 
 
-def readme() -> str:
-    """The same in short."""
-    of_raw = _others()
-    headroom, ours = (_headroom()[name][0] for name in ("headroom", "recede, break-even"))
-    rows = [
-        ["recede", f"{of_raw('break_even:window=10')} of raw"],
-        [
-            "Anthropic's context editing",
-            f"{of_raw(CLEARING)}; {of_raw(f'{CLEARING},at_least=20000')} with a minimum to clear",
-        ],
-        ["LangChain's ClearToolUsesEdit", of_raw("langchain_clear:trigger=100000,keep=3")],
-        ["summarizers, such as LangChain's", f"{of_raw(SUMMARY)}, its calls included"],
-        ["headroom", f"{headroom}, without pauses (recede {ours} in that run)"],
-    ]
-    return markdown(["sources", "cost, 21 long sessions"], rows)
-
-
-TABLES = {one.__name__: one for one in (boundaries, managers, others, readme)}
+TABLES = {one.__name__: one for one in (boundaries, managers, others)}
 
 if __name__ == "__main__":
     print(TABLES[sys.argv[1]]())

@@ -2,6 +2,7 @@
 
     python examples/chat.py         # plays the recorded session beside this file; needs no key
     python examples/chat.py MODEL   # talks with a model, by the key in ANTHROPIC_API_KEY or OPENAI_API_KEY
+    python examples/chat.py MODEL --limit 24000  # no request has more tokens in its messages: cut and summarized, too
 
 The second needs the client: `pip install anthropic`, or `openai`. The model can read the files of the folder that the
 chat was started in. ANTHROPIC_BASE_URL or OPENAI_BASE_URL names another server. /help lists the commands.
@@ -9,6 +10,7 @@ chat was started in. ANTHROPIC_BASE_URL or OPENAI_BASE_URL names another server.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import itertools
@@ -182,15 +184,30 @@ COMMANDS: dict[str, Callable[[recede.History, str], None]] = {
 }
 
 
+def arguments() -> argparse.Namespace:
+    """What was typed after the name of this file."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("model", nargs="?", help="who answers; without it a recorded session is played")
+    parser.add_argument("--limit", type=int, metavar="TOKENS", help="what the messages of a request should not exceed")
+    given = parser.parse_args()
+    if given.limit is not None and given.limit < 1:
+        parser.error(f"--limit is a number of tokens, at least 1, not {given.limit}")
+    return given
+
+
 def main() -> None:
     """Read lines and answer them; none of them ends the chat but /quit."""
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    history = recede.designs.Budget(threshold_tokens=8_000, keep=KEEP).history()
-    if len(sys.argv) > 1:
-        say = talk(sys.argv[1], history)
-        show(f"{sys.argv[1]}. Say something, or /help.")
+    given = arguments()
+    if given.limit is None:
+        history = recede.designs.Budget(threshold_tokens=8_000, keep=KEEP).history()
+    else:
+        history = recede.History(keep=KEEP, max_input_tokens=given.limit)
+    if given.model:
+        say = talk(given.model, history)
+        show(f"{given.model}. Say something, or /help.")
     else:
         say = play(history)
         show("No model is named: a recorded session is played. Enter plays a turn, a number that many; /help.")

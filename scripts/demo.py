@@ -79,7 +79,7 @@ def print_turn(before: list[Any], after: list[Any]) -> None:
 
 
 def print_proof(before: list[str], after: list[str], result: recede.types.JsonReduction, budget: int) -> None:
-    fits = "fits" if result.within_budget else "does NOT fit"
+    fits = "fits" if result.within_limit is not False else "does NOT fit"
     print(f"\nBudget  {budget:,} characters, half of it: the view {fits}, by {result.reduction_stage or 'no stage'}.")
     old, new = (recede.check_pairs([json.loads(message) for message in messages]) for messages in (before, after))
     is_broken = len(new.orphans) > len(old.orphans)

@@ -10,8 +10,8 @@ import sys
 import textwrap
 from pathlib import Path
 
-COMMAND = "recede replay examples/session.json --policy sliding:window=10 --policy break_even:window=10"
-_COLUMNS, _ADVANCE, _LEADING, _MARGIN = 104, 7.8, 19, 16
+COMMAND = "recede replay examples/session.json"
+_COLUMNS, _ADVANCE, _LEADING, _MARGIN = 80, 7.8, 19, 16
 _STYLE = (
     "text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#1f2328}rect{fill:#f6f8fa}"
     "@media (prefers-color-scheme:dark){text{fill:#e6edf3}rect{fill:#161b22}}"

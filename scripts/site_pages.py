@@ -1,4 +1,4 @@
-"""For the site: pages whose files stand outside of docs/, where GitHub looks for them, and the links to them."""
+"""For the site: pages outside of docs/, where GitHub looks for them, links to them, and decisions in the navigation."""
 
 import re
 from pathlib import Path
@@ -16,6 +16,19 @@ PAGES = {
     "benches/RESULTS.md": "benchmarks.md",
 }
 _LINK = re.compile(r"\]\(((?:\.\./)*)([^)#:\s]+)(#[^)\s]*)?\)")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Adds each decision to the navigation, after their list."""
+    listed = "decisions/README.md"
+    pages = sorted(
+        path.relative_to(config.docs_dir).as_posix() for path in Path(config.docs_dir, "decisions").glob("0*")
+    )
+    for section in config.nav or []:
+        for entry in next(iter(section.values())):
+            if entry == {"Decisions": listed}:
+                entry["Decisions"] = [listed, *pages]
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -1,8 +1,17 @@
-"""Runs the README's first example with the installed wheel; the argument is the path of the checkout."""
+"""Runs the README's first example, the notebooks and the chat with the installed wheel, given the path of the checkout.
 
+All but the README runs in an empty folder, to which the examples are copied.
+"""
+
+import contextlib
 import doctest
+import json
 import platform
+import runpy
+import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import recede
@@ -14,4 +23,21 @@ readme = (repository / "README.md").read_text(encoding="utf-8")
 example = readme.split("```python\n")[1].split("```")[0]
 failed, tried = doctest.DocTestRunner().run(doctest.DocTestParser().get_doctest(example, {}, "README.md", None, 0))
 assert tried and not failed, "the first example of README.md does not give what it says"
-print(f"Python {platform.python_version()}: recede {recede.__version__}, {tried} lines of README.md")
+
+played = runpy.run_path(str(repository / "scripts" / "notebooks.py"))["played"]
+with tempfile.TemporaryDirectory() as folder:
+    examples = Path(folder, "examples")
+    shutil.copytree(repository / "examples", examples)
+    notebooks = sorted(examples.glob("notebooks/*.ipynb"))
+    for path in notebooks:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        with contextlib.redirect_stdout(sys.stderr):
+            assert played(notebook, path.parent) == notebook, f"{path.name} prints something else"
+    command = [sys.executable, "-I", str(examples / "chat.py")]
+    chat = subprocess.run(command, input=b"40\n/stats\n/quit\n", capture_output=True, cwd=folder)
+    assert (chat.returncode, chat.stderr) == (0, b"") and b"outputs masked]" in chat.stdout, chat.stderr.decode()
+
+print(
+    f"Python {platform.python_version()}: recede {recede.__version__}, {tried} lines of README.md, "
+    f"{len(notebooks)} notebooks, the chat"
+)

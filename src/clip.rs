@@ -1,6 +1,6 @@
 //! Cutting a text to its beginning and end, around a marker with the number of omitted characters.
 
-use crate::handle::{HANDLE_CHARS, Handle, is_handle};
+use crate::handle::{HANDLE_CHARS, Handle, handle_of, is_handle};
 use crate::text::{clip, count_chars};
 use memchr::memmem;
 
@@ -53,6 +53,12 @@ impl Clip {
         self.beginning + count_chars(self.marker().as_bytes()) + self.end
     }
 
+    /// Characters that it removes.
+    #[must_use]
+    pub fn removed(&self) -> usize {
+        self.omitted - count_chars(self.marker().as_bytes())
+    }
+
     /// The text between beginning and end.
     #[must_use]
     pub fn marker(&self) -> String {
@@ -64,9 +70,19 @@ impl Clip {
     /// Cuts decoded text.
     #[must_use]
     pub fn apply(&self, text: &[u8]) -> Vec<u8> {
-        let beginning = clip(text, self.beginning);
-        let end = clip(text, count_chars(text) - self.end);
-        [&text[..beginning], self.marker().as_bytes(), &text[end..]].concat()
+        let (beginning, end) = self.ends(text);
+        [beginning, self.marker().as_bytes(), end].concat()
+    }
+
+    /// What it keeps of decoded text, of which [`Clip::apply`] makes the same.
+    #[must_use]
+    pub fn kept(&self, text: &[u8]) -> Vec<u8> {
+        let (beginning, end) = self.ends(text);
+        [beginning, end].concat()
+    }
+
+    fn ends<'a>(&self, text: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        (&text[..clip(text, self.beginning)], &text[clip(text, count_chars(text) - self.end)..])
     }
 }
 
@@ -111,14 +127,27 @@ fn digits_of(number: usize) -> usize {
 /// Whether decoded text was cut before: a marker is in its middle.
 #[must_use]
 pub fn is_clipped(text: &[u8]) -> bool {
+    middle_marker(text).is_some()
+}
+
+/// The handle of an observation; of one that was cut before, that of the whole text, if its marker names it.
+#[must_use]
+pub fn handle_of_whole(id: &[u8], text: &[u8]) -> Handle {
+    let digits = |marker: &[u8]| marker[..marker.len() - TAIL.len()].last_chunk().copied();
+    let named = middle_marker(text).and_then(digits).filter(|handle| is_handle(handle));
+    named.unwrap_or_else(|| handle_of(id, text))
+}
+
+/// The marker in the middle of a text.
+fn middle_marker(text: &[u8]) -> Option<&[u8]> {
     let chars = count_chars(text);
     let (mut at, mut before) = (0, 0);
-    memmem::find_iter(text, HEAD).any(|start| {
+    memmem::find_iter(text, HEAD).find_map(|start| {
         before += count_chars(&text[at..start]);
         at = start;
-        let Some(marker) = marker_of(&text[start..]) else { return false };
+        let marker = marker_of(&text[start..])?;
         let after = chars - before - count_chars(marker);
-        before == after || before == after + 1
+        (before == after || before == after + 1).then_some(marker)
     })
 }
 

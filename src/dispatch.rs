@@ -45,12 +45,16 @@ pub fn dispatch_blocks(text: &[u8]) -> Vec<(usize, usize)> {
     blocks
 }
 
-/// How the blocks replace their text: whether with the line, and the characters then; None if neither is shorter.
+/// How the blocks replace their text: whether with the line, and the characters then; None if neither is short enough.
 #[must_use]
-pub fn dispatch_form(text: &[u8], blocks: &[(usize, usize)], before: usize) -> Option<(bool, usize)> {
+pub fn dispatch_form(
+    text: &[u8],
+    blocks: &[(usize, usize)],
+    is_short_enough: impl Fn(usize) -> bool,
+) -> Option<(bool, usize)> {
     let alone = chars_inside(text, blocks) + blocks.len() - 1;
     let with_head = dispatch_head(text, blocks).chars().count() + 1 + alone;
-    if with_head < before { Some((true, with_head)) } else { (alone < before).then_some((false, alone)) }
+    if is_short_enough(with_head) { Some((true, with_head)) } else { is_short_enough(alone).then_some((false, alone)) }
 }
 
 fn chars_inside(text: &[u8], blocks: &[(usize, usize)]) -> usize {

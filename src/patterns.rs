@@ -1,5 +1,6 @@
 //! Patterns of tool names, and of the texts of results.
 
+use std::cell::LazyCell;
 use std::collections::HashMap;
 
 /// Values for single tools, by name or pattern. An exact name precedes patterns, an earlier pattern a later one.
@@ -53,14 +54,33 @@ impl<T> FromIterator<(Vec<u8>, T)> for ByTool<T> {
 pub struct TextPatterns(pub Vec<Vec<u8>>);
 
 impl TextPatterns {
-    /// Whether one fits a text, of which `begins` decides whether it begins so. In linear time.
-    pub fn fit(&self, begins: impl Fn(&[u8]) -> bool, text: impl Fn() -> Vec<u8>) -> bool {
-        self.0.iter().any(|pattern| {
-            let mut parts = pattern.split(|byte| *byte == b'*');
-            let first = parts.next().unwrap_or_default();
-            begins(first) && parts.next_back().is_none_or(|last| follow(&text()[first.len()..], parts, last))
-        })
+    /// Whether one fits a text, as [`fits`] has it.
+    pub fn fit(
+        &self,
+        begins: impl Fn(&[u8]) -> bool,
+        may_end: impl Fn(&[u8]) -> bool,
+        text: impl FnOnce() -> Vec<u8>,
+    ) -> bool {
+        let text = LazyCell::new(text);
+        self.0.iter().any(|pattern| fits(pattern, &begins, &may_end, || &text))
     }
+}
+
+/// Whether a text begins so, or with `*` matches as a whole; `begins` decides how it begins, and `may_end` may know that it does not
+/// end so, if that is printable ASCII. In linear time.
+pub fn fits<'a>(
+    pattern: &[u8],
+    begins: impl Fn(&[u8]) -> bool,
+    may_end: impl Fn(&[u8]) -> bool,
+    text: impl FnOnce() -> &'a [u8],
+) -> bool {
+    let mut parts = pattern.split(|byte| *byte == b'*');
+    let first = parts.next().unwrap_or_default();
+    let is_plain = |part: &[u8]| part.iter().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\'));
+    begins(first)
+        && parts
+            .next_back()
+            .is_none_or(|last| (!is_plain(last) || may_end(last)) && follow(&text()[first.len()..], parts, last))
 }
 
 /// Whether a text has these parts in order, and then ends so.

@@ -5,6 +5,7 @@ use crate::dispatch::{dispatch_blocks, dispatch_form, dispatch_head, is_dispatch
 use crate::handle::Handle;
 use crate::outline::Outline;
 use crate::policy::{Field, Policy, Template};
+use crate::shape::Frame;
 use crate::source::{OneText, Source};
 use crate::template::{self, built_ins, constant_chars};
 use crate::text::{clip, count_chars, encode_text};
@@ -24,6 +25,8 @@ pub enum Form {
     },
     /// By its beginning and its end; boxed, since there are few, and many placeholders.
     Clip(Box<CountedClip>),
+    /// The same, when it arrived.
+    Arrival(Box<Clip>),
     /// By the text of an earlier result, to which it refers.
     Restored {
         /// That result.
@@ -78,15 +81,16 @@ pub struct Placeholder<'a> {
     is_encoded: bool,
     max_chars: Option<usize>,
     image_chars: usize,
+    least_removed: Option<usize>,
 }
 
 impl<'a> Placeholder<'a> {
     /// The placeholder of a policy.
     #[must_use]
     pub fn of(policy: &'a Policy) -> Self {
-        let [chars, chars_images, lines, lines_images] = built_ins();
+        let [chars, chars_images, lines, lines_images, ..] = built_ins();
         let (templates, with_images) = match &policy.placeholder {
-            Some(own) => (own, policy.placeholder_with_images.as_ref()),
+            Some(own) => (own, None),
             None if policy.lines_form => (lines, Some(lines_images)),
             None => (chars, Some(chars_images)),
         };
@@ -98,6 +102,7 @@ impl<'a> Placeholder<'a> {
             is_encoded: false,
             max_chars: policy.max_observation_chars,
             image_chars: policy.image_chars,
+            least_removed: policy.least_removed,
         }
     }
 
@@ -148,16 +153,17 @@ impl<'a> Placeholder<'a> {
         constant_chars + template.iter().filter_map(|(_, field)| field.as_ref()).map(field_chars).sum::<usize>()
     }
 
-    /// The placeholder as a number and the text around it, where it names one number and no text.
+    /// The placeholder as a number and the text around it, where it names at most one number and no text.
     #[must_use]
-    pub fn around_number(&self, facts: &ObservationFacts) -> Option<(&[u8], usize, &[u8])> {
+    pub fn around_number(&self, facts: &ObservationFacts) -> Option<(&[u8], Option<usize>, &[u8])> {
         let (before, field, after) = match self.template(facts).0.as_slice() {
+            [(text, None)] => return Some((text, None, &[])),
             [(before, Some(field))] => (before, *field, &[][..]),
             [(before, Some(field)), (after, None)] => (before, *field, after.as_slice()),
             _ => return None,
         };
         match facts.field(field) {
-            FieldValue::Number(number) => Some((before, number, after)),
+            FieldValue::Number(number) => Some((before, Some(number), after)),
             FieldValue::Text(_) => None,
         }
     }
@@ -218,7 +224,7 @@ impl<'a> Placeholder<'a> {
             let text = source.observation(outline, result);
             let blocks = dispatch_blocks(&text);
             if !blocks.is_empty() {
-                return dispatch_form(&text, &blocks, before)
+                return dispatch_form(&text, &blocks, |chars| self.removes_enough(before, chars, Frame::Text))
                     .map_or(stay, |(with_head, chars)| (Form::Dispatch { with_head }, chars));
             }
         }
@@ -231,7 +237,17 @@ impl<'a> Placeholder<'a> {
                 (Form::Cut { text_chars }, text_chars + placeholder_chars.min(max))
             }
         };
-        if after < before { (form, after) } else { stay }
+        let frame = outline.results.get(result).map_or(Frame::Text, |result| result.frame);
+        if self.removes_enough(before, after, frame) { (form, after) } else { stay }
+    }
+
+    /// Whether an observation is replaced by a text of so many characters.
+    #[must_use]
+    pub fn removes_enough(&self, before: usize, after: usize, frame: Frame) -> bool {
+        match self.least_removed {
+            None => after < before,
+            Some(least) => before >= after.saturating_add(frame.added_chars()).saturating_add(least),
+        }
     }
 
     /// The decoded text that replaces an observation; None if it stays. `text` is its own, or that of the result that it refers to.
@@ -247,6 +263,7 @@ impl<'a> Placeholder<'a> {
                 self.write_clipped(facts, &mut out);
             }
             Form::Clip(counted) => out = counted.clip.apply(&text()),
+            Form::Arrival(clip) => out = clip.apply(&text()),
             Form::Restored { .. } => out = text(),
             Form::Dispatch { with_head } => {
                 let text = text();
@@ -275,7 +292,7 @@ impl<'a> Placeholder<'a> {
         let begins = |prefix: &[u8]| prefix.is_empty() || source.observation_begins(outline, result, prefix);
         let may_be_own = self.is_custom && begins(&self.templates[0].0);
         let has_bracket = begins(b"[");
-        let may_be_built_in = has_bracket && begins(b"[observation masked");
+        let may_be_built_in = has_bracket && (begins(b"[observation masked") || begins(b"[old tool output"));
         let may_be_dispatch = has_bracket && begins(b"[dispatch output masked");
         if !may_be_built_in && !may_be_own && !may_be_dispatch {
             return false;
@@ -283,7 +300,6 @@ impl<'a> Placeholder<'a> {
         let text = source.observation(outline, result);
         (may_be_built_in && built_ins().iter().any(|template| template::matches(template, &text)))
             || (may_be_own && template::matches(&self.templates, &text))
-            || (may_be_own && self.with_images.as_ref().is_some_and(|own| template::matches(own, &text)))
             || (may_be_dispatch && is_dispatch_form(&text))
     }
 }

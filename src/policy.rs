@@ -179,14 +179,18 @@ macro_rules! parameters {
             goal: Goal = Goal::Reduce,
             /// The budget.
             max_cost: Option<usize> = None,
+            /// The budget is a limit that each request of the history keeps, not only its view.
+            is_limit: bool = false,
+            /// Nothing is masked up to this cost of the raw history.
+            trigger: usize = 0,
             /// Other budgets of requests: each after at least this many messages, ascending. Then `max_cost` is that of the last.
             max_cost_since: Vec<(usize, usize)> = vec![],
             /// The part of the budget, in millionths, that a later stage fills; None: the published rule.
             fill_millionths: Option<usize> = None,
             /// Cut results in the window to this length before anything is dropped.
             clip_results: Option<usize> = None,
-            /// Of a session: instead of masking, cut results to this length from their first request on.
-            clip_at: Option<usize> = None,
+            /// Longer results are cut to this length when they arrive.
+            max_result_chars: Option<usize> = None,
             /// False: return the history unchanged.
             enabled: bool = true,
             /// Window: the last N messages, not counting system messages.
@@ -229,10 +233,11 @@ macro_rules! parameters {
             max_observation_chars: Option<usize> = None,
             /// The caller's template, if any.
             placeholder: Option<Template> = None,
-            /// The template for results with images, if that is another one.
-            placeholder_with_images: Option<Template> = None,
             /// The built-in placeholder counts lines instead of characters.
             lines_form: bool = false,
+            /// Observations stay from which masking would remove fewer characters, what surrounds the placeholder counted; None: the
+            /// published rule, that the text gets shorter.
+            least_removed: Option<usize> = None,
             /// Mask nothing if it would remove fewer characters.
             min_masked_chars: usize = 0,
             /// Characters that an image counts.
@@ -277,6 +282,12 @@ macro_rules! declare {
 parameters!(declare);
 
 impl Policy {
+    /// Whether results may be masked.
+    #[must_use]
+    pub fn masks(&self) -> bool {
+        self.enabled && self.observation_masking
+    }
+
     /// The policy of a history: its first call or result decides whose cache is assumed, and nothing changes that.
     #[must_use]
     pub fn of(&self, outline: &Outline) -> Cow<'_, Policy> {
@@ -318,6 +329,18 @@ impl Policy {
     pub fn max_cost_at(&self, messages: usize) -> Option<usize> {
         let known = self.max_cost_since.partition_point(|(since, _)| *since <= messages);
         self.max_cost_since[..known].last().map_or(self.max_cost, |(_, max)| Some(*max))
+    }
+
+    /// The limit of a request after this many messages.
+    #[must_use]
+    pub fn limit_at(&self, messages: usize) -> Option<usize> {
+        self.max_cost_at(messages).filter(|_| self.is_limit)
+    }
+
+    /// Whether what is masked depends on earlier requests.
+    #[must_use]
+    pub fn remembers(&self) -> bool {
+        self.boundary.remembers() || self.trigger > 0 || (self.is_limit && self.max_cost.is_some())
     }
 
     /// A boundary, rounded down to steps.

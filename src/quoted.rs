@@ -23,14 +23,14 @@ pub struct FromResult {
     pub text: Vec<u8>,
 }
 
-/// What a session quotes.
+/// The quotations of a session.
 #[derive(Debug, Default)]
 pub struct Quoted {
-    /// Its own requests, after those that it shares with an earlier context; all numbers count from the first of them.
+    /// The session's own requests, after those shared with an earlier context; numbers count from the first.
     pub requests: usize,
-    /// Its own results, likewise.
+    /// The session's own results, likewise.
     pub results: usize,
-    /// How many of its requests were examined.
+    /// How many of its own requests were examined.
     pub examined: usize,
     /// All quotations of results that an earlier request has shown.
     pub quotations: Vec<FromResult>,
@@ -38,20 +38,20 @@ pub struct Quoted {
     pub by_policy: Vec<Vec<usize>>,
 }
 
-/// A context to be examined.
+/// A context to examine.
 pub struct Examined<'a> {
     /// The serialized history.
     pub data: &'a [u8],
     /// Its outline.
     pub outline: &'a Outline,
-    /// How many of the first messages are those of an earlier context: they are visible, and their requests do not count.
+    /// How many of the first messages belong to an earlier context: they are visible, and their requests do not count.
     pub shown: usize,
     /// The most grams of answers that are held.
     pub most_grams: usize,
 }
 
 impl Examined<'_> {
-    /// What the requests quote. Results that `all` leaves raw, a policy without a window, are visible.
+    /// Finds what the requests quote. Results that `all`, a policy without a window, leaves raw are visible.
     #[must_use]
     pub fn quoted(&self, all: &Policy, policies: &[&Policy], cache: &Cache) -> Quoted {
         let Examined { data, outline, shown, most_grams } = *self;
@@ -68,7 +68,7 @@ impl Examined<'_> {
             for (from, _) in hidden_from.iter_mut().zip(&is_kept).filter(|(_, is_kept)| **is_kept) {
                 *from = NEVER;
             }
-            let max_result_chars = policy.clip_at.or(policy.max_observation_chars);
+            let max_result_chars = policy.max_result_chars;
             let maskable = hidden_from.iter().zip(&is_kept).filter(|(_, is_kept)| !**is_kept).map(|(from, _)| *from);
             if maskable.is_sorted() && summaries.is_empty() && max_result_chars.is_none() {
                 return missed(&by_age, |result| hidden_from[result]);
@@ -104,7 +104,7 @@ impl Examined<'_> {
     }
 }
 
-/// The requests with a quotation whose rank is hidden from an earlier request on, or from this one.
+/// The requests that quote a rank which is hidden at that request.
 fn missed(quotations: &[Quotation], hidden_from: impl Fn(usize) -> u32) -> Vec<u32> {
     let missed = quotations.iter().filter(|quotation| hidden_from(quotation.rank as usize) <= quotation.request);
     let mut requests: Vec<u32> = missed.map(|quotation| quotation.request).collect();

@@ -49,11 +49,11 @@ impl<'a> RawText<'a> {
         }
     }
 
-    /// Copies a text of this many characters, cut.
-    pub fn clip(mut self, chars: usize, clip: &Clip, out: &mut Vec<u8>) {
+    /// Copies a cut text, of which this many characters are omitted.
+    pub fn clip(mut self, omitted: usize, clip: &Clip, out: &mut Vec<u8>) {
         self.copy(clip.beginning, out);
         out.extend_from_slice(clip.marker().as_bytes());
-        self.copy(chars - clip.beginning - clip.end, &mut Vec::new());
+        self.copy(omitted, &mut Vec::new());
         self.copy(clip.end, out);
     }
 

@@ -3,9 +3,10 @@
 use crate::error::Error;
 use crate::marks::{MarkEdits, Marks};
 use crate::outline::Outline;
-use crate::plan::{Costs, Outcome, Plan, SummaryInput, marks_in_view, masked_at, pins, plan};
+use crate::plan::{Costs, Outcome, Plan, SummaryInput, cut_results, marks_in_view, masked_at, pins, plan};
 use crate::policy::Policy;
 use crate::scan::scan;
+use crate::session::{Counter, Limited, plan_limited};
 use crate::source::{Bytes, count_newlines};
 use crate::splice::{Spliced, splice};
 
@@ -18,6 +19,8 @@ pub enum Reduced {
     AskSummary(Outline, Vec<usize>, Option<Vec<u8>>, Vec<u8>),
     /// The costs of these texts are wanted.
     AskCosts(Vec<Vec<u8>>),
+    /// The counter failed.
+    Stopped,
 }
 
 /// Reduces a serialized history. `surrogates` accepts what `surrogatepass` writes.
@@ -40,10 +43,10 @@ pub fn reduce_json(
     costs: Option<&Costs>,
     summary: &SummaryInput,
 ) -> Result<Reduced, Error> {
-    Ok(reduce_scanned(data, scan(data, surrogates)?, policy, costs, summary))
+    Ok(reduce_scanned(data, scan(data, surrogates)?, policy, costs, summary, &mut |_| None))
 }
 
-/// Reduces a serialized history that was scanned.
+/// Reduces a serialized history that was scanned. `counter` is asked for costs that are not known yet.
 #[must_use]
 pub fn reduce_scanned(
     data: &[u8],
@@ -51,16 +54,28 @@ pub fn reduce_scanned(
     policy: &Policy,
     costs: Option<&Costs>,
     summary: &SummaryInput,
+    counter: Counter,
 ) -> Reduced {
     if policy.names_lines() {
         count_newlines(data, &mut outline, 0);
     }
+    let given = policy;
+    cut_results(&mut outline, &Bytes(data), policy);
     let policy = &*policy.of(&outline);
-    match plan(&outline, &Bytes(data), policy, costs, summary) {
+    let outcome = plan(&outline, &Bytes(data), policy, costs, summary);
+    let outcome = if let Outcome::Replay = outcome {
+        let messages: Vec<&[u8]> = outline.spans.iter().map(|span| span.of(data)).collect();
+        over_limit(&messages, &outline, given, costs, summary, counter)
+    } else {
+        Some(outcome)
+    };
+    let Some(outcome) = outcome else { return Reduced::Stopped };
+    match outcome {
         Outcome::AskSummary { dropped, previous, built_in } => {
             Reduced::AskSummary(outline, dropped, previous, built_in)
         }
         Outcome::AskCosts(texts) => Reduced::AskCosts(texts),
+        Outcome::Replay => Reduced::Stopped,
         Outcome::Plan(plan) => {
             let view =
                 plan.changes().then(|| splice(data, &outline, policy, &plan, marks(data, &outline, policy, &plan)));
@@ -69,9 +84,26 @@ pub fn reduce_scanned(
     }
 }
 
+/// The plan of a history over its limit: of a session that is replayed. None if the counter failed.
+pub fn over_limit(
+    messages: &[&[u8]],
+    outline: &Outline,
+    policy: &Policy,
+    costs: Option<&Costs>,
+    summary: &SummaryInput,
+    counter: Counter,
+) -> Option<Outcome> {
+    // The messages were read before, so none is malformed.
+    match plan_limited(messages, outline, policy, costs, summary, counter).ok()? {
+        Limited::Plan(plan) => Some(Outcome::Plan(plan)),
+        Limited::AskSummary(dropped, previous, built_in) => Some(Outcome::AskSummary { dropped, previous, built_in }),
+        Limited::Stopped => None,
+    }
+}
+
 /// The marks that a view has besides those of the input, or not any more.
 fn marks(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> MarkEdits {
-    if !policy.pins_boundary {
+    if !policy.pins_boundary || !plan.rendered.is_empty() {
         return MarkEdits::default();
     }
     let marks = marks_in_view(outline, &plan.masked, Marks::of(data, outline, policy.marks_elsewhere));

@@ -1,13 +1,15 @@
 //! The counters of a plan.
 
 use crate::outline::Outline;
-use crate::plan::{Masked, Move, Plan, Stage};
+use crate::plan::{Masked, Move, Plan, Stage, Unmasked};
 
 /// The value of a counter.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum Figure<'a> {
     /// A yes or no.
     Flag(bool),
+    /// The same, where there is a question.
+    MaybeFlag(Option<bool>),
     /// How many.
     Count(usize),
     /// A place, if there is one.
@@ -16,23 +18,36 @@ pub enum Figure<'a> {
     Word(Option<&'a str>),
     /// Messages of the input.
     Messages(&'a [usize]),
+    /// Results, each by its message and its place there, as numbers of 32 bits.
+    Results(Vec<u8>),
+    /// Why nothing is masked.
+    Unmasked(Unmasked),
     /// By tool.
     Tools(&'a [(Option<u32>, ToolCount)]),
     /// Moves of the boundary.
     Moves(&'a [Move]),
 }
 
-/// The counters of a plan, by their names in Python; `tools` are those of [`by_tool`].
+/// The counters of a plan, by their names in Python; `tools` are those of [`by_tool`], `dropped` those of [`dropped`].
 #[must_use]
 pub fn figures<'a>(
     outline: &Outline,
     plan: &'a Plan,
     tools: &'a [(Option<u32>, ToolCount)],
+    dropped: &'a [usize],
     provider: &'a str,
-) -> [(&'static str, Figure<'a>); 19] {
-    use Figure::{Count, Flag, Messages, Moves, Place, Tools, Word};
-    let dropped = plan.kept.as_ref().map_or(0, |kept| kept.iter().filter(|is_kept| !**is_kept).count());
+) -> [(&'static str, Figure<'a>); 23] {
+    use Figure::{Count, Flag, MaybeFlag, Messages, Moves, Place, Results, Tools, Word};
+    let places = |is_it: fn(&Masked) -> bool| {
+        let place = |masked: &Masked| {
+            let message = outline.results[masked.result as usize].message;
+            let place = masked.result - outline.results_before(message as usize) as u32;
+            [message.to_le_bytes(), place.to_le_bytes()].concat()
+        };
+        plan.masked.iter().filter(|masked| is_it(masked)).flat_map(place).collect()
+    };
     let clipped = || plan.masked.iter().filter(|masked| masked.is_clipped());
+    let clipped_chars = |masked: &Masked| masked.removed + outline.cut_chars(masked.results());
     let (stage, invariant) = match plan.stage {
         None => (None, "ok"),
         Some(Stage::Masking) => (Some("masking"), "ok"),
@@ -41,17 +56,21 @@ pub fn figures<'a>(
     };
     [
         ("reduced", Flag(plan.changes())),
-        ("dropped_count", Count(dropped)),
+        ("dropped_count", Count(dropped.len())),
+        ("dropped", Messages(dropped)),
+        ("mask_places", Results(places(Masked::is_masked))),
+        ("cut_places", Results(places(Masked::is_clipped))),
+        ("unmasked", Figure::Unmasked(plan.unmasked)),
         ("invariant_status", Word(Some(invariant))),
         ("reduction_stage", Word(stage)),
         ("masked_count", Count(tools.iter().map(|(_, count)| count.masked).sum())),
         ("masked_chars", Count(tools.iter().map(|(_, count)| count.removed_chars).sum())),
         ("clipped_count", Count(clipped().count() + usize::from(plan.cut.is_some()))),
-        ("clipped_chars", Count(clipped().map(|masked| masked.removed).sum::<usize>() + plan.cut_chars)),
+        ("clipped_chars", Count(clipped().map(clipped_chars).sum::<usize>() + plan.cut_chars)),
         ("tools", Tools(tools)),
         ("chars_before", Count(plan.chars.0)),
         ("chars_after", Count(plan.chars.1)),
-        ("within_budget", Flag(plan.within_budget)),
+        ("within_limit", MaybeFlag(plan.within_limit)),
         ("orphans", Messages(&plan.orphans)),
         ("first_changed", Place(first_changed(outline, plan))),
         ("boundary", Count(plan.boundary)),
@@ -60,6 +79,13 @@ pub fn figures<'a>(
         ("boundary_moves", Moves(&plan.moves)),
         ("provider", Word(Some(provider))),
     ]
+}
+
+/// The messages that are not in the view.
+#[must_use]
+pub fn dropped(plan: &Plan) -> Vec<usize> {
+    let is_dropped = |(message, is_kept): (usize, &bool)| (!is_kept).then_some(message);
+    plan.kept.iter().flatten().enumerate().filter_map(is_dropped).collect()
 }
 
 /// The observations of one tool.
@@ -92,10 +118,10 @@ pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Optio
         }
         let count = &mut counts[*place].1;
         count.observations += 1;
-        count.chars += outline.observation_chars(result, image_chars);
+        count.chars += outline.observation_chars(result, image_chars) + outline.cut_chars(result..result + 1);
         if let Some(masked) = masked.next_if(|masked| masked.result as usize == result) {
             count.masked += 1;
-            count.removed_chars += masked.removed;
+            count.removed_chars += masked.removed + outline.cut_chars(masked.results());
         }
         count.masked += usize::from(plan.stays.binary_search(&(result as u32)).is_ok());
     }
@@ -127,5 +153,6 @@ pub fn first_changed(outline: &Outline, plan: &Plan) -> Option<usize> {
     // A summary follows the kept messages before its place.
     let summary = plan.summary.as_ref().map(|summary| summary.before);
     let cut = plan.cut.map(|cut| cut.message);
-    [masked, dropped, summary, cut].into_iter().flatten().min()
+    let rendered = plan.rendered.first().map(|(message, _)| *message);
+    [masked, dropped, summary, cut, rendered].into_iter().flatten().min()
 }

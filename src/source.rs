@@ -1,8 +1,9 @@
 //! Access to the text of an Outline. Reading text costs a pass over it, so rules read only observations outside the window, and
 //! messages that a summary replaces.
 
+use crate::clip::{Clip, handle_of_whole};
 use crate::dispatch::{begin_dispatch, may_begin_in};
-use crate::handle::{Handle, handle_of};
+use crate::handle::Handle;
 use crate::json::{Scanner, decode, skip_chars};
 use crate::outline::{Call, Outline, Span};
 use crate::scan;
@@ -12,8 +13,16 @@ use crate::text::count_chars;
 pub trait Source {
     /// The text of an observation.
     fn observation(&self, outline: &Outline, result: usize) -> Vec<u8>;
+    /// An observation that is cut.
+    fn clipped(&self, outline: &Outline, result: usize, clip: &Clip) -> Vec<u8> {
+        clip.apply(&self.observation(outline, result))
+    }
     /// Whether an observation begins with this.
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool;
+    /// False only if the observation does not end with this, of printable ASCII.
+    fn observation_may_end(&self, _outline: &Outline, _result: usize, _suffix: &[u8]) -> bool {
+        true
+    }
     /// False only if the observation holds no dispatch block.
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool;
     /// The pieces of a message's text in order, observations included.
@@ -21,7 +30,7 @@ pub trait Source {
     /// The handle of an observation; of one that is no text by its JSON.
     fn handle(&self, outline: &Outline, result: usize) -> Handle {
         let id = outline.results.get(result).and_then(|result| result.id);
-        handle_of(id.map_or(b"", |id| outline.text(id)), &self.observation(outline, result))
+        handle_of_whole(id.map_or(b"", |id| outline.text(id)), &self.observation(outline, result))
     }
     /// The arguments of a call as they were sent, where agents of its shape refer to earlier results; else None.
     fn arguments(&self, _outline: &Outline, _call: usize) -> Option<Vec<u8>> {
@@ -70,9 +79,9 @@ impl Source for Bytes<'_> {
         let seen = &outline.results[result];
         let id = seen.id.map_or(&b""[..], |id| outline.text(id));
         if seen.frame.holds_text() {
-            handle_of(id, &self.observation(outline, result))
+            handle_of_whole(id, &self.observation(outline, result))
         } else {
-            handle_of(id, seen.value.of(self.0))
+            handle_of_whole(id, seen.value.of(self.0))
         }
     }
 
@@ -98,6 +107,14 @@ impl Source for Bytes<'_> {
             }
             _ => self.observation(outline, result).starts_with(prefix),
         }
+    }
+
+    fn observation_may_end(&self, outline: &Outline, result: usize, suffix: &[u8]) -> bool {
+        let raw = self.raw_pieces(outline, result).last().unwrap_or_default();
+        // The longest escape of such a character has six bytes.
+        let tail = &raw[raw.len().saturating_sub(suffix.len() + 6)..];
+        let has_escape = || tail.windows(2).any(|pair| matches!(pair, b"\\u" | b"\\/"));
+        raw.len() < suffix.len() || tail.ends_with(suffix) || has_escape()
     }
 
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool {

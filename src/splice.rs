@@ -1,6 +1,6 @@
 //! (bytes, Outline, Plan) -> bytes: whatever is not replaced is copied unchanged.
 
-use crate::clip::{CutParts, PartFacts};
+use crate::clip::{Clip, CutParts, PartFacts};
 use crate::marks::{self, FIELD, MarkEdits, Moved, next_field};
 use crate::outline::{Outline, Span, ToolResult};
 use crate::pairs::Pairs;
@@ -30,7 +30,7 @@ enum Stretch {
 }
 
 impl Spliced {
-    /// The view that is the input.
+    /// A view that equals the input.
     #[must_use]
     pub fn unchanged(data: &[u8]) -> Self {
         let mut view = Spliced::default();
@@ -102,7 +102,7 @@ pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan, mark
     writer.out
 }
 
-/// A stretch of the input with some of its observations masked, at the end of `out`.
+/// Appends a stretch of the input to `out`, with some of its observations masked.
 pub fn splice_stretch(
     data: &[u8],
     context: PlanContext,
@@ -126,7 +126,7 @@ struct ViewWriter<'a> {
     pairs: &'a Pairs,
     turns: Option<&'a Turns>,
     marks: MarkEdits,
-    /// How many of its edits are written.
+    /// The number of edits that are written so far.
     edited: usize,
     out: Spliced,
 }
@@ -167,9 +167,10 @@ impl<'a> ViewWriter<'a> {
                 self.out.text(|out| out.push(b','));
                 self.white_space_before(index);
             }
-            match plan.cut.as_ref().filter(|cut| cut.message == index) {
-                Some(cut) => self.cut(cut),
-                None => self.stretch(spans[index], masked_in(&plan.masked, self.outline.results_of(index))),
+            match (plan.rendered(index), plan.cut.as_ref().filter(|cut| cut.message == index)) {
+                (Some(rendered), _) => self.out.text(|out| out.extend_from_slice(rendered)),
+                (None, Some(cut)) => self.cut(cut),
+                (None, None) => self.stretch(spans[index], masked_in(&plan.masked, self.outline.results_of(index))),
             }
             last_kept = Some(index);
         }
@@ -194,7 +195,7 @@ impl<'a> ViewWriter<'a> {
         self.out.input(before + comma, end);
     }
 
-    /// A message of the task that is cut. All but its text and images is copied.
+    /// Writes a message of the task that is cut. All but its text and images is copied.
     fn cut(&mut self, cut: &Cut) {
         let pieces = self.outline.pieces_of(cut.message);
         let (key, frame) = self.outline.messages[cut.message].shape.text();
@@ -203,7 +204,7 @@ impl<'a> ViewWriter<'a> {
         let raw = RawText::of(self.data, &self.outline.pieces[pieces]);
         let mut text = vec![b'"'];
         let chars = raw.chars();
-        raw.clip(chars, &cut.clip, &mut text);
+        raw.clip(chars - cut.clip.beginning - cut.clip.end, &cut.clip, &mut text);
         text.push(b'"');
         self.out.input(span.start, value.start);
         if !self.cut_parts(key.name(), frame, value, &text) {
@@ -212,7 +213,7 @@ impl<'a> ViewWriter<'a> {
         self.out.input(value.end, span.end);
     }
 
-    /// A list of parts with this text. False if no part has text.
+    /// Writes a list of parts with this text. Returns false if no part has text.
     fn cut_parts(&mut self, key: &str, frame: Frame, value: Span, text: &[u8]) -> bool {
         let (data, spans) = (self.data, scan::elements(self.data, value).unwrap_or_default());
         let part = |span: &Span| part_of(key, frame, span.of(data));
@@ -289,6 +290,13 @@ impl<'a> ViewWriter<'a> {
         let result = masked.result as usize;
         let facts = facts(self.outline, self.pairs, self.turns, result);
         let facts = self.placeholder.with_handle(facts, self.outline, &Bytes(self.data), result);
+        let raw = |result, clip: Option<&Clip>, out: &mut Vec<u8>| {
+            let mut raw = RawText::of_result(self.data, self.outline, result);
+            match clip {
+                Some(clip) => raw.clip(clip.omitted, clip, out),
+                None => raw.copy(usize::MAX, out),
+            }
+        };
         let text = |out: &mut Vec<u8>| {
             out.push(b'"');
             match masked.form {
@@ -300,12 +308,9 @@ impl<'a> ViewWriter<'a> {
                     self.placeholder.write_clipped(&facts, &mut text);
                     encode_text(&text, out);
                 }
-                Form::Clip(ref counted) => {
-                    RawText::of_result(self.data, self.outline, result).clip(facts.chars, &counted.clip, out);
-                }
-                Form::Restored { source } => {
-                    RawText::of_result(self.data, self.outline, source as usize).copy(usize::MAX, out);
-                }
+                Form::Clip(ref counted) => raw(result, Some(&counted.clip), out),
+                Form::Arrival(ref clip) => raw(result, Some(clip), out),
+                Form::Restored { source } => raw(source as usize, self.outline.cut_of(source as usize), out),
                 Form::Dispatch { with_head } => {
                     RawText::of_result(self.data, self.outline, result).blocks(with_head, out);
                 }
@@ -360,7 +365,7 @@ fn framed_text(
     out.push(b']');
 }
 
-/// Writes what a shell has written with this string as its first text, and without the others.
+/// Writes the output of a shell with this string as its first text, and the other texts empty.
 fn streams(outline: &Outline, result: usize, out: &mut Spliced, text: impl FnOnce(&mut Vec<u8>)) {
     let ToolResult { value, first_piece, pieces, .. } = outline.results[result];
     let mut texts = outline.pieces[first_piece as usize..(first_piece + pieces) as usize].to_vec();

@@ -12,19 +12,22 @@ fn template(parts: &[(&str, Option<Field>)]) -> Template {
     parts.iter().map(|(literal, field)| (literal.as_bytes().to_vec(), *field)).collect()
 }
 
-/// The built-in templates: with characters or lines, without images and with.
-pub fn built_ins() -> &'static [Template; 4] {
+/// The built-in templates: of the published designs with characters or lines, without images and with; and recede's own, the last
+/// one with a handle.
+pub fn built_ins() -> &'static [Template; 6] {
     const HEAD: &str = "[observation masked — ";
     const CHARS: Option<Field> = Some(Field::Chars);
     const LINES: Option<Field> = Some(Field::Lines);
     const IMAGES: Option<Field> = Some(Field::Images);
-    static TEMPLATES: OnceLock<[Template; 4]> = OnceLock::new();
+    static TEMPLATES: OnceLock<[Template; 6]> = OnceLock::new();
     TEMPLATES.get_or_init(|| {
         [
             template(&[(HEAD, CHARS), (" chars]", None)]),
             template(&[(HEAD, CHARS), (" chars, ", IMAGES), (" images]", None)]),
             template(&[(HEAD, LINES), (" lines omitted]", None)]),
             template(&[(HEAD, LINES), (" lines, ", IMAGES), (" images omitted]", None)]),
+            template(&[("[old tool output cleared to save context]", None)]),
+            template(&[("[old tool output cleared to save context, recall ", Some(Field::Handle)), ("]", None)]),
         ]
     })
 }

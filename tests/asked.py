@@ -114,10 +114,10 @@ class Reducing:
             return chars / 4
         options = {"token_counter": counter, "image_chars": self.options.get("image_chars", 6_400), "enabled": False}
         least, most = 0, 1
-        while not published.reduce(messages, max_input_tokens=most, **options).within_budget:
+        while not published.reduce(messages, max_input_tokens=most, **options).within_limit:
             least, most = most, 2 * most
         while least < most:
             middle = (least + most) // 2
-            fits = published.reduce(messages, max_input_tokens=middle, **options).within_budget
+            fits = published.reduce(messages, max_input_tokens=middle, **options).within_limit
             least, most = (least, middle) if fits else (middle + 1, most)
         return most

@@ -15,9 +15,11 @@ from oracle.placeholder import Masked
 from oracle.shape import PLAIN
 from oracle.value import Changed, Member, NewText
 from oracle.walk import walk
+from recede._recall import PLACEHOLDER
 from recede.costs import CACHES, Cache, Prices
 from recede.costs._cache import cache_facts
 from recede.costs._prices import SUMMARY_PROMPT_CHARS
+from recede.reduction._policy import LEAST_REMOVED
 from support import priced
 
 SYSTEM = 500
@@ -52,6 +54,8 @@ def check_replay(
         return "x" * summary_chars
 
     options: dict[str, Any] = {f"max_input_{unit}": budget, "fill": fill}
+    if fill is not None:  # as recede's own doors
+        options |= {"placeholder": PLACEHOLDER, "least_removed": LEAST_REMOVED}
     options["summarizer"] = summarizer if summary_chars else None
     session = published.History(provider=priced("ideal", float(prices.cached), float(prices.write)), **options)
     sent: list[Sent] = []

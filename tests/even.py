@@ -115,9 +115,9 @@ def check_budgets(history: History, count: int, **options: Any) -> None:
     unchanged: set[int] = set()
     for budget in budgets_of(chars, count):
         view = published.reduce(history, max_input_chars=budget, **options)
-        assert view.within_budget is (view.chars_after <= budget)
+        assert view.within_limit is (view.chars_after <= budget)
         assert view.chars_after == recede.count_chars(view.messages)
-        assert view.within_budget or window.chars_after + LEAST_TASK > budget
+        assert view.within_limit or window.chars_after + LEAST_TASK > budget
         assert {(kind, i) for kind, _, i in findings(view.messages) if kind != "open_call"} <= orphans
         kept = {message["place"] for message in view.messages if "place" in message}
         whole = {message["place"] for message in view.messages if message is history[message.get("place", 0)]}

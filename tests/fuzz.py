@@ -170,6 +170,8 @@ def _options(rng: random.Random) -> tuple[str, dict[str, Any]]:
     for name, value in maybe.items():
         if rng.random() < 0.1:
             options[name] = value()
+    if rng.random() < 0.2 and "max_observation_chars" not in options:
+        options["max_result_chars"] = rng.randint(60, 130)
     luck = rng.random()
     if luck < 0.1:
         options["mask_chunk"] = rng.randint(1, 3)

@@ -215,7 +215,7 @@ def run_sessions(of: str, rounds: int, seed: int) -> Tally:
     tally = Tally()
     with (
         mock.patch("recede.session._live._EVICT_AFTER", histories.EVICT_AFTER),
-        mock.patch("recede.turns._log._BLOCK", managers.BLOCK),
+        mock.patch("recede.turns._turns._BLOCK", managers.BLOCK),
     ):
         for number in range(-(-rounds // ROUNDS_WITH_ONE_STORE)):
             with tempfile.TemporaryDirectory() as folder:

@@ -4,115 +4,198 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
+from caching_provider import PREFIXES, CachingProvider
 from proxied import Answer, Request, answer_of, chunked
+
+from recede.costs import PRESETS, model_prices
+from recede.proxy._encodings import decoded
+from recede.proxy._masker import MAX_BODY_BYTES
 
 TURNS = 60
 LAST = "All of the work is done."
+# Characters of a result: the 40 quantiles of those of Claude Code's sessions in the corpus.
+CORPUS_SIZES = (
+    1, 22, 22, 31, 45, 59, 70, 84, 98, 117, 135, 156, 163, 167, 171, 171, 173, 179, 184, 210, 253, 312, 376, 436, 531,
+    610, 690, 792, 882, 1001, 1067, 1206, 1492, 1832, 2224, 2619, 3332, 4224, 6068, 12595,
+)  # fmt: skip
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+_OUTPUT_TOKENS = 9
+
+Inputs = dict[str, Any]
+"""What each tool would be called with: an agent has one of them."""
 
 
-def play(request: Request) -> Answer:
-    """The answer to a request of an agent."""
-    path = request.target.partition("?")[0]
-    if request.method == "GET" and path.endswith("/responses"):  # Codex tries a WebSocket first
-        return [answer_of(b"{}", "426 Upgrade Required")]
-    try:
-        body = json.loads(request.body)
-    except ValueError:
-        return [answer_of(b"{}", "404 Not Found")]
-    if path.endswith("/v1/messages"):
-        return _anthropic(body)
-    if path.endswith("/v1/messages/count_tokens"):
-        return [_json({"input_tokens": len(request.body) // 4})]
-    if path.endswith("/responses"):
-        return _responses(body)
-    if path.endswith("/chat/completions"):
-        return _chat(body)
-    if path.endswith((":streamGenerateContent", ":generateContent")):
-        return _gemini(body, ":stream" in path)
-    return [answer_of(b"{}", "404 Not Found")]
+class Usage(NamedTuple):
+    """Tokens of a request."""
+
+    plain: int
+    read: int
+    written: int
 
 
-def is_turn(body: dict[str, Any]) -> bool:
-    """Whether a request is one of the agent's loop: that can run commands."""
-    return _command(body, 0) is not None
+class PlayedModel:
+    """Answers the requests of an agent, keeps its prompt cache by the rules, and adds up what they cost.
+
+    Args:
+        turns: how many calls it makes.
+        sizes: characters of their results; by default some 6,000, growing.
+        calls: calls of other tools, by number.
+    """
+
+    def __init__(
+        self, turns: int = TURNS, sizes: Sequence[int] = (), calls: Mapping[int, Inputs] | None = None
+    ) -> None:
+        self.turns, self.sizes, self.calls = turns, sizes, calls or {}
+        self.requests: list[Request] = []  # those of the agent's loop
+        self.refused: list[str] = []
+        self.usd = 0.0  # of all requests
+        self.input_usd = 0.0  # of those of the agent's loop
+        self._cache, self._lock = CachingProvider(""), threading.Lock()
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        """Of the requests of the agent's loop."""
+        return [json.loads(one.body) for one in self.requests]
+
+    def __call__(self, request: Request) -> Answer:
+        path = request.target.partition("?")[0]
+        if request.method == "GET" and path.endswith("/responses"):  # Codex tries a WebSocket first
+            return [answer_of(b"{}", "426 Upgrade Required")]
+        if path.endswith("/count_tokens"):
+            return [_json({"input_tokens": len(request.body) // 4})]
+        answers: dict[str, Callable[..., Answer]] = {
+            "/v1/messages": _anthropic,
+            "/responses": _responses,
+            "/chat/completions": _chat,
+        }
+        answers |= {":streamGenerateContent": _gemini, ":generateContent": _gemini}
+        answer = next((answer for end, answer in answers.items() if path.endswith(end)), None)
+        if answer is None or not request.body:
+            return [answer_of(b"{}", "404 Not Found")]
+        plain = decoded(request.body, request.named("content-encoding") or "", MAX_BODY_BYTES)
+        request, body = replace(request, body=plain), json.loads(plain)
+        with self._lock:
+            usage = self._usage(path, body)
+            if usage is None:
+                return [answer_of(json.dumps({"error": {"message": self.refused[-1]}}).encode(), "400 Bad Request")]
+            call = self._call(body)
+            if call is not None:
+                self.requests.append(request)
+            self._charge(path, body, usage, is_turn=call is not None)
+        done = _answered(body)
+        return answer(body, done, None if done >= self.turns else call, usage, ":generate" in path, call is not None)
+
+    def _usage(self, path: str, body: dict[str, Any]) -> Usage | None:
+        """The tokens of a request; None if it is refused."""
+        tools = [{"type": "text", "text": json.dumps(tool), "description": ""} for tool in body.get("tools") or ()]
+        if path.endswith("/messages"):
+            found = self._cache.count({**body, "tools": tools})
+            if isinstance(found, str):
+                self.refused.append(found)
+                return None
+            return Usage(found["input_tokens"], found["cache_read_input_tokens"], found["cache_creation_input_tokens"])
+        least, step = next((one for end, one in PREFIXES.items() if path.endswith(end)), (4_096, 1))
+        described = [{"description": tool["text"]} for tool in tools]
+        history = next(body[key] for key in ("messages", "input", "contents") if key in body)
+        added = [{**item, "text": json.dumps(item["tools"])} if "tools" in item else item for item in history]
+        tokens, read = self._cache.count_prefix({"input": added, "tools": described}, least, step)
+        return Usage(0, read, tokens - read)
+
+    def _charge(self, path: str, body: dict[str, Any], usage: Usage, is_turn: bool) -> None:
+        known = model_prices(body.get("model") or path.rpartition("/")[2].partition(":")[0])
+        usual = "anthropic" if path.endswith("/messages") else "gemini" if "contents" in body else "openai"
+        prices = known.prices if known else PRESETS[usual]
+        self.usd += prices.cost(*usage, _OUTPUT_TOKENS)
+        self.input_usd += prices.cost(*usage, 0) if is_turn else 0
+
+    def _call(self, body: dict[str, Any]) -> tuple[str, Any] | None:
+        """The next call, of a tool that the request has; None if that is not one of the agent's loop."""
+        number = _answered(body)
+        inputs = self._inputs(number)
+        added = [tool for item in body.get("input", ()) for tool in item.get("tools") or ()]  # Codex, in "code mode"
+        declared = [
+            one
+            for tool in [*(body.get("tools") or []), *added]
+            for one in tool.get("functionDeclarations") or tool.get("tools") or [tool]
+        ]
+        names = {tool.get("name") or tool.get("function", {}).get("name") for tool in declared}
+        name = next((name for name in inputs if name in names), None)
+        return None if name is None else (name, inputs[name])
+
+    def _inputs(self, number: int) -> Inputs:
+        if number in self.calls:
+            return self.calls[number]
+        first, last = 1_000 + 37 * number, 2_200 + 41 * number
+        if self.sizes:  # all of them, in an order without runs
+            first, last = 10_000, 10_000 + self.sizes[17 * number % len(self.sizes)] // 6
+        # One agent loses the output of a command that ends at once.
+        script = f"seq -s ' ' {first} {last}; sleep 0.1"
+        described = {"command": script, "description": f"Count, part {number}"}
+        return {
+            "bash": described,
+            "Bash": described,
+            "exec": f"text(await tools.exec_command({json.dumps({'cmd': script})}));",
+            "exec_command": {"cmd": script},
+            "shell_command": {"command": script},
+            "shell": {"command": ["bash", "-lc", script]},
+            "run_shell_command": described,
+        }
 
 
-def _command(body: dict[str, Any], number: int) -> tuple[str, Any] | None:
-    """A call of the tool that runs commands: its output is long, and another one each time."""
-    # One agent loses the output of a command that ends at once.
-    script = f"seq -s ' ' {1_000 + 37 * number} {2_200 + 41 * number}; sleep 0.1"
-    inputs: dict[str, Any] = {
-        "bash": {"command": script, "description": f"Count, part {number}"},
-        "Bash": {"command": script, "description": f"Count, part {number}"},
-        "exec": f"text(await tools.exec_command({json.dumps({'cmd': script})}));",
-        "exec_command": {"cmd": script},
-        "shell_command": {"command": script},
-        "shell": {"command": ["bash", "-lc", script]},
-        "run_shell_command": {"command": script, "description": f"Counts, part {number}"},
-    }
-    added = [tool for item in body.get("input", ()) for tool in item.get("tools") or ()]  # Codex, in "code mode"
-    declared = [
-        one
-        for tool in [*(body.get("tools") or []), *added]
-        for one in tool.get("functionDeclarations") or tool.get("tools") or [tool]
-    ]
-    names = {tool.get("name") or tool.get("function", {}).get("name") for tool in declared}
-    name = next((name for name in inputs if name in names), None)
-    return None if name is None else (name, inputs[name])
-
-
-def _done(text: str) -> int:
+def _answered(body: dict[str, Any]) -> int:
     """How many calls have been answered; also those whose results are masked."""
-    return len(set(re.findall(r'"(?:tool_use_id|tool_call_id|call_id)": "(call_\d+)"', text)))
+    if "contents" in body:
+        return sum("functionResponse" in part for content in body["contents"] for part in content.get("parts", []))
+    history = body.get("messages") or [item for item in body["input"] if str(item.get("type")).endswith("_output")]
+    return len(set(re.findall(r'"(?:tool_use_id|tool_call_id|call_id)": "(call_\d+)"', json.dumps(history))))
 
 
 def _json(value: Any) -> bytes:
     return answer_of(json.dumps(value).encode(), "200 OK", "Content-Type: application/json")
 
 
-def _stream(events: list[tuple[str | None, Any]]) -> Answer:
+def _stream(events: list[tuple[str | None, Any]], end: bytes = b"") -> Answer:
     lines = [(f"event: {name}\n" if name else "") + f"data: {json.dumps(data)}\n\n" for name, data in events]
-    return [_HEAD, chunked(*(line.encode() for line in lines)), b"0\r\n\r\n"]
+    return [_HEAD, chunked(*(line.encode() for line in lines)), chunked(end) if end else b"", b"0\r\n\r\n"]
 
 
-def _anthropic(body: dict[str, Any]) -> Answer:
-    done = _done(json.dumps(body["messages"]))
-    call = _command(body, done)
-    is_over = call is None or done >= TURNS
+def _anthropic(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bool) -> Answer:
     name, value = call or ("", {})
-    usage = {"input_tokens": 5, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 9, "output_tokens": 9}
+    usage = {"input_tokens": tokens.plain, "cache_read_input_tokens": tokens.read, "output_tokens": _OUTPUT_TOKENS}
+    usage["cache_creation_input_tokens"] = tokens.written
     message = {"id": f"msg_{done}_{id(body)}", "type": "message", "role": "assistant", "model": body["model"]}
-    stop = "end_turn" if is_over else "tool_use"
+    stop = "tool_use" if call else "end_turn"
     block: dict[str, Any] = {"type": "text", "text": LAST}
-    if not is_over:
+    if call:
         block = {"type": "tool_use", "id": f"call_{done}", "name": name, "input": value}
     if not body.get("stream"):
         return [_json({**message, "content": [block], "stop_reason": stop, "stop_sequence": None, "usage": usage})]
-    empty = {**block, "text": ""} if is_over else {**block, "input": {}}
+    empty = {**block, "input": {}} if call else {**block, "text": ""}
     delta = {"type": "text_delta", "text": LAST}
-    if not is_over:
+    if call:
         delta = {"type": "input_json_delta", "partial_json": json.dumps(value)}
     begun = {**message, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+    ended = {"stop_reason": stop, "stop_sequence": None}
     events: list[Any] = [
         {"type": "message_start", "message": begun},
         {"type": "content_block_start", "index": 0, "content_block": empty},
         {"type": "content_block_delta", "index": 0, "delta": delta},
         {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 9}},
+        {"type": "message_delta", "delta": ended, "usage": {"output_tokens": _OUTPUT_TOKENS}},
         {"type": "message_stop"},
     ]
     return _stream([(event["type"], event) for event in events])
 
 
-def _responses(body: dict[str, Any]) -> Answer:
-    done = _done(json.dumps([item for item in body["input"] if str(item.get("type")).endswith("_output")]))
-    call = _command(body, done)
+def _responses(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bool) -> Answer:
     item: dict[str, Any] = {"type": "message", "role": "assistant", "id": f"msg_{done}"}
     item["content"] = [{"type": "output_text", "text": LAST, "annotations": []}]
-    if call is not None and done < TURNS:
+    if call is not None:
         name, value = call
         item = {"type": "function_call", "id": f"fc_{done}", "call_id": f"call_{done}", "name": name}
         if isinstance(value, str):  # a script
@@ -120,8 +203,10 @@ def _responses(body: dict[str, Any]) -> Answer:
         else:
             item["arguments"] = json.dumps(value)
     response = {"id": f"resp_{done}", "object": "response", "model": body["model"], "output": []}
-    details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
-    usage = {"input_tokens": 100, "output_tokens": 9, "total_tokens": 109, **details}
+    usage: dict[str, Any] = {"input_tokens": sum(tokens), "output_tokens": _OUTPUT_TOKENS}
+    usage["total_tokens"] = sum(usage.values())
+    usage["input_tokens_details"] = {"cached_tokens": tokens.read}
+    usage["output_tokens_details"] = {"reasoning_tokens": 0}
     events: list[Any] = [
         {"type": "response.created", "response": {**response, "status": "in_progress"}},
         {"type": "response.output_item.done", "output_index": 0, "item": item},
@@ -130,16 +215,15 @@ def _responses(body: dict[str, Any]) -> Answer:
     return _stream([(event["type"], event) for event in events])
 
 
-def _chat(body: dict[str, Any]) -> Answer:
-    done = _done(json.dumps(body["messages"]))
-    call = _command(body, done)
+def _chat(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bool) -> Answer:
     delta: dict[str, Any] = {"role": "assistant", "content": LAST}
-    if call is not None and done < TURNS:
+    if call is not None:
         function = {"name": call[0], "arguments": json.dumps(call[1])}
         delta = {"role": "assistant", "content": None}
         delta["tool_calls"] = [{"index": 0, "id": f"call_{done}", "type": "function", "function": function}]
     stop = "tool_calls" if "tool_calls" in delta else "stop"
-    usage = {"prompt_tokens": 100, "completion_tokens": 9, "total_tokens": 109}
+    usage: dict[str, Any] = {"prompt_tokens": sum(tokens), "completion_tokens": _OUTPUT_TOKENS}
+    usage |= {"total_tokens": sum(usage.values()), "prompt_tokens_details": {"cached_tokens": tokens.read}}
     head = {"id": f"chatcmpl_{done}", "created": 0, "model": body["model"]}
     if not body.get("stream"):
         choice = {"index": 0, "message": delta, "finish_reason": stop}
@@ -150,19 +234,17 @@ def _chat(body: dict[str, Any]) -> Answer:
         {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": stop}]},
         {**head, "choices": [], "usage": usage},
     ]
-    lines = [chunked(f"data: {json.dumps(event)}\n\n".encode()) for event in events]
-    return [_HEAD, *lines, chunked(b"data: [DONE]\n\n"), b"0\r\n\r\n"]
+    return _stream([(None, event) for event in events], b"data: [DONE]\n\n")
 
 
-def _gemini(body: dict[str, Any], is_streamed: bool) -> Answer:
-    done = sum("functionResponse" in part for content in body["contents"] for part in content.get("parts", []))
-    call = _command(body, done)
+def _gemini(_: Any, _done: int, call: Any, tokens: Usage, is_whole: bool, is_turn: bool) -> Answer:
     part: dict[str, Any] = {"text": LAST}
-    if call is not None and done < TURNS:
+    if call is not None:
         part = {"functionCall": {"name": call[0], "args": call[1]}, "thoughtSignature": "c2lnbmVk"}
-    elif call is None:  # the agent asks whether it loops, or who should answer
+    elif not is_turn:  # the agent asks whether it loops, or who should answer
         part = {"text": json.dumps({"unproductive_state_analysis": "", "unproductive_state_confidence": 0.0})}
-    usage = {"promptTokenCount": 100, "candidatesTokenCount": 9, "totalTokenCount": 109}
+    usage = {"promptTokenCount": sum(tokens), "candidatesTokenCount": _OUTPUT_TOKENS}
+    usage |= {"totalTokenCount": sum(usage.values()), "cachedContentTokenCount": tokens.read}
     content = {"role": "model", "parts": [part]}
     found = {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "usageMetadata": usage}
-    return _stream([(None, found)]) if is_streamed else [_json(found)]
+    return [_json(found)] if is_whole else _stream([(None, found)])

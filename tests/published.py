@@ -2,6 +2,7 @@
 
 Besides those of the published reducer there are `cache_breakpoint`, whether views have marks at the boundary
 ("boundary") or not ("keep"), whatever the provider and the shape; and `marks_elsewhere`, the marks around a list.
+A session takes `least_removed`: 64 at recede's own doors.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ def policy_of(
 ) -> Any:
     options = dict(options)
     pins = options.pop("cache_breakpoint", "keep") == "boundary"
+    parameters = {"max_result_chars": options.pop("max_result_chars", None), **parameters}
     marks = options.pop("marks_elsewhere", 2)
     parameters = {"pins_boundary": pins, "terms_by_shape": [], "marks_elsewhere": marks, **parameters}
     return _policy(engine or _engine.engine, goal, options, recall, **parameters)
@@ -72,22 +74,21 @@ class History(recede.History):
         given = dict(options)
         keep, recall = options.pop("keep", 4), options.pop("recall", False)
         threshold, limit = options.pop("threshold_tokens", 0), options.pop("max_view_tokens", None)
-        clip_at, unseen = options.pop("clip_at", None), options.pop("masks_unseen", False)
+        cut, unseen = options.pop("max_result_chars", None), options.pop("masks_unseen", False)
+        removed = options.pop("least_removed", None)
         options.pop("calibrate", None)
         drops = any(options.get(name) is not None for name in BUDGETS)
         options = breaking_even(options)
         if drops:
-            policy = policy_of("reduce", {**SESSION_DEFAULTS, **options}, recall=recall)
+            own = {"max_result_chars": cut, "least_removed": removed}
+            policy = policy_of("reduce", {**SESSION_DEFAULTS, **options}, recall=recall, **own)
         else:
             options.pop("token_counter", None)
             least = 0 if options.get("boundary") == "break_even" else MIN_KEEP
             assert keep >= least
             rule: dict[str, Any] = {"keep_results": keep}
             rule["max_cost"] = None if limit is None else 4 * limit
-            rule["masks_unseen"] = unseen
-            if clip_at is not None:
-                options["boundary"] = "sliding"
-                rule |= {"masks_unseen": True, "keep_results": 0, "clip_at": clip_at}
+            rule |= {"masks_unseen": unseen, "max_result_chars": cut}
             policy = policy_of("block", options, recall=recall, **rule)
         threshold = threshold if limit is None else min(threshold, limit)
         return HistoryOptions(policy, given, threshold_tokens=threshold, drops=drops)

@@ -72,6 +72,16 @@ def _with_boundary(options: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrat
     return options | paying
 
 
+def _with_cuts(options: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Some of the options with results that are cut when they arrive instead of when they are old."""
+    cutting = st.builds(
+        lambda plain, cut: {**{name: plain[name] for name in plain if name != "max_observation_chars"}, **cut},
+        options,
+        st.fixed_dictionaries({"max_result_chars": st.integers(60, 300)}),
+    )
+    return options | cutting
+
+
 def _summarizer(messages: list[Any], previous: str | None) -> str:
     return f"{len(messages)} messages, before: {previous!r:.30} \ud83dé"
 
@@ -104,7 +114,7 @@ def mask_options() -> st.SearchStrategy[dict[str, Any]]:
         optional = {**_WINDOW, **_MASKING}
         return st.fixed_dictionaries({name: optional.pop(name)}, optional=optional)
 
-    return _with_boundary(st.sampled_from(sorted(_WINDOW)).flatmap(with_window)).map(_slides)
+    return _with_cuts(_with_boundary(st.sampled_from(sorted(_WINDOW)).flatmap(with_window)).map(_slides))
 
 
 def _slides(options: dict[str, Any]) -> dict[str, Any]:
@@ -131,6 +141,7 @@ def own_options(*, reduces: bool = False) -> st.SearchStrategy[dict[str, Any]]:
         "provider": providers | st.builds(priced, st.sampled_from(["ideal", "prefix", "breakpoints"])),
         "max_overcost": st.sampled_from([None, 0, 0.1, 10]),
         "cold": st.booleans() | st.lists(st.integers(0, 12), max_size=3),
+        "max_result_chars": st.none() | st.integers(60, 300),
     }
     if reduces:
         optional["max_input_tokens"] = st.none() | st.integers(0, 400) | st.integers(0, 3_000)
@@ -147,7 +158,7 @@ def reduce_options() -> st.SearchStrategy[dict[str, Any]]:
         {"max_input_tokens": st.integers(0, 400) | st.integers(0, 3_000)},
         optional={**optional, "token_counter": st.sampled_from([None, len, words])},
     )
-    return _with_boundary(chars | chars | tokens)
+    return _with_cuts(_with_boundary(chars | chars | tokens))
 
 
 def history_options() -> st.SearchStrategy[dict[str, Any]]:

@@ -121,8 +121,12 @@ def turns(count: int, chars: int = 100, name: str = "run") -> list[Message]:
     return history
 
 
+CLEARED = "[old tool output cleared to save context]"
+"""The placeholder of recede's own doors."""
+
+
 def masked(chars: int) -> str:
-    """The built-in placeholder, as semantics.md words it."""
+    """The placeholder of the published reducer."""
     return f"[observation masked — {chars} chars]"
 
 

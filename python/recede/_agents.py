@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["AGENTS", "MARKERS", "REFUSALS", "STUBS", "USER_TOOLS", "Agent"]
+__all__ = ["AGENTS", "MARKERS", "STUBS", "USER_TEXTS", "USER_TOOLS", "Agent"]
 
 
 class Agent(NamedTuple):
@@ -22,11 +22,14 @@ class Agent(NamedTuple):
             ``{folder}`` that of `recede.proxy`.
         config: a variable that takes settings as JSON, and the settings.
         variables: further variables, unless they are set, as long as the requests go to the provider itself.
+        otherwise: why its requests may not come to the proxy all the same.
+        is_pointed: whether all this points it at a proxy.
         sends_results: whether its requests have tool results, so that there is something to mask.
         user_tools: tools whose results carry the user's own words: answers to questions, approved or changed plans.
-        refusals: how results begin that carry the user's own words on a call that was refused. Most are flagged as
-            errors, for which some APIs have no field.
-        markers: whole texts by which it clears old results itself.
+        user_texts: texts of results that carry the user's own words, as `keep_matching` has them: on a call that was
+            refused (most are errors, for which some APIs have no field), a message that was sent while a tool ran, the
+            instructions of a folder.
+        markers: whole texts by which it clears old results itself, in which ``*`` matches any text; likewise in
         stubs: tools, and whole texts of results that refer to the result of an earlier call of the same arguments.
     """
 
@@ -36,35 +39,49 @@ class Agent(NamedTuple):
     arguments: tuple[str, ...] = ()
     config: tuple[str, dict[str, Any]] | None = None
     variables: tuple[tuple[str, str], ...] = ()
+    otherwise: str = ""
+    is_pointed: bool = True
     sends_results: bool = True
     user_tools: tuple[str, ...] = ()
-    refusals: tuple[str, ...] = ()
+    user_texts: tuple[str, ...] = ()
     markers: tuple[str, ...] = ()
     stubs: tuple[tuple[str, str], ...] = ()
 
 
 _CLEARED = "[Old tool result content cleared]"
 
+
+def _with_tail(*texts: str) -> tuple[str, ...]:
+    """Also as Claude Code sends them to models that take no system prompt among the messages."""
+    tail = "\n\n<system-reminder>\n<total_tokens>* tokens left</total_tokens>\n</system-reminder>"
+    return (*texts, *(text + tail for text in texts))
+
+
 AGENTS = {
     "claude": Agent(
         "Claude Code",
-        "2.1.197",
+        "2.1.330",
         "anthropic",
         # Its tool search is off at any other address than that of Anthropic, unless this says otherwise.
         variables=(("ENABLE_TOOL_SEARCH", "true"),),
+        otherwise="its settings have another address (ANTHROPIC_BASE_URL in their env), or it uses Bedrock or Vertex",
         user_tools=("AskUserQuestion", "ExitPlanMode"),
-        refusals=("The user doesn't want to proceed with this tool use.", "The user doesn't want to take this action"),
-        markers=(_CLEARED,),
-        stubs=(
-            (
-                "Read",
+        user_texts=(
+            "The user doesn't want to proceed with this tool use.",
+            "The user doesn't want to take this action",
+            # With models that take no system prompt among the messages, reminders are in the results.
+            "*<system-reminder>\n* while you were working:\n*</system-reminder>",
+            "*<system-reminder>\nContents of *</system-reminder>",  # a CLAUDE.md
+            "*<system-reminder>\ntool.call hook additional context: Contents of *</system-reminder>",  # an AGENTS.md
+        ),
+        markers=_with_tail(_CLEARED),
+        stubs=tuple(
+            ("Read", text)
+            for text in _with_tail(
                 "Wasted call — file unchanged since your last Read. Refer to that earlier tool_result instead.",
-            ),
-            (
-                "Read",
                 "File unchanged since last read. The content from the earlier Read tool_result in this conversation is "
                 "still current — refer to that instead of re-reading.",
-            ),
+            )
         ),
     ),
     "codex": Agent(
@@ -72,9 +89,17 @@ AGENTS = {
         "0.169.0",
         "openai",
         arguments=("-c", 'openai_base_url="{url}/v1"'),
+        otherwise="its config.toml names another model_provider than OpenAI: set the base_url of that one to {url}/v1",
         user_tools=("request_user_input", "request_user_input_async"),
     ),
-    "gemini": Agent("Gemini CLI", "0.61.0", "gemini", user_tools=("ask_user", "exit_plan_mode")),
+    "gemini": Agent(
+        "Gemini CLI",
+        "0.61.0",
+        "gemini",
+        otherwise="it takes an address only with an API key that was chosen as its login: /auth, Use Gemini API Key",
+        user_tools=("ask_user", "exit_plan_mode"),
+        user_texts=("*\n\n--- Newly Discovered Project Context ---\n*--- End Project Context ---",),  # a GEMINI.md
+    ),
     "opencode": Agent(
         "OpenCode",
         "1.18.33",
@@ -88,16 +113,37 @@ AGENTS = {
                 }
             },
         ),
+        otherwise="its model is of another provider than anthropic, openai and google: set the baseURL of that one to "
+        "{url}/v1",
         user_tools=("question", "plan_exit"),
-        refusals=("The user rejected permission to use this specific tool call",),
+        user_texts=(
+            "The user rejected permission to use this specific tool call",
+            "*<system-reminder>\nInstructions from: *</system-reminder>",  # an AGENTS.md
+        ),
         markers=(_CLEARED,),
     ),
     "qwen": Agent(
-        "Qwen Code", "0.24.4", "openai", user_tools=("ask_user_question", "exit_plan_mode"), markers=(_CLEARED,)
+        "Qwen Code",
+        "0.24.4",
+        "openai",
+        otherwise="its settings have another address (baseUrl of a model, or of the login): set that to {url}/v1",
+        user_tools=("ask_user_question", "exit_plan_mode"),
+        markers=(_CLEARED,),
     ),
-    "pi": Agent("pi", "0.73.1", arguments=("--extension", "{folder}/pi.js")),
+    "pi": Agent(
+        "pi",
+        "0.73.1",
+        arguments=("--extension", "{folder}/pi.js"),
+        otherwise="its model is of another provider than anthropic, openai and google",
+    ),
     "aider": Agent("aider", "0.86", sends_results=False),
-    "cline": Agent("Cline", "3.0", user_tools=("ask_followup_question",)),
+    "cline": Agent(
+        "Cline",
+        "3.0",
+        otherwise="it takes its address from `cline auth -b {url}` alone, which stays",
+        is_pointed=False,
+        user_tools=("ask_followup_question",),
+    ),
 }
 """The known agents, by command."""
 
@@ -108,9 +154,9 @@ def _all(name: str) -> tuple[Any, ...]:
 
 USER_TOOLS: tuple[str, ...] = _all("user_tools")
 """Tools whose results carry the user's own words."""
-REFUSALS: tuple[str, ...] = _all("refusals")
-"""How results begin that carry the user's own words on a call that was refused."""
+USER_TEXTS: tuple[str, ...] = _all("user_texts")
+"""Texts of results that carry the user's own words, as `keep_matching` has them."""
 MARKERS: tuple[str, ...] = _all("markers")
-"""Whole texts by which agents clear old results themselves."""
+"""Whole texts by which agents clear old results themselves; ``*`` matches any text, here and in stubs."""
 STUBS: tuple[tuple[str, str], ...] = _all("stubs")
 """Tools, and whole texts of their results that refer to an earlier result."""

@@ -42,7 +42,7 @@ _THOUGHTS = frozenset(
 
 
 def answer_of(response: Any, sent: Iterable[Any] = (), tools: Collection[str] = ()) -> dict[str, Any] | None:
-    """The message of an answer in the form that its provider accepts; None if nothing of it can be sent.
+    """Return the message of an answer in a form that its provider accepts; None if no part can be sent.
 
     An answer that was cut off loses its calls: the last is incomplete, and the others would need results. Blank texts
     are dropped, and so is thinking without a signature or at the end of a message. A damaged call is repaired, so that
@@ -64,7 +64,7 @@ def answer_of(response: Any, sent: Iterable[Any] = (), tools: Collection[str] = 
 
 
 def as_given(message: dict[str, Any], response: Any) -> Any:
-    """The message of `answer_of`, with the client's own objects where nothing had to be repaired."""
+    """Return the message of `answer_of` with the client's own objects where nothing had to be repaired."""
     if is_openai(response):
         given = read(choice_of(response), "message")
         form = sent_form(given) if is_object(given) else None
@@ -84,7 +84,7 @@ def _said_fields(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def usable(blocks: list[Any], cut: bool) -> list[Any]:
-    """The content blocks of an answer, cut off or not, that may be sent back."""
+    """Return the content blocks of an answer that may be sent back; the answer may be cut off."""
     answered = [answer for block in blocks if isinstance(answer := read(block, "tool_use_id"), str)]
     kept = []
     for block in blocks:
@@ -131,7 +131,7 @@ def _sound_blocks(given: list[Any], calls: _Calls) -> list[dict[str, Any]]:
 
 
 def _sound_block(block: dict[str, Any]) -> dict[str, Any] | None:
-    """A block that is not a call of our tools; None if it cannot be sent back."""
+    """Return a block that is not a call of our tools; None if it cannot be sent back."""
     kind = block["type"]
     if kind == "text" and not isinstance(block.get("citations"), (list, type(None))):
         block = {name: field for name, field in block.items() if name != "citations"}
@@ -208,7 +208,7 @@ class _Calls:
         return found
 
     def of_anthropic(self, block: dict[str, Any]) -> dict[str, Any]:
-        """A `tool_use` block."""
+        """Repair a `tool_use` block."""
         name, value, rest = block.get("name"), block.get("input"), self._rest(block, "id", "name", "input")
         try:
             value = {} if value is None else encodable(value)
@@ -222,7 +222,7 @@ class _Calls:
         return {**rest, "id": self._id(given if is_usable else None), "name": self._name(name), "input": value}
 
     def of_openai(self, call: Any) -> dict[str, Any] | None:
-        """An element of `tool_calls`; None if it is not an object."""
+        """Repair an element of `tool_calls`; None if it is not an object."""
         if not isinstance(call, dict):
             return None
         is_custom = isinstance(call.get("custom"), dict) and not isinstance(call.get("function"), dict)
@@ -263,5 +263,5 @@ class _Calls:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether it has only characters allowed in ids and names."""
+    """Whether a text has only the characters allowed in ids and names."""
     return text.isascii() and text.replace("-", "_").replace("_", "a").isalnum()

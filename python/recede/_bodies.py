@@ -13,26 +13,26 @@ BODY_KEYS = ("messages", "input", "contents")
 
 
 def body_key(value: Any) -> str | None:
-    """The field of a whole request that has its messages; None for what is no request."""
+    """Return the field of a request that has its messages; None if the value is not a request."""
     if not isinstance(value, dict):
         return None
     return next((key for key in BODY_KEYS if isinstance(value.get(key), list)), None)
 
 
 def messages_of(value: Any) -> Any:
-    """The messages of a whole request; what is none, as it is."""
+    """Return the messages of a request; any other value unchanged."""
     key = body_key(value)
     return value if key is None else value[key]
 
 
 def loads(raw: bytes) -> Any:
-    """The value of a JSON text, which may have lone surrogates."""
+    """Parse a JSON text, which may have lone surrogates."""
     import json
 
     return json.loads(raw.decode("utf-8", "surrogatepass"))
 
 
 def history_of(raw: bytes) -> list[Any]:
-    """The messages of a serialized list or request."""
+    """Parse the messages of a serialized list or request."""
     history: list[Any] = messages_of(loads(raw))
     return history

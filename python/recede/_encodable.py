@@ -17,7 +17,7 @@ _log = logging.getLogger("recede")
 
 
 def encodable(value: Any, level: int = 0) -> Any:
-    """The value in a form that a client can send: surrogate pairs are joined, lone surrogates replaced.
+    """Convert a value to a form that a client can send: surrogate pairs are joined, lone surrogates replaced.
 
     Values that need no change, and objects of a client whose fields need none, are returned as they are.
 
@@ -53,7 +53,7 @@ def encodable(value: Any, level: int = 0) -> Any:
 
 
 def _joined(text: str) -> str:
-    """The text without lone surrogates. A surrogate pair becomes one character, as in a JSON parser."""
+    """Replace lone surrogates of a text; a surrogate pair becomes one character, as in a JSON parser."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -69,7 +69,7 @@ def _joined(text: str) -> str:
 
 @functools.lru_cache(64)
 def warn_once(what: str) -> None:
-    """Log a warning, if it is new."""
+    """Log a warning unless it was logged before."""
     _log.warning(what)
 
 

@@ -72,7 +72,7 @@ def _give(file: int, old: os.stat_result) -> None:
 
 
 def identity(path: str | os.PathLike[str] | int) -> tuple[int, int] | None:
-    """Device and inode of a regular file, equal for all of its names and links; None where there is none."""
+    """Return device and inode of a regular file, equal for all of its names and links; None if it is missing."""
     try:
         facts = os.fstat(path) if isinstance(path, int) else Path(path).stat()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The fields of a request whose history the provider keeps: what it sends is the rest, which is not masked."""
+"""Fields by which a provider keeps the history itself: such a request sends the rest, and is not masked."""
 
 __all__ = ["KEPT_BY_PROVIDER"]
 

@@ -10,7 +10,7 @@ __all__ = ["MODEL_ROWS", "USUAL_MODELS", "Model", "model_names", "model_provider
 
 
 class Model(NamedTuple):
-    """What a provider asks for a million tokens of a model, in US dollars.
+    """The prices of a million tokens of a model, in US dollars.
 
     `write_1h` is the price of input written to the cache of one hour; that of other writes if there is no such cache.
     """
@@ -122,8 +122,9 @@ USUAL_MODELS = {
 }
 """The models whose prices are taken to be those of a provider."""
 
-# Where a model is served from, and what a log writes after its name: a date, a version, a variant.
-_BEFORE = re.compile(r"^(?:.*/)?(?:(?:us|eu|apac|global)\.)?(?:anthropic\.)?")
+# Where a model is served from (as in "bedrock:us.anthropic.claude-opus-5"), and what a log writes after its name: a
+# date, a version, a variant.
+_BEFORE = re.compile(r"^(?:.*/)?(?:[a-z_-]+:)?(?:(?:us|eu|apac|global)\.)?(?:anthropic\.)?")
 _AFTER = re.compile(r"(?:-v\d+(?::\d+)?|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest|-preview|\[1m\]|:thinking)+$")
 # Families of models, with what may be before a name: whoever serves it, the caching is that of its maker.
 _FAMILIES = {
@@ -134,17 +135,17 @@ _FAMILIES = {
 
 
 def model_names(model: str) -> tuple[str, ...]:
-    """The names that a model may have in a table, of the one that a log has."""
+    """List the names under which a table may have the model that a log names."""
     name = _AFTER.sub("", _BEFORE.sub("", model.lower()))
     return model, name, name.replace(".", "-") if name.startswith("claude") else name
 
 
 def model_row(model: str) -> Model | None:
-    """The row of a model by the name that a log has; None if there is none: names are not guessed."""
+    """Find the row of a model by a log's name for it; None if there is none: names are not guessed."""
     return next((MODEL_ROWS[name] for name in model_names(model) if name in MODEL_ROWS), None)
 
 
 def model_provider(model: str) -> str | None:
-    """The provider whose prompt cache a model has, by its name; None if that is of no family that is known."""
+    """Find the provider of a model by its name; None if it belongs to no known family."""
     name = model.lower()
     return next((provider for provider, family in _FAMILIES.items() if family.search(name)), None)

@@ -1,4 +1,4 @@
-"""Named tuples, without the import of typing, which takes longer than all of ours."""
+"""Named tuples without the import of typing, which takes longer than all other imports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 else:
 
     class _NamedTupleMeta(type):
-        """Makes of a class body what `typing.NamedTuple` makes of it."""
+        """A metaclass that turns a class body into a named tuple, as `typing.NamedTuple` does."""
 
         def __new__(cls, name, _, body):
             fields = body["__annotations__"]

@@ -23,17 +23,17 @@ _CHANGED = {"content", "output", "parts", "role"}
 
 
 def is_object(value: Any) -> bool:
-    """Whether it is a client's object."""
+    """Whether a value is a client's object."""
     return hasattr(value, "model_dump") and not isinstance(value, type)
 
 
 def read(value: Any, name: str) -> Any:
-    """A field of an object or of a dict; None if it is missing."""
+    """Read a field of an object or of a dict; None if it is missing."""
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
 def changed(value: Any, /, **updates: Any) -> Any:
-    """A copy of an object or of a dict with some fields replaced."""
+    """Copy an object or a dict with some fields replaced."""
     if isinstance(value, dict):
         return {**value, **updates}
     if hasattr(value, "model_copy"):
@@ -47,7 +47,7 @@ def changed(value: Any, /, **updates: Any) -> Any:
 
 
 def plain(value: Any, level: int = 0) -> Any:
-    """Objects of a client as plain JSON values: only the fields that came over the wire."""
+    """Convert objects of a client to plain JSON values, with only the fields that came over the wire."""
     if level > MOST_LEVELS:
         return value  # `encodable` refuses it
     if hasattr(value, "model_dump"):
@@ -66,7 +66,7 @@ def plain(value: Any, level: int = 0) -> Any:
 
 
 def sent_form(value: Any) -> Any:
-    """What the client of an object sends for it; None if it has fields of types that the client does not expect."""
+    """Return what the client of an object sends for it; None if a field has a type that the client does not expect."""
     try:
         return _dumped(value, warnings="error")
     except Exception:  # of pydantic, or of a value that it cannot dump
@@ -74,13 +74,13 @@ def sent_form(value: Any) -> Any:
 
 
 def _dumped(value: Any, *, warnings: Any) -> Any:
-    """The fields of an object as its client sends them: without those that only a response has."""
+    """Return the fields of an object that its client sends: without fields that only a response has."""
     hidden = getattr(value, "__api_exclude__", None)
     return value.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=hidden, warnings=warnings)
 
 
 def plain_message(message: Any) -> Any:
-    """A message as its provider takes it back; itself where it is plain already, or is no message."""
+    """Convert a message to the form that its provider accepts; unchanged if it is plain already, or no message."""
     if not is_object(message):
         return _unwrapped(message, 0)
     if type(message).__module__.startswith("langchain_core."):
@@ -95,7 +95,7 @@ def plain_message(message: Any) -> Any:
 
 
 def _unwrapped(value: Any, level: int) -> Any:
-    """The value with plain forms for the objects in it; itself where there is none."""
+    """Replace objects in a value by their plain forms; unchanged if there are none."""
     if value is None or isinstance(value, (str, int, float)) or level > MOST_LEVELS:
         return value
     if isinstance(value, dict):
@@ -108,7 +108,7 @@ def _unwrapped(value: Any, level: int) -> Any:
 
 
 def restored(original: Any, before: Any, after: Any) -> Any:
-    """The original, of which `before` is the plain form, changed as `after` is; its unchanged parts are its own."""
+    """Apply the change from the plain form `before` to `after` to the original object; unchanged parts are kept."""
     if after is before or after == before:
         return original
     if isinstance(after, list) and isinstance(before, list) and isinstance(original, list):
@@ -135,7 +135,7 @@ def restored(original: Any, before: Any, after: Any) -> Any:
 
 
 def _may_have(value: Any, names: set[str]) -> bool:
-    """Whether a copy may have these fields too, and be sent with them."""
+    """Whether a copy of the object may have these fields, too, and be sent with them."""
     return (
         isinstance(value, dict)
         or names <= _names_of(value).keys()
@@ -144,13 +144,13 @@ def _may_have(value: Any, names: set[str]) -> bool:
 
 
 def _names_of(value: Any) -> dict[str, str]:
-    """The attributes of an object by the names of its fields in JSON."""
+    """Map the JSON names of an object's fields to its attributes."""
     fields: dict[str, Any] = getattr(type(value), "model_fields", None) or {}
     return {field.serialization_alias or field.alias or name: name for name, field in fields.items()}
 
 
 class Forms:
-    """A history that holds objects, as plain dicts: `messages`. The form of an object has its place."""
+    """The plain dicts of a history with objects: `messages`, in the same order."""
 
     def __init__(self, history: list[Any], forms: list[Any]) -> None:
         self._history = history
@@ -164,7 +164,7 @@ class Forms:
 
     @classmethod
     def of(cls, history: Any) -> Forms | None:
-        """The forms; None where the history holds no objects."""
+        """Make the plain forms; None if the history holds no objects."""
         if not isinstance(history, list):
             return None
         history = list.copy(history)
@@ -172,7 +172,7 @@ class Forms:
         return None if all(map(is_, forms, history)) else cls(history, forms)
 
     def restored(self, view: list[Any]) -> list[Any]:
-        """A view of the forms, with the objects of the history in it."""
+        """Put the objects of the history back into a view of the forms."""
         return [self._restored(message) for message in view]
 
     def _restored(self, message: Any) -> Any:

@@ -8,5 +8,5 @@ _ON = frozenset({"", "0", "false", "no", "off"})
 
 
 def is_off() -> bool:
-    """Whether ``RECEDE_OFF`` is set, to anything but 0, false, no or off: then everything is sent as it is given."""
+    """Whether ``RECEDE_OFF`` is set to anything but 0, false, no or off: then nothing is masked."""
     return os.environ.get("RECEDE_OFF", "").strip().lower() not in _ON

@@ -64,7 +64,9 @@ class Options(TypedDict, total=False):
     boundary: Literal["break_even", "sliding"] | int
     max_overcost: float | None
     cold: bool | Collection[int]
+    trigger_tokens: int
     max_input_tokens: int | None
+    max_result_chars: int | None
     placeholder: str | None
     token_counter: TokenCounter | None
 

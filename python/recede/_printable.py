@@ -1,4 +1,4 @@
-"""Text of strangers, such as names in logs and of files, for a terminal or a line of a log."""
+"""Untrusted text, such as names in logs and of files, made safe for a terminal or a log line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["printable"]
 
 
 def printable(text: str, keep: str = "") -> str:
-    """The text with an escape, as JSON writes it, for each character that is not printed as itself.
+    """Escape, as JSON does, each character of a text that is not printable.
 
     These are controls, such as those that begin the commands of a terminal, ends of lines, marks that turn the
     direction of writing, what has no width, and lone surrogates, which no file in UTF-8 may hold. Those in `keep` stay.

@@ -6,7 +6,7 @@ TYPE_CHECKING = False  # spares the import of typing, which takes longer than al
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["RECALL_DESCRIPTION", "RECALL_PARAMETERS", "recall_tool", "with_handle"]
+__all__ = ["PLACEHOLDER", "RECALL_DESCRIPTION", "RECALL_PARAMETERS", "recall_tool", "turn_tool", "with_handle"]
 
 RECALL_DESCRIPTION = "Fetch the full text of a masked observation again, by the handle in its placeholder."
 RECALL_PARAMETERS: dict[str, Any] = {
@@ -18,14 +18,15 @@ RECALL_PARAMETERS: dict[str, Any] = {
 
 _Template = tuple[tuple[str, str], ...]
 
-_HEAD = ("[observation masked — ", "chars")
-_HEAD_OF_LINES = ("[observation masked — ", "lines")
+PLACEHOLDER = "[old tool output cleared to save context]"
+"""The text of recede's own doors in place of an old result. It has no count: an agent that shortens an old result by
+itself then changes no masked prefix."""
 
 
-def with_handle(template: _Template | None, *, has_lines: bool = False) -> _Template:
-    """A template, or the built-in one for None, that names the handle: before its last character, if nowhere else."""
-    if template is None:
-        template = (_HEAD_OF_LINES, (" lines omitted,]", "")) if has_lines else (_HEAD, (" chars,]", ""))
+def with_handle(template: _Template | None) -> _Template:
+    """Return a template that names the handle, before its last character if nowhere else; None: recede's own."""
+    if template in (None, ((PLACEHOLDER, ""),)):
+        return (f"{PLACEHOLDER[:-1]}, recall ", "handle"), (PLACEHOLDER[-1], "")
     if any(field == "handle" for _, field in template):
         return template
     literal, field = template[-1]
@@ -35,7 +36,7 @@ def with_handle(template: _Template | None, *, has_lines: bool = False) -> _Temp
 
 
 def recall_tool(shape: str = "openai") -> dict[str, Any]:
-    """The schema of a tool with which the agent can fetch a masked observation, by the handle in its placeholder.
+    """Return the schema of the tool that fetches a masked observation by the handle in its placeholder.
 
     Args:
         shape: ``"openai"`` (chat completions), ``"responses"``, or ``"anthropic"``.
@@ -48,11 +49,22 @@ def recall_tool(shape: str = "openai") -> dict[str, Any]:
         >>> recall_tool("anthropic")["input_schema"]["required"]
         ['handle']
     """
-    described = {"name": "recall", "description": RECALL_DESCRIPTION}
+    return _tool(shape, RECALL_DESCRIPTION, RECALL_PARAMETERS)
+
+
+def turn_tool(shape: str) -> dict[str, Any]:
+    """Return the schema of the tool that fetches the observation of a turn by its number."""
+    turn = {"type": "integer", "description": "The number after `recall` in the placeholder."}
+    parameters = {"type": "object", "properties": {"turn": turn}, "required": ["turn"], "additionalProperties": False}
+    return _tool(shape, "Fetch the full text of a masked observation again, by the number of its turn.", parameters)
+
+
+def _tool(shape: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    described = {"name": "recall", "description": description}
     if shape == "anthropic":
-        return {**described, "input_schema": RECALL_PARAMETERS}
+        return {**described, "input_schema": parameters}
     if shape == "responses":
-        return {"type": "function", **described, "parameters": RECALL_PARAMETERS}
+        return {"type": "function", **described, "parameters": parameters}
     if shape == "openai":
-        return {"type": "function", "function": {**described, "parameters": RECALL_PARAMETERS}}
+        return {"type": "function", "function": {**described, "parameters": parameters}}
     raise ValueError(f"shape must be 'openai', 'responses' or 'anthropic', not {shape!r}")

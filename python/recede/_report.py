@@ -28,6 +28,7 @@ __all__ = [
     "PairReport",
     "Reduction",
     "ToolReport",
+    "Unmasked",
 ]
 
 
@@ -42,9 +43,9 @@ class ToolReport(NamedTuple):
 
     Example:
         >>> import recede
-        >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 90}, {"role": "assistant"}]
+        >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 900}, {"role": "assistant"}]
         >>> recede.reduce(history, keep=0, boundary="sliding").tools
-        {'': ToolReport(observations=1, masked=1, chars=90, removed_chars=59)}
+        {'': ToolReport(observations=1, masked=1, chars=900, removed_chars=859)}
     """
 
     observations: int
@@ -71,13 +72,32 @@ class BoundaryMove(NamedTuple):
         ...     history.append({"role": "assistant", "content": None, "tool_calls": [call]})
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 9_000})
         >>> recede.reduce(history, keep=3, provider="openai").boundary_moves
-        (BoundaryMove(request=11, masked_count=8, removed_chars=71736, written_chars=18489),)
+        (BoundaryMove(request=11, masked_count=8, removed_chars=71672, written_chars=18553),)
     """
 
     request: int
     masked_count: int
     removed_chars: int
     written_chars: int
+
+
+class Unmasked(NamedTuple):
+    """What could be masked in a view in which nothing is; zeros in other views.
+
+    Attributes:
+        outside_window: results outside of the window.
+        maskable: how many of them a mask would make shorter, and may replace.
+        is_below_trigger: whether the history is below `trigger_tokens`, or the budget above which masks begin.
+
+    Example:
+        >>> import recede
+        >>> recede.reduce([{"role": "user", "content": "hello"}]).unmasked
+        Unmasked(outside_window=0, maskable=0, is_below_trigger=False)
+    """
+
+    outside_window: int
+    maskable: int
+    is_below_trigger: bool
 
 
 class Reduction(NamedTuple):
@@ -89,16 +109,19 @@ class Reduction(NamedTuple):
         request: of a whole request: the request with the view in it; if nothing changed, the caller's. None of a list.
         reduced: whether anything was masked or dropped.
         dropped_count: dropped messages.
+        dropped: indices of the input's messages that are not in the view.
         invariant_status: ``"ok"``, or ``"fallback"`` if stage 3 gave the answer.
         reduction_stage: ``"masking"``, ``"summarization"``, ``"fallback"``, or None.
         masked_count: observations that stage 1 masked, even if a later stage gave the answer.
         masked_chars: characters that stage 1 removed.
         clipped_count: results in the window that were cut, and messages of the task.
         clipped_chars: characters that this removed.
+        mask_places, cut_places: what `masks` and `clipped` read.
+        unmasked: what could be masked, if nothing is.
         tools: the same by tool name, in order of first use; ``""`` for unknown tools.
         chars_before: characters of the history.
         chars_after: characters of the view.
-        within_budget: whether the view fits the limit; True without a limit.
+        within_limit: whether the view is within the limit; None without one.
         orphans: indices of input messages that have a call without result or a result without call.
         first_changed: index of the first message of the view that differs from the input; the prefix
             before it can still be in a prompt cache. None if nothing differs.
@@ -115,23 +138,29 @@ class Reduction(NamedTuple):
         >>> result = recede.reduce([{"role": "user", "content": "hello"}], max_input_tokens=10)
         >>> result
         <Reduction: 1 messages, stage=None, chars 5 -> 5, masked 0, dropped 0>
-        >>> result.within_budget, result.first_changed, result.provider
+        >>> result.reason
+        'nothing masked: there are no tool results'
+        >>> result.within_limit, result.first_changed, result.provider
         (True, None, 'anthropic')
     """
 
     messages: list[Any]
     reduced: bool
     dropped_count: int
+    dropped: tuple[int, ...]
     invariant_status: Invariant
     reduction_stage: Stage | None
     masked_count: int
     masked_chars: int
     clipped_count: int
     clipped_chars: int
+    mask_places: bytes
+    cut_places: bytes
+    unmasked: Unmasked
     tools: dict[str, ToolReport]
     chars_before: int
     chars_after: int
-    within_budget: bool
+    within_limit: bool | None
     orphans: tuple[int, ...]
     first_changed: int | None
     boundary: int
@@ -142,6 +171,25 @@ class Reduction(NamedTuple):
     provider: str
     request: dict[str, Any] | None = None
     json: bytes | None = None
+
+    @property
+    def masks(self) -> tuple[tuple[int, int], ...]:
+        """The masked results, each by the index of its message and its place among the results of that."""
+        return _places(self.mask_places)
+
+    @property
+    def clipped(self) -> tuple[tuple[int, int], ...]:
+        """The results that were cut, likewise."""
+        return _places(self.cut_places)
+
+    @property
+    def reason(self) -> str:
+        """One sentence: what was masked, cut and dropped; or why nothing was, and what would change that."""
+        results = sum(tool.observations for tool in self.tools.values())
+        request = self.boundary_moves[-1].request if self.boundary_moves else None
+        done = changes_of(self.masked_count, results, request, self.clipped_count, self.dropped_count)
+        said = done or "nothing masked: " + why_unmasked(results, self.unmasked, self.provider)
+        return said + ("; still over the limit" if self.within_limit is False else "")
 
     def __repr__(self) -> str:
         return _describe("Reduction", f"{len(self.messages)} messages", self)
@@ -161,7 +209,7 @@ class JsonReduction(Reduction):
         >>> import recede
         >>> reduction = recede.reduce(b'[{"role":"user","content":"hello"}]', max_input_tokens=1)
         >>> reduction
-        <JsonReduction: 35 bytes, stage='fallback', chars 5 -> 5, masked 0, dropped 0, OVER BUDGET>
+        <JsonReduction: 35 bytes, stage=None, chars 5 -> 5, masked 0, dropped 0, OVER LIMIT>
         >>> reduction.json, reduction.messages
         (b'[{"role":"user","content":"hello"}]', [{'role': 'user', 'content': 'hello'}])
     """
@@ -182,6 +230,37 @@ class JsonReduction(Reduction):
         return _describe("JsonReduction", f"{len(self.json)} bytes", self)
 
 
+def _places(packed: bytes) -> tuple[tuple[int, int], ...]:
+    numbers = [int.from_bytes(packed[at : at + 4], "little") for at in range(0, len(packed), 4)]
+    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def changes_of(masked: int, results: int, request: int | None, cut: int, dropped: int) -> str:
+    """What a view does not show, in words; empty if it shows all."""
+    since = "" if request is None else f" since request {request + 1}"
+    parts = [f"{masked} of {results} results masked{since}"] * bool(masked)
+    parts += [f"{cut} cut"] * bool(cut)
+    parts += [f"{dropped} messages dropped or summarized"] * bool(dropped)
+    return ", ".join(parts)
+
+
+def why_unmasked(results: int, unmasked: Unmasked, provider: str) -> str:
+    """Why no result is masked, and what would change that."""
+    if not results:
+        return "there are no tool results"
+    if unmasked.is_below_trigger:
+        return "the history is below trigger_tokens or its budget (a smaller one masks sooner)"
+    outside = unmasked.outside_window
+    if not outside:
+        return f"all {results} results are in the window, or were not shown yet (a smaller keep masks sooner)"
+    if not unmasked.maskable:
+        return f"the {outside} results outside of the window are exempt, or too short for a mask to save anything"
+    return (
+        f"{unmasked.maskable} results outside of the window; masking them does not pay yet with the prompt cache of "
+        f"{provider or 'the provider'} (boundary='sliding' masks at once)"
+    )
+
+
 def _describe(name: str, size: str, result: Reduction) -> str:
     facts = [
         size,
@@ -190,8 +269,8 @@ def _describe(name: str, size: str, result: Reduction) -> str:
         f"masked {result.masked_count}",
         f"dropped {result.dropped_count}",
     ]
-    if not result.within_budget:
-        facts.append("OVER BUDGET")
+    if result.within_limit is False:
+        facts.append("OVER LIMIT")
     if result.orphans:
         facts.append(f"orphans {len(result.orphans)}")
     if result.summarizer_error is not None:

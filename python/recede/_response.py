@@ -19,7 +19,7 @@ _NO_RESPONSES = (
 
 
 def check_create(create: Any, name: str) -> None:
-    """Raise TypeError for what is no function, or a method of OpenAI's client that does not take messages."""
+    """Raise TypeError unless the value is a function, and not a method of OpenAI's client without messages."""
     if not callable(create):
         raise TypeError(f"create must be a function such as client.messages.create, not {type(create).__name__}")
     owner = type(getattr(create, "__self__", None))
@@ -43,13 +43,13 @@ def is_openai(response: Any) -> bool:
 
 
 def choice_of(response: Any) -> Any:
-    """The first choice of a chat completion; None if there is none."""
+    """Return the first choice of a chat completion; None if there is none."""
     choices = read(response, "choices")
     return choices[0] if choices and isinstance(choices, (list, tuple)) else None
 
 
 def blocks_of(response: Any) -> list[Any]:
-    """The content blocks of an Anthropic message; some gateways return a plain string."""
+    """Return the content blocks of an Anthropic message; some gateways return a plain string."""
     content = read(response, "content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
@@ -57,14 +57,14 @@ def blocks_of(response: Any) -> list[Any]:
 
 
 def stop_reason(response: Any) -> str | None:
-    """Why an answer ended: `stop_reason`, or the `finish_reason` of the first choice."""
+    """Return why an answer ended: `stop_reason`, or the `finish_reason` of the first choice."""
     choice = choice_of(response)
     reason = read(response, "stop_reason") if choice is None else read(choice, "finish_reason")
     return reason if isinstance(reason, str) else None
 
 
 def messages_of(response: Any) -> list[Any]:
-    """The history messages of a client's object: a response, a message, or an item of one."""
+    """Return the messages of a client's object: a response, a message, or an item of one."""
     if hasattr(response, "choices"):
         message = read(choice_of(response), "message")
         if message is None:
@@ -78,7 +78,7 @@ def messages_of(response: Any) -> list[Any]:
 
 
 def text_of(message: dict[str, Any] | None) -> str:
-    """The text of a message."""
+    """Return the text of a message."""
     if message is None:
         return ""
     content = message.get("content")

@@ -14,7 +14,7 @@ _LARGEST = (1 << 48) - 1  # above any real count, and sums of counts still fit i
 
 
 def parsed(raw: bytes | str) -> Any:
-    """The value of strict JSON.
+    """Parse strict JSON.
 
     Raises:
         ValueError: it is not strict JSON, or is nested too deeply.
@@ -27,7 +27,7 @@ def parsed(raw: bytes | str) -> Any:
 
 
 def unique(raw: bytes | str) -> dict[str, Any]:
-    """The value of a strict JSON object without duplicate keys at any depth.
+    """Parse a strict JSON object without duplicate keys at any depth.
 
     Raises:
         ValueError: it is not such an object.
@@ -43,7 +43,7 @@ def unique(raw: bytes | str) -> dict[str, Any]:
 
 
 def are_numbers(values: Iterable[Any], largest: int = _LARGEST) -> bool:
-    """Whether all of these are whole numbers from 0 up to a limit."""
+    """Whether all values are whole numbers from 0 up to a limit."""
     return all(type(value) is int and 0 <= value <= largest for value in values)
 
 

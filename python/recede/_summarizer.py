@@ -28,7 +28,7 @@ still holds. Do not invent anything, and do not address anybody: give the summar
 
 
 def bound(name: str, summarizer: Any) -> Call:
-    """The summarizer as a function of the items (turns or messages) and the previous summary.
+    """Wrap a summarizer as a function of the items (turns or messages) and the previous summary.
 
     A callable goes before ``.generate``. What has no signature, such as a function of C, is called with both.
 
@@ -57,18 +57,18 @@ def bound(name: str, summarizer: Any) -> Call:
 
 
 def is_async(summarizer: Any) -> bool:
-    """Whether it is known to be async before it is called."""
+    """Whether a summarizer is known to be async before it is called."""
     function = _function(summarizer)
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def text_of_summary(answer: Any) -> Any:
-    """What a summarizer returned, or its ``.text``."""
+    """Return a summarizer's result, or its ``.text``."""
     return answer if isinstance(answer, str) else getattr(answer, "text", answer)
 
 
 def _function(summarizer: Any) -> Any:
-    """What is called: the summarizer, or its ``.generate``; None if there is neither."""
+    """Find the function to call: the summarizer, or its ``.generate``; None if there is neither."""
     function = summarizer if callable(summarizer) else getattr(summarizer, "generate", None)
     return function if callable(function) else None
 
@@ -82,7 +82,7 @@ def _takes(signature: inspect.Signature, count: int) -> bool:
 
 
 def prompt_text(items: Sequence[Any], previous: str | None) -> str:
-    """The user's part of a prompt: the previous summary and what is to be summarized."""
+    """Build the user's part of a prompt: the previous summary and what is to be summarized."""
     from recede._encodable import encodable  # imported lazily: functions that build their own prompts do not need it
 
     parts = [] if previous is None else [f"The summary so far:\n\n{previous}"]

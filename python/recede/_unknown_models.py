@@ -12,7 +12,7 @@ _log = logging.getLogger("recede")
 
 
 class UnknownModels:
-    """The names of models without prices, the first of them: they are words of requests and answers.
+    """The first names of models without prices, which come from requests and answers.
 
     Attributes:
         names: those that were named so far.
@@ -22,12 +22,12 @@ class UnknownModels:
         self.names: list[str] = []
 
     def note(self, model: str, provider: str) -> None:
-        """Log once that the usual prices of a provider are taken for this model."""
+        """Log once that a provider's usual prices are used for this model."""
         if model not in self.names and len(self.names) < _MOST:
             self.names.append(model)
             _log.warning("the prices of %s are not known: those usual for %s are taken", named(model), provider)
 
 
 def named(model: str) -> str:
-    """The name of a model as it may be printed: it is a word of a request or an answer."""
+    """Return a model's name in printable form: it comes from a request or an answer."""
     return ascii(model) if model else "a model without a name"

@@ -1,4 +1,4 @@
-"""The tokens of a request, in the words of every provider."""
+"""Token counts of a request, under the names of every provider."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LoggedUsage(NamedTuple):
 
 
 def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
-    """The usage in an object of Anthropic, Chat Completions or Responses; None for any other value, and for zeros."""
+    """Read the usage of Anthropic, Chat Completions or Responses; None for any other value, and for zeros."""
     if value is None:
         return None
     if not isinstance(value, dict):
@@ -75,7 +75,7 @@ def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
 
 
 def reports_cache(value: dict[str, Any]) -> bool:
-    """Whether a usage says how much was read from the cache: none is another answer than nothing."""
+    """Whether a usage says how much was read from the cache, even if that is zero."""
     details = [value.get(name) for name in _DETAILS]
     counts = [detail.get("cached_tokens") for detail in details if isinstance(detail, dict)]
     return any(count is not None for count in (*counts, value.get("cache_read_input_tokens")))

@@ -122,12 +122,12 @@ OF_FORMATS = {"codex": "openai", "gemini": "gemini"}
 
 
 def cache_rule(provider: Provider) -> str:
-    """The rule of a provider's cache, as an engine's policy and a replay name it."""
+    """Return the name of a provider's cache rule in policies and replays."""
     return _RULES[provider.cache]
 
 
 def provider_of_model(model: str) -> Provider | None:
-    """The provider whose cache a model has by its name, at its prices; None where the name is of no known family."""
+    """Find the provider of a model by its name, with the model's prices; None if it belongs to no known family."""
     from recede._models import model_provider
 
     name = model_provider(model)
@@ -135,12 +135,12 @@ def provider_of_model(model: str) -> Provider | None:
 
 
 def takes_marks(provider: Provider | str) -> bool:
-    """Whether a cache of this provider, an option, may need marks; with ``"auto"`` that follows from the messages."""
+    """Whether the cache of this `provider` option may need marks; for ``"auto"`` the messages decide."""
     return provider == "auto" or checked_provider("provider", provider).cache == "marks"
 
 
 def checked_provider(name: str, value: Any) -> Provider:
-    """The check for the option `name`: a provider, by its name too, or as JSON has one."""
+    """Check the option `name`: a provider, its name, or its JSON form."""
     if isinstance(value, str):
         return Provider.of(value)
     if isinstance(value, list) and len(value) == len(Provider._fields):
@@ -165,13 +165,13 @@ def checked_provider(name: str, value: Any) -> Provider:
 
 
 def saved_provider(value: Any) -> Any:
-    """A provider as JSON has it: its name if that is known, else its fields; how long entries live is no option."""
+    """Convert a provider to JSON: its name if known, else its fields except the lifetime of entries."""
     if not isinstance(value, Provider):
         return value
     return value.name if PROVIDERS.get(value.name) == value else list(value._replace(ttl_seconds=0))
 
 
 def policy_cache(provider: Provider) -> tuple[str, int, int, int, int]:
-    """What the Policy of an engine knows of a provider's cache."""
+    """Return what an engine's Policy knows about a provider's cache."""
     numbers = provider.min_tokens, provider.step_tokens, provider.lookback_blocks, provider.most_marks
     return (cache_rule(provider), *numbers)

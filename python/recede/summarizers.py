@@ -126,6 +126,6 @@ def _summarizer(client: Any, create: Any, asked: Any) -> Asks:
 
 
 def _summary(answer: Any) -> str:
-    """The text of an answer; empty for a refusal."""
+    """Return the text of an answer; empty for a refusal."""
     message = answer_of(answer)
     return "" if message is None or message.get("refusal") else text_of(message)

@@ -10,7 +10,7 @@ use crate::text::Counted;
 /// The maximum nesting.
 pub const MAX_DEPTH: usize = 1_024;
 
-/// Reading stopped; the [`Fault`] is in the cursor, which keeps results small on the hot path.
+/// Signals that reading stopped. The [`Fault`] is in the cursor, which keeps results small on the hot path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop;
 
@@ -68,7 +68,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Consumes the byte if it is next.
+    /// Consumes this byte if it is next.
     #[inline]
     pub fn take(&mut self, byte: u8) -> bool {
         // Not `+= usize::from(is_next)`, which rustc 1.95 can miscompile: rust-lang/rust#158206.
@@ -111,7 +111,7 @@ impl<'a> Cursor<'a> {
         is_closed
     }
 
-    /// After an element of a container: whether another one follows.
+    /// Whether another element of a container follows this one.
     #[inline]
     pub fn more(&mut self, bracket: u8) -> Read<bool> {
         match self.peek() {

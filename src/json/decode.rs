@@ -40,7 +40,7 @@ pub fn decode(raw: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&raw[at..]);
 }
 
-/// Appends a code point, a lone surrogate too.
+/// Appends a code point, which may be a lone surrogate.
 pub fn push_code_point(code: u32, out: &mut Vec<u8>) {
     match char::from_u32(code) {
         Some(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),

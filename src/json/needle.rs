@@ -1,4 +1,4 @@
-//! A word that is searched while strings are scanned, since a separate search would cost as much as the scan.
+//! A word to find while strings are scanned, since a separate search would cost as much as the scan.
 
 /// A word, and two pairs of its bytes as hints: one at an even index of the word, one at an odd index. Wherever the word is, one
 /// of them is at an even index of its block, so the scan compares only even indices.

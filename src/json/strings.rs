@@ -83,7 +83,7 @@ pub(super) enum Escape {
     Unicode(u32),
 }
 
-/// The escape whose backslash is at `at`.
+/// Reads the escape whose backslash is at `at`.
 pub(super) fn escape(data: &[u8], at: usize) -> Result<Escape, Fault> {
     let eof = Fault { kind: Kind::Eof, at: data.len() };
     match data.get(at + 1) {
@@ -176,7 +176,7 @@ impl Rare {
     }
 }
 
-/// The values of hexadecimal digits; 0xFF for all else.
+/// The values of hexadecimal digits; 0xFF for all other bytes.
 const HEX: [u8; 256] = {
     let mut values = [0xFF; 256];
     let mut value = 0;

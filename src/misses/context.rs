@@ -1,4 +1,4 @@
-//! A context as it is read: the texts of serialized messages, without what is no text.
+//! The texts of a serialized context.
 
 use super::{Part, Texts};
 use crate::clip::Clip;
@@ -9,7 +9,7 @@ use crate::source::{Bytes, Source};
 use crate::text::clip;
 use crate::turns::Turns;
 
-/// Fields that are no text, but in the arguments of calls, which may have any.
+/// Fields that are no text, except in the arguments of calls, which may have any field.
 const NOT_READ: [&[u8]; 12] = [
     b"id",
     b"type",
@@ -35,9 +35,9 @@ pub struct Context<'a> {
     pub outline: &'a Outline,
     /// The runs of its agent.
     pub turns: &'a Turns,
-    /// How many of the first messages an earlier context has, too.
+    /// How many of the first messages belong to an earlier context.
     pub shown: usize,
-    /// Results are cut to this many characters, so that what is left is shown.
+    /// Results are cut to this many characters; what is left is visible.
     pub max_result_chars: Option<usize>,
     /// Summaries that requests have, each with the first of them.
     pub summaries: &'a [(u32, Vec<u8>)],
@@ -74,7 +74,7 @@ impl Texts for Context<'_> {
 }
 
 impl Context<'_> {
-    /// What the own texts of a message are.
+    /// The role of a message's own texts.
     fn part(&self, message: usize) -> Part {
         if !self.outline.messages[message].is_agent_made {
             return Part::Shown;
@@ -83,7 +83,7 @@ impl Context<'_> {
         if self.turns.starts[run] as usize >= self.shown { Part::Answer(run as u32) } else { Part::Written }
     }
 
-    /// What a cut leaves of a result.
+    /// The part of a result that a cut keeps.
     fn left<'t>(&self, result: usize, text: &'t [u8]) -> [&'t [u8]; 2] {
         let chars = self.outline.results[result].chars;
         let Some(max_chars) = self.max_result_chars.filter(|max_chars| chars > *max_chars) else { return [&[], &[]] };
@@ -166,7 +166,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Visits the strings in the JSON that was read, or what was read if it is none.
+    /// Visits the strings in JSON text, or the text itself if it is not JSON.
     fn arguments(&mut self) {
         let text = core::mem::take(&mut self.text);
         let mut whole = cursor(&text, 0);

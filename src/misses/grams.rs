@@ -4,7 +4,7 @@ use super::GRAM_CHARS;
 
 /// An odd number with no structure.
 const BASE: u64 = 0x9E6C_63D0_876A_3F6B;
-/// What the oldest code point of a gram is multiplied by, once the next one comes.
+/// The factor of the oldest code point of a gram when the next one arrives.
 const BASE_TO_GRAM: u64 = BASE.wrapping_pow(GRAM_CHARS as u32 + 1);
 
 /// The last code points of a text, and the hash of their polynomial in [`BASE`].

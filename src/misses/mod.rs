@@ -28,19 +28,19 @@ pub const END_CHARS: usize = 131_072;
 /// Grams of answers that are held at most: 50 MB. A context has rarely as many, since it fits the window of a model.
 pub const MOST_GRAMS: usize = 1 << 21;
 const END_BYTES: usize = 4 * END_CHARS;
-/// The rank of what every request shows.
+/// The rank of text that every request shows.
 pub const ALWAYS: u32 = u32::MAX;
 /// A quotation has at least this many different characters; dividers have fewer.
 const FEWEST_CHARS: usize = 12;
 
-/// What a text of a context is.
+/// The role of a text in a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Text that the agent was shown.
+    /// Text that the agent saw.
     Shown,
-    /// Text that it wrote in the answer to this request.
+    /// Text that the agent wrote in its answer to this request.
     Answer(u32),
-    /// Text that it wrote before its first request.
+    /// Text that the agent wrote before its first request.
     Written,
     /// The observation of this result.
     Result(u32),
@@ -146,7 +146,7 @@ fn is_examined(part: Part, every: usize) -> bool {
     matches!(part, Part::Answer(request) if (request as usize).is_multiple_of(every))
 }
 
-/// Of each gram, one more than the largest rank of what has been shown with it; 0 if nothing has.
+/// For each gram, the largest rank of the texts so far that have it, plus one; 0 if none has.
 struct Ranks(Vec<u32>);
 
 impl Ranks {

@@ -5,7 +5,7 @@ use memchr::memchr2;
 
 const ESCAPE: u8 = 0x1B;
 
-/// The memory of a text without its escapes.
+/// A buffer for a text without its escapes.
 #[derive(Default)]
 pub(super) struct Normalizer {
     plain: Vec<u8>,
@@ -45,7 +45,7 @@ impl Normalizer {
         has_numbers
     }
 
-    /// The text without codes of terminals, and with `\n`, `\t`, `\"` and `\'` undone.
+    /// The text without terminal codes, and with `\n`, `\t`, `\"` and `\'` decoded.
     fn unescaped(&mut self, text: &[u8]) -> &[u8] {
         self.plain.clear();
         let (mut at, mut is_escaped) = (0, false);

@@ -16,7 +16,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// A table that need not grow for so many different grams.
+    /// Makes a table with room for this many different grams.
     pub fn with_room(grams: usize) -> Self {
         Table::of((2 * grams).next_power_of_two().ilog2().max(LEAST_BITS))
     }

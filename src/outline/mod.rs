@@ -2,6 +2,7 @@
 
 mod texts;
 
+use crate::clip::Clip;
 use crate::shape::{Frame, MessageFacts};
 pub use crate::shape::{Role, Shape};
 use std::cell::Cell;
@@ -133,8 +134,12 @@ pub struct Outline {
     pub unread: Vec<u32>,
     /// How many of the first messages may be the task, in a session after a compaction; else 0.
     pub task_end: usize,
+    /// It begins with a summary of an earlier reduction, whose text is not known here.
+    pub begins_with_summary: bool,
     /// The position after the bracket that opens the array, if the input was bytes.
     pub array_start: usize,
+    /// The results that were cut when they arrived, in order. All counts here are those of the cut texts.
+    pub cuts: Vec<(u32, Clip)>,
     text: Vec<u8>,
     names: Vec<TextSpan>,
     names_by_text: HashMap<Vec<u8>, u32>,
@@ -174,7 +179,9 @@ impl Default for Outline {
             uncommon: vec![],
             unread: vec![],
             task_end: 0,
+            begins_with_summary: false,
             array_start: 0,
+            cuts: vec![],
             text: vec![],
             names: vec![],
             names_by_text: HashMap::new(),
@@ -208,6 +215,7 @@ impl Outline {
             self.names_by_text = HashMap::new();
             self.truncate(&Mark::default());
             self.task_end = 0;
+            self.begins_with_summary = false;
             SPARE.set(Some(self));
         }
     }
@@ -247,6 +255,7 @@ impl Outline {
         self.results.truncate(mark.results);
         self.pieces.truncate(mark.pieces);
         self.numbers.truncate(mark.numbers);
+        self.cuts.truncate(self.cuts_before(mark.results));
         self.uncommon.truncate(self.uncommon.partition_point(|message| (*message as usize) < mark.messages));
         self.unread.truncate(self.unread.partition_point(|message| (*message as usize) < mark.messages));
         for name in mark.names..self.names.len() {
@@ -308,6 +317,12 @@ impl Outline {
         message.chars.saturating_add((message.images as usize).saturating_mul(image_chars))
     }
 
+    /// The same without cuts.
+    #[must_use]
+    pub fn raw_chars_of(&self, message: usize, image_chars: usize) -> usize {
+        self.chars_of(message, image_chars).saturating_add(self.cut_chars(self.results_of(message)))
+    }
+
     /// Characters of an observation, images included.
     #[must_use]
     pub fn observation_chars(&self, result: usize, image_chars: usize) -> usize {
@@ -320,6 +335,37 @@ impl Outline {
     pub fn later_chars(&self, result: usize, image_chars: usize) -> usize {
         let later = result + 1..self.results_of(self.results[result].message as usize).end;
         later.fold(0, |sum, other| sum.saturating_add(self.observation_chars(other, image_chars)))
+    }
+
+    /// Cuts a result, after which its text has this many newlines.
+    pub fn cut(&mut self, result: usize, clip: Clip, newlines: u32) {
+        let ToolResult { chars, newlines: before, message, .. } = &mut self.results[result];
+        let removed = clip.removed();
+        (*chars, *before) = (*chars - removed, newlines);
+        self.messages[*message as usize].chars -= removed;
+        self.cuts.insert(self.cuts_before(result), (result as u32, clip));
+    }
+
+    fn cuts_before(&self, result: usize) -> usize {
+        self.cuts.partition_point(|(other, _)| (*other as usize) < result)
+    }
+
+    /// The cuts of these results.
+    #[must_use]
+    pub fn cuts_of(&self, results: Range<usize>) -> &[(u32, Clip)] {
+        &self.cuts[self.cuts_before(results.start)..self.cuts_before(results.end)]
+    }
+
+    /// The cut of a result, if it was cut when it arrived.
+    #[must_use]
+    pub fn cut_of(&self, result: usize) -> Option<&Clip> {
+        self.cuts_of(result..result + 1).first().map(|(_, clip)| clip)
+    }
+
+    /// Characters that the cuts of these results removed.
+    #[must_use]
+    pub fn cut_chars(&self, results: Range<usize>) -> usize {
+        self.cuts_of(results).iter().map(|(_, clip)| clip.removed()).sum()
     }
 
     /// Whether there are characters, and all of them are those of messages of unknown shapes.

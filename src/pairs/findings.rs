@@ -5,24 +5,24 @@ use crate::outline::Outline;
 use crate::turns::Turns;
 use std::collections::HashMap;
 
-/// What [`findings`] can find.
+/// The kinds of faults that [`findings`] reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingKind {
-    /// No string id.
+    /// A call or result without a string id.
     MissingId,
     /// A call of an id whose earlier call has no result yet.
     IdOpenTwice,
     /// An orphan.
     CallWithoutResult,
-    /// It may still be answered.
+    /// An open call, which may still be answered.
     OpenCall,
     /// An orphan.
     ResultWithoutCall,
-    /// Its call has a result already.
+    /// A result whose call has a result already.
     SecondResult,
-    /// It does not follow its call's turn.
+    /// A result that does not follow the turn of its call.
     NotAdjacent,
-    /// Not among the leading blocks of its message.
+    /// A result that is not among the leading blocks of its message.
     NotLeading,
 }
 

@@ -58,7 +58,7 @@ impl OpenCalls {
     }
 }
 
-/// What results must have in common with a call.
+/// The keys by which results find a call: its shape and tool, and the shape alone if results may be unnamed.
 fn tools_of(outline: &Outline, message: u32, name: Name) -> impl Iterator<Item = (Shape, Name)> {
     let tool = tool_of(outline, message, name);
     let unnamed =
@@ -66,7 +66,7 @@ fn tools_of(outline: &Outline, message: u32, name: Name) -> impl Iterator<Item =
     tool.into_iter().chain(unnamed)
 }
 
-/// What a call and a result must have in common; None if they pair by their ids only.
+/// The key by which a call and a result pair; None if they pair by their ids only.
 fn tool_of(outline: &Outline, message: u32, name: Name) -> Option<(Shape, Name)> {
     let shape = outline.messages[message as usize].shape;
     let is_named = shape.names_results();

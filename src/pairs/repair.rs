@@ -1,4 +1,4 @@
-//! The steps that repair orphans.
+//! Repairs of orphans, as steps.
 
 use super::{Pairs, needs_id, open_from, shape_of};
 use crate::outline::{Outline, Shape};

@@ -1,42 +1,42 @@
 //! Results that an agent has changed before it sends them: those that it has cleared itself, and those that only refer to the result
 //! of an earlier call. Both are known by their whole texts, which the policy lists; none are listed outside of a proxy.
 
-use super::context::PlanContext;
-use super::fold::{Fold, message_of};
+use super::context::{PlanContext, Reference};
+use super::fold::Fold;
 use super::mask::{Excluded, Masker};
 use super::outcome::{Masked, Masking};
 use super::planner::Planner;
+use super::units::message_of;
 use crate::outline::{Name, ToolResult};
+use crate::patterns::fits;
 use crate::placeholder::Form;
+use std::cell::LazyCell;
 use std::collections::HashMap;
 
-/// A result that refers to the result of an earlier call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reference {
-    /// The result.
-    pub result: u32,
-    /// The result that has the text.
-    pub source: u32,
-    /// The last one before it that is this source, or refers to it.
-    pub previous: u32,
-    /// Characters that the source has more than the reference.
-    pub growth: usize,
-}
-
 impl PlanContext<'_> {
-    /// Whether the whole text of a result is this.
+    /// Whether the whole text of a result is this one, in which `*` matches any text.
     fn is_text(&self, result: usize, text: &str) -> bool {
-        let ToolResult { chars, images, frame, .. } = self.outline.results[result];
-        chars == text.chars().count()
-            && images == 0
+        let PlanContext { outline, source, .. } = *self;
+        let ToolResult { chars, images, frame, .. } = outline.results[result];
+        let begins = |prefix: &[u8]| source.observation_begins(outline, result, prefix);
+        let may_end = |suffix: &[u8]| source.observation_may_end(outline, result, suffix);
+        let whole = LazyCell::new(|| source.observation(outline, result));
+        images == 0
+            && outline.cut_of(result).is_none()
             && frame.holds_text()
             && !frame.keeps_references()
-            && self.source.observation_begins(self.outline, result, text.as_bytes())
+            && (text.contains('*') || chars == text.chars().count())
+            && fits(text.as_bytes(), begins, may_end, || &whole)
     }
 
     /// Whether the agent has cleared a result itself.
     pub(super) fn is_cleared(&self, result: usize) -> bool {
         self.policy.markers.iter().any(|marker| self.is_text(result, marker))
+    }
+
+    /// Whether a result is a text of the agent's own, in place of what the tool returned.
+    pub(super) fn is_agents_text(&self, result: usize) -> bool {
+        self.is_cleared(result) || self.policy.stubs.iter().any(|(_, text)| self.is_text(result, text))
     }
 
     /// The results that refer to the result of an earlier call of the same tool with the same arguments, in order.
@@ -89,7 +89,7 @@ pub(super) fn shown(references: &[Reference], is_masked: impl Fn(u32) -> bool) -
 }
 
 impl Fold {
-    fn is_masked(&self, result: u32) -> bool {
+    pub(super) fn is_masked(&self, result: u32) -> bool {
         self.masked.binary_search_by_key(&result, |one| one.result).is_ok()
     }
 
@@ -137,6 +137,20 @@ impl Fold {
             .filter(|one| message_of(context.outline, one.result) < message)
             .map(|one| one.growth)
             .sum()
+    }
+
+    /// Characters that references show in addition, more than before, once these observations are masked as well.
+    pub(super) fn restored_growth(&self, context: PlanContext, masked: &[Masked]) -> usize {
+        if context.references.is_empty() || masked.is_empty() {
+            return 0;
+        }
+        let is_new = |result: u32| masked.iter().any(|one| one.result == result);
+        let end = self.core.aging.messages();
+        let after: usize = shown(context.references, |result| self.is_masked(result) || is_new(result))
+            .filter(|one| message_of(context.outline, one.result) < end)
+            .map(|one| one.growth)
+            .sum();
+        after.saturating_sub(self.restored_before(end))
     }
 
     /// Characters that a move removes from the view, without those that references then show.

@@ -6,46 +6,36 @@
 
 use super::context::PlanContext;
 use super::cost_bound::Bill;
-use super::fold::{Fold, cost_after};
+use super::fold::Fold;
 use super::outcome::{Masked, Move};
+use super::step::Peek;
 use crate::policy::Boundary;
-
-/// The effect of a possible move.
-#[derive(Debug)]
-pub struct Peek {
-    /// The observations that it would mask, in order.
-    pub masked: Vec<Masked>,
-    /// The cost of the view after it.
-    pub cost: usize,
-    /// The move.
-    pub step: Move,
-}
-
-/// The cost of characters at a price per character.
-#[expect(clippy::cast_precision_loss, reason = "no history has 2^53 characters")]
-pub(super) fn cost(chars: usize, price: f64) -> f64 {
-    chars as f64 * price
-}
 
 impl Fold {
     /// Makes a request after this many messages. Returns the newly masked observations, in order.
     pub fn request(&mut self, context: PlanContext, end: usize, is_now: bool) -> Vec<Masked> {
         self.grow(context, end);
+        let is_begun = self.has_begun(context, end);
+        self.core.is_begun = is_begun && context.policy.trigger > 0;
         let bill = self.bill(context, end, is_now);
-        let moves = self.moves(context, end, bill.as_ref());
+        let step = self.step(context, end, is_now, true);
+        let is_forced = step.is_forced && !(step.masked.is_empty() && step.cuts.is_empty());
+        let bill = bill.map(|bill| if is_forced { self.forced_bill(context, end, &bill, &step, is_now) } else { bill });
         self.core.boundary_before = self.core.boundary;
-        self.core.waste = self.core.waste.saturating_add(self.net_gain(context));
-        let masked = if moves { self.advance(context) } else { vec![] };
+        if is_begun {
+            self.core.waste = self.core.waste.saturating_add(self.net_gain(context));
+        }
+        let changes = self.take(context, &step);
         if let Some(bill) = bill {
-            self.pay(context, &bill, !masked.is_empty());
+            self.pay(context, &bill, step.moved.is_some());
         }
         self.pass_cleared(context);
         self.core.requests += 1;
         (self.core.before, self.core.new_gain, self.is_rewritten) = (end, 0, false);
-        if !masked.is_empty() && context.policy.boundary.remembers() {
+        if !changes.is_empty() && context.policy.remembers() {
             self.add_due_point(end + 1); // the request is made when the next message is appended
         }
-        masked
+        changes
     }
 
     /// Whether the boundary moves at a request after this many messages, to which the fold must have grown.
@@ -65,13 +55,13 @@ impl Fold {
             Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.core.gain >= at_least,
             Boundary::Optimum { .. } | Boundary::Triggered(_) => false,
         };
-        let max_cost = || policy.max_cost_at(self.evicted_messages + end);
+        let max_cost = || policy.max_cost_at(self.evicted_messages + end).filter(|_| !policy.is_limit);
         let is_over = || max_cost().is_some_and(|max| self.core.cost > max);
         pays || (policy.boundary.remembers() && is_over())
     }
 
-    /// Characters that a move writes to the cache again: of the view after it, those that the previous request had sent and the
-    /// cache does not keep.
+    /// Characters that a move to the window writes to the cache again: of the view after it, those that the previous request had sent
+    /// and the cache does not keep.
     fn written_again(&self, context: PlanContext) -> usize {
         let masked_before = self.core.gain.saturating_sub(self.core.new_gain); // without an earlier request all of it is new
         let before = self.core.before;
@@ -83,7 +73,7 @@ impl Fold {
     /// The effect of moving the boundary now, rounded by the policy or not; None if nothing would change.
     #[must_use]
     pub fn peek(&self, context: PlanContext, is_rounded: bool) -> Option<Peek> {
-        let PlanContext { policy, costs, .. } = context;
+        let policy = context.policy;
         if self.core.waiting.is_empty() || self.core.removed + self.core.gain < policy.min_masked_chars {
             return None;
         }
@@ -96,7 +86,7 @@ impl Fold {
             return None;
         }
         now.sort_unstable_by_key(|one| one.result);
-        let cost = cost_after(self.core.cost, &now, moved, costs);
+        let cost = self.cost_with(context, &now, &[]);
         let written_again = self.written_again(context);
         let step = Move { request: self.core.requests, masked: now.len(), removed: moved, written_again };
         Some(Peek { masked: now, cost, step })

@@ -8,7 +8,6 @@
 //! Entries are compared with the previous request alone: those of a view that a late result brings back, since it undoes a
 //! summary, are taken to be gone.
 
-use super::replay::Sent;
 use std::collections::BTreeMap;
 
 /// A place in a view: the characters and the content blocks before it.
@@ -18,6 +17,29 @@ pub struct CachePlace {
     pub chars: usize,
     /// Content blocks.
     pub blocks: usize,
+}
+
+/// A request as sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// The end of the view.
+    pub view: CachePlace,
+    /// Characters of the leading messages that the previous view began with too.
+    pub same_chars: usize,
+    /// Leading content blocks that the previous view began with too: also those of a changed message before its change.
+    pub same_blocks: usize,
+    /// The end of what the previous request had sent.
+    pub earlier: CachePlace,
+    /// The end of the last masked observation; 0 if none is masked.
+    pub boundary: CachePlace,
+    /// Masked observations.
+    pub masked: usize,
+    /// Turns replaced by a summary.
+    pub summarized: usize,
+    /// Characters of input and output of a model that wrote a summary before this request.
+    pub summary: (usize, usize),
+    /// Characters that the cache serves, where that is known: at the optimum.
+    pub read: Option<usize>,
 }
 
 /// Where a cache has entries.

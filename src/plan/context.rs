@@ -1,6 +1,5 @@
 //! What the rules read: a history, its facts, and the costs of its texts.
 
-use super::agents::Reference;
 use super::outcome::Masked;
 use crate::handle::Handle;
 use crate::outline::Outline;
@@ -44,6 +43,19 @@ impl Costs {
     }
 }
 
+/// A result that refers to the result of an earlier call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reference {
+    /// The result.
+    pub result: u32,
+    /// The result that has the text.
+    pub source: u32,
+    /// The last one before it that is this source, or refers to it.
+    pub previous: u32,
+    /// Characters that the source has more than the reference.
+    pub growth: usize,
+}
+
 /// Read-only inputs shared by all rules.
 #[derive(Clone, Copy)]
 pub struct PlanContext<'a> {
@@ -61,6 +73,18 @@ pub struct PlanContext<'a> {
     pub turns: &'a Turns,
     /// Results that refer to earlier ones; none in a session.
     pub references: &'a [Reference],
+}
+
+impl PlanContext<'_> {
+    /// The turn of a result: that of its call, if the agent made that.
+    pub(super) fn turn_of(&self, result: usize) -> usize {
+        facts_of_pair(self.outline, self.pairs.call_of(result), |message| self.turns.at(message), result).turn
+    }
+
+    /// The cost of a cut text: its characters, or what the caller has counted.
+    pub(super) fn text_cost(&self, chars: usize, text: impl FnOnce() -> Vec<u8>) -> usize {
+        self.costs.map_or(chars, |costs| costs.texts.get(&text()).copied().unwrap_or(chars))
+    }
 }
 
 /// Cost and characters of these messages with these of their observations masked.

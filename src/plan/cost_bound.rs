@@ -1,13 +1,15 @@
 //! What the requests of a history cost under the cache that the rule of the boundary assumes; and its bound: no request
-//! makes the views so far cost more than the raw history by more than a given part. docs/caching.md has the proof.
+//! makes the views so far cost more than the raw history by more than a given part. docs/cache-rule.md has the proof.
 //!
 //! What only the provider knows is taken at its worst: the raw history is served all that it can be, the view no more than what
 //! the request before had marked.
 
-use super::boundary::cost;
 use super::context::PlanContext;
-use super::fold::{Fold, message_of};
-use super::replay::blocks_of;
+use super::fold::Fold;
+use super::outcome::masked_in;
+use super::step::Step;
+use super::units::{Charged, Paid};
+use super::units::{blocks_of, cost, message_of};
 use crate::policy::{Boundary, CHARS_PER_TOKEN, NOW, Policy};
 use crate::provider::{CacheRule, ProviderCache};
 
@@ -34,63 +36,6 @@ impl ProviderCache {
     }
 }
 
-/// Characters that requests read from the cache, and write to it.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Charged {
-    /// Read.
-    pub read: usize,
-    /// Written.
-    pub written: usize,
-}
-
-impl Charged {
-    /// A request of this many characters that reads this many of them.
-    fn request(chars: usize, read: usize) -> Self {
-        Charged { read: read.min(chars), written: chars.saturating_sub(read) }
-    }
-
-    fn and_written(self, chars: usize) -> Self {
-        Charged { written: self.written.saturating_add(chars), ..self }
-    }
-
-    fn and(self, other: Charged) -> Self {
-        Charged { read: self.read.saturating_add(other.read), written: self.written.saturating_add(other.written) }
-    }
-
-    fn cost(self, read: f64, write: f64) -> f64 {
-        cost(self.read, read) + cost(self.written, write)
-    }
-}
-
-/// What all requests so far were charged, and the entry that a mark at the boundary has.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Paid {
-    /// With the views that were sent.
-    pub view: Charged,
-    /// With the raw history.
-    pub raw: Charged,
-    /// Characters of the view up to the last masked observation.
-    pub boundary: usize,
-    /// The same, if the request before was marked there; else 0.
-    pub marked: usize,
-    /// Characters given to models for summaries, and written by them.
-    pub calls: (usize, usize),
-}
-
-impl Paid {
-    /// After a call of a model for a summary, which changes the view.
-    pub(super) fn with_summary(self, (given, said): (usize, usize)) -> Self {
-        let calls = (self.calls.0.saturating_add(given), self.calls.1.saturating_add(said));
-        Paid { boundary: 0, marked: 0, calls, ..self }
-    }
-
-    /// Whether all requests, with one more of the view and of the raw history, are within the bound on cost.
-    fn is_within(self, policy: &Policy, view: Charged, raw: Charged, part: f64, read: f64, write: f64) -> bool {
-        let calls = policy.summaries.map_or(0.0, |rules| rules.call_cost(self.calls));
-        self.view.and(view).cost(read, write) + calls <= (1.0 + part) * self.raw.and(raw).cost(read, write)
-    }
-}
-
 /// What a request is charged: with the raw history, with the boundary where it is, and after a move.
 #[derive(Debug)]
 pub(super) struct Bill {
@@ -102,15 +47,20 @@ pub(super) struct Bill {
 }
 
 impl Fold {
-    /// Characters of the beginning of the view that stay in the cache at a move.
+    /// Characters of the beginning of the view that stay in the cache at a move to the window.
     pub(super) fn kept_chars(&self, context: PlanContext) -> usize {
+        self.kept_before(context, self.core.first)
+    }
+
+    /// Characters of the beginning of the view that stay in the cache where this observation is the first that changes.
+    pub(super) fn kept_before(&self, context: PlanContext, first: Option<u32>) -> usize {
         let PlanContext { outline, policy, .. } = context;
-        let first = self.core.first.map_or(self.core.before, |first| message_of(outline, first)).min(self.core.before);
+        let message = first.map_or(self.core.before, |first| message_of(outline, first)).min(self.core.before);
         if policy.cache.rule != CacheRule::Breakpoints {
-            return self.view_before(first);
+            return self.view_before(message);
         }
         let is_after = |first: u32| self.last_gone().is_none_or(|last| last < first);
-        let is_kept = self.core.first.is_some_and(is_after) && self.is_pinned(context);
+        let is_kept = first.is_some_and(is_after) && self.is_pinned(context);
         if is_kept { self.core.paid.marked } else { 0 }
     }
 
@@ -129,9 +79,7 @@ impl Fold {
         if !matches!(policy.boundary, Boundary::BreakEven { .. }) {
             return None;
         }
-        // The prompt of a request with a cold cache is written in any case.
-        let is_listed = |request: usize| policy.cold.binary_search(&request).is_ok();
-        let is_cold = is_listed(self.evicted_messages + end) || (is_now && is_listed(NOW));
+        let is_cold = self.is_cold(policy, end, is_now);
         let warm = |chars: usize| if is_cold { 0 } else { chars };
         let (chars, raw_chars) = (self.view_before(end), self.raw_before(end));
         // Below the minimum nothing is cached; what that costs at least is taken to be reading.
@@ -149,6 +97,29 @@ impl Fold {
         let moved_chars = moved_chars + self.restored_by_move(context, end);
         let moved = Charged::request(moved_chars, policy.cache.serves(kept));
         Some(Bill { raw, stay: if is_raw { raw } else { stay }, go: moved, again: policy.cache.again(kept, is_cold) })
+    }
+
+    /// Whether the cache has nothing for a request after this many messages: its prompt is written in any case.
+    fn is_cold(&self, policy: &Policy, end: usize, is_now: bool) -> bool {
+        let is_listed = |request: usize| policy.cold.binary_search(&request).is_ok();
+        is_listed(self.evicted_messages + end) || (is_now && is_listed(NOW))
+    }
+
+    /// The bill of a request whose step is forced. What it cuts that was not sent before leaves the cache as it is.
+    pub(super) fn forced_bill(&self, context: PlanContext, end: usize, bill: &Bill, step: &Step, is_now: bool) -> Bill {
+        let cache = context.policy.cache;
+        let changes = step.changes();
+        let removed: usize = changes.iter().map(|one| one.removed).sum();
+        let chars = (self.view_before(end) + self.restored_growth(context, &step.masked)).saturating_sub(removed);
+        let is_cold = self.is_cold(context.policy, end, is_now) || self.is_rewritten;
+        let kept = match step.moved {
+            Some(_) => self.kept_before(context, changes.first().map(|one| one.result)),
+            None => self.view_before(self.core.before),
+        };
+        let kept = if is_cold { 0 } else { kept };
+        let moved = Charged::request(chars, cache.serves(kept));
+        let again = cache.again(kept, is_cold);
+        Bill { raw: bill.raw, stay: moved.and_written(again), go: moved, again }
     }
 
     /// Whether a move breaks even at these prices, and keeps the bound on cost.
@@ -200,6 +171,9 @@ impl Fold {
         let Some(last) = self.last_gone() else { return 0 };
         let message = message_of(outline, last);
         let later = outline.later_chars(last as usize, policy.image_chars);
+        let after = last as usize + 1..outline.results_before(message + 1);
+        let cut: usize = masked_in(&self.cuts, after).iter().map(|one| one.removed).sum();
+        let later = later.saturating_sub(cut);
         let restored = self.restored_before(message + 1) - self.restored_before(message);
         self.view_before(message + 1).saturating_sub(later + restored)
     }

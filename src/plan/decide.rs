@@ -1,7 +1,7 @@
 //! The order of attempts: raw, masked up to the boundary, up to the window, up to the newest turn, with cut results, then the later
 //! stages. Used by `reduce` and by sessions.
 
-use crate::policy::Policy;
+use crate::policy::{Goal, Policy};
 
 /// An attempt before any message is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct Limits {
     max_cost: Option<usize>,
     is_enabled: bool,
     /// A boundary that depends on earlier requests pays off within the budget too.
-    masks_within_budget: bool,
+    masks_within_limit: bool,
     /// The attempts of the policy.
     attempts: [Option<Attempt>; 4],
 }
@@ -46,7 +46,7 @@ impl Limits {
         Limits {
             max_cost: policy.max_cost,
             is_enabled: policy.enabled,
-            masks_within_budget: masks && policy.boundary.remembers(),
+            masks_within_limit: masks && policy.boundary.remembers(),
             attempts: [
                 masks.then_some(Attempt::Boundary),
                 masks.then_some(Attempt::Window),
@@ -56,11 +56,23 @@ impl Limits {
         }
     }
 
+    /// Whether a history of this cost is sent as it is, for its size alone.
+    #[must_use]
+    pub fn send_raw(&self, raw_cost: usize) -> bool {
+        self.fit(raw_cost) && !self.masks_within_limit
+    }
+
     /// Whether a view of this cost fits the budget.
     #[must_use]
     pub fn fit(&self, cost: usize) -> bool {
         self.max_cost.is_none_or(|max| cost <= max)
     }
+}
+
+/// Whether a history of this cost is sent as it is, since masks begin only above its budget.
+#[must_use]
+pub fn is_within_budget(policy: &Policy, raw_cost: usize) -> bool {
+    policy.goal == Goal::Reduce && !policy.is_limit && Limits::of(policy).send_raw(raw_cost)
 }
 
 /// Decides by the cost of the raw history, whether its pairs are whole, and the cost of each attempt, None if that equals the
@@ -73,7 +85,7 @@ pub fn decide(
     mut cost_of: impl FnMut(Attempt) -> Option<usize>,
 ) -> Answer {
     let raw_fits = limits.fit(raw_cost);
-    if !limits.is_enabled || (raw_fits && !limits.masks_within_budget) {
+    if !limits.is_enabled || limits.send_raw(raw_cost) {
         return Answer::Raw;
     }
     for attempt in limits.attempts.into_iter().flatten() {

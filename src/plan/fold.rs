@@ -1,43 +1,16 @@
 //! What the rules of the boundary remember between requests. It is a fold over the messages and prefix-stable: a growing session
 //! and a plan of the whole history agree.
 
-use super::context::{Costs, PlanContext};
-use super::cost_bound::Paid;
+use super::context::PlanContext;
 use super::mask::{Excluded, Masker};
-use super::outcome::{Masked, Masking, Move};
-use super::rewind::Point;
+use super::outcome::{Masked, Masking, Move, Unmasked, shown};
+use super::step::after_cut;
+use super::units::Paid;
+use super::units::{message_of, shift};
+use super::view_summary::SummaryInView;
 use super::window::Aging;
-use crate::outline::{Outline, reserve};
+use crate::outline::reserve;
 use crate::policy::Policy;
-
-/// A summary in a view.
-#[derive(Debug, Default, Clone)]
-pub(super) struct SummaryInView {
-    /// Whether the summary replaces a message, for each message.
-    pub hidden: Vec<bool>,
-    /// Characters of the replaced messages before each message.
-    pub hidden_before: Vec<usize>,
-    /// The first replaced message.
-    pub place: usize,
-    /// Its characters.
-    pub chars: usize,
-}
-
-impl SummaryInView {
-    /// Whether the summary replaces a message.
-    pub fn hides(&self, message: usize) -> bool {
-        self.hidden.get(message) == Some(&true)
-    }
-
-    /// The characters in the view of a message of this many characters.
-    fn chars(&self, message: usize, chars: usize) -> usize {
-        match self.hides(message) {
-            false => chars,
-            true if message == self.place => self.chars,
-            true => 0,
-        }
-    }
-}
 
 /// The state of a fold after an eviction that the remaining messages do not imply.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -64,6 +37,8 @@ pub struct FoldState {
     pub boundaries: [usize; 2],
     /// The masked ones of the remaining observations, ascending.
     pub masked: Vec<u32>,
+    /// Whether masking has begun.
+    pub is_begun: bool,
 }
 
 /// The state between two requests.
@@ -89,16 +64,24 @@ pub struct Fold {
     pub moves: Vec<Move>,
     /// Rewind points: the beginning, and moves that are far enough apart. Empty if rewinding is disabled.
     pub(super) points: Vec<Point>,
-    /// With rewind points: the results of `masked`, in the order in which they were masked.
+    /// Cut observations, in order; some are masked since.
+    pub cuts: Vec<Masked>,
+    /// With rewind points: the results of `masked` and `cuts`, in the order in which they were masked or cut.
     pub(super) masked_by_time: Vec<u32>,
+    pub(super) cuts_by_time: Vec<u32>,
 }
 
 /// The part of a fold that a rewind point copies; its size is that of the window.
 #[derive(Debug, Default, Clone)]
 pub(super) struct FoldCore {
     pub(super) aging: Aging,
-    /// The cost of the view.
+    /// The cost of the view, and of the raw history.
     pub(super) cost: usize,
+    pub(super) raw_cost: usize,
+    /// Whether masking has begun: the history was above the trigger.
+    pub(super) is_begun: bool,
+    /// Whether the view of the last request is over the limit.
+    pub(super) is_over: bool,
     /// Maskable observations that are still raw; the characters that masking them would remove, and the first of them.
     pub(super) waiting: Vec<Masked>,
     pub(super) gain: usize,
@@ -117,10 +100,24 @@ pub(super) struct FoldCore {
     pub(super) boundary_before: usize,
     /// What all requests were charged.
     pub(super) paid: Paid,
+    /// Results that were masked before they left the window.
+    pub(super) early: Vec<u32>,
+    /// With a limit: raw results that are long enough to be cut.
+    pub(super) long: Vec<u32>,
     /// Results outside of the window that the agent has cleared itself.
     pub(super) cleared: Vec<u32>,
     /// Messages with references that show the text of their source, and the characters that this adds.
     pub(super) restored: Vec<(usize, usize)>,
+}
+
+/// A rewind point: the state of a fold, which needs at least this many messages.
+#[derive(Debug, Clone)]
+pub(super) struct Point {
+    pub messages: usize,
+    pub masked: usize,
+    pub cuts: usize,
+    pub moves: usize,
+    pub core: FoldCore,
 }
 
 impl Fold {
@@ -179,6 +176,7 @@ impl Fold {
             paid: self.core.paid,
             boundaries: [self.core.boundary_before, self.core.boundary].map(|end| end.saturating_sub(evicted)),
             masked: masked.iter().map(|one| one.result - evicted as u32).collect(),
+            is_begun: self.core.is_begun,
         }
     }
 
@@ -194,7 +192,10 @@ impl Fold {
                 waste: state.waste,
                 requests: state.requests,
                 paid: state.paid,
-                cost: state.chars, // where texts are counted and there is a limit, nothing is evicted
+                // Where texts are counted and there is a limit or a trigger, nothing is evicted; nor is anything masked before it begins.
+                cost: state.chars,
+                raw_cost: state.chars,
+                is_begun: state.is_begun,
                 ..FoldCore::default()
             },
             ..Fold::default()
@@ -208,16 +209,22 @@ impl Fold {
         fold
     }
 
-    /// The boundary at the previous request, and now: `is_over` after the answer to the last one, else where one is made now,
-    /// which would mask something or not. For a boundary that depends on requests.
+    /// The boundary at the previous request, and now: `is_over` after the answer to the last one. `now` is where a step takes it
+    /// that is not made for good. For a boundary that depends on requests.
     #[must_use]
-    pub fn boundaries(&self, policy: &Policy, is_over: bool, masks_now: bool) -> (usize, usize) {
+    pub fn boundaries(&self, is_over: bool, now: Option<usize>) -> (usize, usize) {
         let FoldCore { boundary, boundary_before, .. } = self.core;
-        match (is_over, masks_now) {
-            (true, _) => (boundary_before, boundary),
-            (false, true) => (boundary, self.rounded(policy, self.core.aging.older_end)),
-            (false, false) => (boundary, boundary),
+        match now {
+            Some(now) => (boundary, now),
+            None if is_over => (boundary_before, boundary),
+            None => (boundary, boundary),
         }
+    }
+
+    /// The boundary after a move by its rule.
+    #[must_use]
+    pub fn next_boundary(&self, policy: &Policy) -> usize {
+        self.rounded(policy, self.core.aging.older_end).max(self.core.boundary)
     }
 
     /// A boundary rounded by the policy, among the observations in memory.
@@ -253,23 +260,36 @@ impl Fold {
             let restored = self.restore(context, message);
             let chars = self.summary.chars(message, outline.chars_of(message, policy.image_chars));
             self.chars_before.push(self.chars_before(message).saturating_add(chars).saturating_add(restored));
-            self.core.cost = self.core.cost.saturating_add(match costs {
+            let cost = match costs {
                 None => chars,
                 Some(costs) => outline
                     .results_of(message)
                     .map(|result| costs.observations[result].0)
                     .fold(costs.messages[message], usize::saturating_add),
-            });
+            };
+            self.core.cost = self.core.cost.saturating_add(cost).saturating_add(restored);
+            self.core.raw_cost = self.core.raw_cost.saturating_add(cost);
+            if let Some(max_chars) = policy.clip_results.filter(|_| policy.is_limit) {
+                let is_long =
+                    |result: &usize| outline.results[*result].chars > max_chars && outline.cut_of(*result).is_none();
+                let long = outline.results_of(message).filter(is_long);
+                self.core.long.extend(long.map(|result| result as u32));
+            }
         }
         self.excluded.grow(policy, outline);
         let masker = Masker::of(context, &self.excluded);
         let (waiting, cleared) = (&mut self.core.waiting, &mut self.core.cleared);
         let (gain, new_gain, first, before) =
             (&mut self.core.gain, &mut self.core.new_gain, &mut self.core.first, self.core.before);
-        let summary = &self.summary;
+        let (summary, early, cuts) = (&self.summary, &mut self.core.early, &self.cuts);
         self.core.aging.grow(context, end, |result| {
+            if let Some(place) = early.iter().position(|one| *one == result as u32) {
+                early.swap_remove(place);
+                return;
+            }
             let message = outline.results[result].message as usize;
-            if let Some(masked) = (!summary.hides(message)).then(|| masker.mask(result)).flatten() {
+            let mask = (!summary.hides(message)).then(|| masker.mask(result)).flatten();
+            if let Some(masked) = after_cut(cuts, mask) {
                 *gain += masked.removed;
                 if message >= before {
                     *new_gain += masked.removed;
@@ -282,12 +302,20 @@ impl Fold {
         });
     }
 
-    /// The observations that leave the window now and whose texts decide how they are masked.
+    /// The observations whose texts decide how they are masked or cut: those that leave the window now, and of the messages from this
+    /// one on long ones; with a limit all that may be masked.
     #[must_use]
-    pub fn texts_needed(&self, context: PlanContext) -> Vec<usize> {
+    pub fn texts_needed(&self, context: PlanContext, first: usize) -> Vec<usize> {
+        let PlanContext { outline, policy, .. } = context;
         let mut excluded = Excluded::default();
-        excluded.grow(context.policy, context.outline);
-        let (masker, mut needed) = (Masker::of(context, &excluded), vec![]);
+        excluded.grow(policy, outline);
+        let masker = Masker::of(context, &excluded);
+        let new = outline.results_before(first)..outline.results.len();
+        if let Some(max_chars) = policy.clip_results.filter(|_| policy.is_limit) {
+            let is_long = |result: usize| outline.results[result].chars > max_chars || masker.is_long(result);
+            return new.filter(|result| is_long(*result) || masker.needs_text(*result)).collect();
+        }
+        let mut needed: Vec<usize> = new.filter(|result| masker.is_long(*result)).collect();
         let mut aging = self.core.aging.clone();
         aging.grow(context, context.outline.messages.len(), |result| {
             if masker.needs_text(result) {
@@ -298,14 +326,26 @@ impl Fold {
     }
 
     pub(super) fn into_masking(self) -> Masking {
+        // A mask over a cut removes what both do.
+        let whole = |one: Masked| Masked { removed: one.removed + self.cut_chars(one.result), ..one };
+        let masked: Vec<Masked> = self.masked.iter().cloned().map(whole).collect();
         Masking {
-            masked: self.masked,
+            masked: shown(&self.cuts, &masked),
             stays: vec![],
             removed: self.core.removed,
             boundary: self.core.boundary,
             moves: self.moves,
             boundary_before: self.core.boundary_before,
+            is_below_trigger: false,
         }
+    }
+
+    /// What could be masked, if nothing is.
+    #[must_use]
+    pub fn unmasked(&self, context: PlanContext) -> Unmasked {
+        let outside_window = self.evicted_observations + self.core.aging.older_end;
+        let is_below_trigger = outside_window > 0 && !self.has_begun(context, self.core.aging.messages());
+        Unmasked { outside_window, maskable: self.core.waiting.len(), is_below_trigger }
     }
 
     /// Characters that masking removed.
@@ -333,13 +373,14 @@ impl Fold {
 
     /// Masks the waiting observations for which `is_included` is true. Returns them, in order.
     pub(super) fn mask(&mut self, context: PlanContext, is_included: impl Fn(u32) -> bool) -> Vec<Masked> {
-        let PlanContext { outline, costs, .. } = context;
+        let outline = context.outline;
         let mut now: Vec<Masked> = self.core.waiting.extract_if(.., |one| is_included(one.result)).collect();
         now.sort_unstable_by_key(|one| one.result);
         let Some(first) = now.first().map(|first| first.result) else { return now };
         let before = core::mem::take(&mut self.core.restored);
+        let cost = self.cost_with(context, &now, &[]);
         let removed = shift(&mut self.chars_before, outline, &now, |chars, removed| chars - removed);
-        self.core.cost = cost_after(self.core.cost, &now, removed, costs);
+        self.core.cost = cost;
         let is_in_order = self.masked.last().is_none_or(|last| last.result < first);
         reserve(&mut self.masked, now.len());
         self.masked.extend_from_slice(&now);
@@ -355,40 +396,4 @@ impl Fold {
         self.core.first = self.core.waiting.iter().map(|one| one.result).min();
         now
     }
-}
-
-/// Adjusts the prefix sums for masking or unmasking these, in order. Returns the characters removed in total.
-pub(super) fn shift(
-    chars_before: &mut [usize],
-    outline: &Outline,
-    masked: &[Masked],
-    change: impl Fn(usize, usize) -> usize,
-) -> usize {
-    let first = masked.first().map_or(usize::MAX, |one| message_of(outline, one.result));
-    let (mut removed, mut next) = (0, masked.iter().peekable());
-    for (message, chars) in chars_before.iter_mut().enumerate().skip(first) {
-        while let Some(one) = next.next_if(|one| message_of(outline, one.result) == message) {
-            removed += one.removed;
-        }
-        *chars = change(*chars, removed);
-    }
-    removed
-}
-
-/// The cost of a view after masking these, which removes this many characters.
-pub(super) fn cost_after(cost: usize, masked: &[Masked], removed: usize, costs: Option<&Costs>) -> usize {
-    let Some(costs) = costs else { return cost - removed };
-    masked.iter().fold(cost, |cost, one| {
-        let (raw, after) = costs.observations[one.result as usize];
-        (cost - raw).saturating_add(after)
-    })
-}
-
-pub(super) fn message_of(outline: &Outline, result: u32) -> usize {
-    outline.results[result as usize].message as usize
-}
-
-/// The first message with one of these observations; `usize::MAX` if there are none.
-pub(super) fn first_changed(outline: &Outline, masked: &[Masked]) -> usize {
-    masked.first().map_or(usize::MAX, |first| message_of(outline, first.result))
 }

@@ -5,12 +5,14 @@
 //! summary ends between them, and a late one that ties a summarized turn to a later one withdraws the summary, so that no pair is
 //! broken. Late results of summarized turns are part of the next summary.
 
-use super::boundary::cost;
-use super::fold::{Fold, SummaryInView, first_changed};
+use super::cache::Sent;
+use super::fold::Fold;
 use super::outcome::Masked;
 use super::planner::Planner;
-use super::replay::{Replayed, Sent, blocks_of, sums_before};
+use super::replay::{Replayed, sums_before};
 use super::summarize::{built_in_summary, strip_first_line};
+use super::units::{blocks_of, cost, first_changed};
+use super::view_summary::SummaryInView;
 use crate::policy::{Due, Summaries, SummaryPrices};
 
 /// The first and last turn of a message; 0 if it belongs to none.

@@ -1,107 +1,13 @@
-//! Stage 1: every observation older than the window is masked.
+//! How a single observation is masked or cut, and which are exempt.
 
-use super::agents::Reference;
-use super::context::{PlanContext, Uncounted, facts, facts_of_pair};
-use super::outcome::{Masked, Masking};
-use super::planner::Planner;
+use super::context::{PlanContext, Reference, facts};
+use super::outcome::Masked;
 use crate::clip::{Clip, is_clipped};
 use crate::dispatch::{MIN_DISPATCH_CHARS, dispatch_blocks};
 use crate::outline::{Name, Outline, ToolResult};
-use crate::placeholder::{CountedClip, Form, Placeholder};
+use crate::placeholder::{Form, Placeholder};
 use crate::policy::Policy;
 use crate::turns::Turns;
-
-impl Planner<'_> {
-    /// Masks everything that is older than the window, not exempt, and shorter when masked.
-    pub(super) fn mask(&self) -> Masking {
-        let mut excluded = Excluded::default();
-        excluded.grow(self.policy, self.outline);
-        let masker = Masker::of(self.context(), &excluded);
-        let older = (0..self.window.older_end)
-            .filter(|result| self.window.is_older(*result, self.pairs.name_of(self.outline, *result)));
-        let mut all = Vec::with_capacity(self.window.older_end);
-        all.extend(older.filter_map(|result| masker.mask(result)));
-        let removed = all.iter().map(|masked: &Masked| masked.removed).sum();
-        Masking { masked: all, removed, boundary: self.window.older_end, ..Masking::default() }
-    }
-
-    /// If that does not fit: masks more observations, oldest first and not in the newest turn, nor what no request has shown, until
-    /// the view fits. None if that masks nothing, or removes too little.
-    pub(super) fn mask_window(&self, masking: &Masking) -> Option<Masking> {
-        let mut excluded = Excluded::default();
-        excluded.grow(self.policy, self.outline);
-        let masker = Masker::of(self.context(), &excluded);
-        let min_removed = self.policy.min_masked_chars;
-        let (mut all, mut cost) = (masking.clone(), self.cost(masking));
-        for result in 0..self.outline.results.len() {
-            if self.fits(cost) && all.removed >= min_removed {
-                break;
-            }
-            if masking.holds(result) || self.is_of_newest_turn(result) || self.window.is_unseen(result) {
-                continue;
-            }
-            if let Some(masked) = masker.mask(result) {
-                cost = self.cost_after(cost, &masked);
-                all.boundary = all.boundary.max(result + 1);
-                all.push(masked);
-            }
-        }
-        let has_more = all.masked.len() > masking.masked.len() && all.removed >= min_removed;
-        has_more.then(|| all.sorted())
-    }
-
-    fn is_of_newest_turn(&self, result: usize) -> bool {
-        let call = self.pairs.call_of(result);
-        facts_of_pair(self.outline, call, |message| self.turns.at(message), result).turn == self.turns.count()
-    }
-
-    /// Cuts raw results in the window until the view fits.
-    pub(super) fn clip(&self, masking: &Masking) -> Result<Masking, Uncounted> {
-        let clips = self.clips(masking);
-        let costs = self.costs_of(&clips)?;
-        let (mut all, mut cost) = (masking.clone(), self.cost(masking));
-        for ((result, clip), clip_cost) in clips.into_iter().zip(costs) {
-            if self.fits(cost) {
-                break;
-            }
-            let removed = self.outline.results[result].chars - clip.chars();
-            let form = Form::Clip(Box::new(CountedClip { clip, cost: clip_cost }));
-            let clipped = Masked { result: result as u32, form, removed };
-            cost = self.cost_after(cost, &clipped);
-            all.push(clipped);
-        }
-        Ok(all.sorted())
-    }
-
-    /// Raw results in the window that are longer than permitted, the longest first.
-    fn clips(&self, masking: &Masking) -> Vec<(usize, Clip)> {
-        let Planner { outline, pairs, window, .. } = self;
-        let Some(max_chars) = self.policy.clip_results else { return vec![] };
-        let mut excluded = Excluded::default();
-        excluded.grow(self.policy, outline);
-        let masker = Masker::of(self.context(), &excluded);
-        let is_raw =
-            |result: &usize| !window.is_older(*result, pairs.name_of(outline, *result)) && !masking.holds(*result);
-        let mut clips: Vec<(usize, Clip)> = (0..outline.results.len())
-            .filter(is_raw)
-            .filter_map(|result| masker.clip(result, max_chars).map(|clip| (result, clip)))
-            .collect();
-        clips.sort_by_key(|(result, _)| core::cmp::Reverse(outline.results[*result].chars));
-        clips
-    }
-
-    /// The costs of cut results; unknown ones are requested all at once.
-    fn costs_of(&self, clips: &[(usize, Clip)]) -> Result<Vec<usize>, Uncounted> {
-        let (mut costs, mut unknown) = (vec![], vec![]);
-        for (result, clip) in clips {
-            match self.cost_of(clip.chars(), || clip.apply(&self.source.observation(self.outline, *result))) {
-                Ok(cost) => costs.push(cost),
-                Err(Uncounted(texts)) => unknown.extend(texts),
-            }
-        }
-        if unknown.is_empty() { Ok(costs) } else { Err(Uncounted(unknown)) }
-    }
-}
 
 /// Masks single observations.
 pub(super) struct Masker<'a> {
@@ -122,13 +28,6 @@ impl<'a> Masker<'a> {
     /// Masks an observation; None if it is exempt, or would not get shorter.
     pub fn mask(&self, result: usize) -> Option<Masked> {
         let PlanContext { outline, policy, pairs, source, .. } = self.context;
-        if let Some(max_chars) = policy.clip_at {
-            return self.clip(result, max_chars).map(|clip| {
-                let cost = clip.chars();
-                let form = Form::Clip(Box::new(CountedClip { clip, cost }));
-                Masked { result: result as u32, form, removed: outline.results[result].chars - cost }
-            });
-        }
         if self.is_exempt(result) || self.context.is_cleared(result) {
             return None;
         }
@@ -162,20 +61,26 @@ impl<'a> Masker<'a> {
     #[inline]
     fn is_exempt(&self, result: usize) -> bool {
         let PlanContext { outline, policy, pairs, source, .. } = self.context;
+        let is_cut = || outline.cut_of(result).is_some(); // what is exempt was not cut
         outline.results[result].is_pinned
             || (policy.keep_errors && outline.results[result].is_error)
             || self.excluded.has(|| pairs.name_of(outline, result))
-            || policy.keep_matching.fit(
-                |beginning| source.observation_begins(outline, result, beginning),
-                || source.observation(outline, result),
-            )
+            || (!policy.keep_matching.0.is_empty()
+                && !is_cut()
+                && policy.keep_matching.fit(
+                    |beginning| source.observation_begins(outline, result, beginning),
+                    |suffix| source.observation_may_end(outline, result, suffix),
+                    || source.observation(outline, result),
+                ))
     }
 
     /// Whether the text of an observation decides how it is masked: it may have dispatch blocks, be a placeholder, or be cut.
     pub fn needs_text(&self, result: usize) -> bool {
         let PlanContext { outline, policy, .. } = self.context;
         let ToolResult { chars, may_hold_dispatch, .. } = outline.results[result];
+        let is_known = || self.is_long(result) || outline.cut_of(result).is_some();
         !self.is_exempt(result)
+            && !is_known()
             && ((may_hold_dispatch && chars >= MIN_DISPATCH_CHARS)
                 || self.placeholder.may_have(chars)
                 || self.placeholder.names_handle()
@@ -184,8 +89,27 @@ impl<'a> Masker<'a> {
                 || !policy.markers.is_empty())
     }
 
+    /// Whether the text of a new result decides whether it is cut.
+    pub fn is_long(&self, result: usize) -> bool {
+        let PlanContext { outline, policy, .. } = self.context;
+        policy.max_result_chars.is_some_and(|max_chars| outline.results[result].chars > max_chars)
+            && !self.is_exempt(result)
+    }
+
+    /// How a new result is cut that is longer than this, and the newlines that it then has.
+    pub fn arrival(&self, result: usize, max_chars: usize) -> Option<(usize, Clip, u32)> {
+        let PlanContext { outline, policy, source, .. } = self.context;
+        let clip = self.clip(result, max_chars).filter(|_| !self.context.is_agents_text(result))?;
+        let newlines = if policy.names_lines() {
+            memchr::memchr_iter(b'\n', &clip.apply(&source.observation(outline, result))).count()
+        } else {
+            0 // in replays, which name none, a text may be left out
+        };
+        Some((result, clip, newlines as u32))
+    }
+
     /// Cuts an observation that is longer than this, and may be cut.
-    fn clip(&self, result: usize, max_chars: usize) -> Option<Clip> {
+    pub(super) fn clip(&self, result: usize, max_chars: usize) -> Option<Clip> {
         let PlanContext { outline, source, .. } = self.context;
         let chars = outline.results[result].chars;
         (chars > max_chars && self.may_clip(result)).then(|| {
@@ -200,6 +124,7 @@ impl<'a> Masker<'a> {
         let facts = &outline.results[result];
         facts.frame.holds_text()
             && facts.images == 0
+            && outline.cut_of(result).is_none()
             && !self.is_exempt(result)
             && !self.placeholder.is_placeholder(outline, source, result)
             && {

@@ -1,6 +1,7 @@
 //! The stages, and their order. A Plan is a function of Outline, Policy, costs and summary.
 
 mod agents;
+mod arrival;
 mod boundary;
 mod cache;
 mod context;
@@ -9,32 +10,40 @@ mod decide;
 mod fill;
 mod fold;
 mod hybrid;
+mod limit;
 mod mask;
+mod masking;
 mod optimum;
 mod outcome;
 mod pins;
 mod planner;
 mod replay;
 mod rewind;
+mod step;
 mod summarize;
 mod truncate;
+mod units;
+mod view_summary;
 mod window;
 
 use crate::outline::Outline;
 use crate::policy::{Goal, Policy};
 use crate::source::Source;
-pub use boundary::Peek;
+pub use arrival::{arrived, cut_results, with_cuts};
+pub use cache::Sent;
 pub use cache::{Cache, CachePlace, Rule, Served};
 pub use context::{Costs, PlanContext, Uncounted, facts, facts_of_pair, view_cost};
-pub use cost_bound::{Charged, Paid};
-pub use decide::{Answer, Attempt, Limits, decide};
+pub use decide::{Answer, Attempt, Limits, decide, is_within_budget};
 pub use fold::{Fold, FoldState};
 use outcome::Masking;
-pub use outcome::{Cut, Masked, Move, Outcome, Plan, Stage, Summary, SummaryInput, masked_in};
+pub use outcome::{Cut, Masked, Move, Outcome, Plan, Stage, Summary, SummaryInput, Unmasked, masked_in, shown};
 pub use pins::{BlockPlace, Wanted, block_of, blocks_between, marks_in_view, masked_at, pins, previous_request};
 use planner::Planner;
-pub use replay::{NEVER, Replayed, Request, Sent, blocks_of, replay, requests};
+pub use replay::{NEVER, Replayed, Request, replay, requests};
+pub use step::{Peek, Step};
+pub use summarize::begins_with_summary;
 use summarize::built_in_summary;
+pub use units::{Charged, Paid, blocks_of};
 use window::Window;
 
 /// Plans a history.
@@ -49,7 +58,7 @@ pub fn plan(
     let planner = Planner::of(outline, source, policy, costs);
     let mut outcome = planner.plan(summary).unwrap_or_else(|Uncounted(texts)| Outcome::AskCosts(texts));
     if let Outcome::Plan(plan) = &mut outcome {
-        if policy.pins_boundary && !policy.boundary.remembers() {
+        if policy.pins_boundary && !policy.remembers() {
             plan.boundary_before = planner.boundary_before();
         }
         (plan.orphans, plan.pairs, plan.turns) = (planner.orphans, planner.pairs, planner.turns);
@@ -77,6 +86,11 @@ pub fn older_end(context: PlanContext, messages: usize) -> usize {
 impl Planner<'_> {
     fn plan(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
         let raw = Masking::default();
+        let policy = self.policy;
+        let keeps_limit = policy.goal == Goal::Mask || (policy.goal == Goal::Reduce && policy.is_limit);
+        if policy.enabled && policy.remembers() && keeps_limit {
+            return self.keep_limit(summary);
+        }
         Ok(match self.policy.goal {
             Goal::Mask => self.mask_alone(),
             Goal::Summarize => self.summarize(raw, summary, |_| true).unwrap_or_else(|raw| self.done(None, raw)),
@@ -146,6 +160,38 @@ impl Planner<'_> {
         self.done(is_masked.then_some(Stage::Masking), masking)
     }
 
+    /// The view after the requests of the history, one before each run and one now. Where one of them needs more than masks and cuts,
+    /// a session must be replayed; in a session only the current one counts, and a later stage follows.
+    fn keep_limit(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
+        if self.window.older_end == 0 && self.fits(self.cost(&Masking::default())) {
+            return Ok(self.masked(Masking::default()));
+        }
+        let (context, mut was_over) = (self.context(), false);
+        let mut fold = Fold::default();
+        for start in &self.turns.starts {
+            fold.request(context, *start as usize, false);
+            was_over |= fold.is_over();
+        }
+        if self.ends_with_request() {
+            fold.request(context, self.end, true);
+        } else {
+            fold.answer(context, self.end);
+        }
+        was_over &= !self.policy.is_session;
+        if self.policy.goal == Goal::Mask || !(fold.is_over() || was_over) {
+            let is_below_trigger = !fold.has_begun(context, self.end);
+            return Ok(self.masked(Masking { is_below_trigger, ..fold.into_masking() }));
+        }
+        let shares = self.policy.fill_millionths.zip(self.policy.max_cost);
+        match shares.filter(|_| self.policy.is_session) {
+            Some(shares) => {
+                fold.exhaust(context, self.end);
+                self.fill(fold.into_masking(), summary, shares)
+            }
+            None => Ok(Outcome::Replay),
+        }
+    }
+
     /// Masking up to a boundary that depends on the requests: one before each run, and one now unless the history ends with a run.
     fn fold(&self) -> Masking {
         if self.window.older_end == 0 {
@@ -156,10 +202,15 @@ impl Planner<'_> {
         for start in &self.turns.starts {
             fold.request(context, *start as usize, false);
         }
-        if self.outline.messages.last().is_some_and(|message| !message.is_agent_made) {
+        if self.ends_with_request() {
             fold.request(context, self.end, true);
         }
         fold.into_masking()
+    }
+
+    /// Whether a request is made now: the history does not end with an answer.
+    fn ends_with_request(&self) -> bool {
+        self.outline.messages.last().is_some_and(|message| !message.is_agent_made)
     }
 
     /// Where a boundary that depends on no request was at the previous one.

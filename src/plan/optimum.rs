@@ -4,12 +4,13 @@
 //! With breakpoints, what a move finds in the cache depends on when earlier ones were made: on which entries exist. The program
 //! takes each entry that could exist to exist, so it is a lower bound that no boundary may reach.
 
-use super::boundary::cost;
+use super::cache::Sent;
 use super::cache::{Cache, CachePlace, Rule};
 use super::fold::Fold;
 use super::outcome::Masked;
 use super::planner::Planner;
-use super::replay::{Replayed, Sent, blocks_of, sums_before};
+use super::replay::{Replayed, sums_before};
+use super::units::{blocks_of, cost};
 
 /// The views of a history by the number of masked observations.
 struct Views {

@@ -39,13 +39,13 @@ impl Masked {
     /// Whether its text is gone: it is neither cut nor that of an earlier result.
     #[must_use]
     pub fn is_masked(&self) -> bool {
-        !matches!(self.form, Form::Clip(_) | Form::Restored { .. })
+        !matches!(self.form, Form::Clip(_) | Form::Arrival(_) | Form::Restored { .. })
     }
 
     /// Whether it is cut, not masked.
     #[must_use]
     pub fn is_clipped(&self) -> bool {
-        matches!(self.form, Form::Clip(_))
+        matches!(self.form, Form::Clip(_) | Form::Arrival(_))
     }
 }
 
@@ -55,6 +55,24 @@ pub fn masked_in(masked: &[Masked], results: Range<usize>) -> &[Masked] {
     let start = masked.partition_point(|masked| (masked.result as usize) < results.start);
     let end = masked.partition_point(|masked| (masked.result as usize) < results.end);
     &masked[start..end]
+}
+
+/// Two lists of changed observations as one, each in order.
+#[must_use]
+pub fn merged(one: &[Masked], other: &[Masked]) -> Vec<Masked> {
+    let mut all = [one, other].concat();
+    if !one.is_empty() && !other.is_empty() {
+        all.sort_by_key(|one| one.result);
+    }
+    all
+}
+
+/// Changes with others over them: of two changes of a result the later is shown.
+#[must_use]
+pub fn shown(changes: &[Masked], later: &[Masked]) -> Vec<Masked> {
+    let mut all = merged(later, changes); // stable: the later comes first
+    all.dedup_by_key(|one| one.result);
+    all
 }
 
 /// Observations that are masked up to a boundary.
@@ -68,6 +86,24 @@ pub(super) struct Masking {
     pub boundary_before: usize,
     /// If the boundary depends on earlier requests.
     pub moves: Vec<Move>,
+    /// Whether masking has not begun, for a trigger.
+    pub is_below_trigger: bool,
+}
+
+/// Why results are raw where nothing is masked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unmasked {
+    /// Results outside of the window.
+    pub outside_window: usize,
+    /// How many of them could be masked.
+    pub maskable: usize,
+    /// Whether the history is below the trigger, or the budget, above which masks begin.
+    pub is_below_trigger: bool,
+}
+
+impl Unmasked {
+    /// Of a history for which masks have not begun.
+    pub const BELOW_TRIGGER: Self = Unmasked { outside_window: 0, maskable: 0, is_below_trigger: true };
 }
 
 impl Masking {
@@ -155,12 +191,16 @@ pub struct Plan {
     pub cut: Option<Cut>,
     /// Characters that this removes.
     pub cut_chars: usize,
+    /// Kept messages that are these bytes, in order: of a session that was replayed.
+    pub rendered: Vec<(usize, Vec<u8>)>,
     /// Where the task ends; 0 where nobody asked for it.
     pub task_end: usize,
     /// The summary, if any.
     pub summary: Option<Summary>,
-    /// Whether the view fits the budget.
-    pub within_budget: bool,
+    /// Why nothing is masked; empty where something is.
+    pub unmasked: Unmasked,
+    /// Whether the view is within the limit or budget; None without one.
+    pub within_limit: Option<bool>,
     /// Orphans of the input.
     pub orphans: Vec<usize>,
     /// Characters before and after.
@@ -178,19 +218,28 @@ impl Plan {
         self.kept.as_ref().is_none_or(|kept| kept[message])
     }
 
-    /// Whether all messages stay, and none changes but for masks.
+    /// The bytes of a message that are not its own.
+    #[must_use]
+    pub fn rendered(&self, message: usize) -> Option<&[u8]> {
+        let place = self.rendered.binary_search_by_key(&message, |(message, _)| *message).ok()?;
+        Some(&self.rendered[place].1)
+    }
+
+    /// Whether all messages stay, and none changes but for masks and for what was cut when it arrived.
     #[must_use]
     pub fn only_masks(&self) -> bool {
         self.cut.is_none()
             && self.summary.is_none()
+            && self.rendered.is_empty()
             && self.kept.as_ref().is_none_or(|kept| !kept.contains(&false))
-            && !self.masked.iter().any(Masked::is_clipped)
+            && !self.masked.iter().any(|masked| matches!(masked.form, Form::Clip(_)))
     }
 
     /// Whether the view differs from the input.
     #[must_use]
     pub fn changes(&self) -> bool {
         !self.masked.is_empty()
+            || !self.rendered.is_empty()
             || self.cut.is_some()
             || self.summary.is_some()
             || self.kept.as_ref().is_some_and(|kept| kept.contains(&false))
@@ -224,4 +273,6 @@ pub enum Outcome {
     },
     /// It needs the costs of these texts.
     AskCosts(Vec<Vec<u8>>),
+    /// Masks and cuts are not enough at some request: the view is that of a session, which has made all requests.
+    Replay,
 }

@@ -2,7 +2,7 @@
 //! the client gives way. Where the boundary is never depends on marks.
 
 use super::outcome::{Masked, Plan};
-use super::replay::blocks_of;
+use super::units::blocks_of;
 use crate::marks::{Marked, Marks, Pins};
 use crate::outline::Outline;
 use crate::provider::ProviderCache;

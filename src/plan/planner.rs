@@ -1,8 +1,9 @@
 //! A history that is planned, with what all stages use: its window, and the costs of views.
 
-use super::agents::Reference;
-use super::context::{Costs, PlanContext, Uncounted, view_cost};
-use super::outcome::{Cut, Masked, Masking, Outcome, Plan, Stage, Summary};
+use super::arrival::with_cuts;
+use super::context::{Costs, PlanContext, Reference, Uncounted, view_cost};
+use super::decide::is_within_budget;
+use super::outcome::{Cut, Masked, Masking, Outcome, Plan, Stage, Summary, Unmasked};
 use super::window::Window;
 use crate::outline::Outline;
 use crate::pairs::Pairs;
@@ -116,9 +117,11 @@ impl<'a> Planner<'a> {
         }
         let (summary, summary_cost) = summary.map_or((None, 0), |(summary, cost)| (Some(summary), cost));
         let summary_chars = summary.as_ref().map_or(0, |summary| count_chars(&summary.text));
+        let is_masked = masking.masked.iter().any(Masked::is_masked);
+        let unmasked = if is_masked { Unmasked::default() } else { self.unmasked(masking.is_below_trigger) };
         Plan {
             stage,
-            masked: masking.masked,
+            masked: with_cuts(self.outline, masking.masked, 0..self.outline.results.len()),
             stays: masking.stays,
             boundary: masking.boundary,
             boundary_before: masking.boundary_before,
@@ -127,9 +130,23 @@ impl<'a> Planner<'a> {
             cut,
             cut_chars,
             summary,
-            within_budget: self.fits(cost + summary_cost),
-            chars: (self.chars, chars + summary_chars),
+            unmasked,
+            within_limit: self.policy.max_cost.map(|max| cost + summary_cost <= max),
+            chars: (self.chars + self.outline.cut_chars(0..self.outline.results.len()), chars + summary_chars),
             ..Plan::default()
         }
+    }
+
+    /// What could be masked where nothing is.
+    fn unmasked(&self, is_below_trigger: bool) -> Unmasked {
+        if !self.policy.masks() {
+            return Unmasked::default();
+        }
+        if is_within_budget(self.policy, self.cost(&Masking::default())) {
+            return Unmasked::BELOW_TRIGGER;
+        }
+        let outside_window = self.window.older_end;
+        let maskable = if outside_window == 0 { 0 } else { self.mask().masked.len() };
+        Unmasked { outside_window, maskable, is_below_trigger: is_below_trigger && outside_window > 0 }
     }
 }

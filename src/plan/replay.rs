@@ -4,11 +4,14 @@
 //! There is a request before each run of agent messages, its answer. It sends the plan of the messages before it. Plans are
 //! computed incrementally, since observations are never unmasked.
 
-use super::cache::{Cache, CachePlace};
+use super::arrival::arrived;
+use super::cache::{Cache, CachePlace, Sent};
 use super::context::PlanContext;
-use super::fold::{Fold, first_changed};
+use super::fold::Fold;
 use super::outcome::Masked;
 use super::planner::Planner;
+use super::units::blocks_of;
+use super::units::first_changed;
 use super::window::Window;
 use crate::outline::{Outline, TextSpan};
 use crate::policy::{Boundary, CHARS_PER_TOKEN, Goal, Policy};
@@ -23,29 +26,6 @@ pub struct Request {
     pub messages: usize,
     /// Characters of its answer.
     pub answer_chars: usize,
-}
-
-/// A request as sent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sent {
-    /// The end of the view.
-    pub view: CachePlace,
-    /// Characters of the leading messages that the previous view began with too.
-    pub same_chars: usize,
-    /// Leading content blocks that the previous view began with too: also those of a changed message before its change.
-    pub same_blocks: usize,
-    /// The end of what the previous request had sent.
-    pub earlier: CachePlace,
-    /// The end of the last masked observation; 0 if none is masked.
-    pub boundary: CachePlace,
-    /// Masked observations.
-    pub masked: usize,
-    /// Turns replaced by a summary.
-    pub summarized: usize,
-    /// Characters of input and output of a model that wrote a summary before this request.
-    pub summary: (usize, usize),
-    /// Characters that the cache serves, where that is known: at the optimum.
-    pub read: Option<usize>,
 }
 
 /// A session under a policy.
@@ -95,20 +75,17 @@ pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
 /// What each request of a session would have sent under a policy that masks or truncates; other goals leave views unchanged.
 #[must_use]
 pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, cache: &Cache) -> Replayed {
+    let outline = &*arrived(outline, source, policy);
     let planner = Planner::of(outline, source, policy, None);
     let requests: Vec<usize> = planner.turns.starts.iter().map(|start| *start as usize).collect();
-    match (policy.goal, policy.boundary, policy.summaries) {
-        (Goal::Truncate, ..) => planner.replay_truncated(requests.into_iter()),
-        (_, _, Some(rules)) => planner.replay_summarized(&requests, rules),
-        (_, Boundary::Optimum { read, write }, _) => planner.replay_optimum(&requests, cache, read, write),
-        (_, Boundary::Triggered(tokens), _) => {
-            // Until then nothing moves the boundary.
-            let sliding = Policy { boundary: Boundary::Sliding, ..policy.clone() };
-            planner
-                .replay_masked(&requests, |end| if counted_tokens(outline, end) > tokens { &sliding } else { policy })
-        }
-        _ => planner.replay_masked(&requests, |_| policy),
+    let mut replayed = planner.replay(&requests, cache);
+    for (result, _) in &outline.cuts {
+        let message = outline.results[*result as usize].message as usize;
+        let first = requests.partition_point(|end| *end <= message) as u32;
+        let hidden = &mut replayed.hidden_from[*result as usize];
+        *hidden = if (first as usize) < requests.len() { first.min(*hidden) } else { *hidden };
     }
+    replayed
 }
 
 /// The tokens of this many messages as `LangChain` approximates them: by the characters of text, roles and ids, and three
@@ -129,14 +106,6 @@ fn counted_tokens(outline: &Outline, end: usize) -> usize {
     (0..end).map(of_message).sum()
 }
 
-/// How many content blocks a message has in a view. A result is one, masked or not; so is a text.
-#[inline]
-#[must_use]
-pub fn blocks_of(outline: &Outline, message: usize) -> usize {
-    let pairs = outline.calls_of(message).len().max(outline.results_of(message).len());
-    (outline.messages[message].blocks as usize).max(pairs).max(1)
-}
-
 /// Prefix sums of what each message has: before each, and of all.
 pub(super) fn sums_before(counts: impl Iterator<Item = usize>) -> Vec<usize> {
     let sums = counts.scan(0usize, |sum, count| {
@@ -147,6 +116,22 @@ pub(super) fn sums_before(counts: impl Iterator<Item = usize>) -> Vec<usize> {
 }
 
 impl Planner<'_> {
+    fn replay(self, requests: &[usize], cache: &Cache) -> Replayed {
+        let (outline, policy) = (self.outline, self.policy);
+        match (policy.goal, policy.boundary, policy.summaries) {
+            (Goal::Truncate, ..) => self.replay_truncated(requests),
+            (_, _, Some(rules)) => self.replay_summarized(requests, rules),
+            (_, Boundary::Optimum { read, write }, _) => self.replay_optimum(requests, cache, read, write),
+            (_, Boundary::Triggered(tokens), _) => {
+                // Until then nothing moves the boundary.
+                let sliding = Policy { boundary: Boundary::Sliding, ..policy.clone() };
+                let policy_at = |end| if counted_tokens(outline, end) > tokens { &sliding } else { policy };
+                self.replay_masked(requests, policy_at)
+            }
+            _ => self.replay_masked(requests, |_| policy),
+        }
+    }
+
     /// `policy_at` is the policy of the request after this many messages.
     fn replay_masked<'b>(&'b self, requests: &[usize], policy_at: impl Fn(usize) -> &'b Policy) -> Replayed {
         let mut fold = Fold::default();
@@ -208,10 +193,10 @@ impl Planner<'_> {
         self.window = Window::of(self.outline, self.policy, &self.pairs, &self.turns, end);
     }
 
-    fn replay_truncated(mut self, requests: impl Iterator<Item = usize>) -> Replayed {
+    fn replay_truncated(mut self, requests: &[usize]) -> Replayed {
         let mut before: Vec<bool> = vec![];
         let mut replayed = Replayed::of(self.outline);
-        for end in requests {
+        for end in requests.iter().copied() {
             self.set_end(end);
             let kept = self.truncated();
             let same = before.iter().zip(&kept).take_while(|(before, now)| before == now).count();

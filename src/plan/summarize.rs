@@ -4,6 +4,7 @@ use super::context::PlanContext;
 use super::outcome::{Masking, Outcome, Plan, Stage, Summary, SummaryInput};
 use super::planner::Planner;
 use crate::outline::{Message, Outline, Role, Shape};
+use crate::source::Source;
 use crate::text::{clip, count_chars, is_space};
 
 /// The first line of every summary, by which it is recognized later.
@@ -59,7 +60,7 @@ impl Planner<'_> {
     }
 
     pub(super) fn earlier_summaries(&self) -> Vec<usize> {
-        earlier_summaries(self.context(), self.end)
+        earlier_summaries(self.outline, self.source, self.end)
     }
 
     /// A summary of this text, in its place.
@@ -106,12 +107,17 @@ fn leading_system_messages(outline: &Outline, end: usize) -> usize {
 }
 
 /// Summaries of earlier reductions, ascending: recognized by their place and first line.
-pub(super) fn earlier_summaries(context: PlanContext, end: usize) -> Vec<usize> {
-    let outline = context.outline;
+pub(super) fn earlier_summaries(outline: &Outline, source: &dyn Source, end: usize) -> Vec<usize> {
     (0..end.min(leading_system_messages(outline, end) + 1))
         .filter(|message| outline.calls_of(*message).is_empty() && !outline.holds_results(*message))
-        .filter(|message| strip_first_line(&text_of(context, *message)).is_some())
+        .filter(|message| strip_first_line(&source.pieces(outline, *message).concat()).is_some())
         .collect()
+}
+
+/// Whether the history begins with a summary of an earlier reduction.
+#[must_use]
+pub fn begins_with_summary(outline: &Outline, source: &dyn Source) -> bool {
+    outline.begins_with_summary || !earlier_summaries(outline, source, outline.messages.len()).is_empty()
 }
 
 fn text_of(context: PlanContext, message: usize) -> Vec<u8> {

@@ -108,7 +108,7 @@ impl Keeping<'_> {
     /// What stage 3 keeps.
     fn truncated(&self) -> BTreeSet<usize> {
         let mut kept = self.keep_set(&[]);
-        let summaries = earlier_summaries(self.context, self.end);
+        let summaries = earlier_summaries(self.context.outline, self.context.source, self.end);
         kept.extend(self.landmarks.task(&summaries));
         kept.extend(summaries);
         kept

@@ -162,8 +162,12 @@ impl Aging {
         for result in self.results..results {
             let name = pairs.name_of(outline, result);
             match name.and_then(|name| self.by_tool.get_mut(name as usize)) {
-                // Nothing leaves an unlimited window.
-                Some(Some((usize::MAX, _))) => {}
+                // Nothing leaves an unlimited window, but a forced move reaches into it.
+                Some(Some((usize::MAX, own))) => {
+                    if policy.is_limit {
+                        own.push_back(result as u32);
+                    }
+                }
                 Some(Some((count, own))) => {
                     own.push_back(result as u32);
                     if own.len() > *count
@@ -186,6 +190,15 @@ impl Aging {
             self.older_end = self.older_end.max(result as usize + 1);
             older(result as usize);
         }
+    }
+
+    /// The observations in a window that a request has shown, oldest first.
+    pub fn recent(&self) -> Vec<u32> {
+        let own = self.by_tool.iter().flatten().flat_map(|(_, own)| own);
+        let shown = |result: &u32| (*result as usize) < self.shown;
+        let mut recent: Vec<u32> = self.rest.iter().chain(own).copied().filter(shown).collect();
+        recent.sort_unstable();
+        recent
     }
 
     /// Keeps only the first tools, after a rewind.

@@ -3,6 +3,7 @@
 use super::convert::to_str;
 use super::dicts::Dicts;
 use super::guard::guarded;
+use super::limited::parsed;
 use super::marks::marks_on;
 use super::placeholders::PlaceholderTexts;
 use super::premask::Premask;
@@ -49,14 +50,20 @@ pub fn apply<'py>(
         while let Some(result) = made.next_if(|result| *result < first.result) {
             restore(result)?;
         }
-        let is_made = made.next_if_eq(&first.result).is_some() && first.form == Form::Placeholder;
         let index = message_of(first.result);
+        let is_made = made.next_if_eq(&first.result).is_some() && first.form == Form::Placeholder;
+        if plan.rendered(index).is_some() {
+            continue;
+        }
         if !is_made && plan.keeps(index) {
             view.set_item(index, masker.message(index, masked)?)?;
         }
     }
     made.try_for_each(restore)?;
-    if let Some(cut) = &plan.cut {
+    for (message, rendered) in &plan.rendered {
+        view.set_item(*message, parsed(py, rendered)?)?;
+    }
+    if let Some(cut) = plan.cut.as_ref().filter(|cut| plan.rendered(cut.message).is_none()) {
         view.set_item(cut.message, masker.cut(cut)?)?;
     }
     let Some(kept) = &plan.kept else { return Ok(view) };
@@ -104,8 +111,13 @@ impl<'py> MessageMasker<'_, 'py> {
         }
         let placeholder = &self.texts.placeholder;
         let facts = placeholder.with_handle(facts, self.outline, self.dicts, result);
-        let source = if let Form::Restored { source } = masked.form { source as usize } else { result };
-        let text = placeholder.render(&masked.form, &facts, || self.dicts.observation(self.outline, source));
+        let text = placeholder.render(&masked.form, &facts, || match masked.form {
+            Form::Restored { source } => {
+                let text = self.dicts.observation(self.outline, source as usize);
+                self.outline.cut_of(source as usize).map_or_else(|| text.clone(), |clip| clip.apply(&text))
+            }
+            _ => self.dicts.observation(self.outline, result),
+        });
         to_str(self.dicts.list.py(), &text.unwrap_or_default())
     }
 

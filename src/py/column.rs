@@ -1,5 +1,5 @@
 //! A column of serialized histories, read over the Arrow C data interface: no copy of a row and no Python object for it, and
-//! the GIL released for all of them. docs/decisions/0019 has what this gains.
+//! the GIL released for all of them. docs/decisions/0018 has what this gains.
 
 use super::convert::{PyPolicy, transcript_error};
 use super::guard::guarded;
@@ -92,9 +92,11 @@ fn size(number: i64) -> usize {
 #[rustfmt::skip]
 const NAMES: [&str; 11] = [
     "messages", "observations", "observation_chars", "turns", "chars_before", "chars_after", "masked_count", "dropped_count",
-    "within_budget", "reduction_stage", "is_unrecognized",
+    "within_limit", "reduction_stage", "is_unrecognized",
 ];
 const STAGES: [&str; 3] = ["masking", "summarization", "fallback"];
+/// No flag, after false and true.
+const FLAGS: usize = 2;
 
 type RowFigures = [usize; NAMES.len()];
 
@@ -112,7 +114,8 @@ fn reduced(data: &[u8], policy: &Policy) -> PyResult<Result<(Spliced, RowFigures
 
 fn figures(outline: &Outline, plan: &Plan, policy: &Policy) -> RowFigures {
     let tools = report::by_tool(outline, plan, policy.image_chars);
-    let found = report::figures(outline, plan, &tools, "");
+    let dropped = report::dropped(plan);
+    let found = report::figures(outline, plan, &tools, &dropped, "");
     NAMES.map(|name| match name {
         "is_unrecognized" => usize::from(outline.is_unrecognized()),
         "messages" => outline.messages.len(),
@@ -121,6 +124,7 @@ fn figures(outline: &Outline, plan: &Plan, policy: &Policy) -> RowFigures {
         _ => match found.iter().find(|(known, _)| *known == name) {
             Some((_, Figure::Count(count))) => *count,
             Some((_, Figure::Flag(flag))) => usize::from(*flag),
+            Some((_, Figure::MaybeFlag(flag))) => flag.map_or(FLAGS, usize::from),
             Some((_, Figure::Word(word))) => {
                 STAGES.iter().position(|stage| *word == Some(stage)).unwrap_or(STAGES.len())
             }

@@ -2,12 +2,12 @@
 
 use super::convert::{Walked, bytes_of, with_text};
 use super::cpython;
-use super::marks::DictMarks;
 use super::values::name;
 use super::values::{Any, Dict, cast, compact_chars};
+use crate::clip::handle_of_whole;
 use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::error::{Error, Kind};
-use crate::handle::{Handle, handle_of};
+use crate::handle::Handle;
 use crate::outline::Outline;
 use crate::scan::CALL_CHARS;
 use crate::shape::{self, Key, Path, RawCall, RawResult, Sink, Value};
@@ -28,16 +28,12 @@ pub struct Dicts<'py> {
     pub list: Bound<'py, PyList>,
     /// The value of each observation; None for those masked by `premask`.
     pub values: Vec<Option<Any<'py>>>,
-    /// Its cache marks, if they are wanted.
-    pub marks: Option<DictMarks<'py>>,
 }
 impl<'py> Dicts<'py> {
     /// The history, if it is a list.
     pub fn of(messages: &Any<'py>) -> Walked<Self> {
         match messages.cast::<PyList>() {
-            Ok(given) => {
-                Ok(Dicts { given: given.clone(), list: given.get_slice(0, given.len()), values: vec![], marks: None })
-            }
+            Ok(given) => Ok(Dicts { given: given.clone(), list: given.get_slice(0, given.len()), values: vec![] }),
             Err(_) => Err(Error { kind: Kind::History, offset: None, message_index: None, field: None }.into()),
         }
     }
@@ -182,7 +178,7 @@ impl Source for Dicts<'_> {
 
     fn handle(&self, outline: &Outline, result: usize) -> Handle {
         let id = outline.results[result].id.map_or(&b""[..], |id| outline.text(id));
-        handle_of(id, &self.counted_text(outline, result).unwrap_or_default())
+        handle_of_whole(id, &self.counted_text(outline, result).unwrap_or_default())
     }
 
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {

@@ -1,5 +1,6 @@
 //! Cache marks of dicts: where they are, and a view with others. The input is never changed.
 
+use super::dicts::Dicts;
 use super::values::{Any, Dict, cast};
 use crate::marks::{FIELD, LEVELS, Marked, Marks, Pins};
 use crate::outline::Outline;
@@ -18,6 +19,25 @@ pub struct DictMarks<'py> {
 }
 
 impl<'py> DictMarks<'py> {
+    /// Those of a history whose view may get others. They are read before [`apply`](super::apply::apply), which masks messages in
+    /// the same list.
+    pub fn of(dicts: &Dicts<'py>, outline: &Outline, policy: &Policy, plan: &Plan) -> PyResult<Option<Self>> {
+        if !(plan.changes() && policy.pins_boundary && plan.rendered.is_empty()) {
+            return Ok(None);
+        }
+        let mut found = DictMarks::default();
+        for message in 0..outline.messages.len() {
+            found.add(message, &dicts.message(message)?)?;
+        }
+        Ok(Some(found))
+    }
+
+    /// Writes the pins of a plan into its view.
+    pub fn pin(&self, view: &Bound<'py, PyList>, outline: &Outline, policy: &Policy, plan: &Plan) -> PyResult<()> {
+        let marks = marks_in_view(outline, &plan.masked, self.places(policy.marks_elsewhere));
+        pins(outline, plan, &marks, policy.cache).map_or(Ok(()), |pins| self.write(view, &marks, pins))
+    }
+
     /// Adds those of the next message.
     pub fn add(&mut self, index: usize, message: &Dict<'py>) -> PyResult<()> {
         let Some(blocks) = blocks_of(message)? else { return Ok(()) };
@@ -61,22 +81,6 @@ impl<'py> DictMarks<'py> {
         let place = self.blocks.iter().position(|block| (block.message, block.block) == (one.message, one.block));
         Some(self.values[place?].clone())
     }
-}
-
-/// The view with the marks of its pins.
-pub fn with_marks<'py>(
-    view: Bound<'py, PyList>,
-    found: Option<&DictMarks<'py>>,
-    outline: &Outline,
-    policy: &Policy,
-    plan: &Plan,
-) -> PyResult<Bound<'py, PyList>> {
-    let Some(found) = found.filter(|_| plan.changes() && policy.pins_boundary) else { return Ok(view) };
-    let marks = marks_in_view(outline, &plan.masked, found.places(policy.marks_elsewhere));
-    if let Some(pins) = pins(outline, plan, &marks, policy.cache) {
-        found.write(&view, &marks, pins)?;
-    }
-    Ok(view)
 }
 
 fn blocks_of<'py>(message: &Dict<'py>) -> PyResult<Option<Bound<'py, PyList>>> {

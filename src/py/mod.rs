@@ -7,6 +7,7 @@ mod cpython;
 mod dicts;
 mod facts;
 mod guard;
+mod limited;
 mod marks;
 mod named;
 mod new_bytes;
@@ -22,14 +23,15 @@ mod unread;
 mod values;
 mod walk;
 
+use crate::clip::Clip;
 use crate::json::Scanner;
 use crate::outline::Outline;
 use crate::pairs::{self, Repair};
 use crate::placeholder::Placeholder;
 use crate::plan::{self, Costs, Outcome};
-use crate::reduce::{Reduced, reduce_json as reduce_bytes};
+use crate::reduce::{Reduced, over_limit, reduce_scanned};
 use crate::repaired::{RepairStep, repaired as write_repaired};
-use crate::scan::scan;
+use crate::scan::{field, scan};
 use crate::shape::{self, Key};
 use crate::source::OneText;
 use convert::{
@@ -38,6 +40,8 @@ use convert::{
 };
 use dicts::Dicts;
 use guard::guarded;
+use limited::Asked;
+use marks::DictMarks;
 use named::{NamedTuple, field_of, named};
 use premask::Premask;
 use pyo3::exceptions::PyImportError;
@@ -49,31 +53,47 @@ use values::Any;
 
 /// Reduces a list of dicts; see `recede.reduce`.
 #[pyfunction]
-#[pyo3(signature = (messages, policy, costs=None, summary=None))]
+#[pyo3(signature = (messages, policy, costs=None, summary=None, answer=None))]
 fn reduce<'py>(
     messages: &Bound<'py, PyAny>,
     policy: &PyPolicy,
     costs: Option<RawCostsAndTexts>,
     summary: Option<&Bound<'py, PyAny>>,
+    answer: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
-        dicts.marks = policy.policy.may_pin().then(marks::DictMarks::default);
         let costs = costs_and_texts_of(costs)?;
         let mut premask = Premask::of(&dicts, &policy.policy, costs.is_some());
-        let outline = walk::walk(&mut dicts, policy.policy.names_lines(), premask.as_mut())?;
+        let mut outline = walk::walk(&mut dicts, policy.policy.names_lines(), premask.as_mut())?;
+        plan::cut_results(&mut outline, &dicts, &policy.policy);
         check_costs(costs.as_ref(), &outline)?;
-        let policy = &*policy.policy.of(&outline);
-        match plan::plan(&outline, &dicts, policy, costs.as_ref(), &summary_of(summary)?) {
+        let (given, policy) = (&policy.policy, &*policy.policy.of(&outline));
+        let summary = summary_of(summary)?;
+        let outcome = match plan::plan(&outline, &dicts, policy, costs.as_ref(), &summary) {
+            Outcome::Replay => {
+                let (messages, mut asked) = (limited::serialized(&dicts)?, Asked::of(answer));
+                let messages: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
+                let counter = &mut |question| asked.costs(question);
+                let planned = over_limit(&messages, &outline, given, costs.as_ref(), &summary, counter);
+                planned.ok_or_else(|| asked.raised())?
+            }
+            outcome => outcome,
+        };
+        match outcome {
+            Outcome::Replay => unreachable!("a replay gives a plan"),
             Outcome::AskSummary { dropped, previous, built_in } => {
                 summary_request(field_of(py, dropped)?, previous.as_deref(), &built_in)
             }
             Outcome::AskCosts(texts) => count_request(py, &texts),
             Outcome::Plan(plan) => {
                 unread::warn_dicts(messages, &outline, policy, |index| dicts.message(index))?;
+                let marks = DictMarks::of(&dicts, &outline, policy, &plan)?;
                 let view = apply::apply(&dicts, &outline, policy, &plan, premask)?;
-                let view = marks::with_marks(view, dicts.marks.as_ref(), &outline, policy, &plan)?;
+                if let Some(marks) = marks {
+                    marks.pin(&view, &outline, policy, &plan)?;
+                }
                 reduction(view, &outline, &plan, policy)
             }
         }
@@ -82,20 +102,27 @@ fn reduce<'py>(
 
 /// Reduces serialized input; see `recede.reduce_json`.
 #[pyfunction]
-#[pyo3(signature = (data, surrogates, policy, costs=None, summary=None))]
+#[pyo3(signature = (data, surrogates, policy, costs=None, summary=None, answer=None))]
 fn reduce_json<'py>(
     data: &Bound<'py, PyBytes>,
     surrogates: bool,
     policy: &PyPolicy,
     costs: Option<RawCostsAndTexts>,
     summary: Option<&Bound<'py, PyAny>>,
+    answer: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let py = data.py();
         let (bytes, rules) = (data.as_bytes(), &policy.policy);
         let (costs, summary): (Option<Costs>, _) = (costs_and_texts_of(costs)?, summary_of(summary)?);
-        let reduced = py.detach(|| reduce_bytes(bytes, surrogates, rules, costs.as_ref(), &summary));
+        let mut asked = Asked::of(answer);
+        let reduced = py.detach(|| {
+            let outline = scan(bytes, surrogates)?;
+            let counter = &mut |question| asked.costs(question);
+            Ok(reduce_scanned(bytes, outline, rules, costs.as_ref(), &summary, counter))
+        });
         match reduced.map_err(|error| transcript_error(py, &error))? {
+            Reduced::Stopped => Err(asked.raised()),
             Reduced::AskSummary(outline, dropped, previous, built_in) => {
                 let span = |message: usize| (outline.spans[message].start, outline.spans[message].end);
                 let spans: Vec<(usize, usize)> = dropped.into_iter().map(span).collect();
@@ -118,19 +145,23 @@ fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outlin
     Ok((dicts, outline))
 }
 
-/// The texts that a token counter counts, of each message.
+/// The texts that a token counter counts, of each message: long results as they are cut on arrival, unless `whole`.
 #[pyfunction]
-#[pyo3(signature = (messages, policy, numbers=None))]
+#[pyo3(signature = (messages, policy, numbers=None, *, whole=false))]
 fn texts<'py>(
     messages: &Bound<'py, PyAny>,
     policy: &PyPolicy,
     numbers: Option<Vec<u32>>,
+    whole: bool,
 ) -> PyResult<Bound<'py, PyList>> {
     guarded(|| {
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
         let mut outline = walk::walk(&mut dicts, policy.policy.names_lines(), None)?;
         outline.numbers = numbers.unwrap_or_default();
+        if !whole {
+            plan::cut_results(&mut outline, &dicts, &policy.policy);
+        }
         let placeholder = Placeholder::of(&policy.policy);
         // Of every observation, so that the planner may choose any boundary.
         let (pairs, turns) = (pairs::Pairs::of(&outline), crate::turns::Turns::of(&outline));
@@ -142,16 +173,21 @@ fn texts<'py>(
             let observations = PyList::empty(py);
             for result in results {
                 let text = dicts.counted_text(&outline, result)?;
+                let text = outline.cut_of(result).map_or(text.clone(), |clip| clip.apply(&text));
                 let facts = plan::facts(&outline, &pairs, Some(&turns), result);
                 let facts = placeholder.with_handle(facts, &outline, &dicts, result);
                 let (form, _) = placeholder.form(&outline, &dicts, result, &facts);
                 let masked = placeholder.render(&form, &facts, || text.clone());
+                let max_chars = policy.policy.clip_results.filter(|max| policy.policy.is_limit && facts.chars > *max);
+                let recall = placeholder.names_handle().then_some(facts.handle);
+                let cut = max_chars.map(|max| Clip::of(facts.chars, 0, max, recall).apply(&text));
                 observations.append(named!(
                     OBSERVATION_TEXTS,
                     py,
                     text = to_str(py, &text)?,
                     images = outline.results[result].images,
-                    masked = text_of(py, masked.as_deref())?
+                    masked = text_of(py, masked.as_deref())?,
+                    cut = text_of(py, cut.as_deref())?
                 )?)?;
             }
             let own_images = outline.messages[message].images - of_results;
@@ -237,6 +273,17 @@ fn repaired<'py>(data: &Bound<'py, PyBytes>, surrogates: bool, steps: Vec<RawSte
 
 type RawStep = (usize, Option<usize>, Option<String>, Option<Vec<u8>>);
 
+/// The values of these fields beside the messages of a serialized request; None for those that it lacks.
+#[pyfunction]
+fn fields<'py>(data: &Bound<'py, PyBytes>, surrogates: bool, names: Vec<String>) -> PyResult<Bound<'py, PyList>> {
+    guarded(|| {
+        let (py, bytes) = (data.py(), data.as_bytes());
+        let outline = scan(bytes, surrogates).map_err(|error| transcript_error(py, &error))?;
+        let value = |name: String| field(bytes, &outline, &name).map(|value| PyBytes::new(py, value.of(bytes)));
+        PyList::new(py, names.into_iter().map(value).collect::<Vec<_>>())
+    })
+}
+
 /// Characters of a history.
 #[pyfunction]
 fn count_chars(messages: &Bound<'_, PyAny>, image_chars: usize) -> PyResult<usize> {
@@ -301,6 +348,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(check_pairs, module)?)?;
         module.add_function(wrap_pyfunction!(repairs, module)?)?;
         module.add_function(wrap_pyfunction!(repaired, module)?)?;
+        module.add_function(wrap_pyfunction!(fields, module)?)?;
         module.add_function(wrap_pyfunction!(count_chars, module)?)?;
         module.add_function(wrap_pyfunction!(mask_observation, module)?)?;
         module.add_function(wrap_pyfunction!(scanners, module)?)

@@ -14,18 +14,28 @@ pub struct PlaceholderTexts<'a, 'py> {
     pub placeholder: Placeholder<'a>,
     /// By number of digits: a placeholder with one number and an extra character, and the end of the number.
     models: [Option<(Bound<'py, PyString>, usize)>; MAX_DIGITS + 1],
+    /// The placeholder without a number.
+    constant: Option<Bound<'py, PyString>>,
 }
 
 const MAX_DIGITS: usize = usize::MAX.ilog10() as usize + 1;
 
 impl<'a, 'py> PlaceholderTexts<'a, 'py> {
     pub fn of(py: Python<'py>, policy: &'a Policy) -> Self {
-        PlaceholderTexts { py, placeholder: Placeholder::of(policy), models: [const { None }; MAX_DIGITS + 1] }
+        let models = [const { None }; MAX_DIGITS + 1];
+        PlaceholderTexts { py, placeholder: Placeholder::of(policy), models, constant: None }
     }
 
-    /// A placeholder with one number and no text; None if it has other fields.
+    /// A placeholder with at most one number and no text; None if it has other fields.
     pub fn around_number(&mut self, facts: &ObservationFacts) -> PyResult<Option<Bound<'py, PyString>>> {
         let Some((before, number, after)) = self.placeholder.around_number(facts) else { return Ok(None) };
+        let Some(number) = number else {
+            let text = match &mut self.constant {
+                Some(text) => text,
+                none => none.insert(to_str(self.py, before)?),
+            };
+            return Ok(Some(text.clone()));
+        };
         let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
         let (model, end) = match &mut self.models[digits] {
             Some(model) => model,

@@ -8,13 +8,19 @@ use super::values::name;
 use super::values::{Any, Dict, cast};
 use crate::outline::Outline;
 use crate::placeholder::ObservationFacts;
-use crate::policy::{Goal, Policy};
-use crate::shape::Path;
+use crate::policy::{Field, Goal, Policy};
+use crate::shape::{Frame, Path};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 /// Shorter histories stay in the cache.
 const MIN_MESSAGES: usize = 3_000;
+
+/// Whether a message alone decides what a placeholder says, which begins like the built-in ones.
+fn is_early(template: &[(Vec<u8>, Option<Field>)]) -> bool {
+    template[0].0.starts_with(b"[")
+        && template.iter().all(|(_, field)| matches!(field, None | Some(Field::Chars | Field::Lines)))
+}
 
 /// See the module.
 pub struct Premask<'a, 'py> {
@@ -36,14 +42,15 @@ impl<'a, 'py> Premask<'a, 'py> {
     pub fn of(dicts: &Dicts<'py>, policy: &'a Policy, has_costs: bool) -> Option<Self> {
         let masks = match policy.goal {
             Goal::Mask => true,
-            Goal::Reduce => policy.enabled && policy.observation_masking && !has_costs,
+            Goal::Reduce => policy.masks() && !has_costs,
             Goal::Summarize | Goal::Truncate => false,
         };
         let has_own_rules = !policy.keep_by_tool.is_empty()
             || !policy.exclude_tools.is_empty()
             || !policy.keep_matching.0.is_empty()
-            || policy.placeholder.is_some()
-            || policy.max_observation_chars.is_some();
+            || !policy.placeholder.as_deref().is_none_or(is_early)
+            || policy.max_observation_chars.is_some()
+            || policy.max_result_chars.is_some();
         let messages = dicts.list.clone();
         if messages.len() < MIN_MESSAGES || !masks || has_own_rules {
             return None;
@@ -109,7 +116,8 @@ impl<'a, 'py> Premask<'a, 'py> {
         }
         let newlines = result.newlines as usize;
         let facts = ObservationFacts { chars: result.chars, newlines, ..ObservationFacts::default() };
-        if self.texts.placeholder.chars(&facts) >= facts.chars {
+        let masked_chars = self.texts.placeholder.chars(&facts);
+        if !self.texts.placeholder.removes_enough(facts.chars, masked_chars, Frame::Text) {
             return Ok(None);
         }
         let Some(text) = self.texts.around_number(&facts)? else { return Ok(None) };

@@ -5,7 +5,7 @@ use super::named::{NamedField, NamedTuple, field_of, named};
 use super::new_bytes;
 use super::unread;
 use crate::outline::Outline;
-use crate::plan::{Move, Plan};
+use crate::plan::{Move, Plan, Unmasked};
 use crate::policy::Policy;
 use crate::report::{self, Figure};
 use crate::splice::Spliced;
@@ -15,6 +15,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 static REDUCTION: NamedTuple = NamedTuple::of_report("Reduction");
 static JSON_REDUCTION: NamedTuple = NamedTuple::of_report("JsonReduction");
 static TOOL_REPORT: NamedTuple = NamedTuple::of_report("ToolReport");
+static UNMASKED: NamedTuple = NamedTuple::of_report("Unmasked");
 static BOUNDARY_MOVE: NamedTuple = NamedTuple::of_report("BoundaryMove");
 
 /// The reduction of dicts.
@@ -57,7 +58,8 @@ fn answer<'py>(
     let py = view.1.py();
     let tools = report::by_tool(outline, plan, policy.image_chars);
     let policy = policy.of(outline);
-    let figures = report::figures(outline, plan, &tools, &policy.provider);
+    let dropped = report::dropped(plan);
+    let figures = report::figures(outline, plan, &tools, &dropped, &policy.provider);
     // The caller of the summarizer adds its error, that of a whole request the request.
     let none = || py.None().into_bound(py);
     let other = if view.0 == "json" { "messages" } else { "json" };
@@ -71,9 +73,12 @@ fn answer<'py>(
 fn figure_of<'py>(py: Python<'py>, outline: &Outline, figure: Figure<'_>) -> PyResult<Bound<'py, PyAny>> {
     match figure {
         Figure::Flag(flag) => field_of(py, flag),
+        Figure::MaybeFlag(flag) => field_of(py, flag),
         Figure::Count(count) => field_of(py, count),
         Figure::Place(place) => field_of(py, place),
         Figure::Word(word) => field_of(py, word),
+        Figure::Results(places) => Ok(PyBytes::new(py, &places).into_any()),
+        Figure::Unmasked(unmasked) => unmasked_of(py, unmasked),
         Figure::Messages(messages) => Ok(PyTuple::new(py, messages)?.into_any()),
         Figure::Tools(tools) => {
             let reports = PyDict::new(py);
@@ -98,6 +103,12 @@ fn figure_of<'py>(py: Python<'py>, outline: &Outline, figure: Figure<'_>) -> PyR
             Ok(PyTuple::new(py, made?)?.into_any())
         }
     }
+}
+
+/// An `Unmasked`.
+pub fn unmasked_of(py: Python<'_>, unmasked: Unmasked) -> PyResult<Bound<'_, PyAny>> {
+    let Unmasked { outside_window, maskable, is_below_trigger } = unmasked;
+    named!(UNMASKED, py, outside_window = outside_window, maskable = maskable, is_below_trigger = is_below_trigger)
 }
 
 /// A `BoundaryMove`.

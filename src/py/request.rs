@@ -1,6 +1,6 @@
 //! Masks request bodies, for a proxy.
 
-use super::convert::{PyPolicy, transcript_error};
+use super::convert::{PyPolicy, RawCostsAndTexts, costs_and_texts_of, transcript_error};
 use super::guard::guarded;
 use super::reduction::json_reduction;
 use crate::marks::newest_in_body;
@@ -19,10 +19,12 @@ use pyo3::types::{PyBytes, PyList};
 /// implies, with their key. It returns the policy, and those of the requests that found the cache cold. None if the body has one of
 /// the fields of a history that the provider keeps.
 #[pyfunction]
+#[pyo3(signature = (data, kept_by_provider, rules, costs=None))]
 pub fn mask_request<'py>(
     data: &Bound<'py, PyBytes>,
     kept_by_provider: Vec<String>,
     rules: &Bound<'py, PyAny>,
+    costs: Option<RawCostsAndTexts>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     guarded(|| {
         let py = data.py();
@@ -45,7 +47,9 @@ pub fn mask_request<'py>(
         cold.sort_unstable();
         cold.dedup();
         let rules = Policy { cold, ..policy.policy.clone() };
-        match py.detach(|| reduce_scanned(bytes, outline, &rules, None, &SummaryInput::NotAsked)) {
+        let costs = costs_and_texts_of(costs)?;
+        let counted = costs.as_ref();
+        match py.detach(|| reduce_scanned(bytes, outline, &rules, counted, &SummaryInput::NotAsked, &mut |_| None)) {
             Reduced::View(view, outline, plan) => json_reduction(data, view.as_ref(), outline, &plan, &rules).map(Some),
             _ => Err(PyTypeError::new_err("the policy of a request masks, and asks for nothing")),
         }

@@ -122,9 +122,6 @@ pub fn walk<'py>(
         let message_facts = &mut outline.messages[index];
         (message_facts.chars, message_facts.images) = (chars, images);
         message_facts.take(&facts);
-        if let Some(marks) = &mut dicts.marks {
-            marks.add(index, message)?; // here, since its blocks were just read
-        }
         if let Some(premask) = &mut premask {
             premask.add(index, message, &outline, &mut dicts.values)?;
         }

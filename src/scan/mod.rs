@@ -79,7 +79,7 @@ pub fn has_tag(data: &[u8], span: Span, tag: &[u8]) -> bool {
     tags.into_iter().any(|one| text(one.of(data)).is_some_and(|text| text == tag))
 }
 
-/// The text that a valid value is; None if it is another one.
+/// The text of a valid value; None if it is not a string.
 #[must_use]
 pub fn text(value: &[u8]) -> Option<Vec<u8>> {
     let mut text = vec![];
@@ -87,13 +87,13 @@ pub fn text(value: &[u8]) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// Where the value of a field is in the object at `span`, which was scanned before; the last one counts if it is repeated.
+/// Finds the value of a field in the object at `span`, which was scanned before; of repeated fields the last.
 #[must_use]
 pub fn member(data: &[u8], span: Span, key: &[u8]) -> Option<Span> {
     member_around(data, span, key, (0, 0))
 }
 
-/// [`member`] of an object around messages: those between these two positions are passed over.
+/// [`member`] of an object around messages: what is between these two positions is skipped.
 fn member_around(data: &[u8], span: Span, wanted: &[u8], (array_start, end): (usize, usize)) -> Option<Span> {
     let mut found = None;
     each(data, span, *b"{}", |cursor| {
@@ -110,7 +110,7 @@ fn member_around(data: &[u8], span: Span, wanted: &[u8], (array_start, end): (us
     found
 }
 
-/// Where the elements of the list at `span` are, which was scanned before; None if it is no list.
+/// Finds the elements of the list at `span`, which was scanned before; None if it is no list.
 #[must_use]
 pub fn elements(data: &[u8], span: Span) -> Option<Vec<Span>> {
     let mut found = vec![];
@@ -140,7 +140,7 @@ pub fn is_body(data: &[u8], outline: &Outline) -> bool {
     outline.array_start > 0 && data.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
 }
 
-/// Where the value of this field is beside the messages of a request body that was scanned before.
+/// Finds the value of this field beside the messages of a request body that was scanned before.
 #[must_use]
 pub fn field(data: &[u8], outline: &Outline, name: &str) -> Option<Span> {
     let end = outline.spans.last().map_or(outline.array_start, |last| last.end);
@@ -148,7 +148,7 @@ pub fn field(data: &[u8], outline: &Outline, name: &str) -> Option<Span> {
     is_body(data, outline).then(find)?
 }
 
-/// Whether a request body that was scanned before has this field beside its messages, and something in it.
+/// Whether a request body that was scanned before has this field beside its messages, not null and not empty.
 #[must_use]
 pub fn has_field(data: &[u8], outline: &Outline, name: &str) -> bool {
     let is_empty = |value: &[u8]| matches!(value, b"null" | b"false" | b"\"\"" | b"{}" | b"[]");
@@ -178,7 +178,7 @@ struct Scan<'a> {
     index: Option<usize>,
     /// The first message of a wrong shape.
     fault: Option<Error>,
-    /// Of the current message; kept to be allocated once.
+    /// The tape of the current message; kept so that it is allocated once.
     tape: Tape<'a>,
 }
 
@@ -308,7 +308,7 @@ impl Scan<'_> {
         if self.quick_message() { Ok(()) } else { self.any_message(start, index) }
     }
 
-    /// A message that is an object, by way of the tape. Not inlined: the quick way does without its frame.
+    /// Reads a message that is an object, through the tape. Not inlined: the fast path does without its stack frame.
     #[inline(never)]
     fn any_message(&mut self, start: usize, index: usize) -> Read<()> {
         self.record_message()?;

@@ -50,7 +50,7 @@ pub(super) struct Tape<'a> {
 }
 
 impl<'a> Tape<'a> {
-    /// An empty one, for messages of `data`.
+    /// An empty tape, for messages of `data`.
     pub fn of(data: &'a [u8]) -> Self {
         Tape { data, entries: vec![], repeated: vec![] }
     }
@@ -77,7 +77,7 @@ impl Scan<'_> {
         Ok(end - start - minus + 2)
     }
 
-    /// A value that is no string, and begins with `byte`.
+    /// Records a value that is no string, and begins with `byte`.
     fn record_other(&mut self, byte: u8, key: Option<Key>, is_opened: bool, level: usize) -> Read<usize> {
         let (start, place) = (self.cursor.at, self.tape.entries.len());
         let opens = is_opened && level <= MAX_LEVEL;
@@ -209,7 +209,7 @@ impl<'a> Node<'a> {
         Span { start: start - quote, end: end + quote }
     }
 
-    /// It as a string.
+    /// The value as a string.
     pub fn counted(&self) -> Counted {
         let Entry { start, end, size, may_hold_dispatch, .. } = *self.entry();
         Counted { start, end, minus: size, may_hold_needle: may_hold_dispatch }

@@ -10,9 +10,12 @@
 //! compaction: it becomes the session, and later messages follow it. The messages before it are the [`Past`], which is kept
 //! but no longer planned.
 
+mod base;
 mod compaction;
+mod limited;
 mod log;
 mod provider;
+mod recall;
 mod replay;
 mod reports;
 mod rewind;
@@ -26,18 +29,20 @@ use crate::plan::{Answer, Attempt, Limits, Peek, SummaryInput, decide};
 use crate::policy::{Goal, Policy};
 use crate::scan::scan_message;
 use crate::store::{RecordKind, Store, StoreError};
+use base::Base;
 pub use compaction::Attempts;
 use compaction::{Origin, Past, PendingCompaction};
+pub use limited::{Counter, Limited, Question, plan_limited};
 use log::Log;
 use log::ledger::Ledger;
-pub use log::{MessageCosts, ResultPlace, TextFormat};
+pub use log::{MessageCosts, ResultPlace, TextFormat, TextsToCount};
 use provider::Decided;
 pub use replay::replay;
 pub use reports::{Cold, Reports};
-use stored::snapshot::{self, Base};
+use stored::snapshot;
 use stored::{Stored, stored_message};
-use turns::TurnState;
-pub use turns::{Figures, RequestTokens, Row, TurnTexts, TurnTokens};
+use turns::state::TurnState;
+pub use turns::{Figures, RequestTokens, Row, TurnTokens};
 use view::View;
 pub use view::{Chunks, Counts, Mask, ViewMessage};
 
@@ -71,6 +76,8 @@ pub struct Session {
     /// The requests with a cold cache that the options name.
     cold_by_options: Vec<usize>,
     messages_planned: usize,
+    /// The appended messages that a summary was last asked for.
+    asked: Vec<usize>,
     /// The first message of those, given as facts, whose requests are not made yet.
     unrequested: Option<usize>,
     /// Whether a change is running, or was interrupted by a panic; see [`Session::change`].
@@ -138,7 +145,7 @@ impl Session {
             observations: 0,
             ledger: Ledger::default(),
             stored: Stored::default(),
-            view: View::of(format == TextFormat::Turns),
+            view: View::default(),
             turns: TurnState::default(),
             attempts: vec![],
             reports: Reports::default(),
@@ -146,6 +153,7 @@ impl Session {
             calibrated_budget: None,
             cold_by_options,
             messages_planned: 0,
+            asked: vec![],
             unrequested: None,
             is_changing: false,
         }
@@ -203,13 +211,13 @@ impl Session {
         }
     }
 
-    /// The placeholder of each observation of a message, if it were appended now; None where it stays raw.
+    /// Of each observation of a message, if it were appended now: its text after a cut, and its placeholder; None without.
     ///
     /// # Errors
     /// Those of [`Session::append`].
-    pub fn masked_texts(&mut self, message: &[u8], surrogates: bool) -> Result<Vec<Option<Vec<u8>>>> {
+    pub fn texts_to_count(&mut self, message: &[u8], surrogates: bool) -> Result<Vec<TextsToCount>> {
         let numbers = self.observations as u32 + 1..;
-        let texts = self.log.masked_texts(message, surrogates, &self.policy, numbers);
+        let texts = self.log.texts_to_count(message, surrogates, &self.policy, numbers);
         texts.map_err(|error| self.at_end(error))
     }
 
@@ -248,7 +256,7 @@ impl Session {
         if is_request {
             self.settle_cold(index);
         }
-        if is_request && self.policy.boundary.remembers() {
+        if is_request && self.policy.remembers() {
             let moved = self.log.with_fold(&self.policy, |context, fold| fold.request(context, new, false));
             self.commit_masks(&moved);
         }
@@ -285,11 +293,13 @@ impl Session {
         if self.pending.is_none() && !self.view.is_current {
             self.set_cold_now();
             self.set_budgets();
-            let asked = if self.policy.goal == Goal::Mask {
-                self.update_masked();
-                None
-            } else {
-                self.update_reduced(summary, store.as_deref_mut())?
+            let asked = match self.policy.goal {
+                Goal::Mask => {
+                    self.update_masked();
+                    None
+                }
+                _ if self.policy.is_limit => self.update_limited(summary, store.as_deref_mut())?,
+                _ => self.update_reduced(summary, store.as_deref_mut())?,
             };
             if let Some(look) = asked {
                 return Ok(look);
@@ -313,9 +323,14 @@ impl Session {
     /// Without a budget: raw while the history is small, else masked; over the limit, up to the window.
     fn update_masked(&mut self) {
         self.view.is_masked_to_window = false;
-        if self.log.cost > self.raw_cost_at_most {
+        if self.policy.remembers() {
+            let step = self.next_step();
+            if self.log.cost > self.raw_cost_at_most {
+                self.show_step(&step);
+            }
+        } else if self.log.cost > self.raw_cost_at_most {
             let mut tentative = self.move_boundary();
-            if !self.policy.boundary.remembers() && !Limits::of(&self.policy).fit(self.log.fold.cost()) {
+            if !Limits::of(&self.policy).fit(self.log.fold.cost()) {
                 self.view.is_masked_to_window = true;
                 tentative = self.log.with_fold(&self.policy, |ground, fold| fold.peek(ground, false));
             }

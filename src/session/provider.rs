@@ -59,6 +59,12 @@ impl Session {
         true
     }
 
+    /// Whether views have marks at the boundary.
+    #[must_use]
+    pub fn pins_boundary(&self) -> bool {
+        self.policy.pins_boundary
+    }
+
     /// The name of the provider whose cache is assumed.
     #[must_use]
     pub fn provider(&self) -> &str {

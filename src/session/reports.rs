@@ -1,10 +1,9 @@
 //! What the caller reports of the provider: that its cache is cold, and the tokens that it counted. Both are part of the session:
 //! stored at once, and resumed.
 
-use super::stored::snapshot::Snapshot;
 use super::{Result, Session};
 use crate::policy::NOW;
-use crate::store::{RecordKind, Store};
+use crate::store::Store;
 
 /// Characters that a thousand tokens have where nothing was measured; and a change of less than this part of them is none.
 const ASSUMED_CHARS: usize = 4_000;
@@ -138,35 +137,6 @@ impl Session {
     pub(super) fn set_cold_now(&mut self) {
         if self.next_is_cold() {
             self.set_cold();
-        }
-    }
-
-    /// Writes what was reported and is not stored, into the last snapshot.
-    pub(super) fn store_reports(&mut self, store: &mut Store) -> Result<()> {
-        if !self.stored.has_unwritten_reports || self.stored.missing > 0 {
-            return Ok(());
-        }
-        let options = &self.stored.options;
-        let last = Session::snapshot_of(store)?.filter(|snapshot| snapshot.options == *options);
-        let snapshot = Snapshot { reports: self.reports.clone(), ..last.unwrap_or_else(|| self.first_snapshot()) };
-        store.change(|changes| {
-            if changes.last(RecordKind::Session) == 0 {
-                changes.append(RecordKind::Session, &[], &[])?;
-            }
-            changes.replace(RecordKind::Session, 1, &[], &snapshot.bytes())
-        })?;
-        self.stored.has_unwritten_reports = false;
-        Ok(())
-    }
-
-    /// A snapshot without messages: a session that resumes it appends all again.
-    pub(super) fn first_snapshot(&self) -> Snapshot {
-        Snapshot {
-            options: self.stored.options.clone(),
-            stale: self.stored.stale,
-            attempts: self.attempts.clone(),
-            reports: self.reports.clone(),
-            ..Snapshot::default()
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The answer to a call that has no result, in the shape of its call.
+//! Answers to calls without a result, in the shape of the call.
 
 use super::value::{Value, get_present};
 use super::{Frame, Key, Shape};

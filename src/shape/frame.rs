@@ -5,24 +5,24 @@ use super::Key;
 /// What surrounds the text that replaces an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Frame {
-    /// Nothing: it is a string.
+    /// Nothing: the text is a string.
     #[default]
     Text,
-    /// Nothing: it is the string that is the only member of an object, which is the observation's value in dicts.
+    /// Nothing: the text is the only member of an object, which is the observation's value in dicts.
     Only,
-    /// Nothing: it is a string, for a list with parts of unknown types.
+    /// Nothing: the text is a string, for a list with parts of unknown types.
     Json,
-    /// It is a part before the `tool_reference` parts of its list, which stay: the model may call the tools that they name.
+    /// The text is a part before the `tool_reference` parts of its list, which stay: the model may call the tools that they name.
     Beside,
     /// The same, for a list with parts of unknown types.
     BesideJson,
-    /// It is the first text of what a shell has written; the other texts become empty.
+    /// The text is the first output of a shell; the others become empty.
     Streams,
-    /// It is the `text` of the one block of a list.
+    /// The text is the `text` of the one block of a list.
     TextBlocks,
     /// The same, for a list that contained more than text.
     Blocks,
-    /// It is the `output` of an object, for an observation that was no text.
+    /// The text is the `output` of an object, for an observation that was no text.
     Output,
 }
 
@@ -50,6 +50,16 @@ impl Frame {
     #[must_use]
     pub fn holds_text(self) -> bool {
         !matches!(self, Frame::Output | Frame::Blocks | Frame::Json | Frame::BesideJson)
+    }
+
+    /// Characters that it adds to the text that replaces JSON, quotes included.
+    #[must_use]
+    pub fn added_chars(self) -> usize {
+        let chars = |wrap: &Wrap| match wrap {
+            Wrap::List => 2,
+            Wrap::Member(key) => key.name().len() + r#"{"":}"#.len(),
+        };
+        if self.holds_text() { 0 } else { 2 + self.wraps().iter().map(chars).sum::<usize>() }
     }
 
     /// Whether parts of the observation stay.

@@ -2,6 +2,7 @@
 //! module with one `read`, which returns false if the message has another shape; the first match counts. The same code reads
 //! bytes and Python objects. No code outside of this folder depends on the shape of a message.
 
+mod again;
 mod answer;
 mod anthropic;
 mod chat_message;
@@ -15,9 +16,9 @@ mod responses;
 mod value;
 mod words;
 
+pub use again::read_observation;
 pub use answer::{answer, answering_message};
 pub use frame::{Frame, Wrap};
-pub use parts::read_observation;
 pub use quick::{QuickMessage, Recorder, quick_message};
 pub use responses::STREAMS;
 pub use value::{RawCall, RawResult, Sink, Value};
@@ -79,7 +80,7 @@ const OPENED: Keys = Keys::of(&[
 /// The shape of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Shape {
-    /// Neither calls nor results.
+    /// A message without calls and results.
     #[default]
     Plain,
     /// `pairRole` and `pairId`.
@@ -162,7 +163,7 @@ impl Shape {
         self == Shape::Facts
     }
 
-    /// The shape of this name, of those that name their provider.
+    /// The shape of this name, among the shapes that name their provider.
     #[must_use]
     pub fn of_provider(name: &str) -> Option<Self> {
         match name {
@@ -174,7 +175,7 @@ impl Shape {
         }
     }
 
-    /// Whether it decides whose prompt cache is assumed: a message without calls and results may be anybody's.
+    /// Whether the shape names the provider, whose prompt cache is assumed; a message without calls and results does not.
     #[must_use]
     pub fn decides_provider(self) -> bool {
         self != Shape::Plain
@@ -256,13 +257,13 @@ pub struct MessageFacts {
 }
 
 impl MessageFacts {
-    /// Those of a message that is no item of Responses.
+    /// The facts of a message that is no item of Responses.
     #[inline]
     fn of(role: Role, shape: Shape, blocks: u32) -> Self {
         MessageFacts { role, shape, blocks, is_agent_made: role == Role::Assistant, is_responses_item: false }
     }
 
-    /// Those of a message of unknown shape, as its owner gives them.
+    /// The facts of a message of unknown shape, as its owner gives them.
     #[must_use]
     pub fn given(role: Role, blocks: u32) -> Self {
         MessageFacts::of(role, Shape::Facts, blocks)

@@ -2,14 +2,14 @@
 
 use super::value::{Place, RawResult, Sink, Value, part, present, word, wrong_content};
 use super::words::{Keys, PartType};
-use super::{CONTENT_DEPTH, Frame, Key, PART_KEYS, converse, part_type, responses};
+use super::{Frame, Key, part_type};
 
 /// Levels of parts below a part, on which there may be cache marks.
 const MARKED_LEVELS: usize = 2;
 const MARK_KEYS: Keys = Keys::of(&[Key::CacheControl, Key::Content, Key::Source]);
 const SOURCE_KEYS: Keys = Keys::of(&[Key::Type, Key::Content]);
 
-/// What a content has besides texts and images.
+/// The facts of a content besides its texts and images.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Found {
     /// What surrounds its text, if it is an observation.
@@ -34,19 +34,6 @@ pub(super) fn observation<V: Value>(
     sink.result(&RawResult { frame: found.frame, chars: found.chars, ..*result })?;
     count(found.kept, sink);
     Ok(())
-}
-
-/// Reads the value of an observation again.
-pub fn read_observation<V: Value>(value: &V, frame: Frame, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-    let place = Place::of(Key::Content);
-    match frame {
-        Frame::TextBlocks => converse::read_parts(value, &place, sink).map(drop),
-        Frame::Streams => responses::read_streams(value, sink).map(drop),
-        Frame::Text | Frame::Only | Frame::Beside if value.text().is_some() || value.items().is_some() => {
-            texts(Some(value), PART_KEYS, &place, CONTENT_DEPTH, sink).map(drop)
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Counts characters that are no text and are outside of observations.
@@ -148,7 +135,7 @@ fn document<V: Value>(object: &V::Object, depth: usize, sink: &mut impl Sink<V>)
     Ok(chars)
 }
 
-/// Characters of an object as JSON, without its cache marks: these move while the history stays.
+/// Counts an object as JSON, without its cache marks: they move while the history stays.
 pub(super) fn size_of<V: Value>(object: &V::Object, depth: usize) -> Result<usize, V::Stop> {
     Ok(V::object_size(object, depth)?.saturating_sub(mark_chars::<V>(object, MARKED_LEVELS)?))
 }

@@ -13,7 +13,7 @@ pub trait Recorder {
     fn string(&mut self, start: usize) -> Option<Counted>;
     /// The size of the value at `at` as the arguments of a call, nested this deep in its message, and its end.
     fn size(&mut self, at: usize, depth: usize) -> Option<(usize, usize)>;
-    /// A text. Returns its characters, as the next two.
+    /// Reads a text. Returns its characters, as the next two functions do.
     fn text(&mut self, text: &Counted) -> usize;
     /// A call, whose arguments are counted by its caller.
     fn call(&mut self, id: &Counted, name: Option<&Counted>, block: u32) -> usize;
@@ -38,7 +38,7 @@ impl QuickMessage {
     }
 }
 
-/// Reads the message at `start` if it has a common layout. Otherwise what was recorded is to be forgotten.
+/// Reads the message at `start` if it has a common layout. Otherwise the caller discards what was recorded.
 #[inline]
 pub fn quick_message<R: Recorder>(data: &[u8], start: usize, recorder: &mut R) -> Option<QuickMessage> {
     let mut quick = Quick { data, recorder };

@@ -8,7 +8,7 @@ use super::{CONTENT_DEPTH, Frame, Key, PART_KEYS, Path, RawMessage, part_type};
 pub(super) const PATH: Path = Path { blocks: None, fields: &[&[Key::Output]] };
 
 const ARGUMENTS: [Key; 5] = [Key::Arguments, Key::Input, Key::Action, Key::Operation, Key::Actions];
-/// The texts of what a shell has written, in the order in which they are one text.
+/// The fields with the output of a shell, in the order in which they form one text.
 pub const STREAMS: [Key; 2] = [Key::Stdout, Key::Stderr];
 const STREAM_KEYS: Keys = Keys::of(&[Key::Type, Key::Text, Key::Stdout, Key::Stderr]);
 
@@ -77,7 +77,7 @@ fn read_output<V: Value>(result: &RawResult<V>, sink: &mut impl Sink<V>) -> Resu
     }
 }
 
-/// Whether an output is what a shell has written: an object with such a text, or a list of them.
+/// Whether an output is a shell's: an object with such a field, or a list of such objects.
 fn are_streams<V: Value>(output: &V) -> Result<bool, V::Stop> {
     if let Some(object) = output.object() {
         return has_streams::<V>(object);
@@ -100,7 +100,7 @@ fn has_streams<V: Value>(object: &V::Object) -> Result<bool, V::Stop> {
     Ok(has_text)
 }
 
-/// Reads what a shell has written. Returns its characters.
+/// Reads the output of a shell. Returns its characters.
 pub(super) fn read_streams<V: Value>(output: &V, sink: &mut impl Sink<V>) -> Result<usize, V::Stop> {
     let mut chars = 0;
     let mut read = |object: &V::Object| -> Result<(), V::Stop> {
@@ -121,7 +121,7 @@ pub(super) fn read_streams<V: Value>(output: &V, sink: &mut impl Sink<V>) -> Res
     Ok(chars)
 }
 
-/// Whether an output is of an unknown form, which no placeholder may replace: no text, and no list of parts with types.
+/// Whether an output has an unknown form, which no placeholder may replace: no text, and no list of typed parts.
 fn is_opaque<V: Value>(output: &V, place: &Place) -> Result<bool, V::Stop> {
     let Some(parts) = output.items() else { return Ok(output.text().is_none()) };
     let mut is_opaque = false;

@@ -1,4 +1,4 @@
-//! What a shape reads and writes to: JSON values, in bytes or Python objects, and a sink for what it finds.
+//! The interfaces of a shape: JSON values, in bytes or Python objects, and a sink for what it finds.
 
 use super::words::Keys;
 use super::{Frame, Key};
@@ -14,9 +14,9 @@ pub trait Value: Sized {
     /// An error that stops reading.
     type Stop: From<Error>;
 
-    /// It as an object.
+    /// The value as an object.
     fn object(&self) -> Option<&Self::Object>;
-    /// It as a string.
+    /// The value as a string.
     fn text(&self) -> Option<&Self::Text>;
     /// The elements, if it is a list.
     fn items(&self) -> Option<impl Iterator<Item = Self>>;
@@ -77,7 +77,7 @@ pub struct RawResult<'a, V> {
     pub value: Option<&'a V>,
     /// Its place among the blocks of its message.
     pub block: usize,
-    /// Flagged as an error.
+    /// Whether the result is flagged as an error.
     pub is_error: bool,
     /// What surrounds its text.
     pub frame: Frame,
@@ -95,7 +95,7 @@ impl<'a, V: Value> RawResult<'a, V> {
 
 /// Receives the content of a message, in document order.
 pub trait Sink<V: Value> {
-    /// An observation will be read soon.
+    /// An observation follows.
     fn prefetch(&mut self, _: &V) {}
     /// A text: of an observation, if one has begun.
     fn text(&mut self, text: &V::Text) -> Result<(), V::Stop>;
@@ -109,7 +109,7 @@ pub trait Sink<V: Value> {
     fn call(&mut self, call: &RawCall<V>) -> Result<(), V::Stop>;
     /// An observation begins.
     fn begin_observation(&mut self);
-    /// It has ended, and is of this result.
+    /// The observation has ended; it belongs to this result.
     fn result(&mut self, result: &RawResult<V>) -> Result<(), V::Stop>;
 }
 
@@ -173,7 +173,7 @@ pub fn get_present<V: Value>(object: &V::Object, key: Key) -> Result<Option<V>, 
     Ok(V::get(object, key)?.filter(|value| !value.is_null()))
 }
 
-/// The meaning of the word in a field.
+/// Looks up the meaning of the word in a field.
 #[inline]
 pub fn word<V: Value, T: Default>(value: Option<&V>, meaning: impl FnOnce(&[u8]) -> T) -> T {
     value.and_then(V::text).map_or_else(T::default, |text| V::read(text, meaning))

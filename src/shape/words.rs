@@ -24,7 +24,7 @@ macro_rules! keys {
             /// All of them.
             pub const ALL: &[Key] = &[$(Key::$key),*];
 
-            /// The key with this text.
+            /// Finds the key with this text.
             #[inline]
             #[must_use]
             pub fn of(key: &[u8]) -> Option<Key> {
@@ -126,7 +126,7 @@ impl RoleName {
         }
     }
 
-    /// As rules distinguish it.
+    /// The role as rules distinguish it.
     #[must_use]
     pub fn role(self) -> Role {
         match self {

@@ -28,7 +28,7 @@ impl PageCache {
         Some(page)
     }
 
-    /// The same, but not counted as a use.
+    /// A page, if it is cached; this does not count as a use.
     #[must_use]
     pub fn peek(&self, number: u32) -> Option<Page> {
         self.young.get(&number).or_else(|| self.old.get(&number)).cloned()

@@ -21,7 +21,7 @@ impl<'a> Changes<'a> {
         self.pager.header.last[kind.index()]
     }
 
-    /// A record.
+    /// Reads a record.
     pub fn get(&mut self, kind: RecordKind, id: u64) -> Result<Option<Record>> {
         get(self.pager, kind, id, true)
     }
@@ -82,7 +82,7 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// A record. Without its last field only pages of its bucket are read, unless the other fields are long.
+/// Reads a record. Without its last field only pages of its bucket are read, unless the other fields are long.
 pub fn get(pager: &mut Pager, kind: RecordKind, id: u64, wants_last: bool) -> Result<Option<Record>> {
     if id == 0 || id > pager.header.last[kind.index()] {
         return Ok(None);

@@ -71,15 +71,15 @@ pub struct WriteAheadLog {
     /// The newest frame of each page: committed, and written since then.
     committed: HashMap<u32, LogFrame>,
     pub(super) pending: HashMap<u32, LogFrame>,
-    /// After the last commit, and after the last frame.
+    /// The positions after the last commit and after the last frame.
     pub(super) end: Tail,
     pub(super) tail: Tail,
-    /// After the last commit that was synced, and the number of commits since then.
+    /// The position after the last synced commit, and the number of commits since then.
     synced: u64,
     unsynced: u16,
     /// Up to where the file does not grow.
     room: u64,
-    /// Its bytes if each page were written once between two syncs.
+    /// Bytes of the log if each page were written once between two syncs.
     pub(super) weight: u64,
     pub(super) salt: u32,
     pub(super) version: u32,
@@ -191,7 +191,7 @@ impl WriteAheadLog {
         self.tail.at
     }
 
-    /// The same, with each page counted once between two syncs.
+    /// Bytes up to the last frame, with each page counted once between two syncs.
     #[must_use]
     pub fn weight(&self) -> u64 {
         self.weight

@@ -40,7 +40,7 @@ pub enum Way {
     Logged(WriteAheadLog),
     /// Directly: the file is not the store yet.
     Direct,
-    /// Not at all; commits that are not in the file yet are read from the log.
+    /// Never; commits that are not in the file yet are read from the log.
     ReadOnly(Option<WriteAheadLog>),
 }
 

@@ -1,4 +1,4 @@
-//! Opening a log: what a writer that was killed, or a loss of power, left of its commits.
+//! Recovery: opening a log after its writer was killed or the machine lost power.
 //!
 //! A log ends at the first incomplete commit: after a loss of power, any of those that were not synced may be incomplete, and
 //! later ones whole. But if a later one says that the incomplete one was on disk, the log is damaged. In version 1 each commit
@@ -10,7 +10,7 @@ use super::header::Header;
 use super::log::{FRAME, MAGIC, Tail, VERSION, WriteAheadLog, failed};
 use super::page::{PAGE, u16_at, u32_at, u64_at};
 
-/// What [`WriteAheadLog::recover`] found.
+/// The result of [`WriteAheadLog::recover`].
 pub struct Recovered {
     /// The id of the store that it belongs to.
     pub id: u64,

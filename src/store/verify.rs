@@ -33,9 +33,9 @@ pub struct Report {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Nothing,
-    /// By the directory, a bucket or the list of free pages.
+    /// Used by the directory, a bucket or the list of free pages.
     Table,
-    /// By this many texts.
+    /// Used by this many texts.
     Texts(u16),
 }
 

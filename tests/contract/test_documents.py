@@ -20,6 +20,14 @@ from recede.cli.commands import recede as group
 from support import ROOT
 
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")], key=str)
+# The pages of rooms: what to change in which file.
+ROOMS = sorted(
+    [
+        *ROOT.glob("src/**/README.md"),
+        *ROOT.glob("python/**/README.md"),
+        *(ROOT / folder / "README.md" for folder in ("benches", "scripts", "tests")),
+    ]
+)
 
 
 def _commands(group: click.Group, path: str = "recede") -> Iterator[tuple[str, click.Command]]:
@@ -115,21 +123,41 @@ def test_every_option_has_help_and_is_documented(path: str, command: click.Comma
         assert parameter.help.endswith((".", "]"))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("document", DOCUMENTS + ROOMS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_between_documents_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text()):
         assert (document.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/design.md"])
-def test_files_that_are_named_exist(name: str) -> None:
-    """CONTRIBUTING.md names files of the oracle, the definitions and the unit tests without their folder."""
+@pytest.mark.parametrize(
+    "document",
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "design.md", *ROOMS],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_files_that_are_named_exist(document: Path) -> None:
+    """Pages of rooms name files from their folder; oracles, definitions and unit tests without theirs."""
     folders = (
         ROOT,
+        document.parent,
         ROOT / "docs",
         ROOT / "tests" / "oracle",
         ROOT / "tests" / "unit",
         ROOT / "tests" / "definitions",
     )
-    for path in re.findall(r"`([\w./-]+\.(?:py|rs|md|pyi))`", (ROOT / name).read_text()):
+    for path in re.findall(r"`([\w./-]+\.(?:py|rs|md|pyi|css|html|json|yml))`", document.read_text()):
         assert any((folder / path).exists() for folder in folders), path
+
+
+def test_contributing_is_short_and_names_each_room() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    assert len(text.splitlines()) <= 120
+    named = re.findall(r"\| `(\S+/README\.md)` \|", text)
+    assert sorted(named) == sorted(path.relative_to(ROOT).as_posix() for path in ROOMS)
+
+
+def test_decisions_are_numbered_without_holes_and_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    pages = sorted(folder.glob("[0-9]*.md"))
+    assert [page.name[:4] for page in pages] == [f"{number:04}" for number in range(1, len(pages) + 1)]
+    listed = re.findall(r"^- \[(.*)\]\((.*)\)$", (folder / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert listed == [(page.read_text(encoding="utf-8").partition("\n")[0][2:], page.name) for page in pages]

@@ -95,3 +95,12 @@ def test_such_a_fact_is_found(line: str) -> None:
 )
 def test_such_a_fact_of_the_core_is_found(line: str) -> None:
     assert list(in_rust(line))
+
+
+def test_the_page_for_users_has_each_provider_with_its_prices() -> None:
+    page = (ROOT / "docs" / "caching.md").read_text(encoding="utf-8").partition("\n## The providers\n")[2]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith('| `"')
+    ]
+    shown = {row[0].strip('`"'): (float(row[2]), float(row[3])) for row in rows}
+    assert shown == {name: (one.write, one.read) for name, one in PROVIDERS.items()}

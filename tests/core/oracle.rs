@@ -79,6 +79,9 @@ const HEAD: &str = "[observation masked — ";
 
 fn is_built_in(text: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.chars().all(|character| character.is_ascii_digit());
+    if text == "[old tool output cleared to save context]" {
+        return true;
+    }
     let Some(rest) = text.strip_prefix(HEAD) else { return false };
     let with = |between: &str, end: &str| {
         let Some((first, rest)) = rest.split_once(between) else { return false };
@@ -115,7 +118,8 @@ fn is_dispatch(text: &str) -> bool {
 pub fn mask(text: &str, policy: &Policy, facts: &ObservationFacts) -> Option<String> {
     let count = |text: &str| text.chars().count();
     let before = count(text) + facts.images * policy.image_chars;
-    let shorter = |text: String| (count(&text) < before).then_some(text);
+    let least = policy.least_removed.unwrap_or(1);
+    let shorter = |text: String| (count(&text) + least <= before).then_some(text);
     if is_built_in(text) || is_dispatch(text) || policy.placeholder.as_ref().is_some_and(|own| fits(own, text)) {
         return None;
     }

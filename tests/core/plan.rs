@@ -23,7 +23,7 @@ fn plan(sketch: &Sketch, policy: &Policy) -> Plan {
 fn plan_with(sketch: &Sketch, policy: &Policy, summary: &SummaryInput) -> Plan {
     match recede::plan::plan(&sketch.outline, sketch, policy, None, summary) {
         Outcome::Plan(plan) => *plan,
-        Outcome::AskSummary { .. } | Outcome::AskCosts(_) => panic!("asks"),
+        Outcome::AskSummary { .. } | Outcome::AskCosts(_) | Outcome::Replay => panic!("asks"),
     }
 }
 
@@ -51,7 +51,7 @@ fn session(turns: usize) -> Sketch {
 const TURN: usize = 24 + LONG_CHARS;
 
 #[test]
-fn within_budget_nothing_is_done() {
+fn within_limit_nothing_is_done() {
     let sketch = session(6);
     let chars = 13 + 6 * TURN;
     assert_eq!(sketch.outline.total_chars(0), chars);
@@ -61,7 +61,7 @@ fn within_budget_nothing_is_done() {
         let plan = plan(&sketch, &policy);
         assert!(!plan.changes());
         assert_eq!((plan.stage, plan.boundary, plan.chars), (None, 0, (chars, chars)));
-        assert_eq!(plan.within_budget, policy.enabled);
+        assert_eq!(plan.within_limit, Some(policy.enabled));
     }
 }
 
@@ -72,7 +72,7 @@ fn masking_up_to_the_window() {
     let plan = plan(&sketch, &policy);
     assert_eq!((plan.stage, plan.boundary, masked(&plan)), (Some(Stage::Masking), 4, vec![0, 1, 2, 3]));
     assert_eq!(plan.chars.1, 13 + 6 * TURN - 4 * (LONG_CHARS - MASKED_CHARS));
-    assert!(plan.kept.is_none() && plan.within_budget && plan.summary.is_none());
+    assert!(plan.kept.is_none() && plan.within_limit == Some(true) && plan.summary.is_none());
     assert_eq!(report::first_changed(&sketch.outline, &plan), Some(3));
     let counts = report::by_tool(&sketch.outline, &plan, 0);
     assert_eq!(counts.len(), 1);
@@ -239,7 +239,7 @@ fn the_fallback_keeps_pairs_the_task_and_reasoning() {
     ]);
     let policy = Policy { max_cost: Some(0), keep_messages: Some(1), masks_unseen: true, ..Policy::default() };
     let plan = plan(&sketch, &policy);
-    assert_eq!((plan.stage, plan.within_budget), (Some(Stage::Fallback), false));
+    assert_eq!((plan.stage, plan.within_limit), (Some(Stage::Fallback), Some(false)));
     assert_eq!(kept(&plan), [2, 4, 5, 6, 7, 8]);
     assert_eq!(plan.orphans, [1]);
     assert_eq!(masked(&plan), [1]);
@@ -262,15 +262,15 @@ fn costs_are_counted_where_they_are_given() {
     let stage = |max| {
         let policy = Policy { max_cost: Some(max), keep_messages: Some(1), ..Policy::default() };
         match recede::plan::plan(&sketch.outline, &sketch, &policy, Some(&costs), &SummaryInput::Failed) {
-            Outcome::Plan(plan) => (plan.stage, plan.within_budget),
-            Outcome::AskSummary { .. } | Outcome::AskCosts(_) => panic!("asks"),
+            Outcome::Plan(plan) => (plan.stage, plan.within_limit),
+            Outcome::AskSummary { .. } | Outcome::AskCosts(_) | Outcome::Replay => panic!("asks"),
         }
     };
-    assert_eq!(stage(206), (None, true));
-    assert_eq!(stage(205), (Some(Stage::Masking), true));
-    assert_eq!(stage(116), (Some(Stage::Masking), true));
-    assert_eq!(stage(115), (Some(Stage::Fallback), true));
-    assert_eq!(stage(100), (Some(Stage::Fallback), false));
+    assert_eq!(stage(206), (None, Some(true)));
+    assert_eq!(stage(205), (Some(Stage::Masking), Some(true)));
+    assert_eq!(stage(116), (Some(Stage::Masking), Some(true)));
+    assert_eq!(stage(115), (Some(Stage::Fallback), Some(true)));
+    assert_eq!(stage(100), (Some(Stage::Fallback), Some(false)));
 }
 
 #[test]
@@ -321,9 +321,11 @@ fn random_policy(random: &mut Random) -> Policy {
     Policy {
         goal: *random.pick(&[Goal::Reduce, Goal::Reduce, Goal::Mask, Goal::Truncate, Goal::Summarize]),
         max_cost: (!random.once_in(8)).then(|| random.below(500)),
+        is_limit: false,
+        trigger: 0,
         fill_millionths: None,
         clip_results: None,
-        clip_at: None,
+        max_result_chars: None,
         enabled: !random.once_in(20),
         keep_messages: few(random, 8),
         keep_turns: few(random, 4),
@@ -339,7 +341,7 @@ fn random_policy(random: &mut Random) -> Policy {
         observation_masking: !random.once_in(6),
         max_observation_chars: random.once_in(4).then(|| random.below(80)),
         placeholder: random.once_in(4).then(|| template(random)),
-        placeholder_with_images: None,
+        least_removed: random.once_in(3).then_some(64),
         lines_form: random.once_in(3),
         masks_unseen: random.once_in(2),
         min_masked_chars: if random.once_in(5) { random.below(200) } else { 0 },
@@ -470,7 +472,7 @@ fn random_histories_are_planned_as_the_naive_rules_say() {
         assert_eq!(summary, text.clone().map(|text| (text, leading)));
         let chars = view_chars(&sketch, &policy, &kept, &masked) + text.map_or(0, |text| text.chars().count());
         assert_eq!(plan.chars, (sketch.outline.total_chars(policy.image_chars), chars));
-        assert_eq!(plan.within_budget, policy.max_cost.is_none_or(|max| chars <= max));
+        assert_eq!(plan.within_limit, policy.max_cost.map(|max| chars <= max));
         assert_eq!(plan.orphans, oracle::orphans(&sketch.outline));
         assert!(plan.summary.is_some() || stage == Some(Stage::Fallback) || plan.chars.1 <= plan.chars.0);
     }

@@ -82,7 +82,7 @@ fn planned(messages: &[String], policy: &Policy, summary: &SummaryInput) -> (Opt
             let view = splice(data.as_bytes(), &outline, policy, &plan, MarkEdits::default()).to_vec(data.as_bytes());
             (Some(*plan), view)
         }
-        Outcome::AskSummary { .. } | Outcome::AskCosts(_) => (None, vec![]),
+        Outcome::AskSummary { .. } | Outcome::AskCosts(_) | Outcome::Replay => (None, vec![]),
     }
 }
 

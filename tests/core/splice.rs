@@ -276,6 +276,7 @@ fn replacement(observation: &Observation, masked: &Masked, placeholder: &[u8], m
             raw(&atoms[..text_chars]) + &json_escape(&placeholder[..clip(placeholder, most.unwrap_or(usize::MAX))])
         }
         Form::Clip(ref counted) => clipped(atoms, &counted.clip),
+        Form::Arrival(ref clip) => clipped(atoms, clip),
         Form::Dispatch { with_head } => {
             let text = decoded(atoms);
             let blocks: Vec<(usize, usize)> = dispatch_blocks(&text)
@@ -298,13 +299,16 @@ fn random_policy(random: &mut Random) -> Policy {
         let fields = [Field::Tool, Field::Id, Field::Turn, Field::Lines];
         vec![(b"\"\\\n<".to_vec(), Some(*random.pick(&fields))), (b">".to_vec(), None)]
     };
+    let max_observation_chars = random.once_in(3).then(|| random.below(60));
+    let cuts = max_observation_chars.is_none() && random.once_in(3);
     Policy {
+        max_observation_chars,
+        max_result_chars: cuts.then(|| 60 + random.below(60)),
         goal: *random.pick(&[Goal::Mask, Goal::Mask, Goal::Truncate, Goal::Summarize, Goal::Reduce]),
         max_cost: Some(if random.once_in(2) { random.below(300) } else { random.below(2_000) }),
         fill_millionths: random.once_in(2).then(|| random.below(1_000_001)),
         clip_results: random.once_in(2).then(|| 60 + random.below(60)),
         keep_messages: Some(random.below(4)),
-        max_observation_chars: random.once_in(3).then(|| random.below(60)),
         placeholder: random.once_in(3).then(|| own(random)),
         lines_form: random.once_in(4),
         image_chars: *random.pick(&[0, 100]),
@@ -327,7 +331,7 @@ fn reduce(data: &str, policy: &Policy, summary: &SummaryInput) -> (Option<String
 #[test]
 fn views_are_plain_replacements() {
     let mut random = Random::new(61);
-    let (mut forms, mut dropped, mut summaries, mut cuts) = ([0; 5], 0, 0, 0);
+    let (mut forms, mut dropped, mut summaries, mut cuts) = ([0; 6], 0, 0, 0);
     for _ in 0..30_000 {
         let document = document(&mut random);
         let policy = random_policy(&mut random);
@@ -337,7 +341,8 @@ fn views_are_plain_replacements() {
         assert_eq!(view.is_some(), plan.changes());
         let placeholder = Placeholder::of(&policy);
         let replace = |number: usize, observation: &Observation| {
-            assert_eq!(outline.results[number].chars, observation.atoms.len());
+            let chars = outline.results[number].chars + outline.cut_chars(number..number + 1);
+            assert_eq!(chars, observation.atoms.len());
             let masked = plan.masked.iter().find(|masked| masked.result as usize == number)?;
             let mut text = vec![];
             placeholder.write(&facts(&outline, &plan.pairs, Some(&plan.turns), number), &mut text);
@@ -350,6 +355,7 @@ fn views_are_plain_replacements() {
                 Form::Cut { .. } => 2,
                 Form::Dispatch { .. } => 3,
                 Form::Clip(_) => 4,
+                Form::Arrival(_) => 5,
             }] += 1;
         }
         let kept = plan.kept.clone().unwrap_or_else(|| vec![true; document.messages.len()]);
@@ -365,7 +371,8 @@ fn views_are_plain_replacements() {
         // The view is a history again, and as large as was said.
         let again = outline_of(&wanted);
         assert_eq!(again.total_chars(policy.image_chars), plan.chars.1, "{policy:?}\n{data}\n{wanted}");
-        assert_eq!(outline.total_chars(policy.image_chars), plan.chars.0);
+        let cut_chars = outline.cut_chars(0..outline.results.len());
+        assert_eq!(outline.total_chars(policy.image_chars) + cut_chars, plan.chars.0);
     }
     let [stay, others @ ..] = forms;
     assert!(

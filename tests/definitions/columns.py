@@ -10,7 +10,7 @@ from recede.reduction._unrecognized import unrecognized
 
 __all__ = ["FIGURES", "reduced", "sizes"]
 
-FIGURES = ("turns", "chars_before", "chars_after", "masked_count", "dropped_count", "within_budget", "reduction_stage")
+FIGURES = ("turns", "chars_before", "chars_after", "masked_count", "dropped_count", "within_limit", "reduction_stage")
 
 
 def reduced(row: bytes | None, **options: Any) -> dict[str, Any]:

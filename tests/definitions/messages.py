@@ -15,14 +15,14 @@ from oracle.plan import Costs, Facts, Given, Plan, make_plan
 from oracle.plan.fill import task_of
 from oracle.policy import NOW, Policy
 from oracle.reading import JsonList, read
-from oracle.report import texts_of
+from oracle.report import texts_of, unmasked_of
 from oracle.scan import scan
 from oracle.shape.words import items
 from oracle.splice import field_around, span_of, splice
 from oracle.summary import built_in_summary
 from oracle.walk import walk
 from recede._errors import TranscriptError
-from recede._report import BoundaryMove
+from recede._report import BoundaryMove, Unmasked
 from recede.reduction._exchange import (
     Changes,
     Chunks,
@@ -57,7 +57,9 @@ def listed(messages: list[bytes], surrogates: bool = True) -> JsonList:
     return scan(written(messages), surrogates=surrogates)[0]
 
 
-def numbered_texts(messages: list[Any], policy: Policy, numbers: list[int] | None = None) -> list[MessageTexts]:
+def numbered_texts(
+    messages: list[Any], policy: Policy, numbers: list[int] | None = None, *, whole: bool = True
+) -> list[MessageTexts]:
     """What a token counter counts of each message, whose observations may have these numbers."""
     facts = SessionFacts(walk(messages), policy, None)
     facts.numbers = numbers or ()
@@ -88,6 +90,8 @@ class Messages:
         self.masked: set[int] = set()  # observations that the session has as placeholders, by their numbers
         self.is_summarized = False
         self.sources: list[bytes] = []  # the messages of the session as they were appended
+        self.places: list[int | None] = []  # and their places among all; None for a summary
+        self.dropped: list[int] = []  # of the session, in the last request for a summary
         self.task_end = 0
         self.seen = 0  # observations ever
         self.given_cold = tuple(policy.cold)
@@ -105,16 +109,23 @@ class Messages:
     def __len__(self) -> int:
         return len(self.messages)
 
-    def masked_texts(self, message: bytes, surrogates: bool) -> list[str | None]:
-        """What masking would put in the place of each observation of a message, if that were appended now."""
+    def texts_to_count(self, message: bytes, surrogates: bool) -> list[tuple[str | None, str | None]]:
+        """What a cut and a mask would put in the place of each observation of a message, if that were appended now."""
         before, facts = self.session, self.facts
         results = len(facts.outline.results)
         self._push(message, surrogates)
-        masked = [self.facts.mask(result) for result in self.facts.outline.results[results:]]
+        new = self.facts.outline.results[results:]
+        texts = [(self.facts.cuts.get(result.index), self.facts.mask(result)) for result in new]
         self.session, self.facts = before, facts
-        return [one and one.text for one in masked]
+        return [(cut and cut.text, masked and masked.text) for cut, masked in texts]
 
-    def append(self, message: bytes, surrogates: bool, costs: tuple[int, list[tuple[int, int]]] | None = None) -> int:
+    def append(
+        self,
+        message: bytes,
+        surrogates: bool,
+        costs: tuple[int, list[tuple[int, int]]] | None = None,
+        texts: Counted | None = None,
+    ) -> int:
         """Malformed JSON, or a shape that is no message, is an error that names the byte of the message."""
         state = {**vars(self), "messages": [*self.messages]}
         is_after_run = bool(self.facts.outline.messages) and self.facts.outline.messages[-1].is_agent_made
@@ -124,11 +135,12 @@ class Messages:
             self.cold = *self.cold[:-1], (self.cold[-1][0], len(self.messages))
         self.messages.append(self.session[-1])
         self.sources = [*self.sources, self.session[-1]]
+        self.places = [*self.places, len(self.messages) - 1]
         self.seen += len(self.facts.outline.results) - len(self.numbers)
         self.numbers = list(self.facts.numbers)
         if costs is not None:
-            messages, observations, texts = self.costs or ([], [], {})
-            self.costs = [*messages, costs[0]], [*observations, *costs[1]], texts
+            messages, observations, known = self.costs or ([], [], {})
+            self.costs = [*messages, costs[0]], [*observations, *costs[1]], {**known, **dict(texts or ())}
             self.facts.costs = self.costs
         self.is_current = False
         return 0
@@ -221,6 +233,7 @@ class Messages:
         if isinstance(plan, CountRequest):
             return plan
         if isinstance(plan, SummaryRequest):
+            self.dropped = plan.dropped
             return SummaryRequest([self.sources[index] for index in plan.dropped], plan.previous, self._built_in(plan))
         before = _elements(self.plain)
         self.plan = plan
@@ -234,6 +247,8 @@ class Messages:
         self.counted = self._counts()
         self.is_current = True
         is_clipped = any(one.is_clipped for one in plan.masked.values())
+        if self.policy.is_limit and plan.stage in (None, "masking"):
+            is_clipped = False  # a cut that the limit forces is kept like a mask
         if plan.summary is None and not plan.cut and not is_clipped and len(plan.kept) == len(self.session):
             return None
         self.next = self._compacted(plan, after)
@@ -264,8 +279,11 @@ class Messages:
         masked = {self.numbers[result.index] for result in results if result.index in placeholders}
         self.masked = {number for number in numbers if number in masked | self.masked}
         sources: list[tuple[int, bytes]] = [(index, self.sources[index]) for index in plan.kept]
+        places = [self.places[index] for index in plan.kept]
         if plan.summary is not None:
             sources.insert(plan.summary.place, (len(self.session), view[plan.summary.place]))
+            places.insert(plan.summary.place, None)
+        self.places = places
         if self.policy.fill_millionths is not None:
             task = task_of(self.facts)
             places = [place for place, (index, _) in enumerate(sources, 1) if task and index <= task[-1]]
@@ -300,13 +318,22 @@ class Messages:
             self.session, self.numbers = self.next
             self.past, self.kept = len(self.messages), len(self.session)
             self.next = None
-            self.costs = None if costs is None else (*costs[:2], {})
+            texts = self.costs[2] if self.costs else {}
+            self.costs = None if costs is None else (*costs[:2], texts)
             self.facts = self._facts()
             self.plan = self._raw()
             self.view = self._marked()
             after = self.facts.cost(self.plan)
             self.retries = Attempts() if self.is_summarized else self.retries.rebased(before, after)
             self.counted = self._counts()
+
+    def asked(self) -> list[int | None]:
+        """The places among all messages of those that a summary is asked for."""
+        return [self.places[index] for index in self.dropped]
+
+    def elements(self) -> list[bytes]:
+        """The messages of the view, with the marks that were appended."""
+        return _elements(self.plain)
 
     def chunks(self, known: int) -> Chunks:
         return Chunks(0, [], self.view, True)
@@ -316,7 +343,7 @@ class Messages:
 
     def masks(self, since: int) -> Masks:
         """The first message that changed since this was called last, and the masks from there or from `since` on."""
-        outline, shown = self.facts.outline, self.plan.masked
+        outline, shown = self.facts.outline, self.facts.shown(self.plan)
         found = [
             Mask(result.message, result.index - outline.messages[result.message].results[0].index, one.text)
             for result in outline.results
@@ -336,7 +363,11 @@ class Messages:
         orphans = sum(
             self.facts.pairs.is_orphan(one) for one in (*self.facts.outline.calls, *self.facts.outline.results)
         )
-        return whole.outline.chars(self.policy.image_chars), len(whole.runs.starts), orphans
+        return whole.given.chars(self.policy.image_chars), len(whole.runs.starts), orphans
+
+    def _unmasked(self) -> Unmasked:
+        is_small = 0 < self.facts.cost(self._raw()) <= self.raw_cost_at_most
+        return Unmasked(0, 0, True) if is_small else unmasked_of(self.facts, self.plan)
 
     def stats(self) -> SessionStats:
         """What the core's session says of itself."""
@@ -345,6 +376,8 @@ class Messages:
             0,
             *self._totals(),
             *self.counted,
+            len(self._observations()),
+            self._unmasked(),
             self.changed_at,
             0,
             moves,
@@ -380,6 +413,8 @@ class Messages:
 
     def _facts(self) -> SessionFacts:
         policy = Policy({**vars(self.policy), "cold": self._cold_in_session()})
+        if self.past:
+            policy.trigger = 0  # masking has begun
         policy.max_cost_since = self._budgets()
         policy.max_cost = policy.max_cost_at(len(self.session))
         return self._with_state(facts_of(self.session, policy, self.costs))
@@ -399,7 +434,8 @@ class Messages:
 
     def _counts(self) -> tuple[int, int, int]:
         kept = set(self.plan.kept)
-        shown = [place for place in self.plan.masked if self.facts.outline.results[place].message in kept]
+        masked = (place for place, one in self.plan.masked.items() if not one.is_clipped)
+        shown = [place for place in masked if self.facts.outline.results[place].message in kept]
         return len(json.loads(self.view)), self.facts.chars(self.plan), len(shown) + len(self.masked)
 
 

@@ -96,9 +96,10 @@ def quoted(
 
 def _hidden(outline: Outline, policy: Policy) -> set[int]:
     """The results that the view of a request with this history does not have raw."""
-    plan = _plan(Facts(outline, _policy_of(policy, outline), None))
+    facts = Facts(outline, _policy_of(policy, outline), None)
+    plan = _plan(facts)
     kept = set(plan.kept)
-    return {*plan.masked, *(result.index for result in outline.results if result.message not in kept)}
+    return {*facts.shown(plan), *(result.index for result in outline.results if result.message not in kept)}
 
 
 def _rows(outline: Outline, policy: Policy, cache: Any) -> list[Row]:

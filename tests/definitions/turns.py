@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from definitions.attempts import Attempts
 from definitions.folds import OfTurns
@@ -14,15 +14,13 @@ from oracle.plan.facts import Facts
 from oracle.policy import Policy
 from oracle.walk import walk
 from recede._report import BoundaryMove
-from recede.reduction._exchange import Chunks
-from recede.turns._log import TurnSessionStats
 from recede.turns._report import TurnTokens
-from recede.turns._turn import MaskedTurn, Turn
+from recede.turns._turn import MaskedTurn
+from recede.turns._turns import TurnSessionStats
 
 
 class TurnRow(NamedTuple):
-    reasoning: str
-    action: str
+    own: str  # its text without the observation
     observation: str
     placeholder: str | None  # None where the observation stays
     own_tokens: int
@@ -34,7 +32,7 @@ class Turns:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self.turns: list[TurnRow] = []
-        self.timestamps: list[float] = []
+        self.moves_told = 0
         self.first = 0  # turns before this one stand in a summary
         self.summary_chars = self.summary_tokens = 0
         self.due: int | None = None  # how many turns the summary is to stand for that is due
@@ -54,22 +52,13 @@ class Turns:
         text = fill(Observation(observation, turn=len(self.turns) + 1), self.policy)
         return text if len(text) < len(observation) else None
 
-    def append(
-        self,
-        reasoning: str,
-        action: str,
-        observation: str,
-        timestamp: float,
-        tokens: tuple[int, int, int] | None = None,
-    ) -> int:
+    def append(self, own: str, observation: str, tokens: tuple[int, int, int] | None = None) -> int:
         """The next turn; its number. Its tokens are words, where they are not given."""
         self._request()
         placeholder = self.masked_text(observation)
         if tokens is None:
-            frame = _render(1, reasoning, action, "")
-            tokens = len(frame.split()), len(observation.split()), len((placeholder or "").split())
-        self.turns.append(TurnRow(reasoning, action, observation, placeholder, *tokens))
-        self.timestamps.append(timestamp)
+            tokens = len(own.split()), len(observation.split()), len((placeholder or "").split())
+        self.turns.append(TurnRow(own, observation, placeholder, *tokens))
         return len(self.turns)
 
     def summary_due(self) -> int | None:
@@ -104,19 +93,13 @@ class Turns:
         """Chars that a model is given for a summary of the turns up to this one."""
         rules = self.policy.summaries
         prompt_chars = rules[3][1] if rules is not None and rules[3] is not None else 0
-        raw = [
-            len(_render(place + 1, turn.reasoning, turn.action, turn.observation))
-            for place, turn in enumerate(self.turns)
-        ]
+        raw = [len(turn.own) + len(turn.observation) for turn in self.turns]
         return sum(raw[self.first : until]) + self.summary_chars + prompt_chars
 
     def _shown_chars(self) -> list[int]:
         """Chars of each turn as the request before showed it; the last turn is raw."""
         masked = self._masked()
-        return [
-            len(_render(place + 1, turn.reasoning, turn.action, masked.get(place, turn.observation)))
-            for place, turn in enumerate(self.turns)
-        ]
+        return [len(turn.own) + len(masked.get(place, turn.observation)) for place, turn in enumerate(self.turns)]
 
     def replaced_chars(self, turn: int) -> int:
         """Chars of the context that a summary of the turns up to this one replaces."""
@@ -134,25 +117,10 @@ class Turns:
         self.due, self.waste, self.retries = None, 0, Attempts()
         self.rows[-1] = self._tokens()
 
-    def chunks(self, known: int) -> Chunks:
-        """The context of the next request after its prompts, in one open chunk."""
-        self._request()
-        masked = self._masked()
-        shown = list(enumerate(self.turns))[self.first :]
-        rendered = (
-            _render(place + 1, turn.reasoning, turn.action, masked.get(place, turn.observation))
-            for place, turn in shown
-        )
-        return Chunks(0, [], "".join(rendered), True)
-
     def masked_turns(self, start: int) -> list[MaskedTurn]:
         """The turns that the context of the next request masks, from 1, and what stands there, from one of them on."""
         self._request()
         return [MaskedTurn(place + 1, text) for place, text in sorted(self._masked().items())][start:]
-
-    def turn(self, turn: int) -> Turn | None:
-        found = 0 < turn <= len(self.turns)
-        return Turn(turn, *self.turns[turn - 1][:3], self.timestamps[turn - 1]) if found else None
 
     def stats(self) -> TurnSessionStats:
         """Turns in the summary; what is masked; tokens of requests, all of them and those sent."""
@@ -176,8 +144,11 @@ class Turns:
         self._request()
         return [TurnTokens(turn, *row) for turn, row in enumerate(self.rows[start:end], start + 1)]
 
-    def moves(self) -> list[Any]:
-        return [BoundaryMove(*move) for move in self._fold().moves] if self.policy.boundary[0] == "break_even" else []
+    def new_moves(self) -> list[BoundaryMove]:
+        """The moves of the boundary since this was asked last."""
+        moves = [BoundaryMove(*move) for move in self._fold().moves] if self.policy.boundary[0] == "break_even" else []
+        before, self.moves_told = self.moves_told, len(moves)
+        return moves[before:]
 
     def _request(self) -> None:
         if len(self.rows) <= len(self.turns):
@@ -206,9 +177,9 @@ class Turns:
     def _fold(self) -> OfTurns:
         """The boundary, by the requests and summaries so far: for a planner a turn is two messages."""
         messages: list[dict[str, str]] = []
-        for number, (reasoning, action, observation, *_) in enumerate(self.turns, 1):
-            messages.append({"role": "assistant", "content": _render(number, reasoning, action, "")})
-            messages.append({"role": "tool", "tool_call_id": "", "content": observation})
+        for turn in self.turns:
+            messages.append({"role": "assistant", "content": turn.own})
+            messages.append({"role": "tool", "tool_call_id": "", "content": turn.observation})
         fold = OfTurns(_TurnFacts(walk(messages), self.policy, None))
         first = summary_chars = 0
         for turns, through, chars, given in self.events:
@@ -249,8 +220,3 @@ class _TurnFacts(Facts):
             return None
         text = fill(Observation(observation, turn=self.turns[result.index]), self.policy)
         return Masked((text,), text) if len(text) < len(observation) else None
-
-
-def _render(number: int, reasoning: str, action: str, observation: str) -> str:
-    """A turn behind another text."""
-    return f"\n\nTurn {number}:\nReasoning: {reasoning}\nAction: {action}\nObservation: {observation}\n"

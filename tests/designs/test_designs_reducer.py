@@ -41,40 +41,105 @@ def reduced(limit: int = 12_000, history: list[dict[str, Any]] = HISTORY, **opti
     return result
 
 
+@pytest.fixture
+def masked() -> recede.Reduction:
+    """The history of ten rounds under a limit for which masking is enough."""
+    return reduced()
+
+
+def changed(result: recede.Reduction, history: list[dict[str, Any]] = HISTORY) -> list[tuple[Any, dict[str, Any]]]:
+    """The messages of a view that are no longer those of the history, each with what it was."""
+    return [(m, was) for m, was in zip(result.messages, history, strict=True) if m is not was]
+
+
+def without_masking(limit: int, history: list[dict[str, Any]]) -> list[Any]:
+    """The reducer that the design began with: a summary, and truncation if that is not enough."""
+    views = (history, summarize_history(history).messages, truncate_history(history).messages)
+    return next((view for view in views if count_chars(view) <= limit), views[-1])
+
+
+# R1: results are masked first.
+
+
+@row("results outside the window are masked before anything is dropped", "if masking is enough, nothing is dropped")
+def test_r1_1_results_are_masked_before_anything_is_dropped(masked: recede.Reduction) -> None:
+    assert [m["content"] != SEEN for m in masked.messages if m["role"] == "tool"] == [True] * 8 + [False] * 2
+    assert (masked.dropped_count, len(masked.messages)) == (0, len(HISTORY))
+    assert [m is was for m, was in zip(masked.messages, HISTORY, strict=True)][-4:] == [True] * 4
+    exact = reduced(masked.chars_after)
+    assert (exact.reduction_stage, exact.dropped_count) == ("masking", 0)
+    assert reduced(masked.chars_after - 1).dropped_count > 0
+
+
 @row(
-    "results outside the window are masked before anything is dropped",
-    "`[observation masked — {n} chars]`; the message around it stays",
-    "calls stay in full",
-    "the reasoning of the assistant stays in full",
-    "a masked result keeps its call",
-    "no orphans are made",
-    "`pairId`, `pairRole`, `role`, `toolCallId` stay",
-    "pure: the input is not changed",
-    "the invariants hold after masking",
-    "a view is never larger than its history",
-    "`maskedCount`",
-    "`maskedChars`",
-    "`reductionStage`",
-    "`droppedCount`, `reduced`, `invariantStatus`",
-    "`reduce(messages, options)` gives a result object",
-    "masking is on by default",
-    "about half of the context",
+    "`[observation masked — {n} chars]`; the message around it stays", "`pairId`, `pairRole`, `role`, `toolCallId` stay"
 )
-def test_stage_1() -> None:
-    result = reduced()
-    assert (result.reduced, result.reduction_stage, result.dropped_count) == (True, "masking", 0)
-    assert (result.masked_count, result.masked_chars) == (8, 8 * (4_200 - len("[observation masked — 4200 chars]")))
-    assert result.invariant_status == "ok" and result.within_budget
-    assert len(result.messages) == len(HISTORY)
-    for message, before in zip(result.messages, HISTORY, strict=True):
-        if message is not before:
-            assert before["role"] == "tool"
-            assert message == {**before, "content": "[observation masked — 4200 chars]"}
-            assert list(message) == list(before)
-    assert [m is b for m, b in zip(result.messages, HISTORY, strict=True)][-4:] == [True] * 4
-    assert result.chars_after < result.chars_before / 2
-    assert result[0] is result.messages and "Reduction" in repr(result)
-    assert published.reduce(HISTORY, max_input_chars=12_000, fill=None).messages == result.messages
+def test_r1_2_the_placeholder_has_the_characters_and_the_message_keeps_its_fields(masked: recede.Reduction) -> None:
+    for message, was in changed(masked):
+        assert message == {**was, "content": "[observation masked — 4200 chars]"}
+        assert list(message) == list(was) and {"pairId", "pairRole", "role", "toolCallId"} <= message.keys()
+
+
+@row("calls stay in full")
+def test_r1_3_calls_stay_in_full(masked: recede.Reduction) -> None:
+    assert {was["pairRole"] for _, was in changed(masked)} == {"result"}
+
+
+@row("the reasoning of the assistant stays in full")
+def test_r1_4_reasoning_stays_in_full() -> None:
+    history = history_of(before="I think about it at length. " * 50)
+    assert {was["role"] for _, was in changed(reduced(30_000, history), history)} == {"tool"}
+
+
+@row("masking is on by default", "about half of the context")
+def test_masking_enabled_keeps_every_message_where_the_reducer_without_it_drops_some(masked: recede.Reduction) -> None:
+    assert masked == reduced(observation_masking=True)
+    assert len(without_masking(12_000, HISTORY)) < len(masked.messages) == len(HISTORY)
+    assert masked.chars_after < masked.chars_before / 2
+    # Where masking is not enough, its view is that of the reducer without it.
+    for limit in (8_000, 8_500, 8_700, masked.chars_after - 1):
+        assert reduced(limit).messages == without_masking(limit, HISTORY)
+
+
+@row("`observationMasking: false`")
+@pytest.mark.parametrize("limit", [1_000, 8_400, 8_655, 8_656, 9_000, 12_000, 42_000, 50_000])
+def test_masking_disabled_is_the_reducer_without_it(limit: int) -> None:
+    result = reduced(limit, observation_masking=False)
+    assert result.messages == without_masking(limit, HISTORY)
+    assert result.masked_count == 0 and result.reduction_stage != "masking"
+
+
+# R4 and R6: pairs, and what is counted.
+
+
+@row("a masked result keeps its call", "no orphans are made", "the invariants hold after masking")
+@pytest.mark.parametrize("limit", [1_000, 8_400, 9_000, 12_000, 30_000])
+def test_r4_1_no_call_loses_its_result_at_any_stage(limit: int) -> None:
+    messages = reduced(limit).messages
+    calls = {m["pairId"] for m in messages if m.get("pairRole") == "call"}
+    assert {m["pairId"] for m in messages if m.get("pairRole") == "result"} == calls
+    assert reduced(limit).invariant_status == ("fallback" if limit < 8_656 else "ok")
+
+
+@row("`maskedCount`", "`maskedChars`", "`reductionStage`", "`droppedCount`, `reduced`, `invariantStatus`")
+def test_r6_the_result_counts_what_was_masked_and_names_the_stage(masked: recede.Reduction) -> None:
+    assert (masked.masked_count, masked.masked_chars) == (8, 8 * (4_200 - len("[observation masked — 4200 chars]")))
+    assert (masked.reduced, masked.reduction_stage, masked.dropped_count) == (True, "masking", 0)
+    assert masked.invariant_status == "ok" and masked.within_limit
+
+
+@row("`reduce(messages, options)` gives a result object", "pure: the input is not changed")
+def test_reduce_gives_a_result_and_leaves_its_input(masked: recede.Reduction) -> None:
+    assert history_of() == HISTORY
+    assert masked[0] is masked.messages and "Reduction" in repr(masked)
+    assert published.reduce(HISTORY, max_input_chars=12_000, fill=None).messages == masked.messages
+
+
+@row("a view is never larger than its history")
+def test_a_view_is_never_larger_than_its_history() -> None:
+    short = history_of(30, "ok")
+    for limit in range(100, 2_000, 100):
+        assert count_chars(reduced(limit, short).messages) <= count_chars(short)
 
 
 @row("user messages are never masked, nor those of role user or assistant with the pair role of a result")
@@ -86,12 +151,11 @@ def test_only_results_of_tools_are_masked() -> None:
 
 
 @row(
-    "if masking is enough, nothing is dropped",
     "the order: mask, summarize, truncate",
     "no summary where masking is enough",
     'fallback, with `invariantStatus` "fallback"',
 )
-def test_the_order_of_the_stages() -> None:
+def test_r2_masks_then_summarizes_then_truncates() -> None:
     asked: list[int] = []
 
     def summarizer(messages: list[Any]) -> str:
@@ -107,7 +171,7 @@ def test_the_order_of_the_stages() -> None:
     stages = [reduced(limit, summarizer=summarizer).reduction_stage for limit in (50_000, 12_000, enough - 1, 8_400)]
     assert stages == [None, "masking", "summarization", "fallback"]
     fallback = reduced(1_000)
-    assert (fallback.invariant_status, fallback.within_budget) == ("fallback", False)
+    assert (fallback.invariant_status, fallback.within_limit) == ("fallback", False)
 
 
 @row(
@@ -115,7 +179,7 @@ def test_the_order_of_the_stages() -> None:
     "`buildSummary` works on the masked messages",
     "messages tagged `constraint` and `unresolved` reach the summary",
 )
-def test_the_summary() -> None:
+def test_r2_3_the_summary_replaces_what_is_neither_recent_nor_system() -> None:
     history = history_of(30, "result: all is well. " * 50)
     history.insert(2, {"role": "user", "content": "Do not touch the lock file.", "tags": ["constraint"]})
     history.insert(3, {"role": "user", "content": "Is the cache warm?", "tags": ["unresolved"]})
@@ -132,16 +196,14 @@ def test_the_summary() -> None:
 
 
 @row("what the fallback keeps")
-def test_the_fallback_keeps_the_task() -> None:
+def test_r2_4_the_fallback_keeps_the_task_and_the_newest() -> None:
     view = reduced(1_000).messages
     assert view[:2] == HISTORY[:2] and view[-4:] == HISTORY[-4:]
     assert truncate_history(HISTORY).messages[:2] == HISTORY[:2]
 
 
-@row("`observationMasking: false`", "`enabled: false`", "nothing changes for who does not opt in")
-def test_opting_out(tmp_path: Path) -> None:
-    result = reduced(9_000, observation_masking=False)
-    assert (result.reduction_stage, result.masked_count) == ("summarization", 0)
+@row("`enabled: false`", "nothing changes for who does not opt in")
+def test_reducing_disabled_gives_the_history_back(tmp_path: Path) -> None:
     off = reduced(enabled=False)
     assert (off.messages, off.reduced, off.reduction_stage) == (HISTORY, False, None)
     assert off.messages is HISTORY
@@ -152,7 +214,7 @@ def test_opting_out(tmp_path: Path) -> None:
 
 
 @row("`maxObservationChars` truncates", "`maxObservationChars` is 80 by default, for the placeholder")
-def test_max_observation_chars() -> None:
+def test_r3_3_max_observation_chars_bounds_what_stays_of_a_result() -> None:
     def texts(**options: Any) -> set[str]:
         seen = [*HISTORY, {"role": "assistant", "content": "Done."}]
         messages = published.mask_observations(seen, keep_messages=0, boundary="sliding", **options).messages
@@ -168,7 +230,7 @@ def test_max_observation_chars() -> None:
 
 
 @row("observations inside the window stay; 4 by default")
-def test_the_window_counts_messages() -> None:
+def test_r3_5_messages_inside_the_window_are_not_masked() -> None:
     masked = [reduced(42_400, preserve_recent_raw_turns=n, max_input_chars=20_000).masked_count for n in range(9)]
     assert masked == [10, 9, 9, 8, 8, 7, 7, 6, 6]
     assert reduced(20_000).masked_count == masked[4]
@@ -192,7 +254,7 @@ def test_summary_max_chars() -> None:
 
 
 @row("where pairs are violated, the fallback")
-def test_orphans_of_the_input() -> None:
+def test_r4_3_strict_pairs_fall_back_where_a_pair_is_violated() -> None:
     orphan = {"role": "tool", "content": SEEN, "pairId": "gone", "pairRole": "result"}
     old, recent = [HISTORY[0], orphan, *HISTORY[1:]], [*HISTORY, orphan]
 
@@ -215,7 +277,7 @@ BLOCK = 'BEGIN_DISPATCH_RESULT\n{"status": "completed", "files": ["a.py"]}\nEND_
     "several blocks, only a block, masking twice",
     "`maskDispatchObservation(content, maxChars)` gives text and count",
 )
-def test_dispatch() -> None:
+def test_r5_masking_keeps_the_json_of_dispatch_blocks() -> None:
     text = f"{'line of the log. ' * 40}\n{BLOCK}\n{'more. ' * 100}"
     shown = mask_observation(text)
     assert BLOCK in shown and len(shown) < len(text)
@@ -256,7 +318,7 @@ def test_the_class_takes_options_in_either_place() -> None:
 
 
 @row("`maskObservations(messages, keepIndices, …)`", "each stage can be tested alone")
-def test_stages_alone() -> None:
+def test_each_stage_can_be_called_alone() -> None:
     for window in ({"keep_messages": 4}, {"keep_turns": 2}, {"keep_results": 2}):
         masked = published.mask_observations(HISTORY, **window, boundary="sliding")  # type: ignore[arg-type]
         assert (masked.masked_count, masked.masked_chars) == (8, 8 * 4_167)
@@ -266,7 +328,7 @@ def test_stages_alone() -> None:
 
 
 @row("within the budget nothing changes", "with nothing to mask, a summary")
-def test_the_edges_of_the_budget() -> None:
+def test_within_the_budget_nothing_changes() -> None:
     exact = reduced(count_chars(HISTORY))
     assert exact.messages is HISTORY and not exact.reduced
     talk = [{"role": "user" if n % 2 else "assistant", "content": "word " * 90} for n in range(30)]

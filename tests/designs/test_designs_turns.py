@@ -129,10 +129,15 @@ def test_the_function_takes_the_slots_of_the_design() -> None:
 @row("`mask_observations(turns, current_turn, m=10)`")
 def test_the_function_of_the_research_names_the_one_to_use() -> None:
     mask_observations: Any = recede.designs.mask_observations
-    with pytest.raises(
-        TypeError, match=r"use recede.designs.apply_observation_masking\(trajectory, current_turn, window_siz"
-    ):
-        mask_observations([("r", "a", SEEN)], 15, m=10)
+    hint = r"use recede.designs.apply_observation_masking\(trajectory, current_turn, window_siz"
+    turns = [("r", "a", SEEN)]
+    for positional, named in [
+        ((turns, 15), {"m": 10}),
+        ((), {"turns": turns, "current_turn": 15}),
+        ((), {"turns": turns}),
+    ]:
+        with pytest.raises(TypeError, match=hint):
+            mask_observations(*positional, **named)
 
 
 @row(

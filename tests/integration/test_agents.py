@@ -7,31 +7,35 @@ PATH. Nothing leaves this machine.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import pytest
-from caching_provider import PREFIXES, CachingProvider
 
 pytest.importorskip("aiohttp", reason="the proxy needs aiohttp")
 
-from proxied import Request, proxying, recording
+from proxied import proxying, recording
 
 import recede
-from played import LAST, TURNS, is_turn, play
-from recede.costs import MODELS
+from played import CORPUS_SIZES, LAST, TURNS, PlayedModel
 from recede.proxy.launch import pointed
 from recede.proxy.server import UPSTREAMS
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
 
-Bodies = list[dict[str, Any]]
+SECONDS = 600  # for one run of an agent
+LINE = "A line of a file.\n"
+EAGER = ("--keep", "2", "--boundary", "sliding")  # so that a few calls are enough for masks
 FOLDER = Path(os.environ.get("RECEDE_AGENTS") or ".") / "node_modules" / ".bin"
 
 
@@ -80,11 +84,12 @@ for line in sys.stdin:
 """
 
 
-def _claude(home: Path) -> list[str]:
+def _claude(home: Path, model: str | None = None) -> list[str]:
     (home / "server.py").write_text(MCP_SERVER)
     server = {"command": sys.executable, "args": [str(home / "server.py")]}
     (home / "mcp.json").write_text(json.dumps({"mcpServers": {"facts": server}}))
-    return [_program("claude"), "-p", "Do the work.", "--allowedTools", "Bash", "--mcp-config", str(home / "mcp.json")]
+    how = ["--allowedTools", "Bash", "--mcp-config", str(home / "mcp.json"), *(["--model", model] if model else [])]
+    return [_program("claude"), "-p", "Do the work.", *how]
 
 
 def _codex(home: Path) -> list[str]:
@@ -110,10 +115,11 @@ def _opencode(home: Path) -> list[str]:
     return [_program("opencode"), "run", "-m", "anthropic/claude-sonnet-4-5", "Do the work."]
 
 
-def _qwen(home: Path) -> list[str]:
+def _qwen(home: Path, **context: Any) -> list[str]:
     (home / ".qwen").mkdir()
     # In its terminal for commands it loses the output of some.
-    (home / ".qwen" / "settings.json").write_text('{"tools": {"shell": {"enableInteractiveShell": false}}}')
+    settings = {"tools": {"shell": {"enableInteractiveShell": False}}, "context": context}
+    (home / ".qwen" / "settings.json").write_text(json.dumps(settings))
     return [_program("qwen"), "-p", "Do the work.", "--yolo", "--auth-type", "openai"]
 
 
@@ -132,51 +138,68 @@ AGENTS = {
 }
 
 
-def _run(agent: Any, home: Path, is_through: bool) -> tuple[str, Bodies, list[Request]]:
-    home.mkdir()
-    (home / "work").mkdir()
-    command = agent(home)
-    with recording(play) as upstream:
-        environment = _environment(home, upstream.url)
-        if is_through:
-            command = [sys.executable, "-m", "recede.cli", "proxy", "-v", "--", *command]
-        else:  # pointed at the provider itself in the same way
-            command, environment, _ = pointed(tuple(command), upstream.url, environment, UPSTREAMS)
+class Run(NamedTuple):
+    """What an agent did.
+
+    Attributes:
+        stdout: what it said.
+        stderr: what it and the proxy said beside that.
+        model: the model that was played, with the requests that it has got.
+    """
+
+    stdout: str
+    stderr: str
+    model: PlayedModel
+
+
+def _run(command: list[str], home: Path, model: PlayedModel, options: tuple[str, ...] | None, **variables: str) -> Run:
+    """Run an agent, with the proxy of these options or without one."""
+    (home / "work").mkdir(exist_ok=True)
+    with recording(model) as upstream:
+        environment = {**_environment(home, upstream.url), **variables}
+        if options is None:  # pointed at the provider itself in the same way
+            to_run, environment, _ = pointed(tuple(command), upstream.url, environment, UPSTREAMS)
+        else:
+            to_run = (
+                sys.executable,
+                "-m",
+                "recede.cli",
+                "proxy",
+                *options,
+                "--upstream",
+                upstream.url,
+                "-v",
+                "--",
+                *command,
+            )
         done = subprocess.run(
-            command, cwd=home / "work", env=environment, capture_output=True, text=True, timeout=180,
+            to_run, cwd=home / "work", env=environment, capture_output=True, text=True, timeout=SECONDS,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
-    assert done.returncode == 0, (done.stdout[-2_000:], done.stderr[-2_000:])
-    posts = [one for one in upstream.requests if one.method == "POST" and one.body[:1] == b"{"]
-    turns = [one for one in posts if is_turn(json.loads(one.body))]
-    if is_through:
+    assert done.returncode == 0 and LAST in done.stdout, (done.stdout[-2_000:], done.stderr[-2_000:])
+    assert model.refused == []
+    if options is not None:
         assert "requests: saved" in done.stderr and "figures at http://127.0.0.1:" in done.stderr
-    return done.stdout, [json.loads(one.body) for one in turns], turns
+    return Run(done.stdout, done.stderr, model)
 
 
-class Costs:
-    """What requests cost at a provider that keeps its cache by the rules, in the price of a token of input."""
-
-    def __init__(self, target: str) -> None:
-        self.provider, self.target = CachingProvider(""), target.partition("?")[0]
-
-    def of(self, body: dict[str, Any]) -> float:
-        """The cost of the next request."""
-        known = MODELS.get(str(body.get("model")))
-        read = known.prices.cached / known.prices.input if known else 0.1
-        least, step = next((one for end, one in PREFIXES.items() if self.target.endswith(end)), (4_096, 1))
-        if self.target.endswith("/messages"):
-            usage = self.provider.count(body)
-            assert isinstance(usage, dict), usage  # it would be refused
-            written = 1.25 * usage["cache_creation_input_tokens"]
-            return usage["input_tokens"] + read * usage["cache_read_input_tokens"] + written
-        tools = [{"description": json.dumps(body.get("tools", []))}]
-        tokens, served = self.provider.count_prefix({**body, "tools": tools}, least, step)
-        return tokens - served + read * served
+def _both(agent: Any, folder: Path, turns: int = TURNS, sizes: tuple[int, ...] = ()) -> tuple[Run, Run, float]:
+    """Runs of an agent without and with the proxy, and what the second cost of the first."""
+    runs = []
+    for name, options in (("raw_", None), ("sent", ())):
+        (folder / name).mkdir()
+        runs.append(_run(agent(folder / name), folder / name, PlayedModel(turns, sizes), options))
+    raw, sent = runs
+    assert turns < len(raw.model.requests) < turns + 10
+    assert len(sent.model.requests) == len(raw.model.requests)
+    bytes_of = [sum(len(one.body) for one in run.model.requests) for run in runs]
+    cost = sent.model.input_usd / raw.model.input_usd
+    print(f"{len(sent.model.requests)} requests: bytes {bytes_of[1] / bytes_of[0]:.2f}, cost {cost:.2f} of raw")
+    return raw, sent, cost
 
 
 def _history(body: dict[str, Any]) -> list[Any]:
-    return next(body[key] for key in ("messages", "input", "contents") if key in body)  # type: ignore[no-any-return]
+    return next(body[key] for key in ("messages", "input", "contents") if key in body)
 
 
 def _unmarked(value: Any) -> Any:
@@ -187,49 +210,148 @@ def _unmarked(value: Any) -> Any:
 
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=AGENTS)
 def test_an_agent_ends_as_without_the_proxy_and_sends_masked_requests(agent: Any, tmp_path: Path) -> None:
-    said, raw, requests = _run(agent, tmp_path / "raw_", False)
-    again, sent, _ = _run(agent, tmp_path / "sent", True)
-    assert LAST in said and LAST in again
-    assert TURNS < len(raw) < TURNS + 10 and len(sent) == len(raw)
-    masker = recede.proxy.RequestMasker(keep=10)  # as if the agent had sent through it what it sends without
-    expected = [json.loads(masker.mask("POST", one.target, {}, one.body).body) for one in requests]
-    for with_proxy, masked in zip(sent, expected, strict=True):
-        one, two = json.dumps(with_proxy), json.dumps(masked)
-        assert one.count("observation masked") == two.count("observation masked")
-        assert len(one) == pytest.approx(len(two), rel=0.001)  # ids, and times that a command took, differ
-    size = sum(map(len, map(json.dumps, sent))) / sum(map(len, map(json.dumps, raw)))
-    cost = sum(map(Costs(requests[0].target).of, sent)) / sum(map(Costs(requests[0].target).of, raw))
-    print(f"{len(sent)} requests: bytes {size:.2f}, cost {cost:.2f} of raw")
+    raw, sent, cost = _both(agent, tmp_path)
     # Of a model that reads from the cache at a twentieth, sending again what is masked is worth less.
-    assert size < 0.95 and cost < 1
+    assert cost < 1
+    masker = recede.proxy.RequestMasker(keep=10)  # as if the agent had sent through it what it sends without
+    requests = raw.model.requests
+    expected = [json.loads(masker.mask("POST", one.target, {}, one.body).body) for one in requests]
+    for with_proxy, masked in zip(sent.model.bodies, expected, strict=True):
+        one, two = json.dumps(with_proxy), json.dumps(masked)
+        assert one.count("old tool output cleared") == two.count("old tool output cleared")
+        assert len(one) == pytest.approx(len(two), rel=0.001)  # ids, and times that a command took, differ
     moves = 0
-    for before, after in pairwise(sent):
+    for before, after in pairwise(sent.model.bodies):
         one, two = _unmarked(_history(before)), _unmarked(_history(after))
         moves += json.dumps(two[: len(one) - 1]) != json.dumps(one[:-1])
     assert 1 <= moves <= 8, moves
-    for with_proxy, without in zip(sent, raw, strict=True):
+    for with_proxy, without in zip(sent.model.bodies, raw.model.bodies, strict=True):
         history, whole = _history(with_proxy), _history(without)
-        assert json.dumps(with_proxy).count('"cache_control"') <= 4
         assert recede.check_pairs(history) == recede.check_pairs(whole)
         assert len(history) == len(whole)
         assert with_proxy.keys() == without.keys()
         assert json.dumps(history).count("thoughtSignature") == json.dumps(whole).count("thoughtSignature")
-    last = json.dumps(_history(sent[-1]))
-    assert 10 <= last.count("observation masked") < TURNS
+    last = json.dumps(_history(sent.model.bodies[-1]))
+    assert 10 <= last.count("old tool output cleared") < TURNS
+    _check_money(raw, sent)
+
+
+def _check_money(raw: Run, sent: Run) -> None:
+    """What the proxy says it saved is what the provider has charged less."""
+    saved, whole = map(float, re.findall(r"about \$([0-9.]+) (?:of|lost on) \$([0-9.]+)", sent.stderr)[-1])
+    saved = -saved if "lost on" in sent.stderr else saved
+    assert whole == pytest.approx(raw.model.usd, rel=0.03, abs=0.02)
+    assert whole - saved == pytest.approx(sent.model.usd, rel=0.03, abs=0.02)
+
+
+def test_250_turns_of_claude_code_cost_half(tmp_path: Path) -> None:
+    _, _, cost = _both(_claude, tmp_path, 250, CORPUS_SIZES)
+    assert cost < 0.55
+
+
+# What the user has said
+
+
+def _folder(home: Path) -> Path:
+    """A folder with instructions of its own, and a file."""
+    folder = home / "work" / "sub"
+    folder.mkdir(parents=True)
+    for name in ("CLAUDE.md", "AGENTS.md", "GEMINI.md"):
+        (folder / name).write_text("Count in fives.\n")
+    (folder / "a.txt").write_text(LINE * 60)
+    return folder / "a.txt"
+
+
+def _reading(path: Path) -> dict[str, Any]:
+    return {"Read": {"file_path": str(path)}, "read": {"filePath": str(path)}, "read_file": {"file_path": str(path)}}
+
+
+# Models that take no system prompt among the messages have what Claude Code adds in their results.
+MODELS_OF_CLAUDE = ("claude-opus-5-5", "claude-sonnet-4-5")
+WITH_INSTRUCTIONS = {
+    **{f"claude_code, {name}": partial(_claude, model=name) for name in MODELS_OF_CLAUDE},
+    "opencode": _opencode,
+    "gemini_cli": _gemini,
+}
+
+
+@pytest.mark.parametrize("agent", WITH_INSTRUCTIONS.values(), ids=WITH_INSTRUCTIONS)
+def test_instructions_of_a_folder_are_never_masked(agent: Any, tmp_path: Path) -> None:
+    path = _folder(tmp_path)
+    run = _run(agent(tmp_path), tmp_path, PlayedModel(8, calls={1: _reading(path)}), EAGER)
+    shown = ["Count in fives." in json.dumps(body) for body in run.model.bodies]
+    assert shown == [False] * 2 + [True] * 7
+    assert json.dumps(run.model.bodies[-1]).count("old tool output cleared") >= 4
+
+
+@pytest.mark.parametrize("name", MODELS_OF_CLAUDE)
+def test_what_is_said_while_claude_code_works_is_never_masked(name: str, tmp_path: Path) -> None:
+    streams = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
+    command = [_program("claude"), "-p", *streams, "--allowedTools", "Bash", "--model", name]
+    model, said = PlayedModel(10), "Use the second table only."
+
+    def say(stream: IO[str], text: str) -> None:
+        message = {"role": "user", "content": [{"type": "text", "text": text}]}
+        stream.write(json.dumps({"type": "user", "message": message}) + "\n")
+        stream.flush()
+
+    with (
+        recording(model) as upstream,
+        subprocess.Popen(
+            [sys.executable, "-m", "recede.cli", "proxy", *EAGER, "--", *command], cwd=tmp_path, text=True,
+            env=_environment(tmp_path, upstream.url), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        ) as process,
+    ):  # fmt: skip
+        assert process.stdin is not None and process.stdout is not None
+        say(process.stdin, "Do the work.")
+        answers = 0
+        for line in process.stdout:
+            kind = json.loads(line)["type"]
+            answers += kind == "assistant"
+            if kind == "assistant" and answers == 2:
+                say(process.stdin, said)
+            elif kind == "result":
+                process.stdin.close()
+    assert process.returncode == 0
+    shown = [said in json.dumps(body) for body in model.bodies]
+    assert any(shown) and False not in shown[shown.index(True) :]
+    assert json.dumps(model.bodies[-1]).count("old tool output cleared") >= 5
+
+
+# What the agent does with its own results
+
+
+def test_a_file_that_claude_code_reads_again_is_shown(tmp_path: Path) -> None:
+    """Some versions refer to the first result if the file is unchanged, others read it again."""
+    path = tmp_path / "work" / "a.txt"
+    path.parent.mkdir()
+    path.write_text(LINE * 60)
+    model = PlayedModel(11, calls={1: _reading(path), 7: _reading(path)})
+    bodies = [json.dumps(body) for body in _run(_claude(tmp_path), tmp_path, model, EAGER).model.bodies]
+    assert not any(LINE[:-1] in body for body in bodies[5:8])  # it is masked
+    assert all(body.count(f"60\\t{LINE[:-1]}") == 1 for body in bodies[8:10])
+
+
+def test_an_agent_that_clears_its_results_costs_no_more(tmp_path: Path) -> None:
+    limits: dict[str, Any] = {"clearContextOnIdle": {"toolResultsTotalCharsThreshold": 200_000}}  # 500,000 by default
+    raw, _, cost = _both(partial(_qwen, **limits), tmp_path)
+    cleared = [json.dumps(body).count("[Old tool result content cleared]") for body in raw.model.bodies]
+    assert cleared[0] == 0 and len(set(cleared)) >= 3 and cleared[-1] > 30
+    assert cost < 1
 
 
 def _tools(home: Path, search: str | None) -> list[str]:
     """The tools of the first request of Claude Code, whose tool search is on, or left to the proxy."""
     home.mkdir()
-    with recording(play) as upstream, proxying(upstream.url) as proxy:
+    model = PlayedModel(1)
+    with recording(model) as upstream, proxying(upstream.url) as proxy:
         environment = _environment(home, upstream.url)
         del environment["ENABLE_TOOL_SEARCH"], environment["ANTHROPIC_BASE_URL"]
         command, environment, _ = pointed(tuple(_claude(home)), proxy.url, environment, UPSTREAMS)
         if search is not None:
             environment["ENABLE_TOOL_SEARCH"] = search
         subprocess.run(command, cwd=home, env=environment, capture_output=True, timeout=180, stdin=subprocess.DEVNULL)
-    bodies = [json.loads(one.body) for one in upstream.requests if one.method == "POST" and one.body[:1] == b"{"]
-    return [tool["name"] for body in bodies if is_turn(body) for tool in body["tools"]]
+    return [tool["name"] for body in model.bodies for tool in body["tools"]]
 
 
 def test_claude_code_searches_its_tools_instead_of_sending_all(tmp_path: Path) -> None:
@@ -238,9 +360,45 @@ def test_claude_code_searches_its_tools_instead_of_sending_all(tmp_path: Path) -
     assert "ToolSearch" in names and not any(name.startswith("mcp__facts__") for name in names)
 
 
+# Logins: played ones, since no account is at hand
+
+
+def _token(claims: dict[str, Any]) -> str:
+    """A token as a login gives it, signed by nobody."""
+    parts = [
+        base64.urlsafe_b64encode(json.dumps(one).encode()).rstrip(b"=").decode() for one in ({"alg": "none"}, claims)
+    ]
+    return ".".join([*parts, "none"])
+
+
+def test_codex_with_a_login_of_chatgpt_is_masked(tmp_path: Path) -> None:
+    command = _codex(tmp_path)
+    account = {"chatgpt_account_id": "account", "chatgpt_plan_type": "plus", "chatgpt_user_id": "user"}
+    token = _token({"email": "a@b.c", "exp": int(time.time()) + 99_999, "https://api.openai.com/auth": account})
+    tokens = {"id_token": token, "access_token": token, "refresh_token": "none", "account_id": "account"}
+    login = {
+        "OPENAI_API_KEY": None,
+        "tokens": tokens,
+        "last_refresh": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+    (tmp_path / ".codex" / "auth.json").write_text(json.dumps(login))
+    run = _run(command, tmp_path, PlayedModel(8), EAGER, CODEX_API_KEY="", OPENAI_API_KEY="")
+    # By this header requests go to ChatGPT, unless --upstream says otherwise, as here.
+    assert {one.named("chatgpt-account-id") for one in run.model.requests} == {"account"}
+    assert {one.target for one in run.model.requests} == {"/v1/responses"}
+    assert json.dumps(run.model.bodies[-1]).count("old tool output cleared") >= 5
+
+
+def test_claude_code_with_a_login_is_masked(tmp_path: Path) -> None:
+    login = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-none"}
+    run = _run(_claude(tmp_path), tmp_path, PlayedModel(8), EAGER, **login)
+    assert {one.named("authorization") for one in run.model.requests} == {"Bearer sk-ant-oat01-none"}
+    assert json.dumps(run.model.bodies[-1]).count("old tool output cleared") >= 5
+
+
 def test_aider_is_told_that_there_is_nothing_to_save(tmp_path: Path) -> None:
     command = [_program("aider"), "--message", "Do the work.", "--yes", "--no-git", "--model", "openai/gpt-4o"]
-    with recording(play) as upstream:
+    with recording(PlayedModel(1)) as upstream:
         done = subprocess.run(
             [sys.executable, "-m", "recede.cli", "proxy", "--", *command], cwd=tmp_path, capture_output=True, text=True,
             env=_environment(tmp_path, upstream.url), timeout=180, stdin=subprocess.DEVNULL,

@@ -235,6 +235,18 @@ def test_a_call_that_is_cut_again_ends_it_with_the_text_before_it(ask: Asking) -
     assert "run" not in response.model_dump_json()
 
 
+@pytest.mark.parametrize("again", ["Now I write.", "Now I write.\n", "Now I write. It is long.", "write."])
+def test_a_short_text_that_a_retry_repeats_stands_once(ask: Asking, again: str) -> None:
+    ask.server.script = [unfinished_call("Now I write."), calls(call("run", {"n": 2}), say=again)]
+    assert ask.said(ask()) in ("Now I write.", again)
+
+
+@pytest.mark.parametrize("more", ["I write.", "Here."])
+def test_a_short_text_that_continues_a_cut_text_is_kept(ask: Asking, more: str) -> None:
+    ask.server.script = [cut("Now I write."), text(more)]
+    assert ask.said(ask()) == f"Now I write.{more}"
+
+
 def test_a_continuation_after_more_room_keeps_the_room(ask: Asking) -> None:
     ask.server.script = [unfinished_call("one "), cut("two "), text("three")]
     response = ask()

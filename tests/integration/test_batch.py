@@ -162,7 +162,7 @@ def test_other_shapes_are_read_as_transcripts_reads_them(tmp_path: Path) -> None
     reduced = [json.loads(row) for row in results(tmp_path / "out")["in.jsonl"].splitlines()]
     assert [row["id"] for row in reduced] == [1, 2, 3]
     for row in (reduced[0], reduced[2]):
-        assert row["conversations"][2]["content"].startswith("[observation masked")
+        assert row["conversations"][2]["content"].startswith("[old tool output cleared")
     assert reduced[1]["messages"] == recede.reduce(HISTORIES[0], keep=0, **SLIDING).messages
 
 
@@ -255,7 +255,7 @@ def test_a_file_that_cannot_be_read_is_an_error_with_its_name(
 def test_a_table_without_the_column_names_those_that_it_has(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1], "text": ["a"]}), tmp_path / "in.parquet")
     done = run("stats", tmp_path / "in.parquet", "-o", tmp_path / "out", code=1)
-    assert "there is no column 'messages', but id, text" in done.stderr.decode()
+    assert "there is no column 'messages'; there are id, text" in done.stderr.decode()
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_a_folder_of_results_that_cannot_be_one_is_a_line(tmp_path: Path) -> Non
     (tmp_path / "file").write_bytes(b"")
     done = run("stats", tmp_path / "in.jsonl", "-o", tmp_path / "file", code=1)
     assert done.stderr.startswith(b"recede: ") and done.stderr.count(b"\n") == 1
-    assert b"take another folder" in run("stats", tmp_path, "-o", tmp_path, code=2).stderr
+    assert b"choose another one" in run("stats", tmp_path, "-o", tmp_path, code=2).stderr
 
 
 # Jobs that go on

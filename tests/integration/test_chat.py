@@ -37,10 +37,12 @@ def environment(server: Server | None = None, provider: str = "anthropic") -> di
     return {**kept, "PYTHONUTF8": "1", f"{name}_API_KEY": "none", f"{name}_BASE_URL": server.url + path}
 
 
-def typed(lines: bytes | str, folder: Path, server: Server | None = None, provider: str = "anthropic") -> str:
+def typed(
+    lines: bytes | str, folder: Path, server: Server | None = None, provider: str = "anthropic", options: str = ""
+) -> str:
     """What the chat prints to these lines; it ends by itself, and with nothing on standard error."""
     given = lines if isinstance(lines, bytes) else lines.encode()
-    command = [sys.executable, CHAT, *(["m"] if server else [])]
+    command = [sys.executable, CHAT, *(["m"] if server else []), *options.split()]
     done = subprocess.run(command, input=given, capture_output=True, cwd=folder, env=environment(server, provider))
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout.decode()
@@ -58,6 +60,18 @@ def test_without_a_model_a_recording_is_played(tmp_path: Path) -> None:
     whole = typed("999\n1\n/stats", tmp_path)
     session = json.loads((ROOT / "examples" / "session.json").read_text())
     assert "[the recording has ended]" in whole and f"messages: {len(session)}" in whole
+
+
+def test_no_request_is_over_a_limit(tmp_path: Path) -> None:
+    def sent(options: str) -> list[int]:
+        said = typed("1\n" * 240, tmp_path, options=options)
+        return [int(found.replace(",", "")) for found in re.findall(r"tokens, sent ([\d,]+),", said)]
+
+    limited, free = sent("--limit 4000"), sent("")
+    assert len(limited) == len(free) == 240
+    assert max(limited) <= 4_000 < max(free)
+    done = subprocess.run([sys.executable, CHAT, "--limit", "0"], capture_output=True, text=True)
+    assert done.returncode == 2 and "--limit is a number of tokens, at least 1, not 0" in done.stderr
 
 
 def test_nothing_that_is_typed_ends_it(tmp_path: Path) -> None:

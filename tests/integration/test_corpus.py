@@ -80,7 +80,7 @@ def check_source(source: Source) -> None:
             assert history_of(serialized.json.decode()) == reduction.messages
             assert facts(serialized) == facts(reduction)
             assert reduction.chars_after <= reduction.chars_before
-            assert reduction.within_budget is (reduction.chars_after <= budget)
+            assert reduction.within_limit is (reduction.chars_after <= budget)
             assert {(kind, i) for kind, _, i in findings(reduction.messages) if kind != "open_call"} <= kinds
             own = {id(message) for message in history}
             stays = sum(id(message) in own for message in reduction.messages)

@@ -32,6 +32,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"keep": 3, "boundary": "sliding"},
     {"keep": 2, "boundary": 4},
     {"max_overcost": None},
+    {"max_result_chars": 16_000},
+    {"keep": 5, "max_result_chars": 4_000},
 ]
 
 

@@ -37,7 +37,7 @@ try:
 except ImportError as error:
     print("refused:", error)
 else:
-    messages = [{"role": "tool", "tool_call_id": "1", "content": "x" * 99}] * 9 + [{"role": "assistant"}]
+    messages = [{"role": "tool", "tool_call_id": "1", "content": "x" * 999}] * 9 + [{"role": "assistant"}]
     print("masked", recede.reduce(messages, keep=1, boundary="sliding").masked_count)
     try:
         recede.reduce(b"[5]", max_input_tokens=1)

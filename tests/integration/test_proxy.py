@@ -126,7 +126,7 @@ def test_messages_without_a_version_are_masked_and_arrive_where_the_provider_tak
         with proxying(echo.url + base) as proxy:
             ask(proxy.url, "POST", "/messages?beta=true", anthropic_body(), [JSON, ("X-Api-Key", KEY)])
         assert echo.requests[-1].target == target
-        assert b"observation masked" in echo.requests[-1].body
+        assert b"old tool output cleared" in echo.requests[-1].body
     with proxying(echo.url) as proxy:
         ask(proxy.url, "POST", "/v1/threads/thread_1/messages", b"{}", [JSON])
     assert echo.requests[-1].target == "/v1/threads/thread_1/messages"
@@ -143,7 +143,7 @@ def test_a_login_of_chatgpt_goes_to_its_own_server(echo: Upstream, monkeypatch: 
             ask(proxy.url, "POST", "/v1/responses", body, login[:2])
     assert [one.target for one in echo.requests] == ["/backend-api/codex/responses"]
     assert [one.target for one in api.requests] == ["/v1/responses"]
-    assert b"observation masked" in echo.requests[0].body
+    assert b"old tool output cleared" in echo.requests[0].body
 
 
 def test_headers_of_the_connection_are_not_passed_on(echo: Upstream, proxy: Proxy) -> None:
@@ -264,7 +264,7 @@ def test_a_compressed_request_that_is_masked_goes_plain(echo: Upstream, proxy: P
     body = anthropic_body()
     ask(proxy.url, "POST", "/v1/messages", gzip.compress(body), [JSON, ("content-encoding", "gzip")])
     request = echo.requests[-1]
-    assert request.named("content-encoding") is None and b"observation masked" in request.body
+    assert request.named("content-encoding") is None and b"old tool output cleared" in request.body
     assert request.named("content-length") == str(len(request.body))
 
 
@@ -353,7 +353,7 @@ def test_count_tokens_models_files_and_batches_of_clients(echo: Upstream, proxy:
     ]
     with anthropic.Anthropic(api_key=KEY, base_url=proxy.url, max_retries=0) as client:
         counted = client.messages.count_tokens(model="claude-opus-5", messages=anthropic_messages(40))
-        assert counted.input_tokens == 5 and b"observation masked" in echo.requests[-1].body
+        assert counted.input_tokens == 5 and b"old tool output cleared" in echo.requests[-1].body
         list(client.models.list())
         client.beta.files.upload(file=("a.txt", BINARY))
         assert BINARY in echo.requests[-1].body
@@ -950,7 +950,7 @@ def test_the_asgi_middleware_of_the_page_masks() -> None:
     scope = {"type": "http", "method": "POST", "path": "/v1/messages", "headers": headers}
     asyncio.run(shown("class Masked:")["Masked"](app, keep=10)(scope, receive, None))
     found, request, after = got
-    assert b"observation masked" in request["body"] and after is later
+    assert b"old tool output cleared" in request["body"] and after is later
     assert found["headers"] == [(b"x-api-key", b"k"), (b"content-length", b"%d" % len(request["body"]))]
 
 
@@ -962,5 +962,5 @@ def test_the_addon_of_the_page_masks(tmp_path: Path, monkeypatch: pytest.MonkeyP
     flow.request.headers["content-encoding"] = "gzip"
     flow.request.raw_content = gzip.compress(anthropic_body(40))
     shown("class Recede:")["addons"][0].request(flow)
-    assert b"observation masked" in flow.request.raw_content and "content-encoding" not in flow.request.headers
+    assert b"old tool output cleared" in flow.request.raw_content and "content-encoding" not in flow.request.headers
     assert flow.request.headers["content-length"] == str(len(flow.request.raw_content))

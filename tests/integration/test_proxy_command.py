@@ -108,7 +108,7 @@ def test_a_command_has_its_variables_terminal_and_exit_code(tmp_path: Path) -> N
         assert urls["GOOGLE_GEMINI_BASE_URL"] == base
         assert [request.target for request in one.requests] == ["/v1/messages"]
         assert [request.target for request in two.requests] == ["/v1/chat/completions"]
-        assert b"observation masked" in one.requests[0].body
+        assert b"old tool output cleared" in one.requests[0].body
         assert b"recede: 2 requests: saved" in done.stderr and b"input tokens" in done.stderr
     state = tmp_path / "recede" / "requests"
     assert state.stat().st_size == 28 + 2 * 28
@@ -246,7 +246,7 @@ def test_sigterm_lets_running_streams_end_and_takes_no_more() -> None:
         assert proxy.process.wait(20) == 0
         proxy.stderr.close()
         assert "POST /v1/messages: 200" in said and "secret" not in said
-        assert "recede: 1 requests: saved 0" in said
+        assert "recede: 1 requests for about $0.00: nothing masked" in said
 
 
 @contextlib.contextmanager
@@ -447,13 +447,25 @@ def test_an_agent_without_tool_results_is_told_so(tmp_path: Path) -> None:
 
 def test_a_command_that_sends_nothing_is_told_where_the_address_belongs(tmp_path: Path) -> None:
     start = "import recede.cli.proxy as proxy; proxy._SILENT_SECONDS = 0\nfrom recede.cli import main; main()"
-    for name, is_known in (("someone", False), ("claude", True)):
+    for name, is_pointed in (("someone", False), ("cline", False), ("claude", True)):
         program = tmp_path / name
         program.write_text("#!/bin/sh\nsleep 0.5\n")
         program.chmod(0o755)
         command = [sys.executable, "-c", start, "proxy", "--state", "none", "--", str(program)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        assert ("has sent nothing to the proxy" in done.stderr) != is_known, done.stderr
+        assert done.stderr.count("has sent nothing to the proxy") == (1 if is_pointed else 2), done.stderr
+
+
+def test_an_agent_that_sent_nothing_is_told_why_that_may_be(tmp_path: Path) -> None:
+    for name, why in (
+        ("claude", "Claude Code has sent nothing to the proxy; if it has worked, its settings have another address"),
+        ("codex", "if it has worked, its config.toml names another model_provider than OpenAI"),
+        ("gemini", "it takes an address only with an API key that was chosen as its login"),
+        ("cline", "Cline is not pointed at the proxy: it takes its address from `cline auth -b http://127.0.0.1:"),
+        ("someone", "it may take its address from its settings; set the base URL of its provider there to http://"),
+    ):
+        _, said = agent(tmp_path, name)
+        assert why in said and "{url}" not in said
 
 
 # Settings
@@ -489,6 +501,9 @@ keep-matching = ["Kept"]
 provider = "openai"
 boundary = 5
 max-overcost = "none"
+max-result-chars = 20000
+trigger-tokens = 1000
+max-input-tokens = 100000
 placeholder = "gone: {chars}"
 state = "none"
 observe = true

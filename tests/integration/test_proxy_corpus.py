@@ -22,12 +22,12 @@ from test_economy import marked as marked_by_clients
 
 import recede
 from recede import transcripts
-from recede._agents import MARKERS, REFUSALS, STUBS, USER_TOOLS
+from recede._agents import MARKERS, STUBS, USER_TEXTS, USER_TOOLS
 from recede.costs import PRESETS
 from recede.proxy import RequestMasker
 from recede.proxy.server import Proxy
 
-KNOWN = (*REFUSALS, *MARKERS, *(text for _, text in STUBS))
+KNOWN = (*USER_TEXTS, *MARKERS, *(text for _, text in STUBS))
 TOOLS = [{"name": "run", "description": "x" * SYSTEM_CHARS}]
 
 

@@ -104,5 +104,19 @@ def test_a_browser_shows_the_figures(width: int, tmp_path: Path) -> None:
             f">{totals['requests']}<" in dom and f">${totals['saved_usd']:.2f}<" in dom and totals["saved_usd"] > 0.01
         )
         assert dom.count("<tr>") == 1 + 2 and dom.count('stroke="var(--sent)"') == 1
+        assert f">${totals['paid_usd']:.2f}</b><span>you paid<" in dom and 'fill="var(--move)"' in dom
         # As wide as the window: what is wider scrolls in its own frame.
         assert int(re.search(r'x2="(\d+)', dom)[1]) < width  # type: ignore[index]
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium to look at the page with")
+def test_a_conversation_of_one_request_is_a_sentence_and_no_empty_chart(tmp_path: Path) -> None:
+    with recording(answer) as upstream, proxying(upstream.url) as proxy:
+        ask(proxy.url, "POST", "/v1/messages", body(3, "a"))
+        while not proxy.totals.sums.requests:  # counted when the answer has passed
+            time.sleep(0.01)
+        flags = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--timeout=2000"]
+        command = [str(BROWSER), *flags, "--dump-dom", f"{proxy.url}/recede/"]
+        dom = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    assert re.search(r">One request so far, of [\d,]+ tokens\.<", dom)
+    assert 'stroke="var(--sent)"' not in dom and "<line" not in dom

@@ -13,7 +13,7 @@ import pytest
 from children import killed, kilobytes_of
 
 import recede
-from recede.turns import _log as stored_turns
+from recede.turns import _turns as stored_turns
 
 CONFIG = {"masking_window": 3, "summarize_at": 12, "tail_window": 5, "max_trajectory_length": 1_000_000}
 BLOCK = 16
@@ -86,8 +86,8 @@ def test_an_agent_goes_on_however_often_it_was_killed(
 
 LONG = """
 import random, sys, recede
-from recede.turns import _due
-from recede.turns import _log as _turn_log
+from recede.turns import _options
+from recede.turns import _turns as _turn_log
 
 path, turns, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 before = resident('VmRSS')

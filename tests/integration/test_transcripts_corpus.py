@@ -23,8 +23,8 @@ FORMATS = {"tau_openai": "tau_bench", "openai_parts": "body"}
 
 POLICIES = ("sliding:window=10", "stepped:window=10,chunk=10", "keep_last:messages=20")
 MASKS: dict[str, Any] = {
-    "sliding:window=10": {"keep_results": 10, "boundary": "sliding"},
-    "stepped:window=10,chunk=10": {"keep_results": 10, "mask_chunk": 10},
+    "sliding:window=10": {"keep": 10, "boundary": "sliding"},
+    "stepped:window=10,chunk=10": {"keep": 10, "boundary": 10},
 }
 
 # A call of pi was never answered, though the session went on. (An orphan call at the end of a session is open.)
@@ -112,7 +112,7 @@ def test_both_engines_play_all_sessions(path: Path, rows: dict[str, Row]) -> Non
         for policy, options in MASKS.items():
             [replayed] = [one for one in whole.policies if one.policy == policy]
             for place in (0, len(requests) // 2, -1) if requests else ():
-                view = published.mask_observations(transcript.messages[: requests[place]], **options)
+                view = recede.reduce(transcript.messages[: requests[place]], **options)
                 assert replayed.turns[place].view_chars == 12_000 + view.chars_after
                 assert replayed.turns[place].masked_count == view.masked_count
 
@@ -130,7 +130,10 @@ def test_one_command_plays_them_all(rows: dict[str, Row]) -> None:
 
 
 # Of the sessions with 30 observations or more: how many there are, and the cost of policies as a share of raw, measured
-# by other code before this was written (with a slightly simpler break-even rule).
+# by other code before this was written (with a slightly simpler break-even rule). That code masked each result that is
+# longer than the published placeholder: sliding masks of Claude Code cost 1.00 and 0.68 so. recede leaves results of up
+# to 104 characters raw; a simulation as in test_caches_corpus.py, with an ideal cache, gives 0.98 and 0.66 by the
+# published rule, and by recede's the figures here.
 MEASURED = {
     "codex": (
         7,
@@ -147,12 +150,12 @@ MEASURED = {
     "claude_code": (
         12,
         {
-            "sliding:window=10": 1.00,
+            "sliding:window=10": 0.93,
             "stepped:window=10,chunk=10": 0.61,
             "high_water:window=10,chars=200000": 0.76,
             "break_even:window=10": 0.60,
             "optimum:window=10": 0.58,
-            "sliding:window=4": 0.68,
+            "sliding:window=4": 0.65,
             "break_even:window=4": 0.57,
         },
     ),

@@ -21,6 +21,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 from provider_server import Answer, Failure, serving
 
 WAYS = ("sync", "async", "stream", "failing")
+HAS_ERRORS = False  # its results have no flag
 PROVIDERS = {"openai"}
 _PRICES = PRESETS["openai"]
 DEFAULTS = {

@@ -61,7 +61,7 @@ def masking(**options: Any) -> RecedeMiddleware:
     return RecedeMiddleware(**options)
 
 
-def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
+def view(masking: Any, messages: list[Any], model: Any = "m", **settings: Any) -> list[Any]:
     """What the middleware hands on, as the framework calls it."""
     sent: list[Any] = []
 
@@ -69,8 +69,14 @@ def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
         sent.append(request.messages)
         return ModelResponse(result=[AIMessage("Done.")])
 
-    named = Named(turns=[], requests=[], model_name=model)
-    given: dict[str, Any] = {"system_prompt": None, "tool_choice": None, "tools": [], "response_format": None}
+    named = Named(turns=[], requests=[], model_name=model) if isinstance(model, str) else model
+    given: dict[str, Any] = {
+        "system_prompt": None,
+        "tool_choice": None,
+        "tools": [],
+        "response_format": None,
+        **settings,
+    }
     request = ModelRequest(model=named, messages=messages, state={}, runtime=None, **given)  # type: ignore[arg-type,typeddict-item]
     masking.wrap_model_call(request, handler)
     view: list[Any] = sent[0]
@@ -135,6 +141,10 @@ class Scripted(BaseChatModel):
 
 class Named(Scripted):
     model_name: str
+
+
+class Kept(Scripted):
+    use_previous_response_id: bool
 
 
 class Streaming(Scripted):

@@ -24,6 +24,7 @@ from recede.integrations.litellm import RecedeCallback
 
 AT_ONCE = ("sync",)  # callbacks are those of the process
 WAYS = ("sync", "async", "stream")
+HAS_ERRORS = False  # its results have no flag
 
 
 def _call(call: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from unions import samples
 from recede.integrations.openai_agents import RecedeInputFilter
 
 WAYS = ("sync", "async", "stream")
+HAS_ERRORS = False  # its results have no flag
 
 
 def _said(turn: Turn) -> list[Any]:

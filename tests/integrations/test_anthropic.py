@@ -130,7 +130,7 @@ def test_marks_of_the_cache_are_counted_and_one_is_at_the_boundary(server: Serve
         for block in message["content"]
         if isinstance(block, dict) and "cache_control" in block
     ]
-    assert len(marked) == 2 and "observation masked" in str(marked[0])
+    assert len(marked) == 2 and "old tool output cleared" in str(marked[0])
 
 
 def test_what_is_no_history_of_its_own_is_sent_as_it_is(server: Server) -> None:
@@ -147,7 +147,7 @@ def test_what_is_no_history_of_its_own_is_sent_as_it_is(server: Server) -> None:
         batch = [{"custom_id": "1", "params": {**GIVEN, "messages": messages}}]
         with pytest.raises(anthropic.APIConnectionError):  # the provider here makes no batches
             client.messages.batches.create(requests=batch)
-    assert seen and all("observation masked" not in json.dumps(body) for body in seen)
+    assert seen and all("old tool output cleared" not in json.dumps(body) for body in seen)
 
 
 def test_a_tool_runner_that_keeps_its_history_with_anthropic_is_said_once(

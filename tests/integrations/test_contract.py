@@ -21,11 +21,13 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import case_dicts
 from frameworks import of_run
 from sessions import Call, Result, Turn, as_chat, as_dicts, numbered_from_zero, session, shown
 from unions import LONG
 
 import recede
+from recede.reduction._options import OPTIONS as ONE_SET
 
 pytestmark = pytest.mark.filterwarnings("default")  # frameworks warn of their own
 
@@ -41,6 +43,26 @@ OPTIONS: list[dict[str, Any]] = [
     {"keep": 0, "boundary": 5},
     {"keep": 10, "provider": "openai"},
 ]
+
+SLIDING: dict[str, Any] = {"keep": 4, "boundary": "sliding", "provider": "openai"}
+PAYING: dict[str, Any] = {"keep": 4, "provider": "openai"}
+# Option -> options without it, and a value with which the view is another one.
+CHANGES: dict[str, tuple[dict[str, Any], Any]] = {
+    "keep": (SLIDING, 9),
+    "keep_by_tool": (SLIDING, {"ru*": 7}),
+    "exclude_tools": (SLIDING, ["run"]),
+    "keep_errors": (SLIDING, True),
+    "keep_matching": (SLIDING, ["*turn 11, *"]),
+    "provider": (PAYING, "none"),
+    "boundary": (PAYING, 7),
+    "max_overcost": (PAYING, 0.0),
+    "cold": (PAYING, True),
+    "max_result_chars": (SLIDING, 200),
+    "placeholder": (SLIDING, "[{tool} {number}: {chars}, {lines}, {images}]"),
+    "trigger_tokens": (SLIDING, 10_000),
+    "max_input_tokens": (SLIDING, 1_500),
+    "token_counter": ({**SLIDING, "max_input_tokens": 6_000}, len),
+}
 
 
 def planned(case: Any, turns: list[Turn], **options: Any) -> list[tuple[str, str]]:
@@ -89,6 +111,26 @@ def test_the_view_is_that_of_reduce(case: Any, options: dict[str, Any]) -> None:
         masked = reduction(case, turns[:count], **options).masked_count
         assert case.results(case.view(masking, case.history(turns[:count]))) == planned(case, turns[:count], **options)
     assert masked > 20
+
+
+def test_each_option_of_the_one_set_is_tried() -> None:
+    assert CHANGES.keys() == ONE_SET.keys()
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_each_option_has_the_meaning_that_it_has_for_reduce(case: Any, name: str) -> None:
+    base, value = CHANGES[name]
+    turns, options = session(), {**base, name: value}
+    is_read = False
+    for count in range(5, len(turns) + 1, 5):
+        messages = case.history(turns[:count])
+        view, expected = cold(case, messages, **options), planned(case, turns[:count], **options)
+        if "max_input_tokens" in options:  # an adapter drops no message, and so is compared with a masker
+            expected = case_dicts.results(recede.masker.Masker(**options).view(as_dicts(turns[:count])))
+        # A counter is given the texts of results; adapters know of all else its length alone.
+        assert view == expected or name == "token_counter"
+        is_read |= view != cold(case, messages, **base)
+    assert is_read == (name != "keep_errors" or getattr(case, "HAS_ERRORS", True))
 
 
 @pytest.mark.parametrize("provider", MODELS)
@@ -142,6 +184,34 @@ def test_each_type_of_content_of_the_framework_is_counted(case: Any) -> None:
         assert tokens(masking, messages) - before >= few, name
     for name, messages in case.typed_messages().items():
         assert name in case.UNCOUNTED or tokens(masking, messages) - without >= few, name
+
+
+# A limit
+
+
+def long_turn(number: int, calls: int) -> Turn:
+    """Results of 20,000 characters each."""
+    made = [
+        Call(f"call_{number}_{place}", "run", {"command": "", "place": place, "quiet": True}) for place in range(calls)
+    ]
+    return Turn("", made, {one.id: Result(one.id, f"{one.id} ".ljust(20) * 1_000) for one in made})
+
+
+def test_no_request_is_over_the_limit(case: Any, caplog: pytest.LogCaptureFixture) -> None:
+    turns = [long_turn(number, 30 if number == 20 else 1) for number in range(30)]
+    requests, stored = of_run(case, case.masking(max_input_tokens=100_000), turns)
+    sizes = [sum(len(text) for _, text in results) // 4 for _, results in requests]
+    assert max(sizes) < 100_000 < 128_000 < sum(len(text) for _, text in stored) // 4
+    assert [len(results) for _, results in requests][-1] == len(stored)
+    assert "max_input_tokens" not in caplog.text
+
+
+def test_a_request_that_cannot_fit_the_limit_is_said_once(case: Any, caplog: pytest.LogCaptureFixture) -> None:
+    masking = case.masking(max_input_tokens=100_000)
+    for count in (2, 3):
+        view = case.view(masking, case.history([long_turn(number, 120) for number in range(count)]))
+    assert sum(len(text) for _, text in case.results(view)) // 4 > 100_000
+    assert caplog.text.count("a request is over max_input_tokens") == 1
 
 
 # 4, 5, 6
@@ -244,8 +314,8 @@ def test_a_placeholder_is_never_stored(case: Any, way: str) -> None:
         pytest.skip(f"there is no {way} here")
     turns = session(30)
     requests, stored = case.run(case.masking(keep=4), turns, way)
-    assert "observation masked" in repr(requests[-1])
-    assert "observation masked" not in repr(stored)
+    assert "old tool output cleared" in repr(requests[-1])
+    assert "old tool output cleared" not in repr(stored)
 
 
 def test_a_retry_sends_the_same(case: Any) -> None:

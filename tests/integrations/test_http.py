@@ -161,7 +161,7 @@ def test_a_retry_sends_the_same(kind: str) -> None:
     server = requests(kind, recede_client(http_client(kind), keep=4), [history(kind)], failure, text("Done."))
     first, second = server.requests
     assert first == second
-    assert "observation masked" in json.dumps(first)
+    assert "old tool output cleared" in json.dumps(first)
 
 
 @pytest.mark.parametrize("kind", KINDS)

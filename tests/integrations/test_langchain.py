@@ -77,7 +77,9 @@ def test_a_cache_mark_in_a_masked_result_stays() -> None:
     parts = [{"type": "text", "text": "a line\n" * 90, "cache_control": mark}]
     messages[place] = messages[place].model_copy(update={"content": parts})
     view = RecedeMiddleware(keep=4, boundary="sliding").view(messages)
-    assert view[place].content == [{"type": "text", "text": "[observation masked — 630 chars]", "cache_control": mark}]
+    assert view[place].content == [
+        {"type": "text", "text": "[old tool output cleared to save context]", "cache_control": mark}
+    ]
 
 
 def test_usage_is_reported_with_the_history_of_its_request() -> None:
@@ -173,6 +175,28 @@ def test_the_chat_models_of_langchain_are_known_by_their_names(package: str, kin
     assert provider is not None and provider == Provider.of(provider.name, name)
 
 
+def test_a_model_inside_of_another_object_is_known_by_its_name() -> None:
+    model = case.Named(turns=[], requests=[], model_name="claude-opus-5-5")
+    for one in (model, model.bind(stop=["."]), model.with_retry(), model.with_fallbacks([model])):
+        assert _name_of(one) == "claude-opus-5-5"
+    of_text = RecedeMiddleware()._provider_of.of("anthropic:claude-opus-5-5")
+    assert of_text == Provider.of("anthropic", "claude-opus-5-5")
+
+
+@pytest.mark.parametrize("where", ["model", "settings"])
+def test_a_history_that_openai_keeps_is_sent_as_it_is_and_said_once(
+    where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    masking = RecedeMiddleware(keep=0, boundary="sliding")
+    messages = case.history(session(5))
+    model = case.Kept(turns=[LAST] * 9, requests=[], use_previous_response_id=where == "model")
+    settings = {"previous_response_id": "r"} if where == "settings" else {}
+    for _ in range(2):
+        assert case.view(masking, messages, model, model_settings=settings) == messages
+    assert caplog.text.count("requests with 'previous_response_id' are sent as they are") == 1
+    assert masking.masker.stats().begun == 0
+
+
 def test_subagents_are_given_the_middleware_once() -> None:
     masking = RecedeMiddleware()
     plain: dict[str, Any] = {"name": "general-purpose", "description": "d", "system_prompt": "s"}
@@ -212,7 +236,20 @@ def test_an_agent_of_deepagents_and_its_subagents_send_views(name: str) -> None:
         below.requests = [request for request in model.requests if request[1].content == "Look."]
     for requests in (model.requests, below.requests):
         (masked, *_) = [message for message in requests[-1] if isinstance(message, ToolMessage)]
-        assert masked.content.startswith("[observation masked")
+        assert masked.content.startswith("[old tool output cleared")
+
+
+def test_subagents_without_the_middleware_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    deepagents = pytest.importorskip("deepagents", reason="deepagents is not installed")
+    for masking in (RecedeMiddleware(), RecedeMiddleware()):
+        before = len(caplog.records)
+        subagents = masking.for_subagents() if before else []
+        model = case.Scripted(turns=[LAST] * 9, requests=[])
+        agent = deepagents.create_deep_agent(model, [], middleware=[masking], subagents=subagents)
+        for _ in range(2):
+            agent.invoke({"messages": [HumanMessage(TASK)]})
+        assert len(caplog.records) == 1, "the second has given it to them"
+    assert "subagents of deepagents do not inherit this middleware and send raw messages" in caplog.text
 
 
 def test_a_release_of_deepagents_that_hides_its_subagent_is_said(

@@ -47,14 +47,14 @@ def sent(request: dict[str, Any], kind: str, masking: Any = None) -> Any:
 def test_the_histories_of_other_calls_are_masked_in_their_own_field() -> None:
     blocks = sent({"messages": as_dicts(session(5)), "max_tokens": 9}, "anthropic_messages")
     assert blocks["max_tokens"] == 9
-    assert blocks["messages"][2]["content"][0]["content"].startswith("[observation masked")
+    assert blocks["messages"][2]["content"][0]["content"].startswith("[old tool output cleared")
     items = [
         {"type": "function_call", "call_id": "1", "name": "run", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "1", "output": "a line\n" * 90},
         {"role": "assistant", "content": "I see."},
         {"role": "user", "content": "Go on."},
     ]
-    assert sent({"input": items}, "aresponses")["input"][1]["output"].startswith("[observation masked")
+    assert sent({"input": items}, "aresponses")["input"][1]["output"].startswith("[old tool output cleared")
     for request, kind in (
         ({"input": items, "previous_response_id": "r"}, "aresponses"),
         ({"input": "Find the bug."}, "aresponses"),
@@ -76,7 +76,7 @@ def test_usage_is_reported_once_with_the_messages_that_were_given(way: str) -> N
     masking: Any = RecedeCallback(keep=0, boundary="sliding")
 
     def reported(usage: Any, messages: list[Any]) -> None:
-        assert "observation masked" not in str(messages)
+        assert "old tool output cleared" not in str(messages)
         heard.append((usage.prompt_tokens_details.cached_tokens, len(messages)))
 
     masking.masker.reported = reported
@@ -149,6 +149,25 @@ def test_histories_that_the_provider_keeps_are_said_once(caplog: pytest.LogCaptu
             is None
         )
     assert caplog.text.count("requests with 'previous_response_id' are sent as they are") == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "request_of", "said"),
+    [
+        ("pass_through_endpoint", lambda: {"messages": as_dicts(session(2))}, "calls of LiteLLM's kind 'pass_through"),
+        ("agenerate_content", lambda: {"contents": [{"role": "user", "parts": [{"text": "Go."}]}]}, "calls of LiteLLM"),
+        ("acreate_batch", lambda: {"input_file_id": "f"}, "batches are sent as they are"),
+        ("aembedding", lambda: {"input": ["a", "b"]}, None),
+        ("atext_completion", lambda: {"prompt": "Go."}, None),
+    ],
+)
+def test_calls_of_other_kinds_that_have_a_history_are_said_once(
+    kind: str, request_of: Any, said: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    masking = RecedeCallback(keep=0, boundary="sliding")
+    for _ in range(2):
+        assert sent(request_of(), kind, masking) is None
+    assert [one.getMessage()[: len(said or "")] for one in caplog.records] == ([said] if said else [])
 
 
 def test_a_tuple_of_messages_is_masked() -> None:

@@ -60,10 +60,24 @@ def test_a_document_is_recalled_as_the_sdk_stores_it() -> None:
     agent: Any = Agent(name="a", model=case.Scripted(turns), tools=[tool, masking.recall_tool])
     config = RunConfig(call_model_input_filter=masking, tracing_disabled=True)
     items = asyncio.run(Runner.run(agent, TASK, run_config=config)).to_input_list()
-    assert "observation masked" in str(agent.model.requests[-1])
+    assert "old tool output cleared" in str(agent.model.requests[-1])
     outputs = case.contents(items)
     assert [part["type"] for part in outputs["again"]] == ["input_text", "input_file"]
     assert outputs["again"] == outputs["doc"]
+
+
+def test_the_tools_of_the_agent_count_towards_the_limit(caplog: pytest.LogCaptureFixture) -> None:
+    async def run_tool(context: Any, arguments: str) -> str:
+        return ""
+
+    schema: Any = {"type": "object", "properties": {}}
+    for description, said in (("Run a command.", 0), ("long " * 9_000, 1)):
+        tool = FunctionTool("run", description, schema, run_tool, strict_json_schema=False)
+        agent: Any = Agent(name="a", model=case.Scripted([LAST]), tools=[tool])
+        masking = RecedeInputFilter(max_input_tokens=10_000)
+        config = RunConfig(call_model_input_filter=masking, tracing_disabled=True)
+        asyncio.run(Runner.run(agent, TASK, run_config=config))
+        assert caplog.text.count("a request is over max_input_tokens") == said
 
 
 def test_recall_is_of_the_run_that_asks() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.usage import RequestUsage, UsageLimits
 from sessions import session
 
 from recede.integrations.pydantic_ai import RecedeCapability, _Messages
@@ -51,7 +53,7 @@ def test_results_that_are_no_text_are_read_as_the_model_sees_them() -> None:
         ModelRequest(parts=[UserPromptPart("And?")]),
     ]
     masked = RecedeCapability(keep=0, boundary="sliding").masker.view(shown)[2]
-    assert masked.parts[0].content == f"[observation masked — {len(text)} chars]"
+    assert masked.parts[0].content == "[old tool output cleared to save context]"
     assert request.parts[0].content is rows
 
 
@@ -67,10 +69,10 @@ def test_a_file_that_a_tool_returns_itself_counts_as_one_in_a_list(image: Any) -
 
 def test_other_parts_of_a_request_stay_at_their_place() -> None:
     parts: Any = [
-        ToolReturnPart("run", "x" * 90, "1"),
+        ToolReturnPart("run", "x" * 190, "1"),
         RetryPromptPart("wrong", tool_name="run", tool_call_id="2"),
         UserPromptPart("And?"),
-        ToolReturnPart("run", "y" * 80, "3"),
+        ToolReturnPart("run", "y" * 180, "3"),
     ]
     calls = [ToolCallPart("run", "{}", name) for name in "123"]
     messages: list[Any] = [ModelRequest(parts=[SystemPromptPart("Be brief."), UserPromptPart("Go.")])]
@@ -80,8 +82,8 @@ def test_other_parts_of_a_request_stay_at_their_place() -> None:
     assert view[:2] == messages[:2]
     masked = view[2].parts
     assert [masked[0].content, masked[3].content] == [
-        "[observation masked — 90 chars]",
-        "[observation masked — 80 chars]",
+        "[old tool output cleared to save context]",
+        "[old tool output cleared to save context]",
     ]
     assert masked[1] is parts[1] and masked[2] is parts[2]
 
@@ -89,7 +91,7 @@ def test_other_parts_of_a_request_stay_at_their_place() -> None:
 def test_results_that_the_framework_reads_itself_stay() -> None:
     if "tool_kind" not in ToolReturnPart.__dataclass_fields__:
         pytest.skip("this release has no such parts")
-    part = ToolReturnPart("search", "x" * 90, "1", tool_kind="of-ours")
+    part = ToolReturnPart("search", "x" * 190, "1", tool_kind="of-ours")
     messages: list[Any] = [ModelRequest(parts=[UserPromptPart("Go.")])]
     messages += [ModelResponse(parts=[ToolCallPart("search", "{}", "1")]), ModelRequest(parts=[part])]
     assert RecedeCapability(keep=0, boundary="sliding").masker.view(messages)[2] is messages[2]
@@ -112,6 +114,41 @@ def test_a_stream_of_a_run_sends_the_view() -> None:
 
     asyncio.run(read())
     assert case.results(sent[0]) == case.results(masking.masker.view(history)) != case.results(history)
+
+
+@pytest.mark.parametrize("setting", ["openai_previous_response_id", "openai_conversation_id"])
+def test_a_history_that_openai_keeps_is_sent_as_it_is_and_said_once(
+    setting: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sent: list[Any] = []
+
+    def answer(messages: list[Any], info: Any) -> ModelResponse:
+        sent.append(messages)
+        return ModelResponse(parts=[TextPart("Done.")])
+
+    agent: Any = Agent(FunctionModel(answer), capabilities=[RecedeCapability(keep=0, boundary="sliding")])
+    history = case.history(session(5))
+    for _ in range(2):
+        asyncio.run(agent.run("And?", message_history=history, model_settings={setting: "auto"}))
+        assert case.results(sent.pop()) == case.results(history)
+    assert caplog.text.count(f"requests with {setting!r} are sent as they are") == 1
+
+
+@pytest.mark.skipif(os.environ.get("RECEDE_RELEASE") == "oldest", reason="it counts before a capability is asked")
+def test_the_counting_of_tokens_before_a_request_counts_the_view() -> None:
+    counted: list[Any] = []
+
+    class Counting(FunctionModel):
+        async def count_tokens(self, messages: Any, *_: Any) -> RequestUsage:
+            counted.append(messages)
+            return RequestUsage(input_tokens=9)
+
+    masking = RecedeCapability(keep=4, boundary="sliding")
+    agent: Any = Agent(Counting(lambda *_: ModelResponse(parts=[TextPart("Done.")])), capabilities=[masking])
+    history = case.history(session())
+    limits = UsageLimits(count_tokens_before_request=True, input_tokens_limit=10**6)
+    asyncio.run(agent.run("And?", message_history=history, usage_limits=limits))
+    assert case.results(counted[0]) == case.results(masking.masker.view(history)) != case.results(history)
 
 
 def test_usage_is_reported_with_the_messages_of_its_request() -> None:

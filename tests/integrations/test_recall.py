@@ -115,7 +115,7 @@ def test_a_result_of_each_type_of_content_is_masked_and_recalled(case: Any) -> N
         if name in case.KEPT:
             assert shown_content == str(case.contents(stored)["1"])
             continue
-        found = re.search(r"\[observation masked .* recall ([0-9a-f]{12})\]", shown_content)
+        found = re.search(r"\[old tool output cleared to save context, recall ([0-9a-f]{12})\]", shown_content)
         assert found is not None and LINE not in shown_content, (name, shown_content[:200])
         again, given = masking.recalled(stored, found[1]), case.contents(stored)["1"]
         assert again in (given, LONG) or (isinstance(again, str) and LINE in again), (name, again)

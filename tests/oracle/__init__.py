@@ -9,14 +9,16 @@ Sessions, managers of turns, replays and stores are the core's alone.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from oracle.apply import apply, changes_of
+from oracle.limited import limited, written
 from oracle.outline import Outline
 from oracle.pairs import findings
 from oracle.pairs import repairs as _repairs
 from oracle.placeholder import Observation, mask
-from oracle.plan import Costs, Facts, Given, Plan, make_plan
+from oracle.plan import Costs, Facts, Given, OverLimit, Plan, make_plan
 from oracle.policy import Policy
 from oracle.report import report, texts_of
 from oracle.scan import scan
@@ -31,6 +33,7 @@ __all__ = [
     "Policy",
     "check_pairs",
     "count_chars",
+    "fields",
     "mask_observation",
     "reduce",
     "reduce_json",
@@ -41,7 +44,7 @@ __all__ = [
 
 
 def reduce(
-    messages: list[Any], policy: Policy, costs: Costs | None = None, summary: Given = None
+    messages: list[Any], policy: Policy, costs: Costs | None = None, summary: Given = None, answer: Any = None
 ) -> Reduction | SummaryRequest | CountRequest:
     outline = walk(messages)
     if costs is not None and (len(costs[0]), len(costs[1])) != (len(outline.messages), len(outline.results)):
@@ -50,7 +53,14 @@ def reduce(
             "them as they are until the call returns"
         )
     facts = Facts(outline, policy, costs)
-    plan = make_plan(facts, summary)
+    try:
+        plan = make_plan(facts, summary)
+    except OverLimit:
+        over = limited(facts, written(messages), policy, costs, summary, answer)
+        if isinstance(over, SummaryRequest):
+            return over
+        _warn(messages, outline, policy)
+        return Reduction(messages=over.objects(messages), **over.figures)
     if not isinstance(plan, Plan):
         return plan
     _warn(messages, outline, policy)
@@ -59,13 +69,26 @@ def reduce(
 
 
 def reduce_json(
-    data: bytes, surrogates: bool, policy: Policy, costs: Costs | None = None, summary: Given = None
+    data: bytes,
+    surrogates: bool,
+    policy: Policy,
+    costs: Costs | None = None,
+    summary: Given = None,
+    answer: Any = None,
 ) -> JsonReduction | SummaryRequest | CountRequest:
     """The same for bytes; dropped messages are given by their spans."""
     messages, body = scan(data, surrogates=surrogates)
     outline = walk(messages)
     facts = Facts(outline, policy, costs)
-    plan = make_plan(facts, summary)
+    try:
+        plan = make_plan(facts, summary)
+    except OverLimit:
+        parts = [data[start:end] for start, end in messages.spans]
+        over = limited(facts, parts, policy, costs, summary, answer)
+        if isinstance(over, SummaryRequest):
+            return over._replace(dropped=[messages.spans[index] for index in over.dropped])
+        _warn(data, outline, policy)
+        return JsonReduction(messages=None, json=over.spliced(data, messages), **over.figures)
     if isinstance(plan, SummaryRequest):
         return plan._replace(dropped=[messages.spans[index] for index in plan.dropped])
     if isinstance(plan, CountRequest):
@@ -82,8 +105,8 @@ def _warn(history: Any, outline: Outline, policy: Policy) -> None:
         warn(history, outline.is_unrecognized, sorted(types)[:12])
 
 
-def texts(messages: list[Any], policy: Policy) -> list[MessageTexts]:
-    """What a token counter counts of each message."""
+def texts(messages: list[Any], policy: Policy, *, whole: bool = True) -> list[MessageTexts]:
+    """What a token counter counts of each message, all of it."""
     return texts_of(Facts(walk(messages), policy, None))
 
 
@@ -105,6 +128,13 @@ def repaired(data: bytes, surrogates: bool, steps: list[Any]) -> bytes:
 
 def count_chars(messages: list[Any], image_chars: int) -> int:
     return walk(messages).chars(image_chars)
+
+
+def fields(data: bytes, surrogates: bool, names: list[str]) -> list[bytes | None]:
+    """The values of these fields of a request."""
+    body = json.loads(data.decode("utf-8", "surrogatepass"))
+    values = body if isinstance(body, dict) else {}
+    return [json.dumps(values[name]).encode() if name in values else None for name in names]
 
 
 def mask_observation(text: str, policy: Policy) -> str:

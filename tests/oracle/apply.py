@@ -6,6 +6,7 @@ from typing import Any
 
 from oracle.marks import mark, marks_of
 from oracle.outline import Result
+from oracle.placeholder import Masked
 from oracle.plan import Facts, Plan, pins
 from oracle.shape import PLAIN, Shape
 from oracle.shape.words import MARK
@@ -18,12 +19,13 @@ Changes = dict[int | str, Changed]
 
 def changes_of(facts: Facts, plan: Plan, messages: list[Any], body: dict[str, Any] | None = None) -> Changes:
     changes: Changes = {}
+    shown = facts.shown(plan)
     for message in (facts.outline.messages[index] for index in plan.kept):
         change, shape = Changed(Member(messages, message.index)), message.shape or PLAIN
         texts = {
-            result.block: NewText(plan.masked[result.index], _source(facts, plan, result).text.pieces)
+            result.block: NewText(shown[result.index], _source(facts, shown[result.index], result).text.pieces)
             for result in message.results
-            if result.index in plan.masked
+            if result.index in shown
         }
         if message.index in plan.cut:
             text = NewText(plan.cut[message.index], message.own.pieces)
@@ -39,10 +41,9 @@ def changes_of(facts: Facts, plan: Plan, messages: list[Any], body: dict[str, An
     return changes
 
 
-def _source(facts: Facts, plan: Plan, result: Result) -> Result:
+def _source(facts: Facts, shown: Masked, result: Result) -> Result:
     """The result that has the text."""
-    source = plan.masked[result.index].source
-    return result if source is None else facts.outline.results[source]
+    return facts.given.results[result.index if shown.source is None else shown.source]
 
 
 def _cut(content: Any, shape: Shape, text: NewText) -> Any:

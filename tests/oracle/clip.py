@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
-from oracle.handle import HANDLE
+from oracle.handle import middle_marker
 from oracle.placeholder import Masked
 
 _MARKER = "[… {} chars omitted{} …]"
-_MARKER_FORM = re.compile(rf"\[… [0-9]{{1,20}} chars omitted(, recall {HANDLE.pattern})? …\]")
 LEAST_CHARS = 60
 """The minimum length of a cut text, of which the marker is a large part."""
 
@@ -26,7 +23,7 @@ def clip(text: str, max_chars: int, image_chars: int = 0, recall: str | None = N
 
 def is_clipped(text: str) -> bool:
     """Whether a text was cut before: it has a marker in its middle."""
-    return any(found.start() - (len(text) - found.end()) in (0, 1) for found in _MARKER_FORM.finditer(text))
+    return middle_marker(text) is not None
 
 
 def shorter(chars: int, share: int, cost: int) -> int:

@@ -21,7 +21,9 @@ _CHARS = _template("[observation masked — {chars} chars]")
 _CHARS_IMAGES = _template("[observation masked — {chars} chars, {images} images]")
 _LINES = _template("[observation masked — {lines} lines omitted]")
 _LINES_IMAGES = _template("[observation masked — {lines} lines, {images} images omitted]")
-_BUILT_IN = (_CHARS, _CHARS_IMAGES, _LINES, _LINES_IMAGES)
+_CLEARED = _template("[old tool output cleared to save context]")
+_CLEARED_RECALL = _template("[old tool output cleared to save context, recall {handle}]")
+_BUILT_IN = (_CHARS, _CHARS_IMAGES, _LINES, _LINES_IMAGES, _CLEARED, _CLEARED_RECALL)
 
 _DISPATCH_HEAD = "[dispatch output masked — {} chars]"
 _DISPATCH_HEAD_FORM = re.compile(r"\[dispatch output masked — [0-9]+ chars\]")
@@ -42,11 +44,12 @@ class Observation(NamedTuple):
     id: str = ""
     number: int = 0
     json_chars: int = 0  # of JSON that is no text
-    json: str = ""  # that JSON
+    whole: str = ""  # that JSON, or the text before it was cut
+    added_chars: int = 0  # around a text that replaces that JSON, quotes included
 
     @property
     def handle(self) -> str:
-        return handle_of(self.id, self.text or self.json)
+        return handle_of(self.id, self.whole or self.text)
 
 
 class Masked(NamedTuple):
@@ -83,9 +86,16 @@ def mask(observation: Observation, policy: Policy) -> Masked | None:
         candidates = [_cut(fill(observation, policy), policy.max_observation_chars, has_text)]
     for pieces in candidates:
         masked = "".join(text[piece] if isinstance(piece, slice) else piece for piece in pieces)
-        if len(masked) < chars:
+        if chars >= len(masked) + _least_removed(observation, policy, is_whole=not blocks):
             return Masked(tuple(pieces), masked)
     return None
+
+
+def _least_removed(observation: Observation, policy: Policy, *, is_whole: bool) -> int:
+    """What masking must remove of the text of an observation."""
+    if policy.least_removed is None:
+        return 1
+    return policy.least_removed + (observation.added_chars if is_whole else 0)
 
 
 def fill(observation: Observation, policy: Policy) -> str:
@@ -100,9 +110,7 @@ def fill(observation: Observation, policy: Policy) -> str:
         "handle": observation.handle,
         "": "",
     }
-    if observation.images and policy.placeholder_with_images is not None:
-        template = policy.placeholder_with_images
-    elif policy.placeholder is not None:
+    if policy.placeholder is not None:
         template = policy.placeholder
     elif policy.lines_form:
         template = _LINES_IMAGES if observation.images else _LINES
@@ -149,8 +157,7 @@ def stays_whole(text: str, policy: Policy) -> bool:
 
 def is_placeholder(text: str, policy: Policy) -> bool:
     """Whether the whole text is a built-in placeholder, or one of the policy's templates."""
-    own = (policy.placeholder, policy.placeholder_with_images)
-    templates = (*_BUILT_IN, *(template for template in own if template is not None))
+    templates = _BUILT_IN if policy.placeholder is None else (*_BUILT_IN, policy.placeholder)
     return any(_fits(text, each) for each in templates) or _is_dispatch_form(text)
 
 

@@ -20,9 +20,10 @@ class Policy(SimpleNamespace):
     """
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        defaults = {"max_cost": None, "max_cost_since": (), "placeholder_with_images": None, "lines_form": False}
+        defaults = {"max_cost": None, "max_cost_since": (), "lines_form": False, "least_removed": None}
         defaults |= {"break_even_at": 0.5, "provider": "", "terms_by_shape": (), "pins_boundary": False}
-        defaults |= {"marks_elsewhere": 2, "markers": (), "stubs": ()}
+        defaults |= {"marks_elsewhere": 2, "markers": (), "stubs": (), "max_result_chars": None}
+        defaults |= {"is_limit": False, "trigger": 0}
         super().__init__(**{**defaults, **parameters, "cache": ProviderCache(*parameters["cache"])})
 
     def of(self, shapes: Iterable[str]) -> Policy:
@@ -32,6 +33,16 @@ class Policy(SimpleNamespace):
             return self
         names = ("provider", "boundary", "cache", "pins_boundary")
         return Policy({**vars(self), **dict(zip(names, terms, strict=True))})
+
+    def limit_at(self, messages: int) -> int | None:
+        """The limit of a request after this many messages."""
+        return self.max_cost_at(messages) if self.is_limit else None
+
+    @property
+    def remembers(self) -> bool:
+        """Whether what is masked depends on earlier requests."""
+        has_limit = self.is_limit and self.max_cost is not None
+        return self.boundary[0] not in ("sliding", "stepped") or self.trigger > 0 or has_limit
 
     def max_cost_at(self, messages: int) -> int | None:
         """The budget of a request after this many messages."""

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from oracle.outline import Result
 from oracle.plan import Facts, Plan
-from recede._report import BoundaryMove, ToolReport
+from oracle.plan.boundary import remembers
+from oracle.plan.window import exempt, older_than_window
+from recede._report import BoundaryMove, ToolReport, Unmasked
 from recede.reduction._exchange import MessageTexts, ObservationTexts
 
 
 def report(facts: Facts, plan: Plan) -> dict[str, Any]:
     """The fields of recede._report.Reduction, except the view."""
     tools = _tools(facts, plan)
-    clipped = {place: one for place, one in plan.masked.items() if one.is_clipped}
+    clipped = {place: one for place, one in facts.shown(plan).items() if one.is_clipped}
     first_changed = _first_changed(facts, plan)
     return {
         "reduced": first_changed is not None,
         "dropped_count": len(facts.outline.messages) - len(plan.kept),
+        "dropped": tuple(index for index in range(len(facts.outline.messages)) if index not in set(plan.kept)),
+        "mask_places": places_of(facts, [place for place, one in facts.shown(plan).items() if one.is_masked]),
+        "cut_places": places_of(facts, list(clipped)),
+        "unmasked": unmasked_of(facts, plan),
         "invariant_status": "fallback" if plan.stage == "fallback" else "ok",
         "reduction_stage": plan.stage,
         "masked_count": sum(tool.masked for tool in tools.values()),
         "masked_chars": sum(tool.removed_chars for tool in tools.values()),
         "clipped_count": len(clipped) + len(plan.cut),
-        "clipped_chars": facts.removed_chars(clipped)
+        "clipped_chars": sum(_raw_chars(facts, place) - one.chars for place, one in clipped.items())
         + sum(facts.own_chars[place] - one.chars for place, one in plan.cut.items()),
         "tools": tools,
-        "chars_before": sum(facts.raw_chars),
+        "chars_before": facts.given.chars(facts.policy.image_chars),
         "chars_after": facts.chars(plan),
-        "within_budget": facts.fits(plan),
+        "within_limit": None if facts.policy.max_cost is None else facts.fits(plan),
         "orphans": tuple(facts.pairs.orphans),
         "first_changed": first_changed,
         "boundary": plan.boundary,
@@ -40,12 +47,44 @@ def report(facts: Facts, plan: Plan) -> dict[str, Any]:
     }
 
 
+def places_of(facts: Facts, results: Iterable[int]) -> bytes:
+    """Results by their message and their place there."""
+    packed = b""
+    for place in sorted(results):
+        message = facts.outline.results[place].message
+        first = facts.outline.messages[message].results[0].index
+        packed += message.to_bytes(4, "little") + (place - first).to_bytes(4, "little")
+    return packed
+
+
+def unmasked_of(facts: Facts, plan: Plan) -> Unmasked:
+    masks = facts.policy.enabled and facts.policy.observation_masking
+    if not masks or any(one.is_masked for one in facts.shown(plan).values()):
+        return Unmasked(0, 0, False)
+    policy = facts.policy
+    if policy.goal == "reduce" and not policy.is_limit and not remembers(facts) and facts.fits(facts.raw):
+        return Unmasked(0, 0, True)
+    older, is_exempt = older_than_window(facts), exempt(facts)
+    outside = max((place for place, is_older in enumerate(older, 1) if is_older), default=0)
+    maskable = [
+        result
+        for result in facts.outline.results[:outside]
+        if older[result.index] and not is_exempt[result.index] and facts.mask(result) is not None
+    ]
+    return Unmasked(outside, len(maskable), outside > 0 and plan.is_below_trigger)
+
+
+def _raw_chars(facts: Facts, place: int) -> int:
+    """The chars of an observation before a cut."""
+    return facts.given.results[place].text.chars(facts.policy.image_chars)
+
+
 def _tools(facts: Facts, plan: Plan) -> dict[str, ToolReport]:
     tools: dict[str, ToolReport] = {}
     for result in facts.outline.results:
         name = facts.tools[result.index] or ""
         observations, masked, chars, removed = tools.get(name, (0, 0, 0, 0))
-        before = facts.observation_chars[result.index]
+        before = _raw_chars(facts, result.index)
         replacement = plan.masked.get(result.index)
         masked += result.index in plan.stays
         if replacement is not None and replacement.is_masked:
@@ -66,11 +105,12 @@ def _boundary_message(facts: Facts, plan: Plan) -> int | None:
 
 def _first_changed(facts: Facts, plan: Plan) -> int | None:
     """The first message of the view that differs from the input."""
+    shown = facts.shown(plan)
     for place, index in enumerate(plan.kept):
         if plan.summary is not None and plan.summary.place == place:
             return place
         results = facts.outline.messages[index].results
-        if index != place or index in plan.cut or any(result.index in plan.masked for result in results):
+        if index != place or index in plan.cut or any(result.index in shown for result in results):
             return place
     is_whole = len(plan.kept) == len(facts.outline.messages) and plan.summary is None
     return None if is_whole else len(plan.kept)

@@ -29,6 +29,12 @@ def splice(data: bytes, messages: JsonList, plan: Plan, changes: Changes) -> byt
     return _edited(data, (0, len(data)), edits) if edits else data
 
 
+def edited(data: bytes, spans: list[Span], kept: list[int], insertion: list[Edit], edits: list[Edit]) -> bytes:
+    """Bytes without the messages that are not kept, with these edits."""
+    edits = [*_drops(spans, kept), *insertion, *edits]
+    return _edited(data, (0, len(data)), edits) if edits else data
+
+
 def _edited(data: bytes, span: Span, edits: list[Edit]) -> bytes:
     (at, end), written = span, []
     for (start, stop), replacement in sorted(edits):
@@ -54,14 +60,21 @@ def _insertion(data: bytes, spans: list[Span], plan: Plan) -> Iterator[Edit]:
     if plan.summary is None:
         return
     message = _written(data, plan.summary.message)
-    if not plan.kept:
-        yield (spans[0][0], spans[0][0]), message
-    elif plan.summary.place < len(plan.kept):
-        start, _ = spans[plan.kept[plan.summary.place]]
-        yield (start, start), message + b"," + _space_before(data, start)
-    else:
-        start, end = spans[plan.kept[-1]]
-        yield (end, end), b"," + _space_before(data, start) + message
+    yield from insertion_of(data, spans, plan.kept, (plan.summary.place, message))
+
+
+def insertion_of(data: bytes, spans: list[Span], kept: list[int], summary: tuple[int, bytes] | None) -> list[Edit]:
+    """A summary at this place of the view."""
+    if summary is None:
+        return []
+    place, message = summary
+    if not kept:
+        return [((spans[0][0], spans[0][0]), message)]
+    if place < len(kept):
+        start, _ = spans[kept[place]]
+        return [((start, start), message + b"," + _space_before(data, start))]
+    start, end = spans[kept[-1]]
+    return [((end, end), b"," + _space_before(data, start) + message)]
 
 
 def _space_before(data: bytes, end: int) -> bytes:

@@ -15,17 +15,20 @@ from hypothesis import strategies as st
 from recede._agents import MARKERS, STUBS
 from recede.costs import MODELS
 from recede.proxy import RequestMasker
-from recede.reduction._policy import agent_policy
+from recede.reduction._policy import own_policy
+from support import CLEARED as PLACEHOLDER
 from support import ENGINES, OF_RULES, engine_module
 
 Blocks = list[dict[str, Any]]
 LONG = "[an old result of this agent was cleared, since the context was too long]"  # longer than any placeholder
 SHORT = "[cleared]"
 STUB = STUBS[0][1]
+# As Claude Code sends it to models that take no system prompt among the messages.
+TAIL = "\n\n<system-reminder>\n<total_tokens>149 tokens left</total_tokens>\n</system-reminder>"
 MARK = {"cache_control": {"type": "ephemeral"}}
 SYSTEM = [{"type": "text", "text": "s" * 12_000, **MARK}]
 READ = st.tuples(st.just("Read"), st.sampled_from("ab"), st.sampled_from([20, 150, 3_000, 9_000]))
-AGAIN = st.tuples(st.just("again"), st.sampled_from("ab"), st.just(0))
+AGAIN = st.tuples(st.just("again"), st.sampled_from("ab"), st.sampled_from([0, 1]))
 CLEARED = st.tuples(st.just("cleared"), st.sampled_from("ab"), st.sampled_from([0, 1]))
 STEPS = st.lists(st.lists(READ | AGAIN | CLEARED, min_size=1, max_size=2), min_size=1, max_size=24)
 
@@ -38,7 +41,11 @@ def messages_of(steps: list[list[tuple[str, str, int]]], parts: bool = False) ->
         results: Blocks = []
         for place, (kind, path, size) in enumerate(step):
             text = f"{path}{turn}.{place}: " + "x" * size
-            text = {"again": STUB, "cleared": (SHORT, LONG)[size]}.get(kind, text) if kind != "Read" else text
+            text = (
+                {"again": STUB + TAIL * size, "cleared": (SHORT, LONG)[size % 2]}.get(kind, text)
+                if kind != "Read"
+                else text
+            )
             one = f"t{turn}.{place}"
             calls.append({"type": "tool_use", "id": one, "name": "Read", "input": {"file_path": path}})
             content: Any = [{"type": "text", "text": text}] if parts else text
@@ -59,7 +66,7 @@ def results_of(body: bytes) -> list[str]:
 
 
 def mask(engine: Any, body: bytes, **options: Any) -> Any:
-    policy = agent_policy(engine, options, (LONG, SHORT), STUBS)
+    policy = own_policy(engine, options, reduces=False, markers=(LONG, SHORT), stubs=STUBS)
     return engine.reduce_json(body, False, policy)
 
 
@@ -87,11 +94,11 @@ def test_a_marker_is_the_placeholder_wherever_it_is_unless_that_is_longer(steps:
     done = mask(engine_module("core"), body, keep=keep)
     for before, after in zip(results_of(body), results_of(done.json), strict=True):
         if before == LONG:
-            assert after == f"[observation masked — {len(LONG)} chars]"
+            assert after == "[old tool output cleared to save context]"
         elif before == SHORT:
             assert after == SHORT
     assert done.masked_count == sum(
-        one.startswith("[observation masked") or one == SHORT for one in results_of(done.json)
+        one.startswith("[old tool output cleared") or one == SHORT for one in results_of(done.json)
     )
 
 
@@ -104,13 +111,14 @@ def test_a_reference_has_the_text_that_the_view_has_not(steps: Any, keep: int) -
     for path in "ab":
         text, copies = None, 0
         for before, after in [(raw[place], sent[place]) for place, one in enumerate(paths) if one == path]:
-            if before != STUB:
+            is_reference = before.startswith(STUB)
+            if not is_reference:
                 text, copies = None if before in (SHORT, LONG) else before, 0
             copies += after == text
-            if before == STUB and text is None:
-                assert after == STUB or after.startswith("[observation masked")
-            elif before == STUB and not after.startswith("[observation masked"):
-                assert copies == 1 and after in (STUB, text)
+            if is_reference and text is None:
+                assert after == before or after.startswith("[old tool output cleared")
+            elif is_reference and not after.startswith("[old tool output cleared"):
+                assert copies == 1 and after in (before, text)
 
 
 @pytest.mark.parametrize("cache", OF_RULES)
@@ -128,7 +136,12 @@ def test_a_prefix_changes_only_where_the_boundary_moves(cache: str, steps: Any, 
         assert is_moved or one == two[: len(one)]
 
 
-def test_an_agent_that_clears_what_is_masked_already_changes_no_byte() -> None:
+@pytest.mark.parametrize("marker", [MARKERS[0], "[Old tool result content cleared by the agent]"])
+def test_an_agent_that_clears_what_is_masked_already_changes_only_short_markers(
+    marker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recede.proxy._masker.MARKERS", (marker,))
+    is_short = len(marker) < len(PLACEHOLDER)
     rng, tried = random.Random(0), 0
     path = "/v1/messages"
     for _ in range(60):
@@ -141,14 +154,19 @@ def test_an_agent_that_clears_what_is_masked_already_changes_no_byte() -> None:
             body = json.dumps({"model": "claude-opus-5", "messages": messages}).encode()
             sent = masker.mask("POST", path, {}, body)
             if sent.masked_count and rng.random() < 0.1:
-                masked = [one.startswith("[observation masked") for one in results_of(sent.body)]
+                masked = [one.startswith("[old tool output cleared") for one in results_of(sent.body)]
                 cleared = json.loads(body)
                 for place, is_masked in enumerate(masked):
                     if is_masked:
-                        cleared["messages"][2 + 2 * place]["content"][0]["content"] = MARKERS[0]
+                        cleared["messages"][2 + 2 * place]["content"][0]["content"] = marker
                 got = masker.mask("POST", path, {}, json.dumps(cleared).encode())
-                texts = [one.startswith("[observation masked") for one in results_of(got.body)]
-                assert texts == masked and got.masked_count == sent.masked_count
+                texts = [PLACEHOLDER if one == marker else one for one in results_of(got.body)]
+                before = results_of(sent.body)
+                assert [one for one, is_masked in zip(texts, masked, strict=True) if is_masked] == [PLACEHOLDER] * sum(
+                    masked
+                )
+                assert got.masked_count >= sent.masked_count
+                assert not is_short or texts == before
                 tried += 1
     assert tried > 60
 

@@ -157,15 +157,15 @@ def test_a_view_fits_wherever_the_published_keep_set_fits(
         size = {"max_input_tokens": budget}
         options = {**options, "token_counter": counter}
     with using(engine_name):
-        if counter is None and kept_at_least(history, max(0, budget - 220), options).within_budget:
-            assert published.reduce(history, max_input_chars=budget, **options).within_budget
+        if counter is None and kept_at_least(history, max(0, budget - 220), options).within_limit:
+            assert published.reduce(history, max_input_chars=budget, **options).within_limit
         reduction = published.reduce(history, **size, **options)
         if counter is None:
-            assert reduction.within_budget is (
+            assert reduction.within_limit is (
                 recede.count_chars(reduction.messages, image_chars=options.get("image_chars", 6_400)) <= budget
             )
         if reduction.reduction_stage in ("masking", "summarization"):
-            assert reduction.within_budget
+            assert reduction.within_limit
 
 
 @ENGINES
@@ -211,7 +211,7 @@ def test_a_summarizer_that_fails_or_does_not_help_leaves_the_same_messages(
         assert helped.messages == failed.messages == useless.messages
         return
     assert isinstance(failed.summarizer_error, ValueError)
-    assert failed.reduction_stage == "fallback" and failed.within_budget
+    assert failed.reduction_stage == "fallback" and failed.within_limit
 
     def messages_of(reduction: recede.Reduction) -> History:
         return [message for message in reduction.messages if message.get("place", -1) not in {-1, *replaced}]

@@ -14,8 +14,8 @@ from test_turn_managers import COUNTERS, PLACEHOLDERS, TEXTS
 
 import recede
 from recede.designs import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager
-from recede.turns import Turn, _due
-from recede.turns import _log as stored_turns
+from recede.turns import Turn, _options
+from recede.turns import _turns as stored_turns
 from support import assert_canonical
 
 TURNS = st.lists(st.tuples(TEXTS, TEXTS, TEXTS | TEXTS.map(lambda text: text * 9)), min_size=1, max_size=30)
@@ -124,8 +124,8 @@ def test_it_is_as_without_a_store(
     kind, options = manager
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(stored_turns, "_BLOCK", block)
-        patch.setattr(_due, "SUMMARY_CHARS", 60)  # so that one can pay among turns as short as these
-        patch.setattr(_due, "SUMMARY_PROMPT_CHARS", 10)
+        patch.setattr(_options, "SUMMARY_CHARS", 60)  # so that one can pay among turns as short as these
+        patch.setattr(_options, "SUMMARY_PROMPT_CHARS", 10)
         path = Path(folder, "session.store")
         store = recede.store.TurnStore(path, sync_every=sync_every)
         plain, stored = Run(kind, options, fails, None), Run(kind, options, fails, store)
@@ -140,7 +140,7 @@ def test_it_is_as_without_a_store(
                 seen = stored.seen()
                 assert seen == plain.seen()
                 assert_canonical(seen)
-                masked = [number for number, _ in plain.manager._kept._session.masked_turns(0)]
+                masked = [number for number, _ in plain.manager._session.masked_turns(0)]
                 older = max(0, len(plain.manager) - plain.manager.window)
                 assert max(masked, default=0) <= store.stats().masked_turns
                 assert "mask" in steps or store.stats().masked_turns <= older

@@ -8,7 +8,7 @@ import published
 from hypothesis import given
 from hypothesis import strategies as st
 from marks import blocks_of, client_histories, histories_of_clients, marked_histories, marks_of
-from strategies import mask_options, reduce_options, spelled
+from strategies import mask_options, reduce_options, spelled, words
 
 import recede
 from support import ENGINES, dumps, facts, loads, priced, using
@@ -143,3 +143,24 @@ def test_a_request_body_counts_its_own_marks(
     assert count(pinned["messages"]) + left + system <= 4
     assert left == on_tools or (left == 0 and system), "the system prompt covers tools"
     assert pinned["system"] == plain["system"]
+
+
+@given(
+    messages=marked_histories("anthropic"),
+    counter=st.sampled_from([words, len, None]),
+    limit=st.integers(10, 200),
+    step=st.integers(1, 6),
+)
+def test_a_session_has_its_newest_mark_after_a_compaction(messages: Any, counter: Any, limit: int, step: int) -> None:
+    options = {"max_input_tokens": limit, "token_counter": counter, "cache_breakpoint": "boundary"}
+    sessions = []
+    for engine in ENGINES:
+        with using(engine):
+            sessions.append(published.History(**options))
+    for end, message in enumerate(messages, 1):
+        for session in sessions:
+            session.append(message)
+        if end % step == 0:
+            data, other = (session.view_json() for session in sessions)
+            assert data == other
+            assert [session.view() for session in sessions] == [loads(data)] * 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import published
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,16 +67,15 @@ def test_each_turn_is_the_view_of_what_came_before(
     engine_name: str, history: History, window: int, chunk: int, messages: int, data: Any
 ) -> None:
     def masked(first: History, **options: Any) -> tuple[History, int]:
-        result = published.mask_observations(first, keep_results=window, **{"boundary": "sliding", **options})
+        result = recede.reduce(first, keep=window, **options)
         return result.messages, result.masked_count
 
+    ideal = priced("ideal", float(PRICES.cached), float(PRICES.write))
     views = {
         "raw": lambda first: (first, 0),
-        f"sliding:window={window}": masked,
-        f"stepped:window={window},chunk={chunk}": lambda first: masked(first, mask_chunk=chunk),
-        f"break_even:window={window}": lambda first: masked(
-            first, boundary="break_even", provider=priced("ideal", float(PRICES.cached), float(PRICES.write))
-        ),
+        f"sliding:window={window}": lambda first: masked(first, boundary="sliding"),
+        f"stepped:window={window},chunk={chunk}": lambda first: masked(first, boundary=chunk),
+        f"break_even:window={window}": lambda first: masked(first, provider=ideal),
         f"keep_last:messages={messages}": lambda first: (
             recede.designs.truncate_history(first, preserve_recent_raw_turns=messages).messages,
             0,

@@ -38,7 +38,7 @@ def policies(window: int, chunk: int) -> list[str]:
     masks = [f"sliding:window={window}", f"stepped:window={window},chunk={chunk}", f"break_even:window={window}"]
     masks += [f"high_water:window={window},chars=300", f"optimum:window={window}"]
     clearing = [f"clear_tool_uses:trigger={60 * chunk},keep={window},at_least={5 * chunk}"]
-    clearing += [f"langchain_clear:trigger={40 * chunk},keep={window}", f"clip:chars={25 * chunk}"]
+    clearing += [f"langchain_clear:trigger={40 * chunk},keep={window}", f"clip:chars={60 + 25 * chunk}"]
     hybrid = f"hybrid:window={window},at={chunk + 2},tail=2"
     pinned = [f"{policy},cache_breakpoint=boundary" for policy in (*masks, hybrid)]
     return [*masks, *pinned, *clearing, hybrid, f"keep_last:messages={window}", f"summary:every={chunk},tail=1"]
@@ -77,7 +77,8 @@ def test_replay_under_a_cache_equals_its_definition(
 
 def least_cost(sizes: list[tuple[int, int]], window: int, prices: Prices, cache: Any, is_pinned: bool) -> float:
     """Of turns whose answer and result have these sizes: the least that any sequence of boundaries costs."""
-    masked = [min(size, len(recede.designs.mask_observation("x" * size))) for _, size in sizes]
+    placeholder = len("[old tool output cleared to save context]")
+    masked = [placeholder if size - placeholder >= 64 else size for _, size in sizes]
 
     def seen(turn: int, boundary: int) -> list[Seen]:
         size, is_masked = sizes[turn][1], turn < boundary and masked[turn] < sizes[turn][1]

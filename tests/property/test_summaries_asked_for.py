@@ -277,7 +277,7 @@ def test_a_manager_with_a_store_waits_after_a_restart_too(
     answers = [*answers, "raises"]
     asked = Asked(answers)
     with using("core"), tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recede.turns._log._BLOCK", block)
+        patch.setattr("recede.turns._turns._BLOCK", block)
         store = recede.store.TurnStore(Path(folder, "session.store"))
         manager = HybridContextManager(asked, 2, 5, 3, store=store)
         for asked.length in range(1, count + 1):
@@ -337,7 +337,7 @@ def _grow_over_the_budget() -> None:
         reduction = published.reduce(messages, **options)
         history.extend(messages[len(history) :])
         assert history.view() == recede.designs.truncate_history(reduction.messages, keep_messages=99).messages
-        assert not reduction.within_budget
+        assert not reduction.within_limit
         assert reduction.reduction_stage == "fallback" or turn < 2
     assert asked.calls == []
     # Once masking is enough again, nothing more is dropped.

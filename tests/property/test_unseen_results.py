@@ -96,7 +96,7 @@ def test_fifteen_parallel_reads_are_all_seen_once() -> None:
 
 def test_a_budget_may_cut_them_in_the_end() -> None:
     view = published.reduce(BATCH, max_input_chars=5_000, clip_results=100)
-    assert (view.masked_count, view.clipped_count, view.within_budget) == (0, 10, True)
+    assert (view.masked_count, view.clipped_count, view.within_limit) == (0, 10, True)
 
 
 def test_published_designs_mask_them(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import recede
 from definitions import columns
 from recede import costs
 from recede.arrow import Reducer, Stats, to_json
-from support import assistant, call, masked, result, user
+from support import CLEARED, assistant, call, result, user
 
 LONG = "x" * 300
 HISTORY = [user("Fix it."), *(step for n in range(6) for step in (call(str(n)), result(str(n), LONG)))]
@@ -60,6 +60,26 @@ def test_rows_have_the_answers_of_a_plain_loop(options: dict[str, Any], threads:
     reducer = Reducer("text", prefix="", threads=threads, **options)
     result = reducer(pa.table({"text": pa.array(ROWS, pa.binary())}))
     assert as_rows(result) == [columns.reduced(row, **options) for row in ROWS]
+
+
+def words_of(text: str) -> int:
+    if "refused" in text:
+        raise ValueError("no tokenizer for this")
+    return len(text.split())
+
+
+def test_rows_are_counted_by_a_token_counter() -> None:
+    options: dict[str, Any] = {"keep": 2, "max_input_tokens": 60, "token_counter": words_of}
+    table = pa.table({"text": pa.array(ROWS, pa.binary())})
+    result = as_rows(Reducer("text", prefix="", **options)(table))
+    assert result == [columns.reduced(row, **options) for row in ROWS]
+    assert result != as_rows(Reducer("text", prefix="", keep=2, max_input_tokens=60)(table))
+    refused = json.dumps([user("refused")]).encode()
+    failed, good = as_rows(
+        Reducer("text", prefix="", **options)(pa.table({"text": pa.array([refused, GOOD], pa.binary())}))
+    )
+    assert (failed["error_kind"], failed["error"]) == ("failed", "ValueError: no tokenizer for this")
+    assert good == columns.reduced(GOOD, **options)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -225,7 +245,7 @@ def test_a_row_of_a_gigabyte_is_reduced() -> None:
     reduced = Reducer("text", keep=0, boundary="sliding", prefix="")(pa.table({"text": array}))
     assert reduced["chars_before"][0].as_py() == 10**9
     assert reduced["text"][0].as_py() == (
-        b'[{"role":"tool","tool_call_id":"1","content":"%s"},{"role":"assistant"}]' % masked(10**9).encode()
+        b'[{"role":"tool","tool_call_id":"1","content":"%s"},{"role":"assistant"}]' % CLEARED.encode()
     )
 
 

@@ -209,6 +209,8 @@ def test_requests_before_a_compacted_history_ends_are_none() -> None:
         ("claude-opus-4.5", "claude-opus-4-5"),
         ("anthropic/claude-sonnet-4-20250514", "claude-sonnet-4"),
         ("litellm_proxy/claude-sonnet-4-20250514", "claude-sonnet-4"),
+        ("anthropic:claude-opus-5", "claude-opus-5"),
+        ("bedrock:us.anthropic.claude-haiku-4-5-20251001-v1:0", "claude-haiku-4-5"),
         ("us.anthropic.claude-haiku-4-5-20251001-v1:0", "claude-haiku-4-5"),
         ("claude-3-5-sonnet-20241022", "claude-3-5-sonnet"),
         ("claude-opus-4-7[1m]", "claude-opus-4-7"),

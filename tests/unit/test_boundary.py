@@ -215,7 +215,7 @@ def test_a_view_over_the_budget_forces_a_move() -> None:
         "provider": priced(write=1e12),
     }
     forced = reduce(history, max_input_chars=budget, **options)
-    assert (forced.reduction_stage, forced.within_budget) == ("masking", True)
+    assert (forced.reduction_stage, forced.within_limit) == ("masking", True)
     # It moves whenever the view is over the budget, though it never pays for itself.
     first = next(count for count in range(40) if recede.count_chars(session(count)) > budget)
     assert forced.boundary_moves[0][:2] == (first, first - 6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import published
@@ -62,7 +63,7 @@ def test_over_the_limit_the_boundary_moves_to_the_window(caplog: pytest.LogCaptu
         masked = [place for place, message in enumerate(budget.view(session(10))) if "masked" in str(message)]
         assert masked == list(range(2, 13, 2)), "all but the newest four"
     assert late.tokens(late.view(whole)) == late.tokens(whole) > 4_600
-    assert caplog.messages == []
+    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == []
 
 
 def test_the_limit_counts_with_the_callers_counter() -> None:
@@ -86,8 +87,21 @@ def test_a_view_that_is_still_over_is_sent_with_a_warning(caplog: pytest.LogCapt
     assert budget.view(session(20)) == recede.designs.mask_old_observations(session(20))
     [warning] = caplog.messages
     assert warning == (
-        "a view of about 1,178 tokens is over max_input_tokens=900 though all but the newest 4 results are masked"
+        "a view of about 1,178 tokens is over max_input_tokens=900 though all but the newest 4 results are masked: "
+        "recede.History(max_input_tokens=900) cuts and summarizes until a view fits, and its max_result_chars cuts a "
+        "long result when it arrives"
     )
+
+
+def test_what_the_warning_names_holds_one_round_larger_than_the_limit(caplog: pytest.LogCaptureFixture) -> None:
+    history = session(1, 60_000)
+    assert Budget(0, max_input_tokens=9_000).tokens(history) > 9_000
+    assert Budget(0, max_input_tokens=9_000).view(history) == history
+    for named in ({"max_input_tokens": 9_000}, {"max_result_chars": 16_000}):
+        assert next(iter(named)) in caplog.text and "recede.History" in caplog.text
+        kept = recede.History(**named)
+        kept.extend(history)
+        assert Budget().tokens(kept.view()) <= 9_000
 
 
 def test_the_report_is_one_that_anthropics_client_reads() -> None:

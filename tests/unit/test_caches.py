@@ -12,9 +12,9 @@ import recede
 from recede.costs import CACHES, Cache, Prices
 from support import turns, user
 
-# A task of 13 characters; turns of a call (25) and a result (4,000), whose placeholder has 33.
+# A task of 13 characters; turns of a call (25) and a result (4,000), whose placeholder has 41.
 HISTORY = [user("Fix the test."), *turns(30, chars=4_000)]
-TASK, CALL, RESULT, MASKED, SYSTEM = 13, 25, 4_000, 33, 12_000
+TASK, CALL, RESULT, MASKED, SYSTEM = 13, 25, 4_000, 41, 12_000
 ANY_LENGTH = Prices(min_cached_tokens=0)
 PINNED = ",cache_breakpoint=boundary"
 

@@ -348,7 +348,7 @@ def test_bad_input_is_one_line_that_names_the_place(tmp_path: Path, data: bytes,
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert "No such file" in refused("stats", tmp_path / "missing.json")
-    assert "Is a directory" in refused("reduce", tmp_path, *BUDGET)
+    assert "no files that may hold sessions" in refused("reduce", tmp_path, *BUDGET, "-o", tmp_path / "out")
     assert "standard input: the file is empty" in refused("stats", "-")
     assert "recede: a\\nb: " in refused("stats", "a\nb")
 
@@ -408,7 +408,8 @@ def test_wrong_usage_ends_with_2(array: Path) -> None:
     assert "x>=30" in refused("reduce", array, *BUDGET, "--summary-max-chars", "29", code=2)
     assert "--json" in refused("reduce", array, *BUDGET, "--json", "-o", "-", code=2)
     assert "No such command" in refused("compress", array, code=2)
-    refused(code=2)
+    assert "a folder: -o OUT" in refused("reduce", array.parent, *BUDGET, code=2)
+    assert "No such option" in refused("--frobnicate", code=2)
 
 
 @pytest.mark.parametrize(
@@ -488,6 +489,9 @@ def test_the_report_as_json_is_that_of_reduce(array: Path, tmp_path: Path) -> No
     assert report.pop("tools") == {"run": expected.tools["run"]._asdict()}
     assert report.pop("orphans") == list(expected.orphans)
     assert report.pop("boundary_moves") == []
+    assert [report.pop(name) for name in ("masks", "clipped")] == [[list(one) for one in expected.masks], []]
+    assert (report.pop("reason"), report.pop("unmasked")) == (expected.reason, expected.unmasked._asdict())
+    assert report.pop("dropped") == list(expected.dropped)
     assert [report.pop(name) for name in ("file", "index", "format", "warnings")] == [str(array), 0, "messages", []]
     assert report == {name: value for name, value in expected._asdict().items() if name in report}
     [report] = json.loads(ok("reduce", array, *BUDGET, "--boundary", "break_even", "--json"))["histories"]
@@ -501,7 +505,7 @@ def test_the_report_as_json_is_that_of_reduce(array: Path, tmp_path: Path) -> No
 def test_the_report_for_people_goes_to_standard_error(array: Path) -> None:
     done = run("reduce", array, "--design", "--max-input-chars", "10")
     assert done.stdout.startswith(b"[")
-    for fact in (b"stage: fallback\n", b"OVER THE BUDGET", b"run "):
+    for fact in (b"stage: fallback\n", b"OVER THE LIMIT", b"run "):
         assert fact in done.stderr
 
 

@@ -54,7 +54,7 @@ def test_a_logged_session_is_estimated_in_its_tokens_and_prices(path: Path) -> N
     assert [policy["cost"] for policy in report["total"]["policies"]] == [cost.cost for cost in expected]
     paid = costs.logged_bill(session.requests)
     assert report["total"]["policies"][0]["cost"] == pytest.approx(paid.cost, rel=0.01)
-    said = shown(path)
+    said = shown(path, "--policy", "sliding:window=5")
     [line] = [line for line in said if line.startswith("logged: ")]
     assert line.startswith(f"logged: ${paid.cost:.2f} for 30 requests, tokens: {paid.cached_tokens:,} read")
     assert line.endswith(f"({OPUS})")
@@ -66,13 +66,14 @@ def test_what_no_log_says_is_a_line_of_the_report(tmp_path: Path, path: Path) ->
     plain, unknown = tmp_path / "plain.json", tmp_path / "unknown.jsonl"
     plain.write_bytes(dumps(transcripts.read(path).messages))
     unknown.write_bytes(log(model="mystery-1"))
-    said = [line for line in shown(plain, unknown, path) if line.startswith("assumed: ")]
+    table = ("--policy", "raw")
+    said = [line for line in shown(plain, unknown, path, *table) if line.startswith("assumed: ")]
     assert said == [
         "assumed: 1 session without usage: four characters a token, 3,000 tokens of system prompt and tools unless "
         "--system-chars",
         "assumed: 1 session: the model mystery-1 has no known price: priced as anthropic",
     ]
-    said = [line for line in shown(plain, unknown, "--price", "openai") if line.startswith("assumed: ")]
+    said = [line for line in shown(plain, unknown, "--price", "openai", *table) if line.startswith("assumed: ")]
     assert len(said) == 1, "given prices ask for no model"
 
 
@@ -83,7 +84,9 @@ def test_sessions_of_several_models_have_prices_of_their_own(tmp_path: Path, pat
     first, second = (one["policies"][0]["cost"] for one in report["histories"])
     assert report["total"]["policies"][0]["cost"] == pytest.approx(first + second)
     assert second < first / 4
-    assert shown(path, other)[-1].startswith("prices for a million tokens: by the models of each session")
+    assert shown(path, other, "--policy", "raw")[-1].startswith(
+        "prices for a million tokens: by the models of each session"
+    )
 
 
 def test_own_prices_come_before_the_known_ones(tmp_path: Path, path: Path) -> None:

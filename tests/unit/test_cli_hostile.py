@@ -93,7 +93,7 @@ def test_no_command_prints_what_a_terminal_interprets(
 def test_a_surrogate_in_the_name_of_a_model_does_not_end_the_report(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     path.write_bytes(log("\ud800"))
-    said = said_of("replay", path)
+    said = said_of("replay", "-v", path)
     assert any(line.startswith("logged: ") and "opus\\ud8000" in line for line in said)
     assert any("the model opus\\ud8001 has no known price" in line for line in said)
 

@@ -72,7 +72,7 @@ def test_many_files_are_a_table_with_a_total(tmp_path: Path) -> None:
     assert table[0].split() == ["file", "histories", "records", "messages", "turns", "chars", "results", "masking"]
     [total] = [row for row in table if row.startswith("total")]
     assert total.split()[1:5] == ["3", "37", "37", "17"]
-    assert [row.split()[0] for row in table[1:4]] == [str(paths[0]), f"{paths[1]}#1", f"{paths[1]}#2"]
+    assert [row.split()[0] for row in table[1:4]] == ["session", "runs#1", "runs#2"]
     by_format = run("stats", "--by-format", *paths).stdout.decode().splitlines()
     assert [row.split()[0] for row in by_format[:4]] == ["format", "codex", "tau_bench", "total"]
     assert b"\x1b" not in run("stats", *paths).stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from children import recede_command as run
 
 import recede
+from recede.cli.played import STUDY
 from support import user
 
 LINE = "def total(rows: list[Row]) -> float:"
@@ -36,10 +38,10 @@ def paths(tmp_path: Path) -> list[Path]:
 
 
 def test_each_policy_has_the_share_of_requests_that_quote(paths: list[Path]) -> None:
-    lines = run("replay", paths[0]).stdout.decode().splitlines()
-    heading, *rows = [line.split("  ") for line in lines[2:9]]
-    assert heading[-1] == "quoted"
-    shares = {row[0]: row[-1].strip() for row in rows}
+    lines = run("replay", paths[0], "--policy", "sliding:window=10").stdout.decode().splitlines()
+    heading, *rows = [re.split("  +", line) for line in lines[2:5]]
+    assert heading[-2] == "quoted"
+    shares = {row[-1]: row[-2] for row in rows}
     assert shares["raw"] == "0.0 %" and shares["sliding:window=10"] == "2.9 %"
     said = "quoted: 2.9 % of 35 requests wrote again, word for word, what only results 10 or more old had"
     assert any(line.startswith(said) for line in lines)
@@ -91,3 +93,16 @@ def test_fewer_than_five_long_sessions_give_no_advice(paths: list[Path]) -> None
 def test_a_limit_under_two_percent_is_refused(paths: list[Path]) -> None:
     done = run("replay", *paths, "--curve", "--max-misses", "1")
     assert done.returncode == 2 and b"--max-misses" in done.stderr
+
+
+def test_the_study_has_windows_sizes_and_tails_with_cost_and_quoted_share(paths: list[Path]) -> None:
+    total = json.loads(run("replay", *paths, "--study", "--json").stdout)["total"]
+    names = [one["policy"] for one in total["policies"]]
+    assert names == ["raw", *STUDY] and len(set(names)) == len(names)
+    assert {"sliding:window=5", "summary:every=43,tail=10", "hybrid:window=10,at=21,tail=10"} <= set(names)
+    assert all(one["cost"] > 0 and one["cost_uncached"] > 0 for one in total["policies"])
+    assert total["quoted"].keys() == set(names) and total["quoted"]["sliding:window=20"] == 1 / 35
+    table = run("replay", *paths, "--study").stdout.decode()
+    assert "quoted" in table and table.count("hybrid:") >= 10
+    only = json.loads(run("replay", *paths, "--study", "--policy", "sliding:window=7", "--json").stdout)["total"]
+    assert [one["policy"] for one in only["policies"]] == ["raw", "sliding:window=7"]

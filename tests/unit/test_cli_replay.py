@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,13 @@ def lines_of(*arguments: str | Path, stdin: bytes = b"") -> list[str]:
     return run(*arguments, stdin=stdin).stdout.decode().splitlines()
 
 
+def table_of(shown: list[str]) -> tuple[list[str], list[list[str]]]:
+    """The headings and the rows of the table; the policy is the last cell."""
+    first = next(place for place, line in enumerate(shown) if line.startswith("choice "))
+    rows = [re.split(r"  +", line) for line in shown[first : shown.index("", first)]]
+    return rows[0], rows[1:]
+
+
 def costs_as_json(costs: tuple[recede.costs.PolicyCost, ...]) -> list[dict[str, Any]]:
     return [{**cost._asdict(), "usage": cost.usage._asdict()} for cost in costs]
 
@@ -49,12 +57,14 @@ def test_the_table_has_a_row_for_each_policy_with_its_figures() -> None:
     shown = lines_of("-", *POLICIES, stdin=dumps(HISTORY))
     assert shown[0] == "40 requests"
     costs = recede.costs.replay(HISTORY, NAMES).costs
-    assert [line.split()[0] for line in shown[3:6]] == NAMES
-    for line, cost in zip(shown[3:6], costs, strict=True):
-        figures = line.split()
-        assert figures[1] == f"{recede.designs.approx_tokens(cost.usage.sent_chars):,}"
-        assert figures[4] == f"${cost.cost:.2f}"
-        assert figures[5] == f"{100 * cost.of_raw:.0f}"
+    headings, rows = table_of(shown)
+    assert headings[-1] == "policy" and [row[-1] for row in rows] == NAMES
+    words = ["as it was sent", "masked at every request", "masked in steps of 10 results"]
+    assert [row[0] for row in rows] == words
+    for row, cost in zip(rows, costs, strict=True):
+        assert row[1] == f"{recede.designs.approx_tokens(cost.usage.sent_chars):,}"
+        assert row[3] == f"${cost.cost:.2f}"
+        assert row[4] == f"{100 * cost.of_raw:.0f} %"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege there")
@@ -79,18 +89,12 @@ def test_a_report_can_be_read_by_those_who_may_read_all_of_its_sessions(tmp_path
     assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o640
 
 
-def test_the_sentences_say_what_was_paid_what_would_have_been_and_what_does_it() -> None:
+def test_the_sentences_say_what_was_paid_and_what_would_have_been() -> None:
     shown = lines_of("-", *POLICIES, stdin=dumps(HISTORY))
-    raw, sliding, stepped = recede.costs.replay(HISTORY, NAMES).costs
-    paid = shown.index(f"paid: ${raw.cost:.2f} for 40 requests, as estimated for the raw history")
+    raw, _, stepped = recede.costs.replay(HISTORY, NAMES).costs
+    paid = shown.index(f"you paid: ${raw.cost:.2f}, as estimated")
     gain = f"{100 * (1 - stepped.of_raw):.0f} % less"
-    assert shown[paid + 1 : paid + 4] == [
-        f"would have paid: ${stepped.cost:.2f} with stepped:window=10,chunk=10, {gain}",
-        "to get it, before each request:",
-        "    view = recede.reduce(messages, keep=10, boundary=10).messages",
-    ]
-    losing = f"costs more than raw: sliding:window=10 (+{100 * (sliding.of_raw - 1):.0f} %)"
-    assert any(line.startswith(losing) for line in shown)
+    assert shown[paid + 1] == f"cheapest: ${stepped.cost:.2f}, {gain}: masked in steps of 10 results"
     prices = "prices for a million tokens: input $3, cached $0.3, write $3.75, output $15; under 2,048 tokens no cache"
     assert shown[-1] == f"{prices} (anthropic); cache: anthropic"
     shown = lines_of("-", *POLICIES, "--price", "openai,output=0", stdin=dumps(HISTORY))
@@ -111,34 +115,44 @@ def test_the_cache_is_that_of_the_format_or_the_option(tmp_path: Path) -> None:
     assert lines_of(path, codex, *POLICIES)[-1].endswith("; cache: anthropic, openai")
 
 
-def test_few_policies_are_compared_by_default_and_all_on_request() -> None:
-    few = lines_of("-", stdin=dumps(HISTORY))
-    names = [line.split()[0] for line in few[3:9]]
-    assert names == [
-        "raw",
-        "sliding:window=10",
-        "clear_tool_uses:trigger=100000,keep=3",
-        "break_even:window=10",
-        "break_even:window=20",
-        "hybrid:window=10,at=43,tail=10,boundary=break_even",
-    ]
-    assert few[9] == "" and not any(line.startswith("window: ") for line in few)
+def test_all_policies_are_a_table_on_request() -> None:
     every = lines_of("-", "--all", stdin=dumps(HISTORY))
-    played = recede.costs.replay(HISTORY).policies
-    assert [line.split()[0] for line in every[3 : 3 + len(played)]] == [one.policy for one in played]
+    _, rows = table_of(every)
+    assert [row[-1] for row in rows] == [one.policy for one in recede.costs.replay(HISTORY).policies]
+    assert len({row[0] for row in rows}) == len(rows), "words tell policies apart"
     assert any(line.startswith("window: ") for line in every)
 
 
+def test_a_policy_with_few_numbers_is_a_row_with_all_of_them() -> None:
+    shown = lines_of("-", "--policy", "clear_tool_uses", "--policy", "summary", stdin=dumps(HISTORY))
+    _, rows = table_of(shown)
+    assert [row[-1] for row in rows] == ["raw", "clear_tool_uses:trigger=100000,keep=3", "summary:every=21,tail=10"]
+    assert [row[0] for row in rows[1:]] == ["Anthropic's context editing", "summaries of old turns alone"]
+
+
 def test_in_a_short_session_raw_is_cheapest() -> None:
-    shown = lines_of("-", stdin=dumps(SHORT))
-    assert any(line.startswith("paid: $0.0") for line in shown)
-    assert any(line.startswith("would have paid: no less under any other policy") for line in shown)
-    assert not any("view = " in line for line in shown)
-    assert "no request was made: the history holds no message of an agent" in lines_of("-", stdin=dumps([user("hi")]))
+    shown = lines_of("-", *POLICIES, stdin=dumps(SHORT))
+    assert any(line.startswith("you paid: $0.0") for line in shown)
+    assert any(line.startswith("cheapest: as it was sent") for line in shown)
+    said = "no request was made: the history holds no message of an agent"
+    assert said in lines_of("-", *POLICIES, stdin=dumps([user("hi")]))
+
+
+def test_elongation_charges_the_turns_that_agents_with_summaries_take() -> None:
+    names = ["sliding:window=10", "summary:every=10,tail=5"]
+    options = ["--policy", names[0], "--policy", names[1], "--json"]
+    plain, longer = (
+        json.loads(run("-", *options, *more, stdin=dumps(HISTORY)).stdout)["total"]["policies"]
+        for more in ([], ["--elongation", "0.15"])
+    )
+    assert longer[:2] == plain[:2], "nothing else takes more turns"
+    for name in ("cost", "cost_uncached", "of_raw", "summary_cost", "worst_moment"):
+        assert longer[2][name] == pytest.approx(1.15 * plain[2][name])
+    assert longer[2]["usage"] == plain[2]["usage"]
 
 
 def test_windows_and_chunks_make_a_grid() -> None:
-    options = ("--keep", "3, 5", "--chunk", "1,4", "--keep-messages", "6,8", "--json")
+    options = ("--keep", "3, 5", "--chunk", "1,4", "--drop-all-but", "6,8", "--json")
     report = json.loads(run("-", *options, stdin=dumps(HISTORY)).stdout)
     assert [policy["policy"] for policy in report["histories"][0]["policies"]] == [
         "raw",
@@ -194,41 +208,41 @@ def test_many_sessions_are_added_up_and_counted(tmp_path: Path) -> None:
         path.write_bytes(dumps([user("Go."), *turns(count, chars=4_000)]))
     shown = lines_of(*paths, "--policy", "stepped:window=10,chunk=10")
     assert shown[0] == "84 requests of 3 sessions"
-    assert shown[2].split()[-6:] == ["mean", "worst", "losses", "worst", "moment", "quoted"]
+    headings, rows = table_of(shown)
+    assert headings[-6:] == ["mean", "worst", "losses", "worst moment", "quoted", "policy"]
     [cost] = recede.costs.compare_costs(
         recede.costs.replay(json.loads(path.read_bytes()), ["stepped:window=10,chunk=10"]) for path in paths
     )[1:]
-    of_sessions = [f"{100 * cost.mean_of_raw:.0f}", "%", f"{100 * cost.worst_of_raw:.0f}", "%", "1"]
-    of_sessions += [f"{100 * cost.worst_moment:.0f}", "%"]
-    assert cost.worst_moment > cost.worst_of_raw
-    assert shown[4].split()[-9:-2] == of_sessions
+    assert cost.worst_moment is not None and cost.worst_moment > cost.worst_of_raw
+    shares = [f"{100 * share:.0f} %" for share in (cost.mean_of_raw, cost.worst_of_raw, cost.worst_moment)]
+    assert rows[1][-6:-2] == [shares[0], shares[1], "1", shares[2]]
     assert "the cheapest cost more than raw in 1 of 3 sessions" in shown
     by_format = lines_of(*paths, "--by-format", "--policy", "stepped:window=10,chunk=10")
-    assert by_format[0].split()[:6] == ["format", "policy", "sessions", "requests", "of", "raw"]
-    named = [line.split()[:4] for line in by_format[1:3]]
-    assert named == [[name, "stepped:window=10,chunk=10", "3", "84"] for name in ("messages", "total")]
+    heading, *formats = [re.split(r"  +", line) for line in by_format[:3]]
+    assert heading[:5] == ["format", "choice", "sessions", "requests", "of raw"] and heading[-1] == "policy"
+    words = ["masked in steps of 10 results", "3", "84"]
+    assert [row[:4] for row in formats] == [[name, *words] for name in ("messages", "total")]
+    assert {row[-1] for row in formats} == {"stepped:window=10,chunk=10"}
     middle = sorted(
         recede.costs.replay(json.loads(path.read_bytes()), ["stepped:window=10,chunk=10"]).costs[1].of_raw
         for path in paths
     )[1]
     assert cost.median_of_raw == middle != cost.mean_of_raw
-    assert by_format[0].split()[6:9] == ["mean", "median", "worst"]
-    assert by_format[2].split()[8:10] == [f"{100 * middle:.0f}", "%"]
+    assert heading[5:8] == ["mean", "median", "worst"]
+    assert formats[1][6] == f"{100 * middle:.0f} %"
 
 
 def test_the_optimum_is_shown_and_never_called_the_cheapest() -> None:
     shown = lines_of("-", *POLICIES, "--optimum", stdin=dumps(HISTORY))
-    assert shown[2].split()[-5:] == ["of", "optimum", "worst", "moment", "quoted"]
+    headings, rows = table_of(shown)
+    assert headings[-4:] == ["of optimum", "worst moment", "quoted", "policy"]
     costs = recede.costs.replay(HISTORY, [*NAMES, "optimum:window=10"]).costs
-    assert [line.split()[0] for line in shown[3:7]] == [*NAMES, "optimum:window=10"]
+    assert [row[-1] for row in rows] == [*NAMES, "optimum:window=10"]
     shares = ["-", *(f"{100 * cost.of_optimum:.0f} %" for cost in costs[1:] if cost.of_optimum is not None)]
-    assert all(
-        line.split()[-5 - share.count(" ") : -4] == share.split()
-        for line, share in zip(shown[3:7], shares, strict=True)
-    )
-    assert any(line.startswith("would have paid: ") and "with stepped" in line for line in shown)
+    assert [row[-4] for row in rows] == shares
+    assert any(line.startswith("cheapest: ") and "in steps" in line for line in shown)
     gain = f"{100 * (1 - costs[3].cost / costs[2].cost):.0f} % less"
-    assert f"optimum: knowing the future, the same window would have cost {gain}" in shown
+    assert f"lower bound: knowing the future, the same window would have cost {gain}" in shown
     report = json.loads(run("-", *POLICIES, "--optimum", "--json", stdin=dumps(HISTORY)).stdout)
     assert report["total"]["cheapest"] == "stepped:window=10,chunk=10"
 
@@ -240,14 +254,15 @@ def test_summaries_are_priced_in_the_table_and_the_sentences() -> None:
     shown = lines_of("-", *options, "500", stdin=dumps(history))
     prices = recede.costs.Prices(input=1, output=2)
     raw, *costs = recede.costs.replay(history, names, summary_prices=prices, summary_chars=500).costs
-    assert shown[2].split()[-4] == "summaries"
-    assert [line.split()[-5] for line in shown[3:6]] == ["-", *(f"${cost.summary_cost:.2f}" for cost in costs)]
+    headings, rows = table_of(shown)
+    assert headings[-4] == "summaries"
+    assert [row[-4] for row in rows] == ["-", *(f"${cost.summary_cost:.2f}" for cost in costs)]
     best = min(costs, key=lambda cost: cost.cost)
     calls = f"summaries: {best.usage.summary_calls} calls of a model for ${best.summary_cost:.2f} are included"
     assert any(line.startswith(calls) for line in shown)
     assert shown[-1].endswith("; summaries: input $1, output $2")
     built_in = lines_of("-", *options, "0", stdin=dumps(history))
-    assert built_in[2].split()[-4:] == ["raw", "worst", "moment", "quoted"]
+    assert table_of(built_in)[0][-4:] == ["of raw", "worst moment", "quoted", "policy"]
     assert raw.summary_cost == 0
 
 
@@ -280,7 +295,7 @@ def test_a_damaged_file_ends_with_one_line(tmp_path: Path, name: str) -> None:
     good.write_bytes(dumps(SHORT))
     assert run(bad, code=1).stdout == b""
     done = run(bad, good, code=1)
-    assert done.stdout.startswith(b"3 requests\n")
+    assert b"1 session; 3 requests\n" in done.stdout
     assert done.stderr.startswith(f"recede: {bad}: ".encode())
     assert done.stderr.count(b"\n") == 1
 

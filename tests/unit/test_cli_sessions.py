@@ -21,6 +21,7 @@ from transcript_files import lines
 import recede
 from recede.cli.sessions import chosen, usual_places
 from recede.cli.signatures import likeness
+from recede.cli.words import words_of
 from support import dumps, turns, user
 
 HISTORY = [user("Fix the test."), *turns(8, chars=500)]
@@ -38,7 +39,14 @@ CLAUDE = lines(
 GEMINI = dumps(
     {"sessionId": "1", "messages": [{"type": "user", "content": "Go."}, {"type": "gemini", "content": "Ok"}]}
 )
-VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "FILE_STORE_PATH", "XDG_CONFIG_HOME")
+VARIABLES = (
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "GEMINI_CLI_HOME",
+    "FILE_STORE_PATH",
+    "XDG_CONFIG_HOME",
+    "PI_CODING_AGENT_DIR",
+)
 
 
 @pytest.fixture
@@ -114,8 +122,17 @@ def test_environment_variables_name_other_places(home: Path, monkeypatch: pytest
     monkeypatch.setenv("CODEX_HOME", str(home / "c"))
     monkeypatch.setenv("GEMINI_CLI_HOME", str(home / "g"))
     monkeypatch.setenv("FILE_STORE_PATH", str(home / "o"))
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(home / "p"))
     folders = [place.folder.relative_to(home).as_posix() for place in usual_places()]
-    assert folders == ["a/projects", "b/projects", "c/sessions", "c/archived_sessions", "g/.gemini/tmp", "o"]
+    assert folders == [
+        "a/projects",
+        "b/projects",
+        "c/sessions",
+        "c/archived_sessions",
+        "g/.gemini/tmp",
+        "o",
+        "p/sessions",
+    ]
     put(home / "b/projects/p/s.jsonl", CLAUDE)
     assert found(home) == ["b/projects/p/s.jsonl"]
 
@@ -156,7 +173,8 @@ def test_nothing_found_says_where_it_was_looked_for(home: Path, monkeypatch: pyt
     assert said.startswith("recede: no sessions that match --since and --project are in the usual places")
     monkeypatch.setenv("HOME", str(home / "nobody"))
     said = run("replay", code=1).stderr.decode()
-    assert str(home / "nobody/.claude/projects") in said and "recede replay FILES" in said
+    assert "  Claude Code    ~/.claude/projects\n" in said and "recede replay FILES" in said
+    assert max(map(len, said.splitlines())) <= 80
     (home / "empty").mkdir()
     assert f"are in {home / 'empty'}" in run("stats", home / "empty", code=1).stderr.decode()
 
@@ -170,8 +188,7 @@ def test_a_replay_without_files_plays_what_is_found(home: Path) -> None:
         "openhands",
     ]
     assert report["failed"] == []
-    shown = run("replay").stdout.decode()
-    assert "\npaid: $" in shown and "\nwould have paid: " in shown
+    assert "\n  you paid" in run("replay").stdout.decode()
 
 
 def test_folders_are_walked_and_what_is_no_history_there_is_a_warning(tmp_path: Path) -> None:
@@ -218,10 +235,10 @@ def test_requests_that_a_resumed_session_copies_are_counted_once(tmp_path: Path)
     put(tmp_path / "b.jsonl", claude(1, 2, 3, uuid="b"))
     put(tmp_path / "c.jsonl", claude(1, 2, uuid="c"))
     put(tmp_path / "d.jsonl", claude(3, uuid="d").replace(b"req_3", b"req_4"))
-    done = run("replay", tmp_path)
+    done = run("replay", tmp_path, "--policy", "raw")
     text = done.stdout.decode()
     assert text.startswith("4 requests of 3 sessions\n")
-    assert "logged: $12.00 for 4 requests" in text and "paid: $12.00 for 4 requests of 3 sessions, as logged" in text
+    assert "logged: $12.00 for 4 requests" in text and "you paid: $12.00; the raw" in text
     # A single request, that of d, may have been written to a cache.
     assert "the raw history is estimated at $12.75" in text and "$18" not in text
     partly, wholly = done.stderr.decode().splitlines()
@@ -230,7 +247,7 @@ def test_requests_that_a_resumed_session_copies_are_counted_once(tmp_path: Path)
     report = json.loads(run("replay", tmp_path, "--json").stdout)
     assert sum(one["misses"]["requests"] for one in report["histories"]) == 4
     alone = run("replay", tmp_path / "d.jsonl").stdout.decode()
-    assert "logged: $3.00 for 1 request, tokens" in alone and "paid: $3.00 for 1 request, as logged" in alone
+    assert "1 session of Claude Code; 1 request\n" in alone and "  you paid                              $3.00" in alone
 
 
 # What is printed beside the results
@@ -255,9 +272,9 @@ def test_a_view_over_its_budget_fails_where_it_is_asked_to(tmp_path: Path) -> No
     path = put(tmp_path / "history.json", dumps([{"role": "system", "content": "x" * 9_000}, user("Go.")]))
     good = put(tmp_path / "good.json", dumps([user("x")]))
     loose = run("reduce", path, *BUDGET, "--json")
-    assert json.loads(loose.stdout)["histories"][0]["within_budget"] is False
+    assert json.loads(loose.stdout)["histories"][0]["within_limit"] is False
     done = run("reduce", path, good, *BUDGET, "--strict", "-o", tmp_path / "out", code=1)
-    assert done.stderr.decode().endswith(f"recede: {path}: the view is over its budget\n")
+    assert done.stderr.decode().endswith(f"recede: {path}: the view is over its limit\n")
     assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["good.reduced.json", "history.reduced.json"]
     run("reduce", good, *BUDGET, "--strict")
 
@@ -344,19 +361,21 @@ def on_a_terminal(*arguments: str, columns: int = 80, **environment: str) -> tup
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
-def test_the_name_alone_replays_on_a_terminal_and_helps_elsewhere(home: Path) -> None:
-    code, shown = on_a_terminal()
-    assert code == 0 and "\npaid: $" in shown
-    piped = run(code=2)
-    assert piped.stderr.startswith(b"Usage: recede [OPTIONS] COMMAND")
+def test_the_name_alone_is_the_first_screen_everywhere(home: Path) -> None:
+    code, shown = on_a_terminal(NO_COLOR="1")
+    lines = [line for line in shown.replace("\r", "").splitlines() if not line.startswith("\x1b")]
+    assert code == 0 and any(line.startswith("  you paid") for line in lines)
+    piped = run().stdout.decode().splitlines()
+    assert lines[-len(piped) :][2:] == piped[2:], "a pipe has the same, without colors"
+    assert b"notes" not in run("-q").stdout and b"you paid" in run("-v").stdout
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_the_best_row_is_in_color_and_no_name_breaks_at_80_columns(tmp_path: Path) -> None:
     path = put(tmp_path / "long.json", dumps([user("Go."), *turns(60, chars=4_000)]))
     _, shown = on_a_terminal("replay", str(path), "--all")
-    rows = [line for line in shown.splitlines() if "\x1b[1;32m" in line]
-    best = recede.costs.replay(json.loads(path.read_bytes())).cheapest.policy
+    rows = [line for line in shown.splitlines() if "\x1b[32m" in line]
+    best = words_of(recede.costs.replay(json.loads(path.read_bytes())).cheapest.policy)
     assert len(rows) == 1 and best in rows[0]
     for plain in (
         on_a_terminal("replay", str(path), "--all", "--no-color")[1],
@@ -366,9 +385,32 @@ def test_the_best_row_is_in_color_and_no_name_breaks_at_80_columns(tmp_path: Pat
         table = plain.partition("\n\n")[2].partition("\n\n")[0].splitlines()
         assert len(table) == 1 + len(recede.costs.replay([]).policies)
         assert all(len(line) <= 80 for line in table)
-        assert {"hybrid:window=10,at=break_even,tail=10,boundary=break_even", best} <= {row.split()[0] for row in table}
+        longest = words_of("hybrid:window=10,at=break_even,tail=10,boundary=break_even")
+        assert {longest, best} <= {row.split("  ")[0] for row in table}
     wide = on_a_terminal("replay", str(path), "--all", columns=160)[1]
     assert "tokens sent" in wide and "tokens sent" not in shown
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_tables_name_files_by_what_differs_and_shorten_them_at_80_columns(tmp_path: Path) -> None:
+    names = ["a/" + "long-" * 12 + "name.jsonl", "b/" + "long-" * 12 + "name.jsonl", "b/short.jsonl"]
+    for name in names:
+        put(tmp_path / name, CODEX)
+    first = [line.split()[0] for line in run("stats", tmp_path).stdout.decode().splitlines()[1:4]]
+    assert first == [*names[:2], "short.jsonl"], "a pipe has whole names"
+    _, shown = on_a_terminal("stats", str(tmp_path), NO_COLOR="1")
+    rows = [line for line in shown.splitlines() if "name.jsonl" in line]
+    assert len(rows) == 2 and all("…" in row and len(row.rstrip()) <= 80 for row in rows), shown
+
+
+def test_reduce_takes_a_folder_as_the_files_in_it(tmp_path: Path) -> None:
+    put(tmp_path / "logs/a.json", dumps(HISTORY))
+    put(tmp_path / "logs/deep/b.jsonl", CODEX)
+    put(tmp_path / "logs/package.json", b'{"name": "x"}')
+    done = run("reduce", tmp_path / "logs", "--boundary", "sliding", "--keep", "2", "-o", tmp_path / "out")
+    assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["a.reduced.json", "b.reduced.json"]
+    assert b"warning: left out: " in done.stderr and b"package.json" in done.stderr
+    assert b"need a folder" in run("reduce", tmp_path / "logs", code=2).stderr
 
 
 # What strangers may have put there
@@ -431,14 +473,14 @@ def test_what_is_found_is_unpacked_within_limits(bomb: str, tmp_path: Path) -> N
         "import sys; from recede.cli import reading\n"
         "from recede.cli.commands import recede\n"
         "reading._FOUND_LINE_BYTES = 25_600_000; reading._LINE_BYTES = 36_000_000\n"
-        "recede(['replay', *sys.argv[1:]], standalone_mode=False)"
+        "recede(['replay', '-v', *sys.argv[1:]], standalone_mode=False)"
     )
     other = put(tmp_path / "sound.jsonl", CLAUDE)
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "left out: " in done.stderr and str(path) in done.stderr
     assert "it has more text than is read of a file that is found: name the file" in done.stderr
-    assert str(other) not in done.stderr and "paid: " in done.stdout
+    assert str(other) not in done.stderr and "you paid" in done.stdout
 
 
 # Files of other kinds

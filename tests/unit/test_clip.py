@@ -69,7 +69,7 @@ def test_the_count_of_a_clip_is_right_where_it_gets_a_digit_more(chars: int) -> 
 def test_off_by_default() -> None:
     assert clipped(three(900, 0, 0), 300, chars=100) == [100, 0, 0]
     view = reduce(three(900, 0, 0), max_input_chars=300)
-    assert (view.clipped_count, view.within_budget) == (0, False)
+    assert (view.clipped_count, view.within_limit) == (0, False)
 
 
 @pytest.mark.parametrize(("placeholder", "handles"), [("[{chars}, recall {handle}]", True), ("[{number}]", False)])
@@ -126,7 +126,7 @@ def test_nothing_is_dropped_where_clips_are_enough() -> None:
     history = [user("task"), *turns(6, chars=1_000), call("1"), result("1", "x" * 3_000)]
     view = reduce(history, max_input_chars=1_000, clip_results=200, fill=None)
     assert (view.dropped_count, view.masked_count, view.clipped_count, view.clipped_chars) == (0, 5, 2, 3_600)
-    assert (view.reduction_stage, view.within_budget) == ("masking", True)
+    assert (view.reduction_stage, view.within_limit) == ("masking", True)
     assert reduce(history, max_input_chars=1_000, fill=None).dropped_count > 0
 
 
@@ -148,7 +148,7 @@ def test_where_clips_are_not_enough_they_stay_in_what_a_later_stage_keeps() -> N
     history = [user("task"), assistant("a" * 900), user("u"), *three(900, 900, 900)[1:]]
     view = reduce(history, max_input_chars=600, clip_results=100)
     assert (view.clipped_count, view.dropped_count) == (3, 1)
-    assert view.within_budget
+    assert view.within_limit
 
 
 # What is not cut
@@ -273,7 +273,7 @@ def test_with_a_counter_clips_cost_what_it_says() -> None:
         return len(text.split())
 
     view = published.reduce(history, max_input_tokens=600, token_counter=words, clip_results=200)
-    assert (view.clipped_count, view.within_budget) == (1, True)
+    assert (view.clipped_count, view.within_limit) == (1, True)
     assert view.messages[3]["content"] in counted
     assert published.reduce(history, max_input_tokens=300, token_counter=words, clip_results=200).clipped_count == 2
 
@@ -284,7 +284,7 @@ def test_a_clip_that_costs_more_than_the_text_is_counted_as_it_is() -> None:
     def odd(text: str) -> int:
         return 900 if "omitted" in text else 101
 
-    assert not published.reduce(history, max_input_tokens=100, token_counter=odd, clip_results=60).within_budget
+    assert not published.reduce(history, max_input_tokens=100, token_counter=odd, clip_results=60).within_limit
 
 
 def test_what_is_cut_from_the_task_is_reported() -> None:

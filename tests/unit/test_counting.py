@@ -187,8 +187,8 @@ def test_token_counter_counts_texts_and_a_quarter_of_the_constants() -> None:
 
 def test_token_counter_counts_images_at_a_quarter() -> None:
     history = [user([{"type": "image"}, {"type": "text", "text": "two words"}])]
-    assert reduce(history, max_input_tokens=1_602, token_counter=words).within_budget
-    assert not reduce(history, max_input_tokens=1_601, token_counter=words, fill=None).within_budget
+    assert reduce(history, max_input_tokens=1_602, token_counter=words).within_limit
+    assert not reduce(history, max_input_tokens=1_601, token_counter=words, fill=None).within_limit
 
 
 def test_token_counter_counts_each_text_once() -> None:

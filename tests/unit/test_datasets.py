@@ -202,7 +202,7 @@ def test_messages_in_which_nothing_is_recognized_are_a_warning_with_their_fields
     assert warning.startswith("nothing was recognized in ") and f"with the fields {fields}:" in warning
     path = tmp_path / "rows.json"
     path.write_bytes(data)
-    for command in (["stats"], ["reduce", "--max-input-tokens", "9", "-o", tmp_path / "out"], ["replay"]):
+    for command in (["stats"], ["reduce", "--max-input-tokens", "99", "-o", tmp_path / "out"], ["replay"]):
         done = recede_command(command[0], path, *command[1:])
         assert done.returncode == 0
         assert f"recede: {path}: warning: {warning}" in done.stderr.decode()

@@ -99,7 +99,7 @@ def test_the_newest_turn_is_never_masked_for_the_budget() -> None:
     view = reduce(history, max_input_chars=900)
     assert view.masked_count == 5
     assert contents(view.messages)[-2:] == ["x" * 500, "x" * 500]
-    assert not view.within_budget
+    assert not view.within_limit
 
 
 def test_exempt_results_are_not_masked_for_the_budget() -> None:
@@ -404,7 +404,7 @@ def test_a_reserved_summary_that_is_short_changes_nothing_that_is_kept() -> None
     short = reduce(history, max_input_chars=4_000, summarizer=lambda messages, previous: "s").messages
     failed = reduce(history, max_input_chars=4_000, summarizer=failing)
     assert short[1:] == failed.messages
-    assert (failed.reduction_stage, failed.within_budget) == ("fallback", True)
+    assert (failed.reduction_stage, failed.within_limit) == ("fallback", True)
     assert isinstance(failed.summarizer_error, ValueError)
 
 
@@ -412,7 +412,7 @@ def test_where_the_window_is_over_the_budget_nobody_is_asked() -> None:
     asked = []
     history = [user("task"), *said(9, 100), user("end" * 900)]
     view = reduce(history, max_input_chars=1_000, summarizer=lambda messages, previous: asked.append(1) or "s")
-    assert (asked, view.reduction_stage, view.within_budget) == ([], "fallback", False)
+    assert (asked, view.reduction_stage, view.within_limit) == ([], "fallback", False)
 
 
 @pytest.mark.parametrize("of_role", [system, user])
@@ -438,7 +438,7 @@ def test_an_earlier_summary_that_does_not_fit_goes() -> None:
     earlier = system("Conversation summary:\n" + "- outcome: run: ok\n" * 50)
     history = [earlier, user("task"), *said(60, 100), user("end")]
     view = reduce(history, max_input_chars=1_000, summarizer=failing)
-    assert (view.messages[0], view.within_budget) == (history[1], True)
+    assert (view.messages[0], view.within_limit) == (history[1], True)
 
 
 def test_earlier_summaries_that_are_all_there_is_stay() -> None:
@@ -493,7 +493,7 @@ def test_an_earlier_summary_stays_where_it_fits_to_the_character() -> None:
     history = [earlier, user("task"), *said(60, 100), user("e" * 900)]
     for budget, first in ((904 + 40, earlier), (904 + 39, history[1])):
         view = reduce(history, max_input_chars=budget, fill=0.1, preserve_recent_raw_turns=1, summarizer=failing)
-        assert (view.messages[0], view.within_budget) == (first, True)
+        assert (view.messages[0], view.within_limit) == (first, True)
 
 
 def test_with_strict_pairs_an_orphan_of_the_window_leaves_no_summary() -> None:
@@ -517,7 +517,7 @@ def test_with_a_counter_a_cut_task_and_a_summary_cost_what_it_says() -> None:
     cut = next(message for message in view.messages if "word " in message["content"])
     assert MARKER.search(cut["content"]) and cut["content"] in counted
     assert 60 < len(cut["content"].split()) <= 100
-    assert view.within_budget and sum(len(message["content"].split()) for message in view.messages) <= 400
+    assert view.within_limit and sum(len(message["content"].split()) for message in view.messages) <= 400
 
 
 def test_with_a_counter_a_task_that_costs_more_at_its_ends_is_cut_again() -> None:
@@ -536,7 +536,7 @@ def test_a_counter_that_never_has_enough_ends_with_what_the_task_always_has(dear
     view = published.reduce(
         history, max_input_tokens=400, token_counter=lambda text: 10**6 if dear in text else len(text) // 4
     )
-    assert not view.within_budget
+    assert not view.within_limit
     assert len(view.messages[0]["content"]) == 220
 
 

@@ -227,12 +227,12 @@ def test_recall_reads_parts_and_survives_summaries() -> None:
 def test_placeholders_name_the_handle_that_recalls_them() -> None:
     history = grown(SESSION, keep=3, recall=True)
     first = handle_of(SESSION[3]["tool_call_id"], SESSION[3]["content"])
-    assert history.view()[3]["content"] == f"[observation masked — 1 lines omitted, recall {first}]"
+    assert history.view()[3]["content"] == f"[old tool output cleared to save context, recall {first}]"
     fourth = handle_of(SESSION[9]["tool_call_id"], SESSION[9]["content"])
     assert history.view()[9]["content"].endswith(f"recall {fourth}]")
     assert history.recall(fourth) == SESSION[9]["content"]
     budget = grown(SESSION, max_input_chars=9_000, recall=True)
-    assert budget.view()[3]["content"] == f"[observation masked — 900 chars, recall {first}]"
+    assert budget.view()[3]["content"] == f"[old tool output cleared to save context, recall {first}]"
     # The answer is a new result; what stands before stays.
     for shape, name in (("openai", "function"), ("anthropic", "input_schema"), ("responses", "parameters")):
         assert name in history.tool_definition(shape)
@@ -245,17 +245,17 @@ def test_placeholders_name_the_handle_that_recalls_them() -> None:
     assert history.recall(41) == history.recall(1)
 
 
-def test_placeholders_that_name_a_handle_name_images_too() -> None:
+def test_placeholders_that_name_a_handle_recall_the_text_beside_images() -> None:
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
     history = History(keep=0, recall=True)
     budget = History(max_input_chars=9_000, keep_results=0, preserve_recent_raw_turns=0, recall=True)
     for one in (history, budget):
         one.extend([call("1"), result("1", [{"type": "text", "text": "x" * 4_000}, image]), *turns(9, chars=700)])
     handle = handle_of("1", "x" * 4_000)
-    assert history.view()[1]["content"] == f"[observation masked — 1 lines, 1 images omitted, recall {handle}]"
-    assert budget.view()[1]["content"] == f"[observation masked — 4000 chars, 1 images, recall {handle}]"
+    assert history.view()[1]["content"] == f"[old tool output cleared to save context, recall {handle}]"
+    assert budget.view()[1]["content"] == f"[old tool output cleared to save context, recall {handle}]"
     handle = handle_of(budget[3]["tool_call_id"], budget[3]["content"])
-    assert budget.view()[3]["content"] == f"[observation masked — 700 chars, recall {handle}]"
+    assert budget.view()[3]["content"] == f"[old tool output cleared to save context, recall {handle}]"
 
 
 @pytest.mark.parametrize("keep", [0, 1, 2])
@@ -297,8 +297,9 @@ def test_handles_recall_from_the_whole_history_also_after_summaries(tmp_path: Pa
         for message in history.view():
             text = str(message.get("content"))
             if ", recall " in text:
-                chars = int(text.split("— ")[1].split()[0])
-                assert chars == len(history.recall(text[-13:-1])) == len(history.recall(chars - 799))
+                chars = len(history.recall(text[-13:-1]))
+                assert history.recall(str(chars - 800)) == history.recall(chars - 799) == "x" * chars
+                assert message["tool_call_id"] == str(chars - 800)
                 seen.add(chars - 799)
     assert max(seen) > turns - 10
     assert history.view()[0]["content"].startswith("Conversation summary:")

@@ -276,6 +276,43 @@ def test_what_a_tool_raises_is_an_observation(engine: str) -> None:
     assert agent_of(execute=lambda action: 5).run_agent("Work.", 1)["trajectory"][0].observation == "5"
 
 
+def test_an_agent_recalls_a_masked_turn(engine: str) -> None:
+    actions = ["cat a.py", "ls", "ls", "ls", "recall 1", " RECALL 9 ", "recall one"]
+    seen: list[str] = []
+
+    def agent_llm(context: str) -> tuple[str, str]:
+        seen.append(context)
+        return "Think.", actions[len(seen) - 1]
+
+    config = {**CONFIG, "summarize_at": 40}
+    agent = agent_of(agent_llm=agent_llm, config=config, recall=True)
+    turns = agent.run_agent("Work.", len(actions))["trajectory"]
+    assert "Observation: [Observation omitted: recall 1]" in seen[4]
+    assert turns[4].observation == turns[0].observation == "cat a.py " * 50
+    assert turns[5].observation == "[LookupError: there is no turn 9]"
+    assert turns[6].observation == "recall one " * 50
+    assert [agent.tool_definition(shape)[key] for shape, key in (("anthropic", "name"), ("responses", "name"))] == [
+        "recall",
+        "recall",
+    ]
+    with pytest.raises(ValueError, match="shape must be"):
+        agent.tool_definition("x")
+
+
+def test_an_agent_without_recall_runs_each_action(engine: str) -> None:
+    agent = agent_of(agent_llm=lambda context: ("Think.", "recall 1"))
+    turns = agent.run_agent("Work.", 6)["trajectory"]
+    assert {turn.observation for turn in turns} == {"recall 1 " * 50}
+    assert "recall {turn}" not in agent.placeholder and "recall 1]" not in agent.get_context("", "")
+
+
+def test_a_manager_with_recall_names_the_turn_in_its_placeholder() -> None:
+    for given, shown in [(None, "[Observation omitted for brevity: recall 1]"), ("see turn {turn}", "see turn 1")]:
+        manager = recede.designs.ObservationMaskingContextManager(0, given, recall=True)
+        manager.add_turn("Think.", "act", "a long text " * 20)
+        assert f"Observation: {shown}\n" in manager.get_masked_context("", "")
+
+
 def test_an_interrupt_leaves_a_state_that_goes_on(engine: str) -> None:
     is_interrupted = True
 

@@ -74,7 +74,7 @@ def test_unmasked_messages_are_the_objects_of_this_call() -> None:
 
 def test_a_message_that_has_one_field_more_is_another() -> None:
     call = {"type": "tool_use", "id": "1", "name": "run", "input": {}}
-    result = {"type": "tool_result", "tool_use_id": "1", "content": "x" * 90}
+    result = {"type": "tool_result", "tool_use_id": "1", "content": "x" * 190}
     masker = Masker(keep=0, keep_errors=True, **SLIDING)
     for fields, count in (({}, 1), ({"is_error": True}, 0)):
         blocks: list[dict[str, Any]] = [{**result, **fields}]
@@ -151,7 +151,7 @@ def test_cache_marks_are_no_departure() -> None:
     masker = Masker(keep=0, **SLIDING)
     for number in range(12):
         use = {"type": "tool_use", "id": str(number), "name": "run", "input": {}}
-        parts = [{"type": "text", "text": "x" * 90}]
+        parts = [{"type": "text", "text": "x" * 190}]
         result = {"type": "tool_result", "tool_use_id": str(number), "content": parts}
         messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
         for message in messages:
@@ -168,8 +168,8 @@ def test_cache_marks_are_no_departure() -> None:
 
 def test_a_fork_has_the_cache_marks_of_its_own_call() -> None:
     masker, messages = Masker(keep=0, **SLIDING), conversation(120)
-    marked = {"type": "text", "text": "x" * 90, "cache_control": {"type": "ephemeral"}}
-    messages[2]["content"] = [{"type": "text", "text": "x" * 90}]
+    marked = {"type": "text", "text": "x" * 190, "cache_control": {"type": "ephemeral"}}
+    messages[2]["content"] = [{"type": "text", "text": "x" * 190}]
     for end in range(1, len(messages) + 1, 40):  # so that a fork does not go back to the beginning
         masker.view(messages[:end])
     messages = [*messages[:2], {**messages[2], "content": [marked]}, *messages[3:]]
@@ -182,7 +182,7 @@ def test_a_fork_has_the_cache_marks_of_its_own_call() -> None:
 
 def test_a_mark_that_came_is_no_change_of_later_calls() -> None:
     masker, messages = Masker(keep=0, **SLIDING), conversation(3)
-    messages[2]["content"] = [{"type": "text", "text": "x" * 90}]
+    messages[2]["content"] = [{"type": "text", "text": "x" * 190}]
     masker.view(messages)
     messages[2]["content"][0]["cache_control"] = {"type": "ephemeral"}
     view = masker.view(messages)
@@ -191,7 +191,7 @@ def test_a_mark_that_came_is_no_change_of_later_calls() -> None:
 
 
 def test_masks_after_a_rewind_name_the_places_of_their_results() -> None:
-    texts = enumerate(["x" * 90, "x" * 1_000])
+    texts = enumerate(["x" * 190, "x" * 1_000])
     results = [{"type": "tool_result", "tool_use_id": str(number), "content": text} for number, text in texts]
     messages = [{"role": "user", "content": results[:count]} for count in (2, 1, 2, 2)]
     masker = Masker(keep=0, **SLIDING)
@@ -234,7 +234,7 @@ def test_first_changed_compares_with_the_last_masks() -> None:
     found = masker.masks([*messages, *turn(6), *turn(7)])
     assert found.first_changed == 8  # that of the fourth result
     assert isinstance(found, Masks)
-    assert found.masks[-1] == Mask(10, 0, "[observation masked — 720 chars]")
+    assert found.masks[-1] == Mask(10, 0, "[old tool output cleared to save context]")
 
 
 def test_texts_are_asked_for_once_when_they_leave_the_window() -> None:
@@ -255,9 +255,9 @@ def test_texts_are_not_asked_for_where_sizes_decide() -> None:
     assert adapter.texts == ["x" * 39]  # as long as a placeholder
     adapter.texts.clear()
     without = Masker(adapter, keep=0, dispatch=False, **SLIDING)
-    masked = [line.text for line in without.view(lines("x" * 4_000, "[observation masked — 90 chars]"))]
-    assert adapter.texts == ["[observation masked — 90 chars]"]
-    assert masked[2:-1:2] == ["[observation masked — 4000 chars]", "[observation masked — 90 chars]"]
+    masked = [line.text for line in without.view(lines("x" * 4_000, "[old tool output cleared to save context]"))]
+    assert adapter.texts == ["[old tool output cleared to save context]"]
+    assert masked[2:-1:2] == ["[old tool output cleared to save context]", "[old tool output cleared to save context]"]
 
 
 def test_dispatch_blocks_of_own_messages_stay() -> None:
@@ -273,22 +273,22 @@ def test_pinned_and_matching_results_stay() -> None:
             results = [ResultFacts(*one)._replace(pinned="pin" in line.text) for one in facts.results]
             return facts._replace(results=results)
 
-    messages = lines("pin" + "x" * 90, "Saved to " + "y" * 90, "z" * 90)
+    messages = lines("pin" + "x" * 190, "Saved to " + "y" * 190, "z" * 190)
     view = Masker(Pins(), keep=0, keep_matching=["Saved to "], **SLIDING).view(messages)
     assert [shown is message for shown, message in zip(view, messages, strict=True)] == [True] * 6 + [False, True]
 
 
 def test_the_tool_may_be_named_by_the_result() -> None:
-    messages = [Line("tool", "x" * 90, name="read"), Line("tool", "y" * 90, name="run"), Line("assistant", "")]
+    messages = [Line("tool", "x" * 190, name="read"), Line("tool", "y" * 190, name="run"), Line("assistant", "")]
     view = Masker(Lines(), keep=0, exclude_tools=["read"], placeholder="[{tool}: {chars}]", **SLIDING).view(messages)
-    assert [line.text for line in view] == ["x" * 90, "[run: 90]", ""]
+    assert [line.text for line in view] == ["x" * 190, "[run: 190]", ""]
 
 
 def test_calls_without_ids_pair_by_place_and_tool() -> None:
     calls = [Line("assistant", "", name="read"), Line("assistant", "", name="run")]
-    results = [Line("tool", "x" * 90, name="run"), Line("tool", "y" * 90), Line("assistant", "")]
+    results = [Line("tool", "x" * 190, name="run"), Line("tool", "y" * 190), Line("assistant", "")]
     view = Masker(Lines(), keep=0, placeholder="[{tool}: {chars}]", **SLIDING).view([*calls, *results])
-    assert [line.text for line in view[2:]] == ["[run: 90]", "[read: 90]", ""]
+    assert [line.text for line in view[2:]] == ["[run: 190]", "[read: 190]", ""]
 
 
 def test_an_adapter_may_say_what_is_the_same() -> None:
@@ -421,7 +421,7 @@ def test_objects_of_clients_are_read_and_masked_in_their_kind() -> None:
     messages = [{"role": "user", "content": "Go."}, message, turn(0)[1], ANSWER]
     view = Masker(keep=0, **SLIDING).view(messages)
     assert view[1] is message
-    assert view[2]["content"] == "[observation masked — 720 chars]"
+    assert view[2]["content"] == "[old tool output cleared to save context]"
 
 
 @pytest.mark.parametrize(
@@ -494,11 +494,11 @@ def test_an_adapter_that_fails_leaves_the_masker_usable() -> None:
             return super().text(line, place)
 
     adapter = Failing()
-    masker, messages = Masker(adapter, keep=0, **SLIDING), lines("x" * 90)
+    masker, messages = Masker(adapter, keep=0, **SLIDING), lines("x" * 190)
     with pytest.raises(OSError, match="no disk"):
         masker.view(messages)
     adapter.fails = False
-    assert masker.view(messages)[2].text == "[observation masked — 90 chars]"
+    assert masker.view(messages)[2].text == "[old tool output cleared to save context]"
 
 
 def test_many_threads_share_one_masker() -> None:
@@ -591,7 +591,7 @@ def test_a_handle_recalls_from_the_messages_that_are_given_alone() -> None:
         for end in range(1, len(messages) + 1):
             masker.view(messages[:end])
     handle = handle_of("call_3", one[8]["content"])
-    assert masker.view(one)[8]["content"] == f"[observation masked — {len(one[8]['content'])} chars, recall {handle}]"
+    assert masker.view(one)[8]["content"] == f"[old tool output cleared to save context, recall {handle}]"
     assert masker.recall(one, handle) == masker.recall(one, "call_3") == one[8]["content"]
     with pytest.raises(LookupError, match=f"there is no observation '{handle}'"):
         masker.recall(other, handle)
@@ -636,10 +636,10 @@ def test_conversations_take_no_more_than_the_bytes_that_are_permitted() -> None:
     masker = Masker(keep=1, max_bytes=1_000_000, **SLIDING)
     for number in range(30):
         view = masker.view(chat_of(*[f"{number}.{place} " * 20_000 for place in range(2)], task=f"Go {number}."))
-        assert view[2]["content"].startswith("[observation masked")
+        assert view[2]["content"].startswith("[old tool output cleared")
     assert masker.stats().evicted == 30 - masker.stats().conversations > 20
     huge = chat_of("x" * 3_000_000, "y")
-    assert masker.view(huge)[2]["content"] == "[observation masked — 3000000 chars]"
+    assert masker.view(huge)[2]["content"] == "[old tool output cleared to save context]"
     assert masker.stats().conversations == 1  # the newest is remembered whatever it takes
     assert masker.view(huge[:3]) == huge[:3] and masker.stats().rewound == 1
     masker.view(chat_of("z" * 900_000, task="z"))

@@ -37,24 +37,6 @@ def test_block_masker_names_the_lines_newlines_plus_one() -> None:
         assert block_mask(history, keep=3)[0]["content"] == f"[observation masked — {lines} lines omitted]"
 
 
-def test_images_are_named_before_the_handle_of_a_recall() -> None:
-    history = [call("1"), result("1", [text("x" * 90), IMAGE]), call("2"), result("2", "x" * 90)]
-    for handle in ("{handle}", "{id}"):
-        placeholder = f"[observation masked — {{chars}} chars, recall {handle}]"
-        view = mask(history, keep_results=0, placeholder=placeholder).messages
-        shown = handle.format(handle=handle_of("1", "x" * 90), id="1")
-        assert view[1]["content"] == f"[observation masked — 90 chars, 1 images, recall {shown}]"
-        assert "images" not in view[3]["content"]
-        assert mask(view, keep_results=0, placeholder=placeholder).messages is view
-    other = "[masked: {chars} chars, recall #{number}!]"
-    assert (
-        mask(history, keep_results=0, placeholder=other).messages[1]["content"]
-        == "[masked: 90 chars, 1 images, recall #1!]"
-    )
-    plain = "<{number}: {chars}>"
-    assert mask(history, keep_results=0, placeholder=plain).messages[1]["content"] == "<1: 90>"
-
-
 def test_the_handle_is_the_beginning_of_the_hash_of_id_and_text() -> None:
     for size in (*range(40, 200), 10_000):  # every place in the blocks of the hash
         text = "é" * (size // 2) + "x" * (size % 2)

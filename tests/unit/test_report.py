@@ -23,7 +23,7 @@ def test_chars_after_are_those_of_the_view() -> None:
         reduction = reduce(history, max_input_chars=budget)
         assert reduction.chars_after == recede.count_chars(reduction.messages)
         assert reduction.chars_before == recede.count_chars(history)
-        assert reduction.within_budget is (reduction.chars_after <= budget)
+        assert reduction.within_limit is (reduction.chars_after <= budget)
 
 
 def test_tools_in_order_of_their_first_observation() -> None:
@@ -116,7 +116,7 @@ def test_repr_is_one_line() -> None:
         "<Reduction: 7 messages, stage='masking', chars 465 -> 270, masked 3, dropped 0, orphans 1>"
     )
     assert repr(reduce(turns(1), max_input_chars=3)) == (
-        "<Reduction: 2 messages, stage='fallback', chars 125 -> 125, masked 0, dropped 0, OVER BUDGET>"
+        "<Reduction: 2 messages, stage='fallback', chars 125 -> 125, masked 0, dropped 0, OVER LIMIT>"
     )
 
     def broken(messages: object, previous: object) -> str:

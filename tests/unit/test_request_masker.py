@@ -20,7 +20,7 @@ import pytest
 
 import recede
 from recede import StoreError
-from recede._agents import REFUSALS, USER_TOOLS
+from recede._agents import USER_TEXTS, USER_TOOLS
 from recede.proxy import ColdRequests, MaskedRequest, RequestMasker
 
 Point = tuple[int, bytes]
@@ -115,7 +115,7 @@ def test_bodies_of_each_path_are_masked(path: str, body_of: Any, provider: str) 
     views = next(sent[key] for key in ("messages", "input", "contents") if key in sent)
     recede_pairs = recede.check_pairs(views)
     assert len(views) == len(history) and recede_pairs == recede.check_pairs(history)
-    assert view.count("observation masked") == done.masked_count > 0
+    assert view.count("old tool output cleared") == done.masked_count > 0
     assert view.count("x" * 4_000) == 40 - done.masked_count >= 10
     assert view.count("c2ln") == body.decode().count("c2ln")
 
@@ -590,25 +590,51 @@ def test_a_full_disk_costs_no_answer_and_is_caught_up(tmp_path: Path) -> None:
 def with_words(body: bytes, place: int, tool: str, text: str) -> bytes:
     """The body with another tool and result at one place."""
     found = json.loads(body)
-    messages = found["messages"]
-    if "tool_calls" in messages[1]:
-        messages[1 + 2 * place]["tool_calls"][0]["function"]["name"] = tool
-        messages[2 + 2 * place]["content"] = text
+    history = next(found[key] for key in ("messages", "input", "contents") if key in found)
+    call, result = history[1 + 2 * place], history[2 + 2 * place]
+    if "tool_calls" in call:
+        call["tool_calls"][0]["function"]["name"] = tool
+        result["content"] = text
+    elif "parts" in call:
+        call["parts"][0]["functionCall"]["name"] = tool
+        result["parts"][0]["functionResponse"] = {"name": tool, "response": {"output": text}}
+    elif "call_id" in call:
+        call["name"], result["output"] = tool, text
     else:
-        messages[1 + 2 * place]["content"][0]["name"] = tool
-        messages[2 + 2 * place]["content"][0].update(content=text, is_error=True)
+        call["content"][0]["name"] = tool
+        result["content"][0].update(content=text, is_error=True)
     return json.dumps(found).encode()
 
 
 @pytest.mark.parametrize("own", [{}, {"exclude_tools": ["Write"], "keep_matching": {"Kept"}}], ids=["none", "some"])
-@pytest.mark.parametrize("bodies", [anthropic, chat])
-def test_the_users_own_words_are_never_masked(bodies: Any, own: Any) -> None:
+@pytest.mark.parametrize(("path", "bodies"), [(path, body_of) for path, body_of, _ in BODIES if "count" not in path])
+def test_the_users_own_words_are_never_masked(path: str, bodies: Any, own: Any) -> None:
     answer = "Use the second table. " * 40
-    path = "/v1/messages" if bodies is anthropic else "/v1/chat/completions"
-    kept = [(tool, answer) for tool in USER_TOOLS] + [("Edit", beginning + answer) for beginning in REFUSALS]
-    assert len(kept) > 12 and {"AskUserQuestion", "ExitPlanMode", "ask_followup_question"} <= set(USER_TOOLS)
+    kept = [(tool, answer) for tool in USER_TOOLS]
+    for text in USER_TEXTS:
+        beginning, end = (text if "*" in text else text + "*").rsplit("*", 1)
+        kept.append(("Edit", beginning.replace("*", "12 files were changed.\n") + answer + end))
+    assert len(kept) > 15 and {"AskUserQuestion", "ExitPlanMode", "ask_followup_question"} <= set(USER_TOOLS)
     kept += [("Write", answer), ("Read", "Kept: " + answer)] if own else []
     for tool, text in [*kept, ("Read", answer)]:
         masked = RequestMasker(keep=2, **own).mask("POST", path, {}, with_words(bodies(40), 3, tool, text)).body
-        assert masked.count(b"observation masked") >= 10
-        assert (json.dumps(text).encode() in masked) == ((tool, text) in kept), tool
+        assert masked.count(b"old tool output cleared") >= 10
+        assert (json.dumps(text).encode() in masked) == ((tool, text) in kept), (tool, text)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        b"</system-reminder>",
+        b"<\\/system-reminder>",
+        b"\\u003c/system-reminder>",
+        b"</system-reminder\\u003e",
+        b"</s\\u0079stem-reminder>",
+    ],
+)
+def test_the_users_own_words_are_found_whatever_is_escaped(end: bytes) -> None:
+    said = "The user sent a new message while you were working:\nThe second table."
+    text = "x" * 500 + f"\n\n<system-reminder>\n{said}\n</system-reminder>"
+    body = with_words(anthropic(40), 3, "Bash", text).replace(b"</system-reminder>", end)
+    masked = RequestMasker(keep=2).mask("POST", "/v1/messages", {}, body).body
+    assert end in masked and masked.count(b"old tool output cleared") >= 10

@@ -70,7 +70,7 @@ def test_each_stage_is_met_exactly_and_missed_by_one(
     reduction = reduce(TASK, max_input_chars=budget, preserve_recent_raw_turns=1, summarizer=short)
     assert reduction.reduction_stage == stage
     assert (reduction.chars_before, reduction.chars_after) == (RAW, chars_after)
-    assert reduction.within_budget is within
+    assert reduction.within_limit is within
     assert reduction.invariant_status == ("fallback" if stage == "fallback" else "ok")
 
 
@@ -96,16 +96,16 @@ def test_within_the_budget_the_input_comes_back() -> None:
 def test_disabled_the_input_comes_back_and_says_that_it_is_over() -> None:
     reduction = reduce(TASK, max_input_chars=1, enabled=False)
     assert reduction.messages is TASK
-    assert (reduction.reduced, reduction.reduction_stage, reduction.within_budget) == (False, None, False)
+    assert (reduction.reduced, reduction.reduction_stage, reduction.within_limit) == (False, None, False)
     assert reduction.invariant_status == "ok"
-    assert reduce(TASK, max_input_chars=RAW, enabled=False).within_budget
+    assert reduce(TASK, max_input_chars=RAW, enabled=False).within_limit
 
 
 def test_an_empty_history_is_within_any_budget() -> None:
     history: list[Message] = []
     reduction = reduce(history, max_input_chars=0)
     assert reduction.messages is history
-    assert (reduction.chars_before, reduction.within_budget) == (0, True)
+    assert (reduction.chars_before, reduction.within_limit) == (0, True)
 
 
 # Stage 1
@@ -292,7 +292,7 @@ def test_fallback_goes_over_the_budget_and_says_so() -> None:
     reduction = reduce(TASK, max_input_chars=5)
     assert reduction.messages is TASK, "the window holds everything"
     assert (reduction.reduction_stage, reduction.invariant_status) == ("fallback", "fallback")
-    assert (reduction.reduced, reduction.within_budget, reduction.dropped_count) == (False, False, 0)
+    assert (reduction.reduced, reduction.within_limit, reduction.dropped_count) == (False, False, 0)
 
 
 def test_fallback_is_made_of_masked_messages_as_they_stand() -> None:
@@ -303,7 +303,7 @@ def test_fallback_is_made_of_masked_messages_as_they_stand() -> None:
     reduction = reduce(history, max_input_chars=420, **options)
     assert reduction.reduction_stage == "fallback"
     assert reduction.messages == [history[0], history[1], result("1", masked(300)), history[4]]
-    assert (reduction.chars_after, reduction.within_budget, reduction.dropped_count) == (386, True, 1)
+    assert (reduction.chars_after, reduction.within_limit, reduction.dropped_count) == (386, True, 1)
 
 
 def test_figures_of_stage_1_stay_also_where_a_later_stage_gave_the_answer() -> None:
@@ -350,18 +350,18 @@ def test_strict_pairs_within_the_budget_changes_nothing() -> None:
 
 def test_mask_observations_alone() -> None:
     reduction = mask(TASK, keep_messages=1)
-    assert (reduction.reduction_stage, reduction.within_budget) == ("masking", True)
+    assert (reduction.reduction_stage, reduction.within_limit) == ("masking", None)
     assert contents(reduction.messages) == ["Fix the test.", None, masked(700), "I see: an off-by-one."]
     nothing = mask(TASK, keep_results=1)
     assert nothing.messages is TASK
-    assert (nothing.reduction_stage, nothing.reduced, nothing.within_budget) == (None, False, True)
+    assert (nothing.reduction_stage, nothing.reduced, nothing.within_limit) == (None, False, None)
 
 
 def test_summarize_history_alone() -> None:
     reduction = recede.designs.summarize_history(TASK, preserve_recent_raw_turns=1, summarizer=short)
     assert reduction.messages == [system("Conversation summary:\nshort"), TASK[3]]
     assert reduction.messages[1] is TASK[3]
-    assert (reduction.reduction_stage, reduction.dropped_count, reduction.within_budget) == ("summarization", 3, True)
+    assert (reduction.reduction_stage, reduction.dropped_count, reduction.within_limit) == ("summarization", 3, None)
     assert (reduction.masked_count, reduction.boundary) == (0, 0)
 
 
@@ -369,7 +369,7 @@ def test_truncate_history_alone() -> None:
     reduction = recede.designs.truncate_history(TASK, preserve_recent_raw_turns=1)
     assert reduction.messages == [TASK[0], TASK[3]]
     assert (reduction.reduction_stage, reduction.invariant_status) == ("fallback", "fallback")
-    assert (reduction.dropped_count, reduction.chars_after, reduction.within_budget) == (2, FALLBACK, True)
+    assert (reduction.dropped_count, reduction.chars_after, reduction.within_limit) == (2, FALLBACK, None)
     whole = recede.designs.truncate_history(TASK)
     assert whole.messages is TASK
     assert not whole.reduced

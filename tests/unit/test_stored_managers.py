@@ -18,8 +18,8 @@ import pytest
 import recede
 from recede.designs import HybridContextManager, ObservationMaskingContextManager
 from recede.store import TurnStore
-from recede.turns import Turn, _due
-from recede.turns import _log as stored_turns
+from recede.turns import Turn, _options
+from recede.turns import _turns as stored_turns
 from store_reader import snapshot, snapshot_of
 
 TEXT = "a line of the log\n" * 20
@@ -183,7 +183,7 @@ def test_what_was_due_at_the_end_of_a_block_is_due_after_a_restart(
     path: Path, monkeypatch: pytest.MonkeyPatch, at: Any
 ) -> None:
     """The process ended when the block was stored, and before the next turn was."""
-    monkeypatch.setattr(_due, "SUMMARY_CHARS", 60)
+    monkeypatch.setattr(_options, "SUMMARY_CHARS", 60)
     prices = recede.costs.Prices(input=0.001, output=0.001)
 
     def manager(store: TurnStore | None, summarizer: Any) -> HybridContextManager:
@@ -197,21 +197,23 @@ def test_what_was_due_at_the_end_of_a_block_is_due_after_a_restart(
             with pytest.raises(recede.StoreError):
                 stored.add_turn("lost", "lost", "lost")
         again = manager(store, count_turns)
-        assert again._kept.summary_due() == stored._kept.summary_due() == plain._kept.summary_due() is not None
-        known = [(one._kept.stats(), one.report()) for one in (plain, stored, again)]
+        assert again._session.summary_due() == stored._session.summary_due() == plain._session.summary_due() is not None
+        known = [(one._session.stats(), one.report()) for one in (plain, stored, again)]
         assert known[0] == known[1] == known[2]
         assert again.maybe_create_summary()
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_turns_that_cannot_be_read_are_summarized_later(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns 1 to 8 are evicted when the summary of turns 1 to 7 is due."""
     with TurnStore(path) as store:
-        stored = fill(HybridContextManager(count_turns, 1, 3, 2, store=store), 2)
+        stored = fill(HybridContextManager(count_turns, 0, 9, 2, store=store), 8)
         with monkeypatch.context() as patch:
             refuse(patch, store, "turns")
             fill(stored, 1)
         assert stored.summary_failures == 1 and isinstance(stored.summarizer_error, recede.StoreError)
         fill(stored, 1)
-        assert stored.summaries == [(1, "Turns: 1 to 1;")]
+        assert stored.summaries == [(7, "Turns: 1 to 7;")]
 
 
 def test_a_summary_that_the_store_cannot_take_is_made_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +247,7 @@ def test_a_token_counter_that_fails_adds_nothing(path: Path) -> None:
 def test_a_full_disk_loses_nothing_that_was_added(path: Path) -> None:
     code = """
 import json, resource, signal, sys, recede
-from recede.turns import _log as _turn_log
+from recede.turns import _turns as _turn_log
 _turn_log._BLOCK = 8
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -293,7 +295,7 @@ print(json.dumps([errors, count, same, context]))
 @pytest.mark.parametrize("at", [9, "break_even"])
 def test_blocks_may_end_while_a_slow_summary_is_made(path: Path, at: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The summary then ends among turns that the log has let go."""
-    monkeypatch.setattr(_due, "SUMMARY_CHARS", 60)
+    monkeypatch.setattr(_options, "SUMMARY_CHARS", 60)
 
     async def run(store: TurnStore | None) -> HybridContextManager:
         going = asyncio.Event()

@@ -1,4 +1,4 @@
-"""What is of an unknown type is counted: `within_budget` is never true of text that nobody counted."""
+"""What is of an unknown type is counted: `within_limit` is never true of text that nobody counted."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_text_of_an_unknown_type_is_counted(name: str) -> None:
     assert 20_000 < recede.count_chars(history) < 20_300
     assert recede.count_chars(dumps(history)) == recede.count_chars(history)
     view = published.reduce([user("task"), *history], max_input_chars=15_000)
-    assert recede.count_chars(view.messages) <= 15_000 or not view.within_budget
+    assert recede.count_chars(view.messages) <= 15_000 or not view.within_limit
 
 
 @pytest.mark.parametrize("name", IMAGES)
@@ -144,7 +144,7 @@ def test_a_repeated_text_of_a_shell_is_no_text() -> None:
 def test_an_unknown_part_of_the_task_goes_when_that_is_cut() -> None:
     task = user([{"type": "text", "text": "y" * 3_000}, {"type": "z", "z": LONG}])
     view = published.reduce([task, call("1"), result("1", "new")], max_input_chars=1_000)
-    assert view.within_budget
+    assert view.within_limit
     assert [part["type"] for part in view.messages[0]["content"]] == ["text"]
     in_bytes = published.reduce_json(dumps([task, call("1"), result("1", "new")]), max_input_chars=1_000)
     assert loads(in_bytes.json) == view.messages
@@ -183,7 +183,7 @@ def test_references_to_tools_stay_beside_the_placeholder() -> None:
     placeholder["text"] = f"[observation masked — {20_000 + compact({'type': 'z', 'z': ''})} chars]"
     assert view.messages[1]["content"] == [tool_result("1", [placeholder, REFERENCE])]
     reduction = published.reduce([*history, user("Go on.")], max_input_chars=9_000, keep_messages=0)
-    assert reduction.within_budget == (reduction.chars_after <= 9_000)
+    assert reduction.within_limit == (reduction.chars_after <= 9_000)
 
 
 def test_the_newest_mark_beside_references_goes_on_the_block() -> None:

@@ -1,4 +1,4 @@
-"""What a loop gives back: the answer of a model, and how it was put together. The loop is in `recede.designs`."""
+"""Results of an agent's loop: an answer, and how it was assembled. The loop itself is in `recede.designs`."""
 
 from recede.agent._auto_continue import Continuation, Cut
 from recede.agent._conversation import Answer

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Literal, NamedTuple
 
 from recede._answer import answer_of
 from recede._objects import changed, read
-from recede._response import blocks_of, check_create, choice_of, is_openai, stop_reason
-from recede.agent._parts import whole_completion, whole_message
-from recede.agent._tool_calls import awaited, not_awaited
+from recede._response import check_create, is_openai, stop_reason
+from recede._steps import awaited, drive, drive_async, not_awaited
+from recede.agent._parts import cut_in, whole_completion, whole_message
 from recede.reduction._kinds import optional_function, whole_number
 
 __all__ = ["CONTINUE", "Answers", "Continuation", "Cut", "auto_continue", "auto_continue_async"]
@@ -103,9 +103,9 @@ def auto_continue(
 
     Returns:
         The response, assembled from its parts: texts are joined where they were cut (a repetition of 20 characters or
-        more at the joint is removed), thinking is unchanged and precedes its text, the usage is summed. Truncated parts
-        lose their calls, which may be incomplete, and thinking without a signature. ``continuation`` is a
-        `Continuation`.
+        more at the joint is removed, and any after a cut call), thinking is unchanged and precedes its text, the usage
+        is summed. Truncated parts lose their calls, which may be incomplete, and thinking without a signature.
+        ``continuation`` is a `Continuation`.
 
         An answer that was cut in a tool call is asked for once more with twice the limit, after the text that came
         before the call. If it is cut in a call again, or cut in its thinking, the response keeps "max_tokens"
@@ -128,14 +128,7 @@ def auto_continue(
     """
     check_create(create, "auto_continue")
     answers = Answers(messages, request, max_attempts, max_total_output_tokens, max_tokens_limit, on_cut)
-    while (ask := answers.next_request()) is not None:
-        try:
-            response = not_awaited(create(**ask), "create", "auto_continue_async")
-        except Exception as error:
-            answers.fail(error)
-        else:
-            answers.add(response)
-    return answers.response()
+    return drive(answers.steps(), lambda ask: not_awaited(create(**ask), "create", "auto_continue_async"))
 
 
 async def auto_continue_async(
@@ -148,7 +141,7 @@ async def auto_continue_async(
     on_cut: Callable[[Cut], Any] | None = None,
     **request: Any,
 ) -> Any:
-    """`auto_continue` for an async client.
+    """Request an answer from an async client; see `auto_continue`.
 
     Args:
         create: ``messages.create`` of an ``AsyncAnthropic``, ``chat.completions.create`` of an ``AsyncOpenAI``, or
@@ -173,14 +166,7 @@ async def auto_continue_async(
     """
     check_create(create, "auto_continue_async")
     answers = Answers(messages, request, max_attempts, max_total_output_tokens, max_tokens_limit, on_cut)
-    while (ask := answers.next_request()) is not None:
-        try:
-            response = await awaited(create(**ask))
-        except Exception as error:
-            answers.fail(error)
-        else:
-            answers.add(response)
-    return answers.response()
+    return await drive_async(answers.steps(), lambda ask: awaited(create(**ask)))
 
 
 class Answers:
@@ -217,8 +203,19 @@ class Answers:
         self._used_up = False  # more requests were needed than allowed
         self._is_retried = False  # with twice the limit
 
+    def steps(self) -> Generator[dict[str, Any], Any, Any]:
+        """The requests, each to be answered; returns the whole response."""
+        while (request := self.next_request()) is not None:
+            try:
+                response = yield request
+            except Exception as error:
+                self.fail(error)
+            else:
+                self.add(response)
+        return self.response()
+
     def next_request(self) -> dict[str, Any] | None:
-        """The arguments of the next request; None when the answer is complete or cannot be continued."""
+        """Return the arguments of the next request; None when the answer is complete or cannot be continued."""
         if self._parts and not self._continues():
             return None
         self._requests += 1
@@ -227,7 +224,7 @@ class Answers:
         return {**self._request, **limits, "messages": self._messages}
 
     def _limits(self, factor: int = 1) -> dict[str, int]:
-        """The limits of output tokens that the request has, within what remains of the total."""
+        """Return the request's limits of output tokens, within what remains of the total."""
         bounds = [self._most_tokens] if factor > 1 else []
         bounds.append(None if self._cap is None else self._cap - sum(map(_output_tokens, self._parts)))
         given = {name: self._request[name] for name in _OUTPUT_LIMITS if isinstance(self._request.get(name), int)}
@@ -237,7 +234,7 @@ class Answers:
         }
 
     def _continues(self) -> bool:
-        """Whether there is a next request, which is prepared; a cut is reported."""
+        """Prepare the next request, if there is one, and report a cut; return whether there is one."""
         last = self._parts[-1]
         if self._error is not None or stop_reason(last) not in _CUT_FOR_LENGTH:
             return False
@@ -276,7 +273,7 @@ class Answers:
         is_openai(response)
         self._parts.append(response)
         if stop_reason(response) in _CUT_FOR_LENGTH:
-            self._cut_in.append(_cut_in(response))
+            self._cut_in.append(cut_in(response))
 
     def fail(self, error: Exception) -> None:
         """Record what the last request raised; re-raise it for the first request."""
@@ -305,15 +302,6 @@ class _Response(dict[str, Any]):
     """A dict response with a `continuation` attribute."""
 
     continuation: Continuation
-
-
-def _cut_in(part: Any) -> str:
-    """What a part was cut in: its last block."""
-    if is_openai(part):
-        message = read(choice_of(part), "message")
-        return "tool_use" if read(message, "tool_calls") else "text" if read(message, "content") else ""
-    blocks = blocks_of(part)
-    return str(read(blocks[-1], "type")) if blocks else ""
 
 
 def _output_tokens(part: Any) -> int:

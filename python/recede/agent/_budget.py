@@ -46,8 +46,8 @@ class Budget:
         keep: how many of the newest results stay raw, at least 3.
         mask_chunk: move the boundary by this many observations at once.
         max_input_tokens: the boundary moves to the window where the view would have more tokens. A view that is still
-            over is sent, with a warning in the log. It counts messages only: leave room for system prompt, tools and
-            answer.
+            over, as with one large result, is sent, with a warning in the log: `recede.History` with `max_input_tokens`
+            or `max_result_chars` holds it. It counts messages only: leave room for system prompt, tools and answer.
         token_counter: ``text -> tokens``; by default four characters count as one token.
         on_move: called with a `BoundaryMove` by each `view` of a request before which a break-even boundary moves; the
             log gets a line in any case. What it raises is logged.
@@ -91,7 +91,7 @@ class Budget:
         on_move: Callable[[BoundaryMove], Any] | None = None,
         **options: Unpack[BlockOptions],
     ) -> None:
-        """See the class."""
+        """Check the options; see the class."""
         whole_number()("threshold_tokens", threshold_tokens)
         whole_number(optional=True)("max_input_tokens", max_input_tokens)
         optional_function("token_counter", token_counter)
@@ -148,7 +148,7 @@ class Budget:
         return masked.messages
 
     def _with_marks(self, messages: list[Any]) -> list[Any]:
-        """What a `History` sends: only the newest mark of the messages."""
+        """Keep only the newest mark of the messages, as a `History` does."""
         return newest_mark_only(messages) if self._history_options().pins else messages
 
     def warn_if_over(self, view: list[Any]) -> None:
@@ -158,10 +158,13 @@ class Budget:
         tokens = self.tokens(view)
         if tokens > self.max_input_tokens:
             _log.warning(
-                "a view of about %s tokens is over max_input_tokens=%s though all but the newest %s results are masked",
+                "a view of about %s tokens is over max_input_tokens=%s though all but the newest %s results are masked"
+                ": recede.History(max_input_tokens=%s) cuts and summarizes until a view fits, and its max_result_chars "
+                "cuts a long result when it arrives",
                 f"{tokens:,}",
                 f"{self.max_input_tokens:,}",
                 self.keep,
+                self.max_input_tokens,
             )
 
     def report(self, messages: list[Any]) -> dict[str, Any]:

@@ -203,7 +203,7 @@ class Conversation:
         return self._driver.drive(self._steps(None), self.on_text)
 
     async def turn_async(self, text: Any) -> Answer:
-        """`turn` for an async client; `run_tool` and `on_text` may be async too. Plain tools run in threads.
+        """Make a turn with an async client; `run_tool` and `on_text` may be async, too. Plain tools run in threads.
 
         Raises:
             Exception: as for `turn`.
@@ -211,7 +211,7 @@ class Conversation:
         return await self._driver.drive_async(self._steps(spoken_message(text)), self.on_text)
 
     async def resume_async(self) -> Answer:
-        """`resume` for an async client.
+        """Retry with an async client; see `resume`.
 
         Raises:
             Exception: as for `resume`.
@@ -279,7 +279,7 @@ class Conversation:
         raise AssertionError  # the count never ends
 
     def _answered(self, answers: Answers, sent: list[Any]) -> Generator[Ask, Any, Any]:
-        """An answer, over several requests if it is truncated; what a failed one returned is stored."""
+        """Request an answer, with several requests if it is truncated; store what a failed request returned."""
         while (request := answers.next_request()) is not None:
             ask = Ask(request)
             try:
@@ -307,7 +307,7 @@ class Conversation:
             self._answered_at = None  # once for each pause
 
     def _report(self, response: Any) -> None:
-        """Hand the history what the provider counted. An answer is worth more than that, whatever it may hold."""
+        """Report the provider's usage to the history; an error in it never loses the answer."""
         usage = read(response, "usage")
         self._answered_at = time.time()
         writes = read(read(usage, "cache_creation"), "ephemeral_1h_input_tokens")
@@ -319,7 +319,7 @@ class Conversation:
             _log.warning("what the provider counted is lost: %s", error)
 
     def _ran(self, run: Round) -> Generator[Round, Any, None]:
-        """The results of the calls, stored even if running them is interrupted."""
+        """Run the calls, and store their results even if this is interrupted."""
         try:
             yield run
         finally:
@@ -347,7 +347,7 @@ class Conversation:
             self._store(Round(calls), "interrupted before it ended")
 
     def _arguments(self) -> dict[str, Any]:
-        """Those of a request, except its messages."""
+        """Build the arguments of a request, except its messages."""
         return marked_request(self._unmarked())[0] if self._is_marked else self._unmarked()
 
     def _unmarked(self) -> dict[str, Any]:

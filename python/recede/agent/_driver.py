@@ -1,15 +1,16 @@
-"""The steps of a turn, made with a sync or an async client."""
+"""Drivers that make the steps of a turn with a sync or an async client."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from recede._steps import awaited, drive, drive_async, not_awaited
 from recede.agent._stream import Streamed
-from recede.agent._tool_calls import Round, Tools, awaited, not_awaited
+from recede.agent._tool_calls import Round, Tools
 
 __all__ = ["Ask", "Driver"]
 
@@ -34,45 +35,21 @@ class Driver:
         self._turn_lock = threading.Lock()
 
     def drive(self, steps: Generator[Ask | Round, Any, _Result], on_text: _OnText) -> _Result:
-        """What the steps return."""
+        """Make the steps, and return their result."""
         self._tools.demand_plain()
         with self._one_turn():
-            try:
-                step = next(steps)
-                while True:
-                    done = None
-                    try:
-                        if isinstance(step, Ask):
-                            done = self._ask(step, on_text)
-                        else:
-                            self._tools.run(step)
-                    except BaseException as error:
-                        step = steps.throw(error)
-                    else:
-                        step = steps.send(done)
-            except StopIteration as end:
-                result: _Result = end.value
-                return result
+            return drive(
+                steps, lambda step: self._ask(step, on_text) if isinstance(step, Ask) else self._tools.run(step)
+            )
 
     async def drive_async(self, steps: Generator[Ask | Round, Any, _Result], on_text: _OnText) -> _Result:
-        """`drive` for an async client."""
+        """Make the steps with an async client, and return their result."""
+
+        def run(step: Ask | Round) -> Awaitable[Any]:
+            return self._ask_async(step, on_text) if isinstance(step, Ask) else self._tools.run_async(step)
+
         with self._one_turn():
-            try:
-                step = next(steps)
-                while True:
-                    done = None
-                    try:
-                        if isinstance(step, Ask):
-                            done = await self._ask_async(step, on_text)
-                        else:
-                            await self._tools.run_async(step)
-                    except BaseException as error:
-                        step = steps.throw(error)
-                    else:
-                        step = steps.send(done)
-            except StopIteration as end:
-                result: _Result = end.value
-                return result
+            return await drive_async(steps, run)
 
     @contextmanager
     def _one_turn(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""What a `Conversation` is given: checks of it, and the provider that it implies."""
+"""Checks of the arguments of a `Conversation`, and the provider that they imply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["check_tools", "client_of", "shape_of", "spoken_message"]
 
 
 def spoken_message(content: Any) -> dict[str, Any]:
-    """A message of the user, without blank text parts: Anthropic would refuse it, and every later request with it."""
+    """Make a user message without blank text parts, which Anthropic refuses, in every later request, too."""
     if not isinstance(content, (str, list)):
         raise TypeError(f"a message must be a text or a list of content parts, not {type(content).__name__}")
     said = content.strip() if isinstance(content, str) else [part for part in content if not _is_blank(part)]
@@ -38,12 +38,12 @@ def check_tools(tools: Any, run_tool: Any) -> None:
 
 
 def client_of(create: Callable[..., Any]) -> str:
-    """The package whose method it is: ``"anthropic"`` and ``"openai"`` are the official clients."""
+    """Name the package of a client's method: ``"anthropic"`` and ``"openai"`` are the official clients."""
     return type(getattr(create, "__self__", None)).__module__.partition(".")[0]
 
 
 def shape_of(create: Callable[..., Any], tools: Sequence[Any]) -> Shape:
-    """The provider that the client or the tools imply."""
+    """Find the provider that the client or the tools imply."""
     client = client_of(create)
     if client == "openai" or (client != "anthropic" and any(read(tool, "function") for tool in tools)):
         return "openai"

@@ -1,4 +1,4 @@
-"""The cache marks of the requests of a `Conversation`: on the system prompt, the newest block, and the boundary."""
+"""Cache marks in the requests of a `Conversation`: on the system prompt, the newest block, and the boundary."""
 
 from __future__ import annotations
 

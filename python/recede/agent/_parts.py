@@ -1,4 +1,4 @@
-"""The parts of an answer that was cut, put together as one response."""
+"""Assembly of the parts of a truncated answer into one response."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from recede._answer import usable
 from recede._objects import changed, plain, read
-from recede._response import CUT, blocks_of, choice_of, stop_reason
+from recede._response import CUT, blocks_of, choice_of, is_openai, stop_reason
 
-__all__ = ["joined", "usage_sum", "whole_completion", "whole_message"]
+__all__ = ["cut_in", "joined", "usage_sum", "whole_completion", "whole_message"]
 
 # A repetition of this many characters is no coincidence.
 _LEAST_OVERLAP = 20
@@ -17,13 +17,13 @@ _LEAST_OVERLAP = 20
 def whole_message(parts: list[Any], used_up: bool) -> Any:
     """Assemble the parts of an Anthropic message."""
     blocks: list[Any] = []
-    for part in parts:
+    for part, before in zip(parts, [None, *parts], strict=False):
         new = usable(blocks_of(part), stop_reason(part) in CUT)
         thinking = [block for block in new if read(block, "type") in ("thinking", "redacted_thinking")]
         leading = thinking if new[: len(thinking)] == thinking else []
         rest = new[len(leading) :]
         if blocks and rest and _is_text(blocks[-1]) and _is_text(rest[0]):
-            text = joined(read(blocks[-1], "text"), read(rest[0], "text"))
+            text = _continued(read(blocks[-1], "text"), read(rest[0], "text"), before)
             # Thinking comes first: a provider refuses a message whose thinking follows its text.
             blocks = [*blocks[:-1], *leading, changed(rest[0], text=text), *rest[1:]]
         else:
@@ -35,8 +35,8 @@ def whole_message(parts: list[Any], used_up: bool) -> Any:
 def whole_completion(parts: list[Any], used_up: bool) -> Any:
     """Assemble the parts of a chat completion: the first choice of each."""
     text = ""
-    for part in parts:
-        text = joined(text, _said(read(choice_of(part), "message")))
+    for part, before in zip(parts, [None, *parts], strict=False):
+        text = _continued(text, _said(read(choice_of(part), "message")), before)
     choice = choice_of(parts[-1])
     if not isinstance(plain(read(choice, "message")), dict):  # no message to put text into
         choice = {"index": 0, "message": {"role": "assistant"}, "finish_reason": stop_reason(parts[-1])}
@@ -56,6 +56,29 @@ def _said(message: Any) -> str:
     if isinstance(content, (list, tuple)):
         content = "".join(text for part in content if isinstance(text := read(part, "text"), str))
     return content if isinstance(content, str) else ""
+
+
+def cut_in(part: Any) -> str:
+    """Name the block in which a part was cut: its last."""
+    if is_openai(part):
+        message = read(choice_of(part), "message")
+        return "tool_use" if read(message, "tool_calls") else "text" if read(message, "content") else ""
+    blocks = blocks_of(part)
+    return str(read(blocks[-1], "type")) if blocks else ""
+
+
+def _continued(first: str, second: str, before: Any) -> str:
+    """Join the text so far and that of a part after `before`, which may repeat a text of any length after a cut call.
+
+    That text was whole, so what is equal is no coincidence.
+    """
+    if before is not None and stop_reason(before) in CUT and cut_in(before) == "tool_use":
+        said, again = first.strip(), second.strip()
+        if again and said.endswith(again):
+            return first
+        if said and again.startswith(said):
+            return second
+    return joined(first, second)
 
 
 def joined(first: str, second: str) -> str:

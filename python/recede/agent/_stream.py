@@ -71,7 +71,7 @@ class Streamed:
         return self._response(self._reason)
 
     def partial(self) -> dict[str, Any] | None:
-        """What has arrived, as a truncated answer; None if nothing has."""
+        """The part that has arrived, as a truncated answer; None if nothing has."""
         if not self._message and not self._parts:
             return None
         return self._response(self._reason or ("length" if self._is_openai else "max_tokens"))

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import itertools
 import json
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from typing import Any, Literal
 from recede._answer import INVALID_JSON, NO_NAME
 from recede._encodable import encodable, parsed
 from recede._objects import plain
+from recede._steps import awaited, not_awaited
 
 __all__ = [
     "Round",
@@ -21,9 +22,7 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "Tools",
-    "awaited",
     "calls_of",
-    "not_awaited",
     "open_calls",
     "result_messages",
 ]
@@ -52,7 +51,7 @@ class ToolResult:
 
     @classmethod
     def of(cls, value: Any) -> ToolResult:
-        """The result that the caller's function returned; an error if it cannot be sent."""
+        """Convert the return value of the caller's function to a result; an error if it cannot be sent."""
         try:
             if value is None:
                 return cls("")
@@ -156,7 +155,7 @@ class Tools:
 
 
 def _is_part(value: Any) -> bool:
-    """Whether a provider accepts it as a part of a result. A list of anything else is data."""
+    """Whether a provider accepts the value as a part of a result. A list of anything else is data."""
     kind = value.get("type") if isinstance(value, dict) else None
     return isinstance(value.get("text"), str) if kind == "text" else isinstance(kind, str) and kind in _PARTS
 
@@ -175,7 +174,7 @@ def _words(error: Exception) -> str:
 
 
 def calls_of(message: dict[str, Any]) -> list[ToolCall]:
-    """The calls of an assistant message, in order; those without an id cannot be answered and are skipped."""
+    """Find the calls of an assistant message, in order; calls without an id cannot be answered, and are skipped."""
     calls = [_anthropic_call(block) for block in _dicts(message.get("content")) if block.get("type") == "tool_use"]
     calls += map(_openai_call, _dicts(message.get("tool_calls")))
     return [call for call in calls if isinstance(call.id, str)]
@@ -211,7 +210,7 @@ def _call(call_id: Any, name: Any, value: Any, fault: str | None) -> ToolCall:
 
 
 def open_calls(newest_first: Iterable[Any]) -> list[ToolCall]:
-    """The open calls at the end of a history."""
+    """Find the open calls at the end of a history."""
     answered: set[Any] = set()
     calls: list[ToolCall] = []
     in_run = False
@@ -231,7 +230,7 @@ def open_calls(newest_first: Iterable[Any]) -> list[ToolCall]:
 
 
 def result_messages(shape: Shape, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> list[dict[str, Any]]:
-    """The messages with the results of these calls, in order."""
+    """Build the messages with the results of these calls, in order."""
     if shape == "anthropic":
         blocks = []
         for call, result in zip(calls, results, strict=True):
@@ -247,17 +246,3 @@ def result_messages(shape: Shape, calls: Sequence[ToolCall], results: Sequence[T
         }
         for call, result in zip(calls, results, strict=True)
     ]
-
-
-def not_awaited(value: Any, name: str, instead: str = "turn_async") -> Any:
-    """The value; TypeError if it is awaitable."""
-    if inspect.isawaitable(value):
-        if inspect.iscoroutine(value):
-            value.close()
-        raise TypeError(f"{name} is async: use {instead}")
-    return value
-
-
-async def awaited(value: Awaitable[Any] | Any) -> Any:
-    """The value, awaited if it is awaitable."""
-    return await value if inspect.isawaitable(value) else value

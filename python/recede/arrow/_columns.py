@@ -1,4 +1,4 @@
-"""Columns of text: in as the engine takes them, out as the same kind of text."""
+"""Columns of text: converted for the engine, and back to their own type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["as_texts", "figure_array", "pyarrow", "to_json", "view_type"]
 
 
 def pyarrow() -> Any:
-    """The module, which is imported on first use."""
+    """Import pyarrow on first use."""
     try:
         import pyarrow
     except ImportError as error:
@@ -19,7 +19,7 @@ def pyarrow() -> Any:
 
 
 def _stored(type_: Any) -> Any:
-    """The type of the values themselves: without dictionary, run ends, or extension."""
+    """Return the type of the values themselves, without dictionary, run ends, or extension."""
     types = pyarrow().types
     if isinstance(type_, pyarrow().BaseExtensionType):
         return _stored(type_.storage_type)
@@ -29,7 +29,7 @@ def _stored(type_: Any) -> Any:
 
 
 def view_type(column: str, type_: Any) -> Any:
-    """The type of the views of a column of this type: a large one, since offsets of 32 bits overflow at 2 GB a batch.
+    """Return the type of views for a column type: a large one, since offsets of 32 bits overflow at 2 GB a batch.
 
     Raises:
         TypeError: the column is no text.
@@ -47,7 +47,7 @@ def view_type(column: str, type_: Any) -> Any:
 
 
 def as_texts(array: Any) -> Any:
-    """The texts as one large_binary array. Strings are not copied: each row is decoded by the engine alone."""
+    """Convert texts to one large_binary array. Strings are not copied: the engine alone decodes each row."""
     pa = pyarrow()
     if isinstance(array, pa.ExtensionArray):
         return as_texts(array.storage)
@@ -61,7 +61,7 @@ def as_texts(array: Any) -> Any:
 
 
 def figure_array(type_: Any, length: int, validity: bytes, values: bytes) -> Any:
-    """An array of integers over these bytes, without a copy."""
+    """Make an array of integers over these bytes, without a copy."""
     pa = pyarrow()
     return pa.Array.from_buffers(type_, length, [pa.py_buffer(validity), pa.py_buffer(values)])
 
@@ -98,7 +98,7 @@ def _encoded(row: Any) -> str:
 
 
 def _without_nulls(value: Any) -> Any:
-    """The value without the keys that are null; a number that JSON lacks is null."""
+    """Drop keys with null values; numbers that JSON cannot express become null."""
     if isinstance(value, dict):
         held = {key: _without_nulls(one) for key, one in value.items()}
         return {key: one for key, one in held.items() if one is not None}
@@ -108,5 +108,5 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _plain(value: Any) -> str:
-    """Bytes, times and decimals as text."""
+    """Convert bytes, times and decimals to text."""
     return bytes(value).decode("utf-8", "replace") if isinstance(value, (bytes, memoryview)) else str(value)

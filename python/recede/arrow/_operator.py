@@ -1,4 +1,4 @@
-"""What all operators share: the column that they read, the names of those that they add, and the loop over chunks."""
+"""The base of all operators: the column that they read, the columns that they add, the loop over chunks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Operator", "RowOperator", "checked_batch"]
 
 
 class Operator:
-    """Is called with a table or a record batch, and returns one. Instances are picklable."""
+    """A callable that takes and returns a table or a record batch. Instances are picklable."""
 
     def __init__(self, column: str, prefix: str, threads: int) -> None:
         for name, value in (("column", column), ("prefix", prefix)):
@@ -23,11 +23,11 @@ class Operator:
         self.threads = whole_number(1)("threads", threads)
 
     def field_of(self, name: str, kind: str) -> Any:
-        """A field that is added, of a type of pyarrow."""
+        """Make a field that is added, with a type of pyarrow."""
         return pyarrow().field(self.prefix + name, getattr(pyarrow(), kind)())
 
     def place_of(self, schema: Any, name: str) -> int:
-        """The place of a column.
+        """Return the index of a column.
 
         Raises:
             ValueError: there is none, or more than one.
@@ -38,7 +38,7 @@ class Operator:
         return place
 
     def joined(self, kept: list[Any], added: list[Any]) -> Any:
-        """The schema of both. Metadata is left out, since it describes the columns of the input."""
+        """Join two schemas, without metadata, since that describes the columns of the input."""
         names = {field.name for field in kept}
         for field in added:
             if field.name in names:
@@ -47,13 +47,13 @@ class Operator:
 
 
 class RowOperator(Operator):
-    """Adds columns, a row for each row."""
+    """An operator that adds columns, one row for each row."""
 
     adds: ClassVar[Mapping[str, str]] = {}
     replaces_column = False  # or drops it
 
     def schema(self, input_schema: Any) -> Any:
-        """The schema of the result for batches of `input_schema`, for engines that want it beforehand.
+        """Return the schema of the result for batches of `input_schema`, for engines that need it in advance.
 
         Raises:
             TypeError, ValueError: the column is missing or holds no text, or a name is taken.
@@ -81,12 +81,12 @@ class RowOperator(Operator):
         return type(batch).from_arrays([*columns, *made], schema=schema)
 
     def made(self, texts: Any, schema: Any) -> list[Any]:
-        """The arrays for a large_binary array: the column if `schema` still has it, then what is added, in order."""
+        """Make the arrays of the result: the column if `schema` still has it, then the added columns, in order."""
         raise NotImplementedError
 
 
 def checked_batch(batch: Any) -> bool:
-    """Whether it is a table; otherwise it is a record batch."""
+    """Check that the value is a table (True) or a record batch (False)."""
     pa = pyarrow()
     if not isinstance(batch, (pa.Table, pa.RecordBatch)):
         raise TypeError(f"batch must be a pyarrow.Table or RecordBatch, not {type(batch).__name__}")

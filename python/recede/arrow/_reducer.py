@@ -1,4 +1,4 @@
-"""`Reducer` and `Stats`: the view of each row, and its figures."""
+"""`Reducer` and `Stats`: the view and the figures of each row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from recede import _engine
 from recede.arrow._operator import RowOperator
-from recede.arrow._rows import reduced_rows
+from recede.arrow._rows import counted_rows, reduced_rows
 from recede.reduction._options import OPTIONS
 from recede.reduction._policy import own_policy
 from recede.reduction._signature import takes
@@ -29,14 +29,15 @@ class Reducer(RowOperator):
     `TranscriptError`, ``empty`` or ``failed``) and ``error``; nothing raises for a row. Null rows stay null.
 
     Added columns, after the prefix: ``messages``, ``turns``, ``chars_before``, ``chars_after``, ``masked_count``,
-    ``dropped_count``, ``within_budget``, ``reduction_stage``, ``error_kind`` and ``error``. The views are large_string,
+    ``dropped_count``, ``within_limit``, ``reduction_stage``, ``error_kind`` and ``error``. The views are large_string,
     or large_binary for binary columns.
 
     Args:
         column: the column with the histories, each a JSON array of messages or a request body, as text or as bytes.
         prefix: what the names of the added columns begin with.
         threads: how many threads a batch is spread over.
-        **options: as for `recede.reduce`.
+        **options: as for `recede.reduce`. A ``token_counter`` is slower: it is called with the GIL, so rows are reduced
+            one by one in the calling thread. If it raises, that is the error of the row, ``failed``.
 
     Raises:
         TypeError, ValueError: an option is wrong; or, when it is called, the column is missing or holds no text.
@@ -44,13 +45,13 @@ class Reducer(RowOperator):
     Example:
         >>> import pyarrow as pa
         >>> from recede.arrow import Reducer
-        >>> history = '[{"role":"tool","tool_call_id":"1","content":"%s"},{"role":"assistant"}]' % ("x" * 90)
+        >>> history = '[{"role":"tool","tool_call_id":"1","content":"%s"},{"role":"assistant"}]' % ("x" * 900)
         >>> table = pa.table({"id": [7, 8, 9], "messages": [history, '[{"role"', None]})
         >>> reduced = Reducer(keep=0, boundary="sliding")(table)
-        >>> reduced["messages"][0].as_py()
-        '[{"role":"tool","tool_call_id":"1","content":"[observation masked — 90 chars]"},{"role":"assistant"}]'
+        >>> reduced["messages"][0].as_py()[35:-22]
+        '"content":"[old tool output cleared to save context]"}'
         >>> reduced["recede_chars_after"].to_pylist(), reduced["recede_error_kind"].to_pylist()
-        ([31, None, None], [None, 'eof', None])
+        ([41, None, None], [None, 'eof', None])
     """
 
     adds: ClassVar[Mapping[str, str]] = {
@@ -60,7 +61,7 @@ class Reducer(RowOperator):
         "chars_after": "int64",
         "masked_count": "int64",
         "dropped_count": "int64",
-        "within_budget": "bool_",
+        "within_limit": "bool_",
         "reduction_stage": "string",
         **_ERRORS,
     }
@@ -70,10 +71,8 @@ class Reducer(RowOperator):
     def __init__(
         self, column: str = "messages", *, prefix: str = "recede_", threads: int = 1, **options: Unpack[Options]
     ) -> None:
-        """See the class."""
+        """Check the options; see the class."""
         super().__init__(column, prefix, threads)
-        if options.get("token_counter") is not None:
-            raise TypeError("a column is reduced without Python: token_counter is for recede.reduce, row by row")
         self._options = options
         self._policy()  # raises
 
@@ -81,7 +80,10 @@ class Reducer(RowOperator):
         return own_policy(_engine.engine, self._options, reduces=True)
 
     def made(self, texts: Any, schema: Any) -> list[Any]:
-        rows = reduced_rows(texts, self._policy(), with_views=True, threads=self.threads)
+        if self._options.get("token_counter") is None:
+            rows = reduced_rows(texts, self._policy(), with_views=True, threads=self.threads)
+        else:
+            rows = counted_rows(texts, self._policy(), self._options)
         return [rows.views.view(schema.field(self.column).type), *rows.columns(self.adds)]
 
 
@@ -103,9 +105,9 @@ class Stats(RowOperator):
     Example:
         >>> import pyarrow as pa
         >>> from recede.arrow import Stats
-        >>> history = '[{"role":"tool","tool_call_id":"1","content":"%s"}]' % ("x" * 90)
+        >>> history = '[{"role":"tool","tool_call_id":"1","content":"%s"}]' % ("x" * 900)
         >>> Stats(prefix="", keep=0)(pa.table({"id": [7], "messages": [history]})).to_pylist()[0]["raw_chars"]
-        90
+        900
     """
 
     adds: ClassVar[Mapping[str, str]] = {
@@ -121,7 +123,7 @@ class Stats(RowOperator):
     _figures: ClassVar[Mapping[str, str]] = {"raw_chars": "chars_before", "masked_view_chars": "chars_after"}
 
     def __init__(self, column: str = "messages", *, prefix: str = "recede_", threads: int = 1, keep: int = 10) -> None:
-        """See the class."""
+        """Check the options; see the class."""
         super().__init__(column, prefix, threads)
         self.keep = keep
         self._policy()  # raises

@@ -9,8 +9,9 @@ import click
 
 from recede.cli.notices import counted
 from recede.cli.options import all_of
+from recede.cli.played import Logged, Session
 from recede.cli.tables import prose, table
-from recede.cli.verdict import Logged, Session, money
+from recede.cli.words import money
 from recede.costs import (
     SYSTEM_CHARS,
     Bill,
@@ -79,7 +80,8 @@ def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked
     bills = tuple(
         (request.id, request.messages, logged_bill([request], own, prices.prices)) for request in transcript.requests
     )
-    return Logged(Bill.total(bill for _, _, bill in bills), bills, prices, *checks)
+    times = tuple(request.time for request in transcript.requests if request.time is not None)
+    return Logged(Bill.total(bill for _, _, bill in bills), bills, prices, times, transcript.plan, *checks)
 
 
 def without_copies(sessions: Sequence[Session]) -> list[tuple[Session | None, list[str]]]:
@@ -133,6 +135,9 @@ def logged_lines(sessions: Sequence[Session], *, is_flat: bool) -> list[str]:
     if silent:
         system = f"{approx_tokens(SYSTEM_CHARS):,} tokens of system prompt and tools unless --system-chars"
         lines.append(f"assumed: {counted(silent, 'session')} without usage: four characters a token, {system}")
+    plans = sum(log.plan is not None for log in logs)
+    if plans and not is_flat:
+        lines.append(f"assumed: {counted(plans, 'session')} paid by a subscription: priced as the API")
     assumed = Counter(line for log in logs for line in log.prices.assumed)
     if not is_flat:
         lines += [f"assumed: {counted(count, 'session')}: {line}" for line, count in assumed.most_common()]

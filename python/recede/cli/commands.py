@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from recede import __version__
@@ -19,11 +17,11 @@ from recede.cli.store import store
 
 
 class _Group(click.Group):
-    """On a terminal the name alone is `recede replay`; Ctrl-C ends every command with 130, as shells have it."""
+    """Without a command it is `recede replay`; Ctrl-C ends every command with 130, as shells have it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args and sys.stdin.isatty() and sys.stdout.isatty():
-            args = ["replay"]
+        if not args or (args[0].startswith("-") and args[0] not in ("-h", "--help", "--version")):
+            args = ["replay", *args]
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
@@ -47,8 +45,8 @@ def recede() -> None:
     trajectories of SWE-agent, mini-SWE-agent and OpenHands, logs of inspect_ai and tau-bench, traces
     of OpenTelemetry, OpenInference and LangSmith, rows of datasets, JSON arrays of messages, request
     bodies, JSON Lines; each may be gzipped. The format is detected from the content. `-` is standard
-    input. On a terminal, `recede` alone is `recede replay`: what your own sessions have cost, and
-    what they would have.
+    input. `recede` alone is `recede replay`: what your own sessions have cost, and what they would
+    have.
 
     Exit codes: 0, 1 for bad input (a line on standard error for each file says what and where), 2 for wrong
     usage, 130 for Ctrl-C.

@@ -1,14 +1,17 @@
-"""The result of a replay as text for people, and as figures for programs."""
+"""The result of a replay with options: tables and sentences for people, figures for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from recede.cli.quoted import misses_as_json, quoted_shares, tenths
+from recede.cli.notices import counted
+from recede.cli.played import Session
+from recede.cli.quoted import misses_as_json, quoted_shares
+from recede.cli.screen import paid
 from recede.cli.tables import cost_columns, of_columns, percent_or_dash, prose, share, table
-from recede.cli.verdict import PASTE, Session, notes, percent, price_line, requests_of, verdict
-from recede.costs import PolicyCost, Replay, cheapest_policy, compare_costs
+from recede.cli.words import gain, money, percent, tenths, words_of
+from recede.costs import CACHES, PRESETS, PolicyCost, Replay, cheapest_policy, compare_costs
 
 # The columns that a narrow screen lacks, the first to go first.
 _OPTIONAL = (
@@ -21,41 +24,101 @@ _OPTIONAL = (
     "tokens sent",
     "losses",
     "of optimum",
+    "policy",
     "quoted",
 )
+# How much more than the cheapest a larger window may cost, as a share of raw.
+_WORTH_OF_RAW = 0.1
 
 
-def for_people(sessions: list[Session], said: list[str], *, by_format: bool, turns: bool, has_notes: bool) -> str:
+def for_people(
+    sessions: list[Session], said: list[str], *, by_format: bool, turns: bool, elongation: float, is_flat: bool
+) -> str:
     """The tables and sentences that the options ask for, and what was said of the logs."""
     replays = [session.replay for session in sessions]
-    parts = []
-    if turns:
-        parts += [_turns_table(session, len(sessions)) for session in sessions]
+    parts = [_turns_table(session, len(sessions)) for session in sessions] if turns else []
     lines = []
     if by_format:
-        parts.append(_format_table(sessions))
+        parts.append(_format_table(sessions, elongation))
     else:
-        costs = compare_costs(replays)
+        costs = compare_costs(replays, elongation)
         parts.append(_costs_table(costs, replays))
-        lines = verdict_lines(costs, sessions)
-        lines += notes(costs, len(sessions)) if has_notes else []
+        lines = [*_verdict(costs, sessions, is_flat=is_flat), *_notes(costs, len(sessions), elongation)]
     return "\n".join([*parts, prose([*lines, *said, price_line(replays)]) + "\n"])
 
 
-def verdict_lines(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[str]:
-    """The sentences of the verdict, the line to paste below its own, so that it can be copied whole."""
-    found = verdict(costs, sessions)
+def price_line(replays: Sequence[Replay]) -> str:
+    """The prices of the costs."""
+    prices = replays[0].prices
+    others = replays[0].summary_prices or prices
+    *names, _ = prices._fields
+    figures = ", ".join(f"{name} ${price:.4g}" for name, price in zip(names, prices, strict=False))
+    known = [name for name, preset in PRESETS.items() if preset == prices]
+    figures += f"; under {prices.min_cached_tokens:,} tokens no cache" + (f" ({known[0]})" if known else "")
+    if any(replay.prices != prices for replay in replays):
+        figures = "by the models of each session (recede prices)"
+    used = dict.fromkeys(replay.cache for replay in replays)
+    caches = ", ".join(next((name for name, cache in CACHES.items() if cache == one), one.rule) for one in used)
+    line = f"prices for a million tokens: {figures}; cache: {caches}"
+    if (others != prices or not others.output) and any(
+        policy.usage.summary_calls for replay in replays for policy in replay.policies
+    ):
+        line += f"; summaries: input ${others.input:g}, output ${others.output:g}"
+    return line
+
+
+def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session], *, is_flat: bool) -> list[str]:
+    """What was paid, and what would have been."""
+    raw, best = costs[0], cheapest_policy(costs)
+    if not raw.usage.requests:
+        return ["no request was made: the history holds no message of an agent"]
+    amount = sum(paid(session, is_flat=is_flat) for session in sessions)
+    is_logged = any(session.log is not None and session.log.bill.requests for session in sessions) and not is_flat
+    source = f"; the raw history is estimated at {money(raw.cost)}" if is_logged else ", as estimated"
+    lines = [f"you paid: {money(amount)}{source}"]
+    if best is raw:
+        return [*lines, "cheapest: as it was sent; masking pays off later, or never, in so short a session"]
+    return [*lines, f"cheapest: {money(best.cost)}, {gain(best.of_raw)}: {words_of(best.policy)}"]
+
+
+def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float) -> list[str]:
+    """What else the figures say: windows, summaries, the lower bound."""
+    raw, *others = [cost for cost in costs if not cost.is_optimum]
+    best = cheapest_policy(costs)
+    lines = _window([raw, *others])
+    if best.usage.summary_calls:
+        calls = f"{counted(best.usage.summary_calls, 'call')} of a model for {money(best.summary_cost)}"
+        more = f"too: {percent(elongation)} more" if elongation else "is not (--elongation 0.15 charges it)"
+        lines.append(
+            f"summaries: {calls} are included; that agents with summaries take more turns, 13 to 18 % in the "
+            f"research, {more}"
+        )
+    if best.of_optimum is not None and best is not raw:
+        lines.append(f"lower bound: knowing the future, the same window would have cost {gain(1 / best.of_optimum)}")
+    if sessions > 1 and best is not raw and best.loss_count:
+        lines.append(f"the cheapest cost more than raw in {best.loss_count} of {sessions} sessions")
+    return lines
+
+
+def _window(costs: Sequence[PolicyCost]) -> list[str]:
+    """Which window to take: a larger one forgets less, and costs more."""
+    best: dict[int, float] = {}
+    for cost in costs:
+        if cost.window is not None:
+            best[cost.window] = min(best.get(cost.window, cost.of_raw), cost.of_raw)
+    least = min(best.values(), default=1.0)
+    if len(best) < 2 or least >= 1:
+        return []
+    largest = max(window for window, of_raw in best.items() if of_raw <= least + _WORTH_OF_RAW)
+    curve = ", ".join(f"{window} costs {percent(of_raw)}" for window, of_raw in sorted(best.items()))
     return [
-        part
-        for line in found
-        for part in ([PASTE.rstrip(), f"    {line.removeprefix(PASTE)}"] if line.startswith(PASTE) else [line])
+        f"window: {curve} of raw at its best; {largest} is the largest within a tenth of the least, and forgets less"
     ]
 
 
 def _costs_table(costs: tuple[PolicyCost, ...], replays: Sequence[Replay]) -> str:
     sessions = len(replays)
-    requests = costs[0].usage.requests
-    columns = cost_columns(costs, "no cache")
+    columns = cost_columns(costs)
     if sessions > 1:
         columns.append(("mean", [percent(cost.mean_of_raw) for cost in costs]))
         columns.append(("worst", [percent(cost.worst_of_raw) for cost in costs]))
@@ -64,13 +127,15 @@ def _costs_table(costs: tuple[PolicyCost, ...], replays: Sequence[Replay]) -> st
     shares = quoted_shares(replays)
     if shares:
         columns.append(("quoted", [tenths(shares.get(cost.policy)) for cost in costs]))
+    columns.append(("policy", [cost.policy for cost in costs]))
     headings, rows = of_columns(columns)
     wanted = [headings.index(name) for name in _OPTIONAL if name in headings]
     uncached = wanted.index(headings.index("no cache"))
     wanted.insert(uncached, headings.index("no cache") + 1)  # its share of raw
     best = costs.index(cheapest_policy(costs))
-    head = requests_of(requests, sessions)
-    return f"{head}\n\n{table(headings, rows, optional=wanted, best=best)}"
+    of_sessions = f" of {sessions:,} sessions" if sessions > 1 else ""
+    head = counted(costs[0].usage.requests, "request") + of_sessions
+    return f"{head}\n\n{table(headings, rows, optional=wanted, best=best, is_last_name=True)}"
 
 
 def _turns_table(session: Session, sessions: int) -> str:
@@ -84,29 +149,29 @@ def _turns_table(session: Session, sessions: int) -> str:
     return head + table(["turn", *(replayed.policy for replayed in policies)], rows)
 
 
-def _format_table(sessions: list[Session]) -> str:
+def _format_table(sessions: list[Session], elongation: float) -> str:
     """For each format, and for all, a row for each policy but raw."""
     groups: dict[str, list[Session]] = {}
     for session in sessions:
         groups.setdefault(session.format, []).append(session)
-    headings = ["format", "policy", "sessions", "requests", "of raw", "mean", "median", "worst", "losses"]
-    headings += ["of optimum", "no cache"]
+    headings = ["format", "choice", "sessions", "requests", "of raw", "mean", "median", "worst", "losses"]
+    headings += ["of optimum", "no cache", "policy"]
     rows = []
     for name, group in [*groups.items(), ("total", sessions)]:
-        raw, *others = compare_costs(session.replay for session in group)
+        raw, *others = compare_costs((session.replay for session in group), elongation)
         counts = [f"{len(group):,}", f"{raw.usage.requests:,}"]
         for cost in others:
             shares = (cost.of_raw, cost.mean_of_raw, cost.median_of_raw, cost.worst_of_raw)
             figures = list(map(percent, shares))
             figures += [str(cost.loss_count), percent_or_dash(cost.of_optimum), percent(cost.of_raw_uncached)]
-            rows.append([name, cost.policy, *counts, *figures])
+            rows.append([name, words_of(cost.policy), *counts, *figures, cost.policy])
             name, counts = "", ["", ""]
-    return table(headings, rows, names=2)
+    return table(headings, rows, names=2, is_last_name=True)
 
 
-def session_as_json(session: Session, turns: bool) -> dict[str, Any]:
+def session_as_json(session: Session, turns: bool, elongation: float) -> dict[str, Any]:
     """The figures of a session."""
-    report = costs_as_json(session.replay.costs)
+    report = costs_as_json(compare_costs([session.replay], elongation))
     if turns:
         for policy, replayed in zip(report["policies"], session.replay.policies, strict=True):
             policy["turns"] = [turn._asdict() for turn in replayed.turns]

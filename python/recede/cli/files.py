@@ -38,6 +38,7 @@ _LARGE_BYTES = 16 << 20
 _PRIVATE = 0o600  # for data that was read from a pipe
 _EVENT = re.compile(r"(?:event-)?(\d{1,9})(?:-|$)")  # 17.json; of newer versions event-00017-<id>.json
 _GZIP = b"\x1f\x8b"
+_ENDS_EARLY = str(TranscriptError("eof"))
 
 
 @dataclass(frozen=True)
@@ -108,19 +109,37 @@ def read(path: str, reading: Reading, *, is_found: bool = False) -> list[InputHi
         if is_found:
             reading = reading.of_found(Path(path).stat().st_size)
         try:
-            return [replace(history, path=path) for history in _histories(path, name, reading)]
+            found = _read_so_far(path, name, reading) if is_found else _histories(path, name, reading)
+            return [replace(history, path=path) for history in found]
         except TranscriptError as error:
             if is_found and error.kind == "size":
                 raise bad_file(name, "it has more text than is read of a file that is found: name the file") from None
             raise line_of(error) from None
 
 
-def _histories(path: str, name: str, reading: Reading) -> list[InputHistory]:
-    source: str | bytes = path
+def _read_so_far(path: str, name: str, reading: Reading) -> list[InputHistory]:
+    """A log that is found, not named: an agent may be writing its last line just now, which is then left out."""
+    try:
+        return _histories(path, name, reading)
+    except BadFile as error:
+        whole = b""
+        if error.kind == _ENDS_EARLY and path.endswith(".jsonl"):
+            whole = read_bytes(path, reading.max_bytes).rpartition(b"\n")[0]
+        if not whole:
+            raise
+        note = "its last line is being written, or was never finished: left out"
+        histories = _histories(path, name, reading, whole)
+        return [replace(history, warnings=(*history.warnings, note)) for history in histories]
+
+
+def _histories(path: str, name: str, reading: Reading, data: bytes | None = None) -> list[InputHistory]:
+    source: str | bytes = path if data is None else data
     format, most = reading.format, reading.max_line_bytes
     limits = {"max_bytes": reading.max_bytes, "max_line_bytes": most}
     try:
-        if path == "-" or not Path(path).is_file():
+        if data is not None:
+            pass
+        elif path == "-" or not Path(path).is_file():
             is_folder = path != "-" and Path(path).is_dir()
             source = _joined(Path(path), most) if is_folder else read_bytes(path, reading.max_bytes)
         elif is_saved_history(_head(path)):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import click
@@ -76,6 +78,22 @@ def named(history: InputHistory) -> str:
     return history.name if history.siblings == 1 else f"{history.name}#{history.index + 1}"
 
 
+def short_names(names: Sequence[str]) -> list[str]:
+    """Shorten paths to the last parts of each, as many as no other path ends with.
+
+    Example:
+        >>> from recede.cli.many import short_names
+        >>> short_names(["/logs/a/one.jsonl", "/logs/b/one.jsonl", "/logs/b/two.jsonl"])
+        ['a/one.jsonl', 'b/one.jsonl', 'two.jsonl']
+    """
+    parts = {name: Path(name).parts for name in names}
+    counts = Counter(path[-size:] for path in set(parts.values()) for size in range(1, len(path) + 1))
+    return [
+        next((str(Path(*path[-size:])) for size in range(1, len(path)) if counts[path[-size:]] == 1), name)
+        for name, path in ((name, parts[name]) for name in names)
+    ]
+
+
 def write_report(
     figures: Iterable[tuple[InputHistory, dict[str, Any]]], total: dict[str, Any], failed: Sequence[Failure]
 ) -> None:
@@ -87,12 +105,17 @@ def write_report(
     write_json({"histories": histories, "total": total, "failed": [failure.error.message for failure in failed]})
 
 
+def notes_of(done: Sequence[tuple[InputHistory, Any]], failed: Sequence[Failure]) -> list[str]:
+    """Warnings of histories, and why files that were found, not named, were left out, as the options want them."""
+    found = [failure.error for failure in failed if not failure.file.is_named]
+    return warning_lines([(named(history), history.warnings) for history, _ in done], found)
+
+
 def finish(done: Sequence[tuple[InputHistory, _Done]], failed: Sequence[Failure], warn: bool) -> None:
     """Report warnings and errors on standard error, and exit with 1 if a file that was named is bad, or all are."""
     errors = [failure.error for failure in failed if failure.file.is_named]
     if warn:
-        found = [failure.error for failure in failed if not failure.file.is_named]
-        for line in warning_lines([(named(history), history.warnings) for history, _ in done], found):
+        for line in notes_of(done, failed):
             say(line)
     if failed and not done and not errors:
         errors = [BadFile(f"no session can be read, of {counted(len(failed), 'file')} that may hold one")]

@@ -71,6 +71,11 @@ def has_colors() -> bool:
     return bool(allowed and not os.environ.get("NO_COLOR") and sys.stdout.isatty())
 
 
+def verbosity() -> int:
+    """How much is printed: 1 with ``-v``, -1 with ``-q``."""
+    return int(click.get_current_context().meta.get(_VERBOSITY, 0))
+
+
 def warning_lines(warnings: Sequence[tuple[str, Sequence[str]]], failed: Sequence[BadFile]) -> list[str]:
     """What to print, as the options want it.
 
@@ -81,10 +86,9 @@ def warning_lines(warnings: Sequence[tuple[str, Sequence[str]]], failed: Sequenc
     Returns:
         A line for each kind; with ``-v`` one for each warning and error, with ``-q`` none.
     """
-    verbosity = click.get_current_context().meta.get(_VERBOSITY, 0)
-    if verbosity < 0:
+    if verbosity() < 0:
         return []
-    if verbosity > 0:
+    if verbosity() > 0:
         lines = [f"{name}: warning: {warning}" for name, found in warnings for warning in found]
         return [*lines, *(f"warning: left out: {error.message}" for error in failed)]
     return [*_folded(warnings), *_left_out(failed)]

@@ -26,9 +26,9 @@ def all_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
-def policy_options(*left_out: str) -> Callable[[Any], Any]:
+def policy_options() -> Callable[[Any], Any]:
     """The one set of options, on the command line."""
-    names = (name for name, option in OPTIONS.items() if option.flag is not None and name not in left_out)
+    names = (name for name, option in OPTIONS.items() if option.flag is not None)
     return all_of(*map(policy_option, names))
 
 

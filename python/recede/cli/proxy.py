@@ -20,7 +20,7 @@ from recede.cli.notices import log_shown
 from recede.cli.options import given, policy_options, usage_error
 from recede.cli.settings import ConfiguredCommand
 from recede.proxy import RequestMasker
-from recede.proxy.launch import agent_of, given_urls, pointed, upstreams_of
+from recede.proxy.launch import agent_of, given_urls, nothing_sent, pointed, upstreams_of
 
 _PORT = 8787
 _SILENT_SECONDS = 60
@@ -39,7 +39,7 @@ _FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
 )  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
 @click.option("--upstream", metavar="URL", help="Where all requests go; by default to Anthropic, OpenAI or Gemini.")
-@policy_options("max_input_tokens")
+@policy_options()
 @click.option(
     "--state", metavar="FILE",
     help="Pauses between requests, 28 bytes each, so that a restart changes no request; `none`: in memory.  "
@@ -146,17 +146,16 @@ async def _run(server: Any, command: tuple[str, ...], environment: dict[str, str
     finally:
         _at_signals(("SIGTERM", "SIGINT"), lambda _: server.break_off())
         await server.stop()
-        say(server.totals.sentence())
+        silent = command and not server.has_requests
+        say(nothing_sent(command, server.url) if silent else server.totals.sentence())
 
 
 async def _silence(server: Any, command: tuple[str, ...]) -> None:
-    """Say where to set the address, if a command that is not known sends nothing in its first minute."""
+    """Say where to set the address, if a command that may not be pointed at the proxy is silent in its first minute."""
     await asyncio.sleep(_SILENT_SECONDS)
-    if agent_of(command) is None and not server.has_requests:
-        say(
-            f"{command[0]} has sent nothing to the proxy: it may take its address from its settings; set the base "
-            f"URL of its provider there to {server.url} (OpenAI's to {server.url}/v1)"
-        )
+    agent = agent_of(command)
+    if not server.has_requests and (agent is None or not agent.is_pointed):
+        say(nothing_sent(command, server.url))
 
 
 def _at_signals(names: Iterable[str], call: Callable[[int], object]) -> None:
@@ -169,18 +168,26 @@ def _at_signals(names: Iterable[str], call: Callable[[int], object]) -> None:
 
 async def _child(command: tuple[str, ...], environment: dict[str, str]) -> int:
     """The exit code of a command with this terminal; signals to this process are passed on to it."""
+    process: asyncio.subprocess.Process | None = None
+    early: list[int] = []
+
+    def pass_on(number: int) -> None:
+        if process is None:
+            early.append(number)
+            return
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(number)
+
+    # Before it starts: a signal that comes at once would end the proxy alone.
+    _at_signals(["SIGINT"], lambda _: None)  # the terminal sends it to the command as well
+    _at_signals(_FORWARDED, pass_on)
     try:
         process = await asyncio.create_subprocess_exec(*command, env=environment)
     except OSError as error:
         say(f"{command[0]}: {error.strerror or error}")
         return 127 if isinstance(error, FileNotFoundError) else 126
-
-    def pass_on(number: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(number)
-
-    _at_signals(["SIGINT"], lambda _: None)  # the terminal sends it to the command as well
-    _at_signals(_FORWARDED, pass_on)
+    for number in early:
+        pass_on(number)
     code = await process.wait()
     return code if code >= 0 else 128 - code
 

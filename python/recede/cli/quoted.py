@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from recede.cli.notices import counted
+from recede.cli.played import Session
 from recede.cli.tables import table
-from recede.cli.verdict import Session, money, percent
+from recede.cli.words import money, percent, tenths
 from recede.costs import Quotation, Replay, WindowCurve, quoted_share
 
 WINDOW = 10
@@ -18,10 +19,8 @@ _MOST_CHARS = 100
 # Rows of the curve: of windows that differ much, only these are shown.
 _SHOWN = (1, 2, 3, 5, 7, 10, 14, 20, 30, 43, 58, 80, 100)
 
-
-def tenths(share: float | None) -> str:
-    """A share in percent to a tenth, since few requests quote; a dash where it is not known."""
-    return "-" if share is None else f"{100 * share:.1f} %"
+PICTURED = tuple(f"break_even:window={window}" for window in _SHOWN)
+"""What the picture of cost against quotations is drawn from."""
 
 
 class Listed(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,11 @@ from recede import reduce as masked
 from recede._files import identity
 from recede.cli.errors import bad_file, errors_of, say
 from recede.cli.files import InputHistory, for_screen, is_gzipped, keep_apart, write
-from recede.cli.many import finish, named, over, write_report
+from recede.cli.many import finish, named, over, short_names, write_report
 from recede.cli.notices import output_options
 from recede.cli.options import all_of, design_options, given, policy_options, usage_error
 from recede.cli.reading import Reading, reading_options
-from recede.cli.sessions import Chosen
+from recede.cli.sessions import chosen
 from recede.cli.tables import orphans, size, table, tools_table
 from recede.designs import HistoryReducer
 from recede.reduction._options import DESIGN_OPTIONS
@@ -71,8 +71,9 @@ def reduce(design: bool, **options: Any) -> None:
 
     The view goes to standard output or to OUT, a report for people to standard error. An
     array, a request body and JSON Lines keep their form, and every byte that is not replaced; of
-    other formats the view is a JSON array. With several histories, OUT is a folder, and --json
-    without it gives the report alone. OUT is never one of FILES: --in-place is for that.
+    other formats the view is a JSON array. FILES may be folders. With several histories, OUT is a
+    folder, and --json without it gives the report alone. OUT is never one of FILES: --in-place is
+    for that.
 
     \b
     Example:
@@ -120,10 +121,13 @@ def _run(
         raise click.UsageError("--json and the history cannot both go to standard output")
     if in_place and (output is not None or "-" in files):
         raise click.UsageError("--in-place takes the place of -o OUT, and needs files to write to")
-    if len(files) > 1 and output in (None, "-") and not as_json and not in_place:
+    are_many = len(files) > 1 or (files[0] != "-" and Path(files[0]).is_dir())
+    if are_many and output in (None, "-") and not as_json and not in_place:
         raise click.UsageError("several files need a folder: -o OUT, or --json for the report alone")
-    keep_apart("--output", output, files, "take another name, or --in-place")
-    target = _Target(output, files)
+    found = chosen(files)
+    paths = [file.path for file in found]
+    keep_apart("--output", output, paths, "take another name, or --in-place")
+    target = _Target(output, paths, is_folder=are_many)
 
     def work(history: InputHistory) -> JsonReduction:
         result = history.run(reduce)
@@ -133,18 +137,18 @@ def _run(
             target.write(history, history.file_form(result.json))
         return result._replace(json=b"")
 
-    done, failed = over([Chosen(file, True) for file in files], reading, work)
+    done, failed = over(found, reading, work)
     if done and as_json:
         sums = {name: sum(getattr(result, name) for _, result in done) for name in _SUMS}
         figures = [(history, _figures(result)) for history, result in done]
         write_report(figures, {"histories": len(done), **sums}, failed)
-    elif len(done) == 1 and len(files) == 1:
+    elif len(done) == 1 and not are_many:
         click.echo(_for_people(done[0][1]), err=True, nl=False)
     elif done:
         click.echo(_table(done), err=True, nl=False)
-    over_budget = [history for history, result in done if strict and not result.within_budget]
+    over_budget = [history for history, result in done if strict and result.within_limit is False]
     for history in over_budget:
-        say(f"{named(history)}: the view is over its budget")
+        say(f"{named(history)}: the view is over its limit")
     finish(done, failed, warn=not as_json)
     if over_budget:
         click.get_current_context().exit(1)
@@ -161,9 +165,9 @@ def _put_back(history: InputHistory, view: bytes) -> None:
 class _Target:
     """Where views are written."""
 
-    def __init__(self, output: str | None, files: tuple[str, ...]) -> None:
+    def __init__(self, output: str | None, files: Sequence[str], *, is_folder: bool) -> None:
         self._output = output
-        self._is_folder = len(files) > 1
+        self._is_folder = is_folder
         self._inputs = {identity(file) for file in files} - {None}
         self._taken: set[str] = set()
 
@@ -194,22 +198,25 @@ class _Target:
 
 def _figures(result: JsonReduction) -> dict[str, Any]:
     facts = result._asdict()
-    for name in ("messages", "request", "json", "summarizer_error"):
+    for name in ("messages", "request", "json", "summarizer_error", "mask_places", "cut_places"):
         del facts[name]
+    facts |= {"masks": result.masks, "clipped": result.clipped, "reason": result.reason}
+    facts["unmasked"] = result.unmasked._asdict()
     facts["tools"] = {name: figures._asdict() for name, figures in result.tools.items()}
     facts["boundary_moves"] = [move._asdict() for move in result.boundary_moves]
     return facts
 
 
 def _table(done: list[tuple[InputHistory, JsonReduction]]) -> str:
+    names = short_names([named(history) for history, _ in done])
     rows = [
-        (named(history), result.reduction_stage or "none", *(f"{getattr(result, name):,}" for name in _SUMS))
-        for history, result in done
+        (name, result.reduction_stage or "none", *(f"{getattr(result, name):,}" for name in _SUMS))
+        for name, (_, result) in zip(names, done, strict=True)
     ]
     sums = [f"{sum(getattr(result, name) for _, result in done):,}" for name in _SUMS]
     drawn = table(("file", *"stage before after masked dropped".split()), [*rows, ("total", "", *sums)])
-    over_budget = sum(not result.within_budget for _, result in done)
-    return drawn + (f"OVER THE BUDGET: {over_budget} histories\n" if over_budget else "")
+    over_budget = sum(result.within_limit is False for _, result in done)
+    return drawn + (f"OVER THE LIMIT: {over_budget} histories\n" if over_budget else "")
 
 
 def _for_people(result: JsonReduction) -> str:
@@ -221,6 +228,6 @@ def _for_people(result: JsonReduction) -> str:
         f"dropped: {result.dropped_count} messages",
         f"orphans: {orphans(result.orphans)}",
     ]
-    if not result.within_budget:
-        lines.append("OVER THE BUDGET: what must stay is larger")
+    if result.within_limit is False:
+        lines.append("OVER THE LIMIT: what must stay is larger")
     return "\n".join(lines) + "\n" + tools_table(result.tools)

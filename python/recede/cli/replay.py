@@ -1,56 +1,29 @@
-"""`recede replay`: replay finished sessions under several policies."""
+"""`recede replay`: plays finished sessions again, and says what was paid and what would have been."""
 
 from __future__ import annotations
 
-import dataclasses
-import os
-import re
-from collections.abc import Callable, Sequence
-from pathlib import Path
+import shlex
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from recede.cli.anatomy import anatomy
-from recede.cli.bill import check_text, log_options, logged, logged_lines, prices_of, without_copies
-from recede.cli.comparison import costs_as_json, for_people, session_as_json
-from recede.cli.files import InputHistory, keep_apart, write
-from recede.cli.many import finish, named, over, write_report
-from recede.cli.notices import output_options
-from recede.cli.page import CONTEXT_WINDOW, page
+from recede.cli.bill import check_text, log_options, logged_lines, prices_of
+from recede.cli.comparison import costs_as_json, for_people, price_line, session_as_json
+from recede.cli.files import keep_apart, write
+from recede.cli.many import finish, notes_of, write_report
+from recede.cli.notices import has_colors, output_options, verbosity
+from recede.cli.page import page
+from recede.cli.play import Plan, Played, planned, play
+from recede.cli.played import CHOICES
 from recede.cli.quoted import advice, curve_as_json, curve_table, list_table, listed, quoted_lines, quoted_shares
-from recede.cli.reading import Reading, reading_options
-from recede.cli.sessions import chosen, project_option, since_option
+from recede.cli.reading import reading_options
+from recede.cli.screen import ELONGATION, Asked, screen
+from recede.cli.sessions import chosen, plan_of_claude, project_option, since_option
 from recede.cli.tables import prose
-from recede.cli.verdict import Session
-from recede.costs import (
-    CACHES,
-    SUMMARY_CHARS,
-    SYSTEM_CHARS,
-    ModelPrices,
-    Prices,
-    compare_costs,
-    curve_policies,
-    reads_texts,
-    replay_json,
-    replay_policies,
-    replay_transcript,
-    window_curve,
-)
-from recede.designs import mask_observations
-
-_EVERYTHING = 1 << 60
-
-# Compared by default: what agents have today, break-even at two windows, and the hybrid.
-_FEW = (
-    "raw",
-    "sliding:window=10",
-    "clear_tool_uses:trigger=100000,keep=3",
-    "break_even:window=10",
-    "break_even:window=20",
-    "hybrid:window=10,at=43,tail=10,boundary=break_even",
-)
+from recede.costs import CACHES, SUMMARY_CHARS, SYSTEM_CHARS, compare_costs, window_curve
 
 
 def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tuple[int, ...]]:
@@ -75,7 +48,7 @@ def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tupl
     "--all",
     "is_all",
     is_flag=True,
-    help="Compare each --keep with each --chunk, not only a few policies; so does giving one of these.",
+    help="A table of each --keep with each --chunk, and more; so does giving one of these.",
 )
 @click.option(
     "--keep",
@@ -96,18 +69,19 @@ def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tupl
     help="By how many results the boundary moves at once; 1 is the sliding mask.",
 )
 @click.option(
-    "--keep-messages",
+    "--drop-all-but",
     "keep_last",
     callback=_numbers(0),
     default="20",
     show_default=True,
     metavar="K,...",
-    help="How many messages are left where the older ones are dropped.",
+    help="How many messages are left by a policy that drops the older ones.",
 )
 @click.option("--misses", is_flag=True, help="List what requests quote that only results 10 or more old had.")
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="List only N of these, for judging by eye.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Which sample.")
 @click.option("--curve", is_flag=True, help="Cost and quoted share for windows of 1 to 100 results, and which to take.")
+@click.option("--study", is_flag=True, help="The published comparison: windows, turns in a summary, turns left raw.")
 @click.option(
     "--max-misses",
     type=click.FloatRange(min=2, max=100),
@@ -177,54 +151,37 @@ def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tupl
     metavar="N",
     help="Leave out sessions with fewer results.",
 )
+@click.option(
+    "--elongation",
+    type=click.FloatRange(min=0, max=1),
+    default=0.0,
+    metavar="SHARE",
+    help="Charge agents with summaries so many more turns: 0.13 to 0.18 in the research.",
+)
+@click.option(
+    "--subscription",
+    is_flag=True,
+    help="A subscription pays: tokens and share of the context window come before dollars.",
+)
 @reading_options
 @click.option("--turns", is_flag=True, help="What each request would have sent, too.")
 @click.option("--by-format", is_flag=True, help="A table by format instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @click.option(
     "--context-window",
-    type=click.IntRange(min=1),
-    default=CONTEXT_WINDOW,
-    show_default=True,
+    type=click.IntRange(min=0),
+    default=0,
     metavar="N",
-    help="The tokens that the model takes: a line in the pictures.",
+    help="The tokens that the model takes, for shares of it.  [default: the least that all requests fit into]",
 )
 @click.option("--html", metavar="OUT", help="Write a page with pictures here: one file that needs no network.")
 @log_options
 @output_options
-def replay(
-    files: tuple[str, ...],
-    since: float | None,
-    project: str | None,
-    is_all: bool,
-    windows: tuple[int, ...],
-    chunks: tuple[int, ...],
-    keep_last: tuple[int, ...],
-    misses: bool,
-    sample: int | None,
-    seed: int,
-    curve: bool,
-    max_misses: float,
-    optimum: bool,
-    policies: tuple[str, ...],
-    prices: Prices | None,
-    cache: str | None,
-    min_results: int,
-    reading: Reading,
-    turns: bool,
-    by_format: bool,
-    as_json: bool,
-    context_window: int,
-    html: str | None,
-    own_prices: dict[str, ModelPrices],
-    no_pauses: bool,
-    check: bool,
-    **options: Any,
-) -> None:
-    """Replay sessions request by request: what was paid, and what masking would have cost.
+def replay(files: tuple[str, ...], since: float | None, project: str | None, reading: Any, **options: Any) -> None:
+    """Play sessions again: what you paid, what masking would have cost, and what to type for it.
 
-    FILES may be folders. Without any, the sessions of Claude Code, Codex, Gemini CLI and OpenHands in
-    their usual places are read.
+    FILES may be folders. Without any, the sessions of Claude Code, Codex, Gemini CLI, OpenHands and pi in
+    their usual places are read. With --policy, --all, --keep or --chunk it prints a table instead.
 
     A prompt cache serves the beginning of a request that is the same as in the previous request;
     everything after the first change is written to it again, and with Anthropic's breakpoints nearly
@@ -239,88 +196,115 @@ def replay(
       recede replay logs --curve
       recede replay --check
     """
-    files_read = chosen(files, since, project)
-    keep_apart("--html", html, [file.path for file in files_read])
-    has_grid = is_all or any(_is_given(name) for name in ("windows", "chunks", "keep_last"))
-    grid_of = replay_policies(windows=windows, chunks=chunks, keep_last=keep_last)
-    wanted = policies or (grid_of if has_grid else curve_policies() if curve else _FEW)
-    if optimum:
-        masks = (re.match(r"(?:sliding|stepped|break_even|high_water):\s*window=(\d+)", policy) for policy in wanted)
-        found = dict.fromkeys(mask[1] for mask in masks if mask)
-        wanted += tuple(f"optimum:window={window}" for window in found)
-    try:
-        replay_json(b"[]", wanted)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--policy") from None
+    asked = SimpleNamespace(**options)
+    found = chosen(files, since, project)
+    keep_apart("--html", asked.html, [file.path for file in found])
+    plan = _plan(asked)._replace(claude_plan=None if files else plan_of_claude())
+    played = play(plan, found, reading)
+    _print(plan, played, asked, _again(files))
+    # A screen of no requests has no line that counts notes.
+    are_counted = plan.is_screen and any(one.requests for one in played.sessions) and verbosity() == 0
+    finish(played.done, played.failed, warn=not asked.as_json and not are_counted)
 
-    pauses = "none" if no_pauses else "logged"
 
-    def play(history: InputHistory) -> Session:
-        with_misses = history.session is None or history.session.has_texts
-        log = None if history.session is None else logged(history.session, own_prices, is_checked=check)
-        if history.session is None or log is None:
-            used: dict[str, Any] = {"prices": prices or Prices(), "cache": cache or "anthropic"}
-            replayed = history.run(lambda data: replay_json(data, wanted, with_misses=True, **used, **options))
-        else:
-            found = log.prices if prices is None else log.prices._replace(prices=prices)
-            used = {"prices": found, "cache": cache, "pauses": pauses, "with_misses": with_misses}
-            replayed = replay_transcript(history.session, wanted, **used, **options)
-        raw = mask_observations(history.parsed(), keep_results=_EVERYTHING)
-        drawn = None if html is None else anatomy(history.parsed(), replayed)
-        return Session(named(history), history.format, replayed, raw.tools, raw.chars_before, drawn, log)
+def _plan(asked: SimpleNamespace) -> Plan:
+    """What the options ask to play."""
+    grid = {name: getattr(asked, name) for name in ("windows", "chunks", "keep_last")}
+    has_grid = asked.is_all or any(_is_given(name) for name in grid)
+    lists_misses = asked.misses or asked.sample is not None
+    return planned(
+        asked.policies,
+        grid if has_grid else None,
+        has_curve=asked.curve,
+        has_study=asked.study,
+        has_optimum=asked.optimum,
+        is_table=asked.turns or asked.by_format,
+        has_pictures=asked.html is not None,
+        has_texts=lists_misses,
+        prices=asked.prices,
+        cache=asked.cache,
+        pauses="none" if asked.no_pauses else "logged",
+        own_prices=asked.own_prices,
+        is_checked=asked.check,
+        min_results=asked.min_results,
+        options={name: getattr(asked, name) for name in ("summary_prices", "summary_chars", "system_chars")},
+    )
 
-    lists_misses = misses or sample is not None
-    keep_texts = html is not None or lists_misses or curve or reads_texts(wanted, options["summary_chars"])
-    reading = reading._replace(keep_texts=keep_texts)
-    played, failed = over(files_read, reading, play, is_parallel=True)
-    done, shown = [], []
-    without = without_copies([session for _, session in played])
-    for (history, _), (session, warnings) in zip(played, without, strict=True):
-        done.append((dataclasses.replace(history, warnings=(*history.warnings, *warnings)), session))
-        if session is not None and _results(session) >= min_results:
-            shown.append((history, session))
-    sessions = [session for _, session in shown]
-    paths = [history.path for history, _ in shown]
-    drawn = [session._replace(name=name) for session, name in zip(sessions, _short_names(sessions), strict=True)]
-    if drawn and html is not None:
-        write(html, page(drawn, context_window).encode(), paths)
-    if sessions and check:
-        write(None, check_text(drawn).encode())
-    elif sessions and as_json:
-        histories = [(history, session_as_json(session, turns)) for history, session in shown]
-        total = costs_as_json(compare_costs(session.replay for session in sessions))
-        total["quoted"] = quoted_shares([session.replay for session in sessions])
-        if curve:
-            total["curve"] = curve_as_json(window_curve([session.replay for session in sessions]), max_misses / 100)
-        write_report(histories, {"histories": len(sessions), **total}, failed)
-    elif done and not sessions:
-        write(None, f"no session has {min_results} results or more\n".encode())
-    elif sessions and lists_misses:
-        write(None, f"{list_table(listed(sessions, sample, seed))}\n{prose([*quoted_lines(sessions), ''])}".encode())
-    elif sessions and curve:
-        windows_found = window_curve([session.replay for session in sessions])
-        lines = [advice(windows_found, max_misses / 100), *quoted_lines(sessions), ""]
-        write(None, f"{curve_table(windows_found)}\n{prose(lines)}".encode())
-    elif sessions:
-        said = quoted_lines(sessions) + logged_lines(sessions, is_flat=prices is not None)
-        text = for_people(sessions, said, by_format=by_format, turns=turns, has_notes=has_grid or bool(policies))
-        write(None, text.encode())
-    finish(done, failed, warn=not as_json)
+
+def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> None:
+    """Write the page, and print the one of tables, lists and the screen that the options ask for."""
+    shown, sessions = played.shown(plan), played.sessions
+    if not sessions:
+        if played.done:
+            write(None, f"no session has {asked.min_results} results or more\n".encode())
+        return
+    is_flat = asked.prices is not None
+    said = quoted_lines(sessions) + logged_lines(sessions, is_flat=is_flat)
+    notes = len(notes_of(played.done, played.failed)) + sum(line.startswith("assumed") for line in said)
+    facts = Asked(
+        again,
+        0 if verbosity() else notes,
+        asked.elongation or ELONGATION,
+        is_flat,
+        asked.subscription,
+        asked.context_window,
+    )
+    if asked.html is not None:
+        write(asked.html, page(sessions, facts).encode(), [history.path for history, _ in shown])
+    tabled = [session.under(plan.policies) for session in sessions]
+    if asked.check:
+        text = check_text(sessions)
+    elif asked.as_json:
+        _print_json(plan, played, asked)
+        return
+    elif asked.misses or asked.sample is not None:
+        text = f"{list_table(listed(sessions, asked.sample, asked.seed))}\n{prose([*quoted_lines(sessions), ''])}"
+    elif asked.curve:
+        curve = window_curve([session.replay for session in tabled])
+        text = f"{curve_table(curve)}\n{prose([advice(curve, asked.max_misses / 100), *quoted_lines(sessions), ''])}"
+    elif plan.is_screen:
+        more = [*said, price_line([session.replay for session in sessions])] if verbosity() > 0 else []
+        lines = prose(screen([session.under(CHOICES) for session in sessions], facts)).split("\n")
+        text = "\n".join([*_colored(lines), prose([*more, ""])])
+    else:
+        text = for_people(
+            tabled,
+            said,
+            by_format=asked.by_format,
+            turns=asked.turns,
+            elongation=asked.elongation,
+            is_flat=is_flat,
+        )
+    write(None, text.encode())
+
+
+def _print_json(plan: Plan, played: Played, asked: SimpleNamespace) -> None:
+    shown = [(history, session.under(plan.policies)) for history, session in played.shown(plan)]
+    replays = [session.replay for _, session in shown]
+    total = costs_as_json(compare_costs(replays, asked.elongation))
+    total["quoted"] = quoted_shares(replays)
+    if asked.curve:
+        total["curve"] = curve_as_json(window_curve(replays), asked.max_misses / 100)
+    figures = [(history, session_as_json(session, asked.turns, asked.elongation)) for history, session in shown]
+    write_report(figures, {"histories": len(shown), **total}, played.failed)
+
+
+def _colored(lines: list[str]) -> list[str]:
+    """The lines of the screen, that of masking in color where there are colors."""
+    if not has_colors():
+        return lines
+    return [
+        click.style(line, fg="green", bold=True) if line.startswith("  masked when it pays") else line for line in lines
+    ]
+
+
+def _again(files: tuple[str, ...]) -> str:
+    """The command as it was typed; empty where it had options that change what is shown."""
+    own = ("files", "html", "elongation")
+    params = [str(one.name) for one in click.get_current_context().command.params if one.name not in own]
+    has_others = any(_is_given(name) for name in params if name not in ("quiet", "verbose", "no_color"))
+    return "" if has_others else " ".join(["recede replay", shlex.join(files)]).strip()
 
 
 def _is_given(parameter: str) -> bool:
     return click.get_current_context().get_parameter_source(parameter) is not ParameterSource.DEFAULT
-
-
-def _short_names(sessions: Sequence[Session]) -> list[str]:
-    """The names without the folder that all are in."""
-    folders = {str(Path(session.name).parent) for session in sessions}
-    try:
-        shared = os.path.commonpath(folders) if folders else "."
-    except ValueError:  # on several drives
-        return [session.name for session in sessions]
-    return [str(Path(session.name).relative_to(shared or ".")) for session in sessions]
-
-
-def _results(session: Session) -> int:
-    return sum(tool.observations for tool in session.tools.values())

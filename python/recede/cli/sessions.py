@@ -14,10 +14,13 @@ from typing import Any, NamedTuple
 
 import click
 
-from recede.cli.errors import BadFile
+from recede._printable import printable
+from recede.cli.errors import BadFile, say
+from recede.cli.words import middle
 
 _SUFFIXES = (".json", ".jsonl", ".traj", ".gz")
 _UNITS = {"h": 3_600, "d": 86_400, "w": 7 * 86_400}
+_COLUMNS = 80
 _HEAD = 1 << 16  # bytes in which a session names its folder
 _CWD = re.compile(rb'"cwd":\s*("(?:[^"\\]|\\.)*")')
 
@@ -73,6 +76,10 @@ def usual_places() -> list[Place]:
             for folder in folders("GEMINI_CLI_HOME", home)
         ),
         *(Place("OpenHands", folder, events) for folder in folders("FILE_STORE_PATH", home / ".openhands")),
+        *(
+            Place("pi", folder / "sessions", ("**/*.jsonl",))
+            for folder in folders("PI_CODING_AGENT_DIR", home / ".pi" / "agent")
+        ),
     ]
 
 
@@ -129,8 +136,9 @@ def chosen(
             found += (
                 Chosen(str(path), False) for path in paths if _can_be_read(path) and is_wanted(path, place.folder)
             )
+    is_filtered = since is not None or project is not None
     if not found:
-        raise BadFile(_nothing(files, is_filtered=since is not None or project is not None))
+        raise BadFile(_nothing(files)) if files or is_filtered else NothingFound()
     return found
 
 
@@ -203,9 +211,42 @@ def _project_of(path: Path) -> str:
     return str(folder)
 
 
-def _nothing(files: Sequence[str], *, is_filtered: bool) -> str:
-    also = " that match --since and --project" if is_filtered else ""
+def _nothing(files: Sequence[str]) -> str:
+    """That filters left nothing, or that a folder has nothing."""
     if files:
-        return f"no files that may hold sessions{also} are in {', '.join(files)}"
-    places = ", ".join(f"{place.folder} ({place.agent})" for place in usual_places())
-    return f"no sessions{also} are in the usual places: {places}; name files or folders: recede replay FILES..."
+        return f"no files that may hold sessions are in {', '.join(files)}"
+    return "no sessions that match --since and --project are in the usual places; name files: recede replay FILES..."
+
+
+class NothingFound(BadFile):
+    """No agent has left a session in its usual place: where was looked, and how to begin."""
+
+    def __init__(self) -> None:
+        """The lines."""
+        super().__init__("no sessions of agents are in their usual places")
+        home = str(Path.home())
+        self.lines = [self.message]
+        before = ""
+        for agent, folder, _ in usual_places():
+            shown = f"~{str(folder)[len(home) :]}" if str(folder).startswith(home + os.sep) else str(folder)
+            self.lines.append(f"  {'' if agent == before else agent:14} {middle(shown, _COLUMNS - 17)}")
+            before = agent
+        self.lines += ["sessions elsewhere: recede replay FILES...   from now on: recede proxy -- claude"]
+
+    def show(self, file: object = None) -> None:
+        """Print them."""
+        say(self.lines[0])
+        for line in self.lines[1:]:
+            click.echo(printable(line), err=True)
+
+
+def plan_of_claude() -> str | None:
+    """The subscription that Claude Code says it is used with; None if it says nothing."""
+    folder = os.environ.get("CLAUDE_CONFIG_DIR", "").partition(",")[0].strip()
+    path = (Path(folder).expanduser() if folder else Path.home()) / ".claude.json"
+    try:
+        account = json.loads(path.read_bytes()).get("oauthAccount")
+        billing = account.get("billingType")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return billing if isinstance(billing, str) and "subscription" in billing else None

@@ -9,7 +9,7 @@ import click
 
 from recede import Reduction, reduce
 from recede.cli.files import InputHistory, write
-from recede.cli.many import finish, named, over, write_report
+from recede.cli.many import finish, named, over, short_names, write_report
 from recede.cli.notices import counted, output_options
 from recede.cli.options import policy_option
 from recede.cli.reading import Reading, reading_options
@@ -100,15 +100,15 @@ def _for_people(history: InputHistory, result: Reduction, keep: int) -> str:
 
 
 def _table(done: list[tuple[InputHistory, Reduction]], by_format: bool) -> str:
+    names = [history.format for history, _ in done] if by_format else short_names([named(one) for one, _ in done])
     groups: dict[str, list[_Figures]] = {}
-    for history, result in done:
-        groups.setdefault(history.format if by_format else named(history), []).append(_figures(history, result))
+    for name, one in zip(names, done, strict=True):
+        groups.setdefault(name, []).append(_figures(*one))
     every = [figures for group in groups.values() for figures in group]
     rows = [_row(name, _Figures.sum(group)) for name, group in groups.items()]
     headings = ("format" if by_format else "file", *"histories records messages turns chars results masking".split())
-    return table(headings, [*rows, _row("total", _Figures.sum(every))]) + (
-        "\nresults: their share of the characters; masking: how much of them all it would remove\n"
-    )
+    drawn = table(headings, [*rows, _row("total", _Figures.sum(every))], optional=(2, 1, 4))
+    return f"{drawn}\nresults: their share of the characters; masking: how much of them all it would remove\n"
 
 
 def _row(name: str, figures: _Figures) -> tuple[str, ...]:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import io
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
+import click
 from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from recede._printable import printable
 from recede.cli.notices import has_colors
-from recede.cli.verdict import money, percent
+from recede.cli.words import middle, money, percent, words_of
 from recede.costs import PolicyCost
 from recede.designs import approx_tokens
 from recede.reduction import ToolReport
+
+_UNLIMITED = 1 << 20
+_LEAST_NAME = 12
 
 
 def size(chars: int) -> str:
@@ -37,15 +38,15 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "-"
 
 
-def cost_columns(costs: Sequence[PolicyCost], without_cache: str) -> list[tuple[str, list[str]]]:
-    """Columns with a cell for each policy; `without_cache` is the heading of what no cache costs."""
+def cost_columns(costs: Sequence[PolicyCost]) -> list[tuple[str, list[str]]]:
+    """Columns with a cell for each policy."""
     columns = [
-        ("policy", [cost.policy for cost in costs]),
+        ("choice", [words_of(cost.policy) for cost in costs]),
         ("tokens sent", [f"{approx_tokens(cost.usage.sent_chars):,}" for cost in costs]),
         ("from cache", [share(cost.usage.cached_chars, cost.usage.sent_chars) for cost in costs]),
         ("cost", [money(cost.cost) for cost in costs]),
         ("of raw", [percent(cost.of_raw) for cost in costs]),
-        (without_cache, [money(cost.cost_uncached) for cost in costs]),
+        ("no cache", [money(cost.cost_uncached) for cost in costs]),
         ("of raw", [percent(cost.of_raw_uncached) for cost in costs]),
     ]
     if any(cost.usage.summary_calls for cost in costs):
@@ -84,8 +85,9 @@ def table(
     rows: Iterable[Sequence[str]],
     names: int = 1,
     *,
-    optional: Sequence[int] | None = None,
+    optional: Sequence[int] = (),
     best: int | None = None,
+    is_last_name: bool = False,
 ) -> str:
     """One name or several, then figures.
 
@@ -93,35 +95,38 @@ def table(
         headings: of the columns.
         rows: the cells, which may hold what others wrote.
         names: how many columns are names.
-        optional: the columns that a narrow screen may lack, the first to go first; no name is folded then. None: names
-            are folded there.
+        optional: the columns that a narrow screen may lack, the first to go first. What does not fit then loses the
+            middle of its names.
         best: the row to highlight on a terminal.
+        is_last_name: whether the last column is a name, too.
     """
     headings = [printable(heading) for heading in headings]
     rows = [[printable(cell) for cell in row] for row in rows]
-    console = Console(
-        file=(text := io.StringIO()),
-        # Only for a screen: in a file or a pipe each row is one line.
-        width=None if sys.stdout.isatty() else 1_000,
-        force_terminal=has_colors(),
-        color_system="standard" if has_colors() else None,
-    )
+    width = _columns()
     kept = list(range(len(headings)))
-    for column in optional or ():
-        if _width(headings, rows, kept) > console.width:
+    for column in optional:
+        if _width(headings, rows, kept) > width:
             kept.remove(column)
-    drawn = Table(box=None, pad_edge=False)
-    for column in kept:
-        if column < names:
-            drawn.add_column(headings[column], overflow="fold", no_wrap=optional is not None)
-        else:
-            drawn.add_column(headings[column], justify="right", no_wrap=True)
-    for place, row in enumerate(rows):
-        drawn.add_row(*(Text(row[column]) for column in kept), style="bold green" if place == best else None)
-    if optional is not None:
-        console.width = max(console.width, _width(headings, rows, kept))
-    console.print(drawn)
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+    for column in range(names):
+        longest = max(cell_len(row[column]) for row in (headings, *rows))
+        wanted = min(longest, max(_LEAST_NAME, longest + width - _width(headings, rows, kept)))
+        rows = [[*row[:column], middle(row[column], wanted), *row[column + 1 :]] for row in rows]
+    widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in kept]
+    lefts = [column < names or (is_last_name and column == len(headings) - 1) for column in kept]
+    lines = []
+    for place, row in enumerate([headings, *rows], -1):
+        cells = zip((row[column] for column in kept), widths, lefts, strict=True)
+        line = "  ".join(
+            cell + " " * (wide - cell_len(cell)) if is_left else " " * (wide - cell_len(cell)) + cell
+            for cell, wide, is_left in cells
+        ).rstrip()
+        lines.append(click.style(line, fg="green", bold=True) if place == best and has_colors() else line)
+    return "\n".join(lines) + "\n"
+
+
+def _columns() -> int:
+    """The columns of a screen; in a file or a pipe each row is one line, however long."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
 
 
 def _width(headings: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[int]) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from recede._kept_by_provider import KEPT_BY_PROVIDER
 
-__all__ = ["SOCKETS", "Answered", "history_key", "refuse_messages"]
+__all__ = ["SOCKETS", "Answered", "has_message", "history_key", "refuse_messages"]
 
 # The paths whose history is masked, without version and query -> the field that has it.
 _COVERED = {
@@ -51,11 +51,12 @@ def history_key(url: str, body: Any) -> str | None:
 
 def refuse_messages(path: str, body: Any) -> None:
     """Raise TypeError if there are messages anywhere in a body."""
-    if _has_message(body, 0):
+    if has_message(body):
         raise TypeError(f"POST {path} sends messages, {_WORDS}")
 
 
-def _has_message(value: Any, level: int) -> bool:
+def has_message(value: Any, level: int = 0) -> bool:
+    """Whether there is a message, or a result, anywhere in a value."""
     if isinstance(value, dict):
         is_message = value.get("role") in _ROLES and ("content" in value or "parts" in value)
         if is_message or value.get("type") in _RESULTS:
@@ -63,7 +64,7 @@ def _has_message(value: Any, level: int) -> bool:
         value = list(value.values())
     if not isinstance(value, (list, tuple)) or level > _MOST_LEVELS:
         return False
-    return any(_has_message(element, level + 1) for element in value)
+    return any(has_message(element, level + 1) for element in value)
 
 
 class Answered:

@@ -102,7 +102,8 @@ def _masked(masker: Masker[Any], providers: ModelProvider, options: Any) -> Any:
     options = copy.copy(options)  # a retry begins with the history again
     extra = getattr(options, "extra_json", None)  # the client adds it to the body
     sent = {**body, **(extra or {})}
-    view = masker.view(history, marks_elsewhere=marks_elsewhere(sent), provider=providers.of(sent.get("model")))
+    provider = providers.of(sent.get("model"))
+    view = masker.view(history, marks_elsewhere=marks_elsewhere(sent), provider=provider, request=sent)
     options.json_data = {**body, key: view}
     _preparing.set((masker, history))
     return options

@@ -1,4 +1,4 @@
-"""What a session cost by its log, and its prices."""
+"""Bills: what a session cost by its log, and at which prices."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Bill(NamedTuple):
 
     @classmethod
     def total(cls, bills: Iterable[Bill]) -> Bill:
-        """The sum of several bills.
+        """Add up several bills.
 
         Example:
             >>> from recede.costs import Bill
@@ -156,7 +156,7 @@ def session_prices(transcript: Transcript, own: Mapping[str, ModelPrices] = {}) 
 
 
 def _averaged(usages: list[tuple[LoggedUsage, ModelPrices]], prices: Prices) -> Prices:
-    """What was paid on average for a token of each kind; the given price for a kind without tokens."""
+    """Average the price paid for a token of each kind; a kind without tokens keeps the given price."""
 
     def mean(paid: Iterable[tuple[int, float]], price: float) -> float:
         pairs = list(paid)

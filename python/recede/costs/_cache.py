@@ -20,7 +20,7 @@ _ANTHROPIC = PROVIDERS["anthropic"]
 
 
 class Cache(NamedTuple):
-    """How a provider caches prompts. The default is Anthropic's cache of five minutes.
+    """A provider's prompt cache. The default is Anthropic's cache of five minutes.
 
     The shortest prompt that is cached depends on the model, so it is with the prices: `Prices.min_cached_tokens`.
 
@@ -73,7 +73,7 @@ CACHES = {
 
 
 def cache_of_format(format: str) -> Cache:
-    """The prompt cache that sessions of a format were probably served by.
+    """Guess the prompt cache that served sessions of a format.
 
     Args:
         format: a name in `recede.transcripts.FORMATS`.
@@ -93,7 +93,7 @@ def cache_of_format(format: str) -> Cache:
 
 
 class CacheFacts(NamedTuple):
-    """What the engine needs to know about a cache."""
+    """Facts about a cache that the engine needs."""
 
     rule: str
     min_tokens: int
@@ -106,13 +106,13 @@ class CacheFacts(NamedTuple):
     times: list[tuple[int, float]]
 
     def cold_requests(self) -> list[int]:
-        """The requests after a pause longer than an entry lives, by how many messages preceded them."""
+        """Find requests after a pause longer than a cache entry lives, as numbers of earlier messages."""
         pairs = pairwise(self.times)
         return [messages for (_, before), (messages, now) in pairs if now - before > self.ttl_seconds]
 
 
 def named_cache(cache: Cache | str) -> Cache:
-    """A cache, given as one or by its name."""
+    """Return a cache, given as one or by its name."""
     if isinstance(cache, str):
         if cache not in CACHES:
             raise ValueError(f"there is no cache {cache!r}{meant(cache, CACHES) or one_of(CACHES)}")
@@ -129,7 +129,7 @@ def cache_facts(
     system_chars: int,
     chars_per_token: float = CHARS_PER_TOKEN,
 ) -> CacheFacts:
-    """The facts of requests to a cache at these prices."""
+    """Combine a cache with prices into the facts that the engine needs."""
     rule, ttl_seconds, step_tokens, lookback_blocks = cache
     return CacheFacts(
         rule="breakpoints" if rule == "breakpoints" else "prefix",

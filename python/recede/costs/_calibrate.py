@@ -31,7 +31,7 @@ _Points = Sequence[tuple[int, int, int]]
 
 
 class _Point(NamedTuple):
-    """A request: its characters, those of the logged answers among them, their tokens, and its own."""
+    """A request: its characters and tokens, and how many of each are logged answers."""
 
     chars: int
     answer_chars: int
@@ -115,7 +115,7 @@ def _misses(requests: Sequence[LoggedRequest]) -> dict[int, tuple[int, float]]:
 
 
 def _sizes(turns: Sequence[ReplayedTurn], tokens: dict[int, int]) -> dict[int, tuple[int, int, int]]:
-    """For each request its characters, and the characters and tokens of the logged answers before it."""
+    """Count for each request its characters, and the characters and tokens of the logged answers before it."""
     found = {}
     answer_chars = answer_tokens = 0
     for turn in turns:
@@ -127,7 +127,7 @@ def _sizes(turns: Sequence[ReplayedTurn], tokens: dict[int, int]) -> dict[int, t
 
 
 def _fitted(points: _Points) -> _Line:
-    """The line through (characters, tokens) with the least mean error, each relative to the third number."""
+    """Fit the line through (characters, tokens) with the least mean error, relative to the third number of each."""
     xs, ys, wholes = zip(*points, strict=True)
     scales = [max(1, whole) for whole in wholes]
     weights = [1 / scale**2 for scale in scales]

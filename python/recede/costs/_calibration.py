@@ -1,4 +1,4 @@
-"""What the log of a session says of the tokens of its requests, in a form that a replay can use."""
+"""Calibration: the token counts of a session's log, in a form that a replay can use."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ class Calibration(NamedTuple):
 
     @property
     def system_chars(self) -> int:
-        """The prefix, expressed in characters."""
+        """The size of the prefix (system prompt and tools) in characters."""
         return round(self.prefix_tokens / self.tokens_per_char)
 
     def served_chars(self, messages: int, before: float) -> float:
-        """The most that the cache can serve, in characters, if the request before had this many."""
+        """The most characters that the cache can serve, if the previous request had this many."""
         read, share = self.misses.get(messages, (0, 1.0))
         # What is no more than the system prompt is there whatever a policy does with the messages.
         return read / self.tokens_per_char if read <= self.prefix_tokens and share < 1 else before * share
 
     def tokens(self, chars: float) -> float:
-        """The tokens of a request with this many characters."""
+        """Estimate the tokens of a request with this many characters."""
         return self.prefix_tokens + self.tokens_per_char * chars
 
 
 def calibrated(turns: Sequence[ReplayedTurn], policy: str, found: Calibration) -> tuple[ReplayedTurn, ...]:
-    """The requests of a policy in quarters of the tokens that the provider counted, instead of characters."""
+    """Convert the requests of a policy from characters to quarters of the provider's tokens."""
     turns = [turn for turn in turns if turn.messages >= found.shown]
     starts = [turn.messages for turn in turns]
     # The characters that the tokens of an answer exceed those of its text by: its reasoning.
@@ -102,7 +102,7 @@ def calibrated(turns: Sequence[ReplayedTurn], policy: str, found: Calibration) -
 
 
 def _dropped(policy: str, turn: ReplayedTurn, starts: Sequence[int]) -> int:
-    """How many of the oldest answers the view no longer has."""
+    """Count the oldest answers that a view no longer has."""
     if policy.startswith("keep_last:"):
         return bisect_left(starts, turn.messages - int(values_of(policy)["messages"]))
     return turn.summarized_turns

@@ -72,7 +72,7 @@ def replay_transcript(
     summary_chars: int = SUMMARY_CHARS,
     with_misses: bool = False,
 ) -> Replay:
-    """Replay a session as its log says: each context for itself, with the tokens, the models and the times of the log.
+    """Replay each context of a session, with the tokens, models and times of its log.
 
     Args:
         transcript: a session, as `recede.transcripts.read` returns it.
@@ -133,7 +133,7 @@ def _turns(played: Replay) -> list[tuple[ReplayedTurn, ...]]:
 
 
 def _placed(played: Replay, start: int, shown: int) -> Replay:
-    """The requests of a context, counted in messages of the session: it shows some others, and begins at `start`."""
+    """Convert the requests of a context, which begins at `start`, to message numbers of the session."""
 
     def placed(turns: Iterable[ReplayedTurn]) -> tuple[ReplayedTurn, ...]:
         return tuple(turn._replace(messages=turn.messages - shown + start) for turn in turns if turn.messages >= shown)
@@ -193,7 +193,7 @@ def check_bill(
 
 
 class _Pair(NamedTuple):
-    """A request as replayed and as logged."""
+    """A request: replayed and logged."""
 
     turn: ReplayedTurn
     request: LoggedRequest
@@ -211,7 +211,7 @@ def _estimated(turn: ReplayedTurn, prices: Prices) -> Bill:
 
 
 def _second_half(transcript: Transcript) -> float | None:
-    """How far the input of the later requests is from what the earlier ones predict, in the longest context."""
+    """Measure how far the later half of the longest context is from what the earlier half predicts."""
     context = max(transcript.contexts, key=lambda one: len(one.requests))
     logged = [(one.messages, one.usage.sent_tokens) for one in context.requests if one.usage is not None]
     half = len(logged) // 2
@@ -225,7 +225,7 @@ def _second_half(transcript: Transcript) -> float | None:
 
 
 def _notes(transcript: Transcript, ttl_seconds: float, unplayed: int) -> tuple[str, ...]:
-    """What happened between requests that only the provider or the client knows."""
+    """List what happened between requests that only the provider or the client knows."""
     missed = survived = shrunk = 0
     for context in transcript.contexts:
         for before, after in pairwise(request for request in context.requests if request.usage is not None):

@@ -9,7 +9,7 @@ from itertools import accumulate
 from operator import add
 from typing import NamedTuple
 
-from recede.costs._policies import is_optimum, optimum_of, window_of
+from recede.costs._policies import is_optimum, optimum_of, summarizes, window_of
 from recede.costs._prices import Prices, Usage
 
 __all__ = ["PolicyCost", "ReplayUsage", "cheapest_policy", "costs_of", "worst_moment"]
@@ -66,12 +66,12 @@ class PolicyCost(NamedTuple):
 
     @property
     def window(self) -> int | None:
-        """How many of the newest results a mask leaves raw; None if the policy does anything else than mask."""
+        """The window of a policy that only masks: how many of the newest results stay raw; None for others."""
         return window_of(self.policy)
 
 
 class ReplayUsage(NamedTuple):
-    """What a replayed session used under each policy, or several of them added up; prices come last.
+    """The usage of one or several replayed sessions under each policy; prices are applied last.
 
     Attributes:
         usage: the usage by policy; ``raw`` is one of them.
@@ -93,10 +93,13 @@ class ReplayUsage(NamedTuple):
     summary_prices: Prices | None = None
 
 
-def costs_of(sessions: Iterable[tuple[ReplayUsage, Mapping[str, float | None]]]) -> tuple[PolicyCost, ...]:
-    """The cost of each policy, raw first, from the usage of sessions and the worst moments of the policies in each.
+def costs_of(
+    sessions: Iterable[tuple[ReplayUsage, Mapping[str, float | None]]], elongation: float = 0.0
+) -> tuple[PolicyCost, ...]:
+    """Compute the cost of each policy, raw first, from usage and worst moments of sessions.
 
-    Sessions are added up one by one, and none of them is kept.
+    Sessions are added up one by one, and none of them is kept. With summaries agents take more turns: `elongation` is
+    by what share, and so much more they cost.
 
     Raises:
         ValueError: there are none, their policies differ, or raw is missing.
@@ -111,7 +114,10 @@ def costs_of(sessions: Iterable[tuple[ReplayUsage, Mapping[str, float | None]]])
             raise ValueError("the sessions must be replayed under the same policies")
         raw = _cost(session.usage["raw"], session)
         for name, total in sums.items():
-            total.add(session.usage[name], _cost(session.usage[name], session), raw, moments.get(name))
+            longer = 1 + elongation * summarizes(name)
+            moment = moments.get(name)
+            cost = _Cost(*(longer * part for part in _cost(session.usage[name], session)))
+            total.add(session.usage[name], cost, raw, None if moment is None else longer * moment)
     if not sums:
         raise ValueError("there is no session to compare")
     return tuple(_policy_cost(name, sums) for name in sums)
@@ -139,12 +145,12 @@ def _policy_cost(name: str, sums: Mapping[str, _Sum]) -> PolicyCost:
 
 
 def worst_moment(so_far: Iterable[float], raw_so_far: Iterable[float]) -> float:
-    """The largest share of raw that all requests of a session up to one of them have cost."""
+    """Compute the worst moment: the largest share of raw that the requests up to one of them have cost."""
     return max(map(_share, so_far, raw_so_far), default=1.0)
 
 
 class _Cost(NamedTuple):
-    """What one policy cost."""
+    """The cost of one policy."""
 
     cost: float
     cost_uncached: float
@@ -157,7 +163,7 @@ def _cost(usage: Usage, session: ReplayUsage) -> _Cost:
 
 
 class _Sum:
-    """One policy over any number of sessions.
+    """Running sums of one policy over any number of sessions.
 
     The median is that of shares as they are, and when they have more than `_MOST_SHARES` values, of rounded ones.
     """
@@ -172,7 +178,7 @@ class _Sum:
         self._digits = _EXACT
 
     def add(self, usage: Usage, cost: _Cost, raw: _Cost, moment: float | None) -> None:
-        """Add a session, with its cost and that of raw, and its worst moment."""
+        """Add a session: its cost, the cost of raw, and its worst moment."""
         share = _share(cost.cost, raw.cost)
         self.usage = Usage.total([self.usage, usage])
         self.cost = _Cost(*map(add, self.cost, cost))
@@ -199,7 +205,7 @@ class _Sum:
 
 
 def cheapest_policy(costs: Iterable[PolicyCost]) -> PolicyCost:
-    """The cheapest policy with a prompt cache, the first of equals; never the optimum.
+    """Find the cheapest policy with a prompt cache, the first of equals; never the optimum.
 
     Args:
         costs: the costs of the policies, as `compare_costs` returns them; at least one.

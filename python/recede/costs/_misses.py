@@ -28,7 +28,7 @@ _LEAST_MISSES = 0.02
 
 
 class WindowChoice(NamedTuple):
-    """A window, what it costs and what it hides.
+    """A window: what it costs, and what it hides.
 
     Attributes:
         window: how many of the newest results stay raw: `keep`.
@@ -65,7 +65,7 @@ class WindowCurve(NamedTuple):
     sessions: int
 
     def advised(self, max_misses: float = 0.05) -> WindowChoice | None:
-        """The window of least cost among those under which at most this share of requests quotes masked text.
+        """Find the cheapest window under which at most this share of requests quotes masked text.
 
         Args:
             max_misses: from 0.02 on: fewer do not differ from what agents would have written anyway.
@@ -81,10 +81,12 @@ class WindowCurve(NamedTuple):
             >>> from recede.costs import WindowCurve
             >>> WindowCurve((), sessions=9).advised(0.01)
             Traceback (most recent call last):
-            ValueError: max_misses must be 0.02 or more, not 0.01: as few are met by chance
+            ValueError: max_misses must be 0.02 or more, not 0.01: chance alone quotes as many
         """
         if max_misses < _LEAST_MISSES:
-            raise ValueError(f"max_misses must be {_LEAST_MISSES} or more, not {max_misses}: as few are met by chance")
+            raise ValueError(
+                f"max_misses must be {_LEAST_MISSES} or more, not {max_misses}: chance alone quotes as many"
+            )
         fitting = [one for one in self.choices if one.quoted is not None and one.quoted <= max_misses]
         if self.sessions < _LEAST_SESSIONS or not fitting:
             return None
@@ -92,7 +94,7 @@ class WindowCurve(NamedTuple):
 
 
 def curve_policies() -> tuple[str, ...]:
-    """The policies that `window_curve` compares: for each window a mask whose boundary breaks even.
+    """List the policies that `window_curve` compares: for each window a mask whose boundary breaks even.
 
     Example:
         >>> from recede.costs import curve_policies
@@ -128,7 +130,7 @@ def window_curve(replays: Sequence[Replay]) -> WindowCurve:
 
 
 def quoted_share(replays: Sequence[Replay], policy: str) -> float | None:
-    """The share of requests of several sessions that quote what a policy had hidden; None if that is not known.
+    """Compute the share of requests of several sessions that quote what a policy hid; None if unknown.
 
     Args:
         replays: the sessions, replayed with misses.

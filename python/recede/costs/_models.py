@@ -12,7 +12,7 @@ __all__ = ["MODELS", "ModelPrices", "model_prices"]
 
 
 class ModelPrices(NamedTuple):
-    """What a provider asks for a model.
+    """The prices of a model.
 
     Attributes:
         prices: per million tokens in US dollars; writes are those to the cache of five minutes.

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from recede import _engine
 from recede._errors import meant, one_of
+from recede._recall import PLACEHOLDER
 from recede.costs._cache import CacheFacts
 from recede.costs._prices import SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, Prices
 from recede.reduction._options import SESSION_DEFAULTS
-from recede.reduction._policy import replay_policy
+from recede.reduction._policy import LEAST_REMOVED, replay_policy
 
 __all__ = [
     "DEFAULT_POLICIES",
@@ -21,6 +22,7 @@ __all__ = [
     "parse_policy",
     "reads_texts",
     "replay_policies",
+    "summarizes",
     "values_of",
     "window_of",
 ]
@@ -34,7 +36,7 @@ _PROVIDERS = {"prefix": "openai", "breakpoints": "anthropic"}
 
 
 class _Key(NamedTuple):
-    """The values allowed for a key: a whole number from `least`, a share, or one of the words."""
+    """The values that a key allows: a whole number from `least`, a share, or one of the words."""
 
     least: int | None  # None: none
     default: int | str | None = None  # None: it must be given
@@ -56,7 +58,7 @@ _POLICIES: dict[str, dict[str, _Key]] = {
     "optimum": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
     "clear_tool_uses": {"trigger": _TRIGGER, "keep": _Key(0, 3), "at_least": _Key(0, 0)},
     "langchain_clear": {"trigger": _TRIGGER, "keep": _Key(0, 3)},
-    "clip": {"chars": _Key(1)},
+    "clip": {"chars": _Key(60)},
     "keep_last": {"messages": _Key(0)},
     "summary": {"every": _Key(1, 21, ("break_even",)), "tail": _TAIL},
     "hybrid": {
@@ -85,7 +87,7 @@ _UNSAID = (
     ("chars", 0),
 )
 # Those that mask results which no request has shown.
-_DESIGNS_OF_OTHERS = ("clear_tool_uses", "langchain_clear", "clip", "hybrid")
+_DESIGNS_OF_OTHERS = ("clear_tool_uses", "langchain_clear", "hybrid")
 _MASKS = ("sliding", "stepped", "break_even", "high_water", "optimum")
 
 _SUMMARIZING = (
@@ -99,7 +101,7 @@ _SUMMARIZING = (
 def replay_policies(
     *, windows: Iterable[int] = (5, 10, 20, 58), chunks: Iterable[int] = (1, 10), keep_last: Iterable[int] = (20,)
 ) -> tuple[str, ...]:
-    """The policies that a replay compares, as a grid of windows and chunks.
+    """List the policies of a grid of windows and chunks.
 
     Args:
         windows: how many of the newest results a mask leaves raw. The defaults are published values: 10 was best for
@@ -134,7 +136,7 @@ DEFAULT_POLICIES = replay_policies()
 
 
 class Compiled(NamedTuple):
-    """A policy of the engine, and the characters of the model's summaries and of its prompt, if there is one."""
+    """A policy of the engine, and the characters of a summary and its prompt, if a model summarizes."""
 
     policy: Any
     model: tuple[int, int] | None
@@ -144,7 +146,7 @@ class Compiled(NamedTuple):
 def compiled_policies(
     specs: Iterable[str], prices: Prices, summary_prices: Prices, summary_chars: int, facts: CacheFacts
 ) -> dict[str, Compiled]:
-    """The policies by their normalized names; raw first."""
+    """Compile policies, by their normalized names; raw first."""
     if isinstance(specs, str):
         raise TypeError("policies must be a list of names, not one string")
     read = {_name(*parsed): parsed for parsed in map(parse_policy, ("raw", *specs))}
@@ -159,7 +161,7 @@ _Values = dict[str, "int | str"]
 
 
 def parse_policy(spec: str) -> tuple[str, _Values]:
-    """The name of a policy, and the values of all its keys.
+    """Parse a policy into its name and the values of all its keys.
 
     Args:
         spec: the policy as `replay` takes it.
@@ -212,9 +214,9 @@ def _value(name: str, key: str, value: str) -> int | str:
 def _checked_hybrid(values: _Values, given: _Values) -> _Values:
     at, tail, chunk = values["at"], values["tail"], values["chunk"]
     if isinstance(at, int) and isinstance(tail, int) and at <= tail:
-        raise ValueError(f"'at' of the policy 'hybrid' must be more than 'tail', which is {tail}, not {at}")
+        raise ValueError(f"'at' of the policy 'hybrid' must be more than 'tail' = {tail}, not {at}")
     if chunk and given.setdefault("boundary", "stepped") != "stepped":
-        raise ValueError(f"'chunk' of the policy 'hybrid' goes with boundary=stepped, not {given['boundary']}")
+        raise ValueError(f"'chunk' of the policy 'hybrid' needs boundary=stepped, not {given['boundary']}")
     boundary = given.get("boundary", "sliding")
     if boundary == "stepped" and not chunk:
         raise ValueError("the policy 'hybrid' with boundary=stepped needs 'chunk'")
@@ -254,8 +256,6 @@ def _compiled(
     elif name == "langchain_clear":
         options["placeholder"] = _LANGCHAIN_PLACEHOLDER
         boundary = "triggered", float(values["trigger"]), 0.0
-    elif name == "clip":
-        options = {"keep_results": 0, "max_observation_chars": values["chars"]}
     elif name == "hybrid":
         options = {"keep_turns": values["window"]}
     if values.get("chunk"):
@@ -273,11 +273,14 @@ def _compiled(
         options["cold"] = facts.cold_requests()
     pins = {"pins_boundary": goal == "mask" and values.get("cache_breakpoint") == "boundary"}
     unseen = {"masks_unseen": True} if name in _DESIGNS_OF_OTHERS else {}
-    return replay_policy(_engine.engine, goal, options, boundary, summaries, **pins, **unseen)
+    more = {"max_result_chars": values["chars"]} if name == "clip" else {}
+    if name in _MASKS or (name == "budget" and options["fill"] is not None):
+        options["placeholder"], more = PLACEHOLDER, {"least_removed": LEAST_REMOVED}
+    return replay_policy(_engine.engine, goal, options, boundary, summaries, **pins, **unseen, **more)
 
 
 def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int] | None) -> tuple[Any, ...]:
-    """When summaries are due, what they cost, how many turns stay, and the size of their prompts and texts."""
+    """Read when summaries are due, what they cost, how many turns stay, and how large prompts and texts are."""
     tail = min(int(values["tail"]), _EVERYTHING)
     every = values.get("at", values.get("every"))
     if every == "break_even":
@@ -289,7 +292,7 @@ def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int
 
 
 def reads_texts(policies: Iterable[str], summary_chars: int = SUMMARY_CHARS) -> bool:
-    """Whether a replay reads what results say, and not only how long they are: with a budget, or the built-in summary.
+    """Whether a replay reads the text of results, not only their length: with a budget, or the built-in summary.
 
     Args:
         policies: as for `replay`.
@@ -307,17 +310,23 @@ def reads_texts(policies: Iterable[str], summary_chars: int = SUMMARY_CHARS) -> 
 
 
 def values_of(policy: str) -> dict[str, int | str]:
-    """The values of all keys of a valid policy."""
+    """Return the values of all keys of a valid policy."""
     return parse_policy(policy)[1]
 
 
 def is_optimum(policy: str) -> bool:
-    """Whether it is the offline lower bound, which knows the future."""
+    """Whether a policy is the offline lower bound, which knows the future."""
     return policy.startswith("optimum:")
 
 
+def summarizes(policy: str) -> bool:
+    """Whether a model may be asked for summaries."""
+    name, values = parse_policy(policy)
+    return name == "summary" or (name == "hybrid" and values["at"] != "never")
+
+
 def optimum_of(policy: str) -> str | None:
-    """The optimum with the same window and breakpoints; None if the policy is not a mask or counts turns."""
+    """Name the optimum with the same window and breakpoints; None if the policy is not a mask or counts turns."""
     name, values = parse_policy(policy)
     if name not in _MASKS:
         return None
@@ -325,6 +334,6 @@ def optimum_of(policy: str) -> str | None:
 
 
 def window_of(policy: str) -> int | None:
-    """How many of the newest results a mask leaves raw; None if the policy is not a mask or counts turns."""
+    """Return the window of a mask, in results; None if the policy is not a mask or counts turns."""
     found = re.match(rf"(?:{'|'.join(_MASKS)}):window=(\d+)", policy)
     return int(found[1]) if found else None

@@ -1,4 +1,4 @@
-"""Prices of models from a file of the user's own."""
+"""Prices of models from a user's own file."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Prices(NamedTuple):
         return cls(**prices).checked()
 
     def cost(self, input: float, cached: float, written: float, output: float) -> float:
-        """What this many tokens of each kind cost, in dollars.
+        """Compute the cost of this many tokens of each kind, in dollars.
 
         Example:
             >>> import recede
@@ -140,7 +140,7 @@ class Usage(NamedTuple):
     summary_output_chars: int = 0
 
     def cost(self, prices: Prices, summary_prices: Prices | None = None) -> float:
-        """The cost with a prompt cache; `summary_prices` are those of the summarizing model, if different."""
+        """The cost with a prompt cache; `summary_prices` are the prices of the summarizing model, if different."""
         plain = self.sent_chars - self.cached_chars - self.written_chars
         sent = self.cached_chars * prices.cached + self.written_chars * prices.write + plain * prices.input
         answers = self.answer_chars * prices.output
@@ -158,7 +158,7 @@ class Usage(NamedTuple):
 
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
-        """The sum of several usages.
+        """Add up several usages.
 
         Example:
             >>> from recede.costs import Usage

@@ -62,7 +62,7 @@ class Misses(NamedTuple):
     by_policy: Mapping[str, frozenset[int]] = {}
 
     def share(self, window: int) -> float:
-        """The share of requests that quote a result which a sliding mask with this window would have hidden.
+        """Compute the share of requests that quote a result hidden by a sliding mask with this window.
 
         Example:
             >>> from recede.costs import Misses
@@ -72,7 +72,7 @@ class Misses(NamedTuple):
         return self._share({one.request for one in self.quoted if one.distance >= window})
 
     def share_under(self, policy: str) -> float | None:
-        """The share of requests that quote what a replayed policy had hidden; None if that is not known.
+        """Compute the share of requests that quote what a replayed policy hid; None if unknown.
 
         Example:
             >>> from recede.costs import Misses
@@ -85,7 +85,7 @@ class Misses(NamedTuple):
         return len(requests) / self.examined if self.examined else 0.0
 
     def without(self, requests: Collection[int]) -> Misses:
-        """These misses without some requests.
+        """Return these misses without some requests.
 
         Example:
             >>> from recede.costs import Misses
@@ -103,7 +103,7 @@ class Misses(NamedTuple):
 
     @classmethod
     def total(cls, parts: Iterable[Misses]) -> Misses:
-        """The sum of several: of contexts or sessions one after the other, replayed under the same policies.
+        """Add up the misses of contexts or sessions that follow each other, replayed under the same policies.
 
         Example:
             >>> from recede.costs import Misses, Quotation
@@ -124,7 +124,7 @@ class Misses(NamedTuple):
 
 
 def misses_of(data: tuple[bytes, bool], policies: Mapping[str, Any], facts: CacheFacts, shown: int) -> Misses:
-    """The misses of a serialized context, whose first `shown` messages are those of an earlier one."""
+    """Find the misses of a serialized context, whose first `shown` messages belong to an earlier context."""
     # Whatever is ever masked; the user's own words in results are not.
     all_of_it = {"keep_results": 0, "exclude_tools": sorted(USER_TOOLS)}
     maskable = replay_policy(_engine.engine, "mask", all_of_it, masks_unseen=True)

@@ -103,7 +103,7 @@ class Replay(NamedTuple):
 
     @property
     def usage(self) -> ReplayUsage:
-        """The usage under each policy, without the single requests."""
+        """The usage under each policy, in sum."""
         return ReplayUsage({one.policy: one.usage for one in self.policies}, self.prices, self.summary_prices)
 
     @property
@@ -199,12 +199,12 @@ def replay(
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "line\\n" * 800})
         >>> result = recede.costs.replay(history, ["sliding:window=10", "stepped:window=10,chunk=10"])
         >>> result
-        <Replay: 60 requests, cheapest stepped:window=10,chunk=10 at 79% of raw>
+        <Replay: 60 requests, cheapest stepped:window=10,chunk=10 at 80% of raw>
         >>> [(cost.policy, round(cost.of_raw, 2), round(cost.of_raw_uncached, 2)) for cost in result.costs]
-        [('raw', 1.0, 1.0), ('sliding:window=10', 2.52, 0.38), ('stepped:window=10,chunk=10', 0.79, 0.5)]
+        [('raw', 1.0, 1.0), ('sliding:window=10', 2.53, 0.38), ('stepped:window=10,chunk=10', 0.8, 0.5)]
         >>> last = result.policies[1].turns[-1]
         >>> last.view_chars, last.cached_chars, last.masked_count
-        (55400, 12000, 49)
+        (55792, 12000, 49)
     """
     asked = AskedReplay.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
     return asked.replay(messages, with_misses=with_misses)
@@ -223,7 +223,7 @@ def replay_json(
     calibration: Calibration | None = None,
     with_misses: bool = False,
 ) -> Replay:
-    """`replay` for a serialized history.
+    """Replay a serialized history; see `replay`.
 
     Example:
         >>> import recede
@@ -234,12 +234,14 @@ def replay_json(
     return asked.replay_json(data, with_misses=with_misses)
 
 
-def compare_costs(replays: Iterable[Replay | ReplayUsage]) -> tuple[PolicyCost, ...]:
+def compare_costs(replays: Iterable[Replay | ReplayUsage], elongation: float = 0.0) -> tuple[PolicyCost, ...]:
     """Add up what each policy costs over several sessions.
 
     Args:
         replays: sessions replayed under the same policies, each at its own prices, or their usage; at least one. They
             may come from a generator: none is kept.
+        elongation: by what share agents with summaries take more turns, which their costs then include: 0.13 to 0.18
+            in the research.
 
     Returns:
         A `PolicyCost` for each policy, in order.
@@ -255,11 +257,12 @@ def compare_costs(replays: Iterable[Replay | ReplayUsage]) -> tuple[PolicyCost, 
         >>> sliding.policy, round(sliding.cost, 6), sliding.of_raw, sliding.loss_count
         ('sliding:window=10', 0.022504, 1.0, 0)
     """
-    return costs_of((one.usage, _moments(one)) if isinstance(one, Replay) else (one, {}) for one in replays)
+    found = ((one.usage, _moments(one)) if isinstance(one, Replay) else (one, {}) for one in replays)
+    return costs_of(found, elongation)
 
 
 def _moments(session: Replay) -> dict[str, float | None]:
-    """The worst moment of each policy."""
+    """Compute the worst moment of each policy."""
     both = session.prices, session.summary_prices
     prices = [unit.cost(*both) for unit in _UNITS]  # of a character: a `Usage` of each turn would take longer
     so_far = {
@@ -317,11 +320,11 @@ class AskedReplay(NamedTuple):
 
     @property
     def without_sessions(self) -> dict[str, Any]:
-        """Policies that one reading of the history replays, by name."""
+        """The policies that do not run as a session, by name: one reading of the history replays them all."""
         return {name: one.policy for name, one in self.policies.items() if not one.is_session}
 
     def replay(self, messages: list[Any], shown: int = 0, *, with_misses: bool = False) -> Replay:
-        """Replay a history, whose first `shown` messages are those of an earlier context."""
+        """Replay a history, whose first `shown` messages belong to an earlier context."""
         policies = list(self.without_sessions.values())
         replayed, forms = ask_engine("replay", messages, policies, image_chars_of({}), self.facts)
         plain = messages if forms is None else forms.messages
@@ -341,7 +344,7 @@ class AskedReplay(NamedTuple):
         return self.answer(replayed, lambda: raw)._replace(misses=found)
 
     def _sent(self, replayed: list[list[SentView]], data: Callable[[], tuple[bytes, bool]]) -> Iterator[list[SentView]]:
-        """What each request sent, by policy."""
+        """List what each request sent, by policy."""
         others = iter(replayed)
         for policy, model, is_session in self.policies.values():
             if is_session:

@@ -42,7 +42,7 @@ class ReplayedTurn(NamedTuple):
 
     @property
     def usage(self) -> Usage:
-        """Its usage."""
+        """The usage of this request."""
         return Usage(1, *self[1:5], int(self.summary_input_chars > 0), *self[7:])
 
     @property

@@ -1,9 +1,9 @@
-"""What adapters have in common: their options, what the tool `recall` answers, reading contents, usage."""
+"""Shared parts of adapters: options, answers of the tool `recall`, contents, usage."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from recede._errors import without_text
@@ -15,6 +15,7 @@ from recede.clients._defaults import ModelProvider
 from recede.masker import Masker
 from recede.reduction._options import OPTIONS
 from recede.reduction._signature import takes
+from recede.reduction._static import has_limits
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -53,36 +54,36 @@ _SCALAR_CHARS = 4
 
 
 def unknown(error: LookupError) -> str:
-    """What the tool `recall` says to the model where it has nothing."""
+    """Return the answer of the tool `recall` where it finds nothing."""
     return f"{error}: call the tool again"
 
 
 def missing(module: str, needs: str) -> ImportError:
-    """The error of a module whose framework is not installed."""
+    """Make the error of a module whose framework is not installed."""
     return ImportError(f'recede.integrations.{module} needs {needs}: pip install "recede[{module.replace("_", "-")}]"')
 
 
-def kept_words(request: Mapping[str, Any]) -> str | None:
-    """The warning for a request whose history the provider keeps, so that it has the rest alone; None for others."""
-    kept = next((name for name in KEPT_BY_PROVIDER if request.get(name)), None)
+def kept_words(request: Mapping[str, Any], fields: Iterable[str] = KEPT_BY_PROVIDER) -> str | None:
+    """Word the warning for a request whose history the provider keeps, as one of these fields says; else None."""
+    kept = next((name for name in fields if request.get(name)), None)
     return kept and f"requests with {kept!r} are sent as they are, since the provider keeps their history"
 
 
 class WarnOnce:
-    """Warns in the log of what is sent raw: of each thing once."""
+    """Logs a warning about what is sent raw, once for each cause."""
 
     def __init__(self) -> None:
         self._said: set[str] = set()
 
     def __call__(self, words: str) -> None:
-        """Warn, unless that was said or everything is to be sent raw."""
+        """Warn, unless this cause was logged before or masking is off."""
         if words not in self._said and not is_off():
             self._said.add(words)
             _log.warning("%s", words)
 
 
 class Masking:
-    """An adapter: a `Masker` with all of its options, and what the tool `recall` answers."""
+    """The base of adapters: a `Masker` with all of its options, and the answers of the tool `recall`."""
 
     masker: Masker[Any]
     _reads: ClassVar[Any] = None  # the adapter of the masker; None: messages are dicts
@@ -96,16 +97,17 @@ class Masking:
         on_move: Callable[[BoundaryMove], Any] | None = None,
         **options: Unpack[Options],
     ) -> None:
-        """The options are those of every door."""
+        """Take the options of every door."""
         self._begin(recall=recall, on_move=on_move, **options)
 
     def _begin(self, **options: Any) -> None:
         self._say = WarnOnce()
         self._provider_of = ModelProvider(self._provider, options, by_name=True)
+        self._has_limits = has_limits(options)
         self.masker = Masker(self._reads, **self._provider_of.assumed(options))
 
     def recalled(self, messages: Sequence[Any], handle: str) -> Any:
-        """What the tool `recall` answers.
+        """Answer a call of the tool `recall`.
 
         Args:
             messages: those of the run that asks.
@@ -133,7 +135,7 @@ class Masking:
 
 
 def json_chars(value: Any) -> int:
-    """The approximate length of a value as compact JSON, as the core counts arguments; that of a string is its own."""
+    """Estimate the length of a value as compact JSON, as the core counts arguments; a string has its own length."""
     if value is None or isinstance(value, str):
         return len(value or "")
     chars = 0
@@ -156,7 +158,7 @@ def json_chars(value: Any) -> int:
 
 
 def content_text(content: Any) -> str:
-    """The text of a content: a string, or the text parts of a list."""
+    """Return the text of a content: a string, or the text parts of a list."""
     if isinstance(content, str):
         return content
     return "".join(part if isinstance(part, str) else _text(part) for part in content or ())
@@ -168,14 +170,14 @@ def _text(part: Any) -> str:
 
 
 def recalled_content(content: Any) -> Any:
-    """A content as the tool `recall` returns it: its text, or the parts of it where these hold more than text."""
+    """Return a content for the tool `recall`: its text, or its parts if they hold more than text."""
     parts = content if isinstance(content, list) else []
     has_more = any(isinstance(part, dict) and part.get("type", "text") not in _TEXTS for part in parts)
     return content if has_more else content_text(content)
 
 
 def content_facts(content: Any) -> tuple[int, int]:
-    """The characters of a content, parts of unknown types as JSON, and how many images and documents it has."""
+    """Count the characters of a content, parts of unknown types as JSON, and its images and documents."""
     if isinstance(content, str):
         return len(content), 0
     parts = [part for part in content or () if isinstance(part, dict)]
@@ -186,12 +188,12 @@ def content_facts(content: Any) -> tuple[int, int]:
 
 
 def reference_chars(content: Any) -> int:
-    """The characters of the parts of a content that name tools: they stay where it is masked."""
+    """Count the characters of the parts of a content that name tools, which masking keeps."""
     return sum(json_chars(part) for part in _references(content))
 
 
 def _references(content: Any) -> list[Any]:
-    """The parts of a content that name tools, without their marks."""
+    """Find the parts of a content that name tools, without their marks."""
     parts = content if isinstance(content, list) else []
     return [_unmarked(part) for part in parts if isinstance(part, dict) and part.get("type") == "tool_reference"]
 
@@ -203,14 +205,14 @@ def _is_image(part: dict[str, Any]) -> bool:
 
 
 def _unmarked(value: Any) -> Any:
-    """A value without its cache marks: these move while the history stays."""
+    """Return a value without its cache marks, which move while the history stays."""
     if isinstance(value, dict):
         return {key: _unmarked(one) for key, one in value.items() if key != "cache_control"}
     return [_unmarked(one) for one in value] if isinstance(value, list) else value
 
 
 def masked_content(content: Any, text: str) -> Any:
-    """A text in place of a content; a cache mark of its parts stays, and so do those that name tools."""
+    """Replace a content by a text; cache marks of its parts stay, as do parts that name tools."""
     parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
     marks = [part["cache_control"] for part in parts if part.get("cache_control") is not None]
     references = _references(parts)
@@ -220,7 +222,7 @@ def masked_content(content: Any, text: str) -> Any:
 
 
 def sent_usage(sent: int, output: int, cached: int | None, written: int = 0) -> dict[str, Any]:
-    """Usage in the form that `Masker.reported` takes; `cached` is None where the provider does not say."""
+    """Convert usage to the form that `Masker.reported` takes; `cached` is None if the provider does not say."""
     details = None if cached is None else {"cached_tokens": cached}
     usage = {"prompt_tokens": sent, "completion_tokens": output, "prompt_tokens_details": details}
     return {**usage, "cache_creation_input_tokens": written} if written else usage

@@ -98,7 +98,7 @@ class RecedeMiddleware(Masking, Middleware):
         return response
 
     def _history(self, request: Any) -> list[Any] | None:
-        """The messages of a request that is masked."""
+        """Return the messages of a request that is masked."""
         path = request.url.partition("?")[0]
         if path == _BATCHES:
             self._say(BATCHES_WORDS)
@@ -112,10 +112,10 @@ class RecedeMiddleware(Masking, Middleware):
         return history if isinstance(history, list) else None
 
     def _masked(self, request: Any, history: list[Any]) -> Any:
-        """The request with the view; its `copy` would copy all of the messages."""
+        """Build the request with the view; its `copy` would copy all messages."""
         body = _body(request)
         provider = self._provider_of.of(body.get("model"))
-        view = self.masker.view(history, marks_elsewhere=marks_elsewhere(body), provider=provider)
+        view = self.masker.view(history, marks_elsewhere=marks_elsewhere(body), provider=provider, request=body)
         request = copy.copy(request)
         request.options = copy.copy(request.options)
         request.options.json_data = {**request.json, "messages": view}
@@ -141,7 +141,7 @@ class RecedeMiddleware(Masking, Middleware):
             yield event
 
     def _report(self, data: Any, answered: Answered, history: list[Any]) -> None:
-        """An answer is worth more than its usage, whatever that may be."""
+        """Report the usage of an answer; an error in it never loses the answer."""
         try:
             usage = answered.usage(data())
             if usage is not None:
@@ -151,7 +151,7 @@ class RecedeMiddleware(Masking, Middleware):
 
 
 def _body(request: Any) -> dict[str, Any]:
-    """All that is sent: `extra_body` is added when the request is built."""
+    """Return the whole body: `extra_body` is added when the request is built."""
     parts = (request.json, getattr(request.options, "extra_json", None))
     return {name: value for part in parts if isinstance(part, dict) for name, value in part.items()}
 

@@ -1,4 +1,4 @@
-"""HTTP clients of the SDKs of Anthropic and OpenAI: of `httpx2`, in older releases `httpx`; it imports neither."""
+"""HTTP clients of the SDKs of Anthropic and OpenAI: `httpx2`, in older releases `httpx`; imports neither."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Transport:
         )
 
     def _say_if_raw(self, path: str, body: bytes) -> None:
-        """Warn of a history that is not masked."""
+        """Warn about a history that is not masked."""
         if path.endswith("/batches"):
             self._say(BATCHES_WORDS)
         elif route_of("POST", path) is not None:
@@ -92,7 +92,7 @@ class _AsyncTransport(_Transport):
 
 
 def _has_json(request: Any) -> bool:
-    """Whether the body is to be read: files are not, which may be streams."""
+    """Whether a body should be read; files are not, since they may be streams."""
     is_json = request.headers.get("content-type", "").startswith("application/json")
     return request.method == "POST" and is_json and not is_off()
 

@@ -11,6 +11,7 @@ from recede.integrations._shared import (
     content_facts,
     content_text,
     json_chars,
+    kept_words,
     masked_content,
     missing,
     recalled_content,
@@ -23,6 +24,7 @@ try:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
     from langchain.tools import ToolRuntime, tool
     from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage, convert_to_messages
+    from langchain_core.utils.function_calling import convert_to_openai_tool
 except ImportError as error:
     raise missing("langchain", "langchain 1.0 or newer") from error
 
@@ -36,14 +38,31 @@ _FILED = ("Tool result too large", "Message content too large")
 
 
 def _read(message: Any) -> BaseMessage:
-    """A message in any form that a model of LangChain takes, such as a dict."""
+    """Convert a message in any form that a LangChain model takes, such as a dict."""
     return message if isinstance(message, BaseMessage) else convert_to_messages([message])[0]
 
 
 def _name_of(model: Any) -> str | None:
-    """The name of a chat model; its packages do not agree on the field."""
+    """Return the name of a chat model; packages differ in the field."""
     names = (model, *(getattr(model, field, None) for field in _NAMES))
-    return next((name for name in names if isinstance(name, str)), None)
+    name = next((name for name in names if isinstance(name, str)), None)
+    bound = getattr(model, "bound", None)  # the model inside of one with retries
+    return _name_of(bound) if name is None and bound is not None else name
+
+
+def _kept(request: ModelRequest[Any]) -> str | None:
+    """Word the warning for a request whose history the provider keeps; None for other requests."""
+    settings = {
+        **(getattr(request.model, "model_kwargs", None) or {}),
+        **(getattr(request, "model_settings", None) or {}),
+    }
+    settings.setdefault("previous_response_id", getattr(request.model, "use_previous_response_id", False))
+    return kept_words(settings)
+
+
+def _starts_subagents(tool: Any) -> bool:
+    """Whether a tool is that of deepagents that starts a subagent."""
+    return str(getattr(getattr(tool, "func", None), "__module__", "")).startswith("deepagents.middleware.subagents")
 
 
 class _Messages:
@@ -77,7 +96,7 @@ class _Messages:
         return content_text(_read(message).content)
 
     def same(self, old: Any, new: Any) -> bool:
-        """As ``==`` says it, in half of its time."""
+        """Compare two messages as ``==`` does, in half of the time."""
         if not isinstance(old, BaseMessage):
             return bool(old == new)
         if type(old) is not type(new) or old.__pydantic_extra__ != new.__pydantic_extra__:
@@ -113,15 +132,32 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         AgentMiddleware.__init__(self)
         super()._begin(**options)
         self.tools = [self._recall_tool()] if options.get("recall") else []
+        self._has_subagents = False
 
-    def view(self, messages: Sequence[AnyMessage], model: Any = None) -> list[AnyMessage]:
+    def view(
+        self, messages: Sequence[AnyMessage], model: Any = None, request: Mapping[str, Any] | None = None
+    ) -> list[AnyMessage]:
         """The messages to send: for a node that calls the model itself.
 
         Args:
             messages: of the state; they may be dicts, as models take them.
             model: the chat model, or its name, which says whose prompt cache it is.
+            request: what else is sent, as ``system`` and ``tools``, which count towards a limit.
         """
-        return self.masker.view(list(messages), provider=self._provider_of.of(_name_of(model)))
+        provider = self._provider_of.of(_name_of(model))
+        return self.masker.view(list(messages), provider=provider, request=request)
+
+    def _view_of(self, request: ModelRequest[Any]) -> list[AnyMessage]:
+        """The messages to send for a request, and a warning about those that are sent raw."""
+        if kept := _kept(request):
+            self._say(kept)
+            return list(request.messages)
+        if not self._has_subagents and any(map(_starts_subagents, request.tools or ())):
+            self._say(
+                "subagents of deepagents do not inherit this middleware and send raw messages: "
+                "create_deep_agent(..., subagents=middleware.for_subagents(subagents))"
+            )
+        return self.view(request.messages, request.model, _around(request) if self._has_limits else None)
 
     def count_tokens(self, messages: Sequence[AnyMessage]) -> int:
         """The approximate tokens of the view: the ``token_counter`` for a `SummarizationMiddleware`.
@@ -136,6 +172,7 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         The general-purpose subagent that deepagents adds by itself is among them, unless one of that name is given.
         Compiled and remote subagents are left as they are, with a warning.
         """
+        self._has_subagents = True
         given = [*subagents]
         if all(one["name"] != _GENERAL for one in given):
             given[:0] = self._general_subagent()
@@ -165,7 +202,7 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | AIMessage:
         """Send the view."""
-        response = handler(request.override(messages=self.view(request.messages, request.model)))
+        response = handler(request.override(messages=self._view_of(request)))
         self._report(request, response)
         return response
 
@@ -173,11 +210,13 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any] | AIMessage:
         """Send the view."""
-        response = await handler(request.override(messages=self.view(request.messages, request.model)))
+        response = await handler(request.override(messages=self._view_of(request)))
         self._report(request, response)
         return response
 
     def _report(self, request: ModelRequest[Any], response: Any) -> None:
+        if _kept(request):
+            return
         response = getattr(response, "model_response", response)
         for message in getattr(response, "result", [response]):
             usage = getattr(message, "usage_metadata", None)
@@ -200,3 +239,10 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
 
     def _content(self, message: Any, place: int) -> Any:
         return recalled_content(_read(message).content)
+
+
+def _around(request: ModelRequest[Any]) -> dict[str, Any]:
+    """The system prompt and the tools of a request."""
+    system = getattr(request, "system_message", None)
+    tools = [one if isinstance(one, dict) else convert_to_openai_tool(one) for one in request.tools or ()]
+    return {"system": None if system is None else system.content, "tools": tools or None}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recede._off import is_off
 from recede._recall import recall_tool
-from recede.integrations._shared import Masking, kept_words, missing
+from recede.clients._requests import has_message
+from recede.integrations._shared import BATCHES_WORDS, Masking, kept_words, missing
 
 try:
     import litellm
@@ -29,12 +30,15 @@ _HISTORIES = {
     "responses": "input",
     "aresponses": "input",
 }
+# The fields in which calls of other kinds may have a history, as those that the proxy passes through.
+_FIELDS = ("messages", "input", "contents")
+_BATCHES = {"create_batch", "acreate_batch"}
 # Synchronous calls run no hook that may change their history.
 _SYNC = {"completion", "responses"}
 
 
 class _View(list[Any]):
-    """What is sent in place of a history. Hooks run for the proxy, for the call, and again for each fallback of it."""
+    """The view of a history. Hooks run for the proxy, for the call, and again for each fallback."""
 
     def __init__(self, messages: list[Any], given: Sequence[Any]) -> None:
         super().__init__(messages)
@@ -78,27 +82,30 @@ class RecedeCallback(Masking, CustomLogger):
         super()._begin(**options)
         self.recall_tool: dict[str, Any] = recall_tool()
 
-    def view(self, messages: Sequence[Any], model: str | None = None) -> list[Any]:
+    def view(
+        self, messages: Sequence[Any], model: str | None = None, request: Mapping[str, Any] | None = None
+    ) -> list[Any]:
         """The messages to send: for a call that runs no hook. A view is given back as it is.
 
         Args:
             messages: those of the call.
             model: its model, which says whose prompt cache it is.
+            request: its other arguments: system prompt and tools count towards a limit.
         """
         if isinstance(messages, _View):
             return messages
-        view = self.masker.view(list(messages), provider=self._provider_of.of(model))
+        view = self.masker.view(list(messages), provider=self._provider_of.of(model), request=request)
         return _View(view, messages)
 
     def completion(self, model: str, messages: list[Any], **options: Any) -> Any:
         """`litellm.completion` with the view of the messages."""
-        view = self.view(messages, model)
+        view = self.view(messages, model, options)
         response = litellm.completion(model=model, messages=view, **options)
         self._report(view, response)
         return response
 
     def log_pre_api_call(self, model: Any, messages: Any, kwargs: dict[str, Any]) -> None:
-        """Warn of a synchronous call, whose messages cannot be changed here."""
+        """Warn about a synchronous call, whose messages cannot be changed here."""
         kind = kwargs.get("call_type")
         if kind in _SYNC and isinstance(messages, (list, tuple)) and not isinstance(messages, _View):
             self._say(
@@ -123,8 +130,17 @@ class RecedeCallback(Masking, CustomLogger):
         self._report(request_data.get(_HISTORIES.get(getattr(call_type, "value", call_type), "")), response)
 
     def _masked(self, request: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
-        key = _HISTORIES.get(getattr(call_type, "value", call_type))
-        if key is None or is_off():
+        kind = getattr(call_type, "value", call_type)
+        key = _HISTORIES.get(kind)
+        if is_off():
+            return None
+        if key is None:
+            if kind in _BATCHES:
+                self._say(BATCHES_WORDS)
+            elif has_message([request.get(field) for field in _FIELDS]):
+                self._say(
+                    f"calls of LiteLLM's kind {kind!r} are sent as they are: mask their messages with view(messages)"
+                )
             return None
         if kept := kept_words(request):
             self._say(kept)
@@ -132,10 +148,14 @@ class RecedeCallback(Masking, CustomLogger):
         if key not in request:
             self._say(f"LiteLLM hides positional messages from its hooks: sent raw, give them as {key}=")
         given = request.get(key)
-        return {**request, key: self.view(given, request.get("model"))} if isinstance(given, (list, tuple)) else None
+        return (
+            {**request, key: self.view(given, request.get("model"), request)}
+            if isinstance(given, (list, tuple))
+            else None
+        )
 
     def _report(self, sent: Any, response: Any) -> None:
-        """An answer is worth more than its usage, whatever that may be."""
+        """Report the usage of an answer; an error in it never loses the answer."""
         usage = response.get("usage") if isinstance(response, dict) else getattr(response, "usage", None)
         if usage is None or not isinstance(sent, _View) or sent.reported:
             return

@@ -57,14 +57,15 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
         )
 
     def __call__(self, data: CallModelData[Any]) -> ModelInputData:
-        """The filter: the view of the input."""
+        """Filter the input of a model call: return its view."""
         given: list[Any] = data.model_data.input
         _running.set(None)
         if _is_continuation(given):
             self._say("input that continues a stored response or conversation is sent as it is: OpenAI keeps the rest")
             return data.model_data
         _running.set(given)
-        view = self.masker.view(given, provider=self._provider_of.of(_model_of(data.agent)))
+        request = _around(data) if self._has_limits else None
+        view = self.masker.view(given, provider=self._provider_of.of(_model_of(data.agent)), request=request)
         return ModelInputData(input=view, instructions=data.model_data.instructions)
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
@@ -79,14 +80,21 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
         return content if isinstance(content, str) else list(map(_tool_output, content))
 
 
+def _around(data: CallModelData[Any]) -> dict[str, Any]:
+    """The instructions and the tools of a model call; those of servers and handoffs are not known here."""
+    tools = [one for one in data.agent.tools if isinstance(one, FunctionTool)]
+    described = [(one.name, one.description, one.params_json_schema) for one in tools]
+    return {"instructions": data.model_data.instructions, "tools": described or None}
+
+
 def _model_of(agent: Any) -> str:
-    """The name of the model of an agent; that of a run's configuration is not shown to its filter."""
+    """Return the name of an agent's model; a run's configuration is not visible to its filter."""
     model = get_default_model() if agent.model is None else agent.model
     return model if isinstance(model, str) else str(getattr(model, "model", ""))
 
 
 def _tool_output(part: Any) -> Any:
-    """A part of an output, as a tool returns it."""
+    """Convert a part of an output to the form in which a tool returns it."""
     return {**part, "type": str(part.get("type")).removeprefix("input_")}
 
 
@@ -95,7 +103,7 @@ def _is_call(item: Any) -> bool:
 
 
 def _is_continuation(items: list[Any]) -> bool:
-    """Whether an output comes before its call, which then is where OpenAI keeps the rest."""
+    """Whether an output comes before its call, so that OpenAI keeps the rest of the history."""
     calls = set()
     for item in items:
         if _is_call(item):

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION
-from recede.integrations._shared import Masking, json_chars, missing, sent_usage
+from recede.integrations._shared import Masking, json_chars, kept_words, missing, sent_usage
 from recede.masker import Facts
 
 try:
@@ -33,6 +33,8 @@ __all__ = ["RecedeCapability"]
 
 # By class: what a URL has no suffix for cannot be asked for its `media_type`.
 _FILES = (BinaryContent, FileUrl, UploadedFile)
+# Settings by which OpenAI keeps the history: a changed message would make the framework send all of it again.
+_KEPT = ("openai_previous_response_id", "openai_conversation_id")
 # Fields that are for the framework, or identify something.
 _NOT_SENT = {
     *(
@@ -100,7 +102,7 @@ def _is_result(part: Any) -> bool:
 
 
 def _read(part: ToolReturnPart[Any]) -> tuple[str, int]:
-    """The text of a result, and how many files are in it."""
+    """Return the text of a result, and how many files it has."""
     content: Any = part.content
     files = sum(isinstance(one, _FILES) for one in (content if isinstance(content, list) else [content]))
     if files:
@@ -109,7 +111,7 @@ def _read(part: ToolReturnPart[Any]) -> tuple[str, int]:
 
 
 def _counted(value: Any) -> tuple[int, int]:
-    """The characters in a part or content of any other type, and how many files are in it."""
+    """Count the characters and files of a part or content of any other type."""
     chars = files = 0
     waiting = [value]
     while waiting:
@@ -156,7 +158,7 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
         self._has_recall = options.get("recall")
 
     def get_toolset(self) -> Any:
-        """The tool `recall`, if it was asked for."""
+        """Return the tool `recall`, if it is on."""
         if not self._has_recall:
             return None
         toolset: FunctionToolset[Any] = FunctionToolset()
@@ -178,9 +180,14 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, handler: WrapModelRequestHandler
     ) -> ModelResponse:
         """Send the view, and report the usage of the answer."""
+        if kept := kept_words(request_context.model_settings or {}, _KEPT):
+            self._say(kept)
+            return await handler(request_context)
         messages = list(request_context.messages)
         provider = self._provider_of.of(request_context.model.model_name)
-        response = await handler(replace(request_context, messages=self.masker.view(messages, provider=provider)))
+        around = _around(request_context) if self._has_limits else None
+        view = self.masker.view(messages, provider=provider, request=around)
+        response = await handler(replace(request_context, messages=view))
         usage = response.usage
         if usage.input_tokens:
             cached, written = usage.cache_read_tokens, usage.cache_write_tokens
@@ -188,3 +195,10 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
             sent = sent_usage(usage.input_tokens, usage.output_tokens, cached if cached or written else None, written)
             self.masker.reported(sent, messages)
         return response
+
+
+def _around(request_context: ModelRequestContext) -> dict[str, Any]:
+    """The instructions and the tools of a request."""
+    parameters = request_context.model_request_parameters
+    tools = [(one.name, one.description, one.parameters_json_schema) for one in parameters.function_tools]
+    return {"instructions": getattr(request_context.messages[-1], "instructions", None), "tools": tools or None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from itertools import groupby, islice
 from typing import Any
 
@@ -39,7 +39,7 @@ class KnownConversation:
     """The messages of the last call, and what is masked in them."""
 
     def __init__(
-        self, reader: Any, session: Any, key: Hashable, known: KnownMessages, *, pins: bool, options: Mapping[str, Any]
+        self, reader: Any, session: Any, key: Hashable, known: KnownMessages, *, options: Mapping[str, Any]
     ) -> None:
         self._reader = reader
         self.options = options  # with the provider of the first request that names one
@@ -48,7 +48,9 @@ class KnownConversation:
         self.session = session
         self.known = known
         self.masks = MaskColumns()
-        self.update = FactsUpdate(0, b"", b"", b"", b"", 0, 0, 0)
+        self.static = 0  # system prompt and tools of its requests, in quarter tokens
+        self.counts: Callable[[list[Any]], Any] | None = None  # the costs of messages
+        self.update = FactsUpdate(0, b"", b"", b"", b"", 0, 0, 0, False, True)
         self.changed_from = 0  # since this was asked last
         self.epoch = 0  # as long as it is the same, views only grow
         self.reports = Reports()
@@ -56,17 +58,16 @@ class KnownConversation:
         self._copies: dict[int, Any] = {}  # masked messages, by place
         self._copied_from = 0  # later messages with masks have no copy yet
         self._stale: list[int] = []  # nor do these have a current one
-        self.pins = pins  # views have marks at the boundary
         self._is_plain = True  # all messages are plain dicts
-        self._marked: set[int] = set()  # these may have cache marks
+        self._marked: set[int] = set()  # these may have cache marks, once views have some
         self._sizes: list[int] = []
         self.bytes = 0  # of the messages
 
     def fork(self, key: Hashable) -> KnownConversation:
         """Another conversation that begins with the same messages."""
         session, known = self.session.copy(), self.known.copy()
-        other = KnownConversation(self._reader, session, key, known, pins=self.pins, options=self.options)
-        other.has_provider = self.has_provider
+        other = KnownConversation(self._reader, session, key, known, options=self.options)
+        other.has_provider, other.static, other.counts = self.has_provider, self.static, self.counts
         other.masks, other.update, other._copies = self.masks, self.update, dict(self._copies)
         other._reported_moves = self._reported_moves
         other._copied_from, other._stale = self._copied_from, list(self._stale)
@@ -85,11 +86,15 @@ class KnownConversation:
             self.session.rewind(same)
         if same < len(messages):
             self._is_plain &= self._reader.extend(self.session, messages, same)
-        if self.pins:
-            newest = range(max(0, min(same, len(messages) - NEWEST)), len(messages))  # others are taken to be unchanged
-            self._marked = {*(place for place in self._marked if place < same), *marked, *newest}
+            if self.counts is not None:
+                self.session.give_costs(self.counts(messages[same:]))
         self.known.take(messages, same, marked)
-        self.update = update = self.session.update()
+        had_pins, self.update = self.update.pins_boundary, self.session.update()
+        update = self.update
+        if update.pins_boundary:
+            known = min(same, len(messages) - NEWEST) if had_pins else 0  # these are taken to be unchanged
+            newest = range(max(0, known), len(messages))
+            self._marked = {*(place for place in self._marked if place < same), *marked, *newest}
         columns = update.message_indices, update.result_indices, update.text_sizes, update.texts
         self.masks = self.masks.replaced(update.first_changed, *columns)
         first = min(update.first_changed, same)
@@ -129,7 +134,9 @@ class KnownConversation:
         return view
 
     def pinned_view(self, marks_elsewhere: int) -> list[Any] | None:
-        """The same with marks at the boundary; None if some message is no plain dict."""
+        """The same with marks at the boundary, if its provider takes some; None if that needs plain dicts."""
+        if not self.update.pins_boundary:
+            return self.view()
         if not self._is_plain:
             return None
         view, messages = self.view(), self.known.messages

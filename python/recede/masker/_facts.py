@@ -104,8 +104,8 @@ class Adapter(Protocol[_M]):
         ...         return "tool", texts[0]
         >>> import recede
         >>> masker = recede.masker.Masker(OfPairs(), keep=0, boundary="sliding")
-        >>> masker.view([("user", "Go."), ("assistant", "ls"), ("tool", "x" * 90), ("assistant", "ok")])
-        [('user', 'Go.'), ('assistant', 'ls'), ('tool', '[observation masked — 90 chars]'), ('assistant', 'ok')]
+        >>> masker.view([("user", "Go."), ("assistant", "ls"), ("tool", "x" * 900), ("assistant", "ok")])[2]
+        ('tool', '[old tool output cleared to save context]')
     """
 
     def facts(self, message: _M, /) -> Facts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import weakref
 from collections import OrderedDict
@@ -17,7 +18,6 @@ from recede._off import is_off
 from recede.masker._conversation import KnownConversation
 from recede.masker._readers import AdapterReader, DictReader
 from recede.masker._stats import MaskerStats
-from recede.providers import takes_marks
 from recede.reduction._counting import approx_tokens
 from recede.reduction._kinds import optional_function, whole_number
 from recede.reduction._masks import Masks
@@ -26,6 +26,7 @@ from recede.reduction._options import OPTIONS
 from recede.reduction._planning import reduce_messages
 from recede.reduction._policy import MARKS_ELSEWHERE, own_policy, refuse_unknown
 from recede.reduction._signature import takes
+from recede.reduction._static import OVER_LIMIT, has_limits, static_cost
 from recede.session._known import NEWEST, KnownMessages
 from recede.session._reported import Reported
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from recede.types import Options
 
 __all__ = ["Masker"]
+
+_log = logging.getLogger("recede")
 
 _M = TypeVar("_M")
 _OWN = dict.fromkeys(("adapter", "recall", "on_move", "most", "max_bytes", "check", "dispatch"))
@@ -81,7 +84,7 @@ class Masker(Generic[_M]):
         ...     messages.append({"role": "tool", "tool_call_id": str(number), "content": "a line of the log\\n" * 250})
         ...     view = masker.view(messages)  # what is sent
         >>> view[2]["content"], view[-1] is messages[-1]
-        ('[observation masked — 4500 chars]', True)
+        ('[old tool output cleared to save context]', True)
     """
 
     @takes(OPTIONS)
@@ -110,11 +113,13 @@ class Masker(Generic[_M]):
         self._compiled = partial(own_policy, core, reduces=False, recall=recall)
         self._compiled(self._options)  # raises
         self._reader = DictReader(core) if adapter is None else AdapterReader(core, adapter)
+        self._counter = options.get("token_counter")
+        self._has_limits = has_limits(options)
+        self._was_over = False  # which is said once
         self._recall = recall or "{handle}" in (self._options.get("placeholder") or "")
         if self._recall and self._reader.text is None:
             raise TypeError(_NEEDS_TEXT)
         self._dispatch = dispatch and self._reader.text is not None
-        self._reads_dicts = adapter is None
         self._most, self._max_bytes = whole_number(1)("most", most), whole_number()("max_bytes", max_bytes)
         self._bytes = 0
         self._check = check
@@ -127,7 +132,12 @@ class Masker(Generic[_M]):
         self._figures = MaskerStats()
 
     def view(
-        self, messages: list[_M], *, marks_elsewhere: int = MARKS_ELSEWHERE, provider: Provider | None = None
+        self,
+        messages: list[_M],
+        *,
+        marks_elsewhere: int = MARKS_ELSEWHERE,
+        provider: Provider | None = None,
+        request: Mapping[str, Any] | None = None,
     ) -> list[_M]:
         """The messages to send: a new list, whose unmasked messages are the given objects.
 
@@ -138,6 +148,8 @@ class Masker(Generic[_M]):
             marks_elsewhere: how many cache marks this request has besides those of its messages.
             provider: at the prices of its model, in place of the option. A conversation keeps that of the first call
                 that names one as long as it is remembered: views must not change where the model does.
+            request: the request that has these messages: its system prompt and tools count towards the limit and the
+                trigger.
 
         Raises:
             TranscriptError: the messages are no history.
@@ -146,19 +158,22 @@ class Masker(Generic[_M]):
         if is_off():
             return list(messages)
         with self._alone():
-            conversation = self._synced(messages, provider)
+            static = static_cost(request, self._counter) if request is not None and self._has_limits else 0
+            conversation = self._synced(messages, provider, static)
             moves, view = conversation.new_moves(), self._view(conversation, marks_elsewhere)
+            if not conversation.update.within_limit and not self._was_over:
+                self._was_over = True
+                _log.warning("%s", OVER_LIMIT)
         for move in moves:  # without the lock: a callback may use the masker
             report_move(move, self._on_move)
         return view
 
     def _view(self, conversation: KnownConversation, marks_elsewhere: int) -> list[_M]:
-        if not conversation.pins:
-            return conversation.view()
         view = conversation.pinned_view(marks_elsewhere)
         if view is None:
-            policy = self._compiled(conversation.options, marks_elsewhere=marks_elsewhere)
-            view = list(reduce_messages(policy, list(conversation.known.messages), {}).messages)
+            policy = self._compiled(conversation.options, marks_elsewhere=marks_elsewhere, static=conversation.static)
+            counted = {"token_counter": self._counter} if self._has_limits else {}
+            view = list(reduce_messages(policy, list(conversation.known.messages), counted).messages)
         return view
 
     def masks(self, messages: list[_M]) -> Masks:
@@ -296,17 +311,24 @@ class Masker(Generic[_M]):
             finally:
                 self._is_busy = False
 
-    def _synced(self, messages: list[_M], provider: Provider | None = None) -> KnownConversation:
-        """The conversation of these messages, brought up to date."""
+    def _synced(
+        self, messages: list[_M], provider: Provider | None = None, static: int | None = None
+    ) -> KnownConversation:
+        """The conversation of these messages, brought up to date; where nothing is around them, as in its last view."""
         if not isinstance(messages, (list, tuple)):
             raise TranscriptError("history")
         given = list(messages)
         if not given:
-            return self._new(None, provider)  # nothing to remember
+            return self._new(None, provider, static or 0)  # nothing to remember
         conversation, same, marked = self._found(given, provider)
         if provider is not None and not conversation.has_provider:  # counted before its first request
             self._forget(conversation)
-            conversation, same, marked = self._remember(self._new(conversation.key, provider)), 0, []
+            static = conversation.static if static is None else static
+            conversation, same, marked = self._remember(self._new(conversation.key, provider, static)), 0, []
+        elif static is not None and static != conversation.static:  # another prompt: nothing is cached of this one
+            self._forget(conversation)
+            new = self._new(conversation.key, provider, static, conversation.options)
+            conversation, same, marked = self._remember(new), 0, []
         try:
             self._bytes += conversation.sync(given, same, marked)
         except BaseException:
@@ -351,13 +373,19 @@ class Masker(Generic[_M]):
         self._count(**{"continued" if same == len(best.known.messages) else "rewound": 1})
         return best, same, marked
 
-    def _new(self, key: Hashable, provider: Provider | None) -> KnownConversation:
-        options = self._options if provider is None else {**self._options, "provider": provider}
-        session = self._core.FactsSession(self._compiled(options), self._dispatch)
+    def _new(
+        self, key: Hashable, provider: Provider | None, static: int = 0, options: Mapping[str, Any] | None = None
+    ) -> KnownConversation:
+        has_provider = provider is not None or (options is not None and options is not self._options)
+        if options is None:
+            options = self._options if provider is None else {**self._options, "provider": provider}
+        policy = self._compiled(options, static=static)
+        session = self._core.FactsSession(policy, self._dispatch)
         known = KnownMessages(self._reader, check=self._check)
-        pins = self._reads_dicts and takes_marks(options.get("provider", "auto"))
-        new = KnownConversation(self._reader, session, key, known, pins=pins, options=options)
-        new.has_provider = provider is not None
+        new = KnownConversation(self._reader, session, key, known, options=options)
+        new.has_provider, new.static = has_provider, static
+        if self._counter is not None and self._has_limits:
+            new.counts = partial(self._reader.costs, policy, self._counter)
         return new
 
     def _remember(self, conversation: KnownConversation) -> KnownConversation:

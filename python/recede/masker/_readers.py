@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recede._errors import TranscriptError
 from recede._objects import plain_message, restored
-from recede.masker._facts import Facts, ResultFacts
+from recede.masker._facts import CallFacts, Facts, ResultFacts
+from recede.reduction._counting import costs_of, cut_costs
 from recede.reduction._input import forms_of
-from recede.reduction._policy import compiled
+from recede.reduction._policy import compiled, image_chars_of
 from recede.session._known import DictComparison
+
+if TYPE_CHECKING:
+    from recede.types import TokenCounter
 
 __all__ = ["AdapterReader", "DictReader"]
 
 # Conversations are distinguished by their first user message, if it is one of so many.
 _FIRST_MESSAGES = 8
+_CALL_CHARS = 20  # of a call besides its name and arguments
 
 
 class DictReader(DictComparison):
@@ -30,6 +35,11 @@ class DictReader(DictComparison):
             session.extend_dicts(forms_of(new, fault).messages, first)
             return False
         return True
+
+    def costs(self, policy: Any, counter: TokenCounter, messages: list[Any]) -> Any:
+        """The costs of messages, and of their long results as a limit cuts them."""
+        texts = self._core.texts(list(map(plain_message, messages)), policy)
+        return *costs_of(texts, counter, image_chars_of({})), cut_costs(texts, counter)
 
     def masked(self, message: Any, texts: Mapping[int, str]) -> Any:
         """A copy of a message with these texts for its results."""
@@ -79,6 +89,26 @@ class AdapterReader:
         if self.text is not None:
             session.give_texts([((index, place), self.text(messages[index], place)) for index, place in needed])
         return False
+
+    def costs(self, policy: Any, counter: TokenCounter, messages: list[Any]) -> Any:
+        """The costs of messages: of results by their texts, if the adapter has them, and of all else by characters."""
+        own, observations, cuts = [], [], {}
+        for message in messages:
+            facts = Facts(*self._facts(message))
+            calls = [CallFacts(*call) for call in facts.calls]
+            chars = sum(len(call.name or "") + call.chars + _CALL_CHARS for call in calls)
+            own.append(facts.chars + chars + facts.images * image_chars_of({}))
+            for place, result in enumerate(ResultFacts(*one) for one in facts.results):
+                if self.text is None:
+                    observations.append(
+                        (result.chars, min(result.chars, len(self._core.mask_observation("x" * 999, policy))))
+                    )
+                    continue
+                form = {"role": "tool", "tool_call_id": result.id, "content": self.text(message, place)}
+                texts = self._core.texts([form], policy)
+                observations += costs_of(texts, counter, image_chars_of({}))[1]
+                cuts.update(cut_costs(texts, counter))
+        return own, observations, cuts
 
     def read(self, message: Any, place: int) -> tuple[str, int]:
         """The text of a result, and how many images it has."""

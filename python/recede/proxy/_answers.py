@@ -1,4 +1,4 @@
-"""What a provider says in an answer of the tokens of a request, read while the answer passes; no text of it is kept."""
+"""Token counts in a provider's answer, read while the answer passes; no text of it is kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = (b'"usage"', b'"usageMetadata"')
 
 
 class AnswerReader:
-    """Reads the pieces of an answer.
+    """A reader of the pieces of an answer.
 
     Attributes:
         usage: the tokens of the request; None until they are known.
@@ -36,7 +36,7 @@ class AnswerReader:
         self._found: dict[str, Any] = {}
 
     def feed(self, piece: bytes) -> None:
-        """The next bytes of the answer, as they came."""
+        """Read the next bytes of the answer, as they came."""
         if self._decode is None:
             return
         self._left += _MAX_RATIO * len(piece)
@@ -55,7 +55,7 @@ class AnswerReader:
             self._give_up()
 
     def end(self) -> None:
-        """The answer has ended."""
+        """Finish reading: the answer has ended."""
         if self._is_stream:
             self._end_line()
         else:
@@ -88,7 +88,7 @@ class AnswerReader:
                 self._take(one)
 
     def _take(self, value: dict[str, Any]) -> None:
-        """Events add to what earlier ones said: the first of Anthropic has the input, the last one the output."""
+        """Add an event's counts to those of earlier events: Anthropic's first has the input, its last the output."""
         # Anthropic's first event, and the last one of Responses, have the answer in a field.
         holder = next((value[name] for name in ("message", "response") if isinstance(value.get(name), dict)), value)
         for name in ("model", "modelVersion"):

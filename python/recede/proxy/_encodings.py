@@ -1,4 +1,4 @@
-"""Bodies that are compressed, decoded under a limit."""
+"""Decoding of compressed bodies, under a limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class EncodingError(ValueError):
 
 
 def decoded(data: bytes, encoding: str, max_bytes: int) -> bytes:
-    """A body without its encoding; `EncodingError` if that is unknown, damaged, or of more than `max_bytes`."""
+    """Decode a body; raise `EncodingError` if its encoding is unknown or damaged, or it has more than `max_bytes`."""
     encoding = encoding.strip().lower()
     if encoding in ("", "identity"):
         return data
@@ -48,7 +48,7 @@ _STEP = 1 << 16  # bytes that are decoded at a time
 
 
 def decoder(encoding: str) -> Callable[[bytes], Iterator[bytes]] | None:
-    """What decodes an answer piece by piece, each in steps of at most 64 KB; None if the encoding is unknown here."""
+    """Make a decoder for the pieces of an answer, in steps of at most 64 KB; None if the encoding is unknown."""
     encoding = encoding.strip().lower()
     if encoding in ("", "identity"):
         return lambda piece: iter((piece,))

@@ -1,4 +1,4 @@
-"""What aiohttp would do by itself, and a proxy must not: add headers, drop bytes of them, say what is in a request."""
+"""Replacements for what a proxy must not do and aiohttp does: add headers, drop bytes, reveal parts of requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Request(aiohttp.ClientRequest):
     GET_METHODS = {*aiohttp.ClientRequest.GET_METHODS, "DELETE"}  # noqa: RUF012 - a DELETE has no Content-Length of 0
 
     async def send(self, conn: Any) -> aiohttp.ClientResponse:
-        """Send it."""
+        """Send the request."""
         if _has_other_bytes(self.headers.values()):
             self._continue = asyncio.get_running_loop().create_future()  # or there is no `write_bytes` without a body
         return await super().send(conn)
@@ -67,21 +67,21 @@ class Answer(web.StreamResponse):
 
 
 def _has_other_bytes(values: Iterable[str]) -> bool:
-    """Whether there are bytes that are not UTF-8: aiohttp reads them, and leaves them out where it writes."""
+    """Whether there are bytes that are not UTF-8: aiohttp reads them, but does not write them."""
     return any(not value.isascii() and any("\udc80" <= one <= "\udcff" for one in value) for value in values)
 
 
 def _head(first_line: bytes, headers: Iterable[tuple[str, str]]) -> bytes:
-    """A head that aiohttp has made and checked, with all of its bytes."""
+    """Encode a head that aiohttp has built and checked, with all of its bytes."""
     lines = [first_line, *(f"{name}: {value}".encode("utf-8", "surrogateescape") for name, value in headers)]
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
 
 class Server(web.Server):
-    """A server whose refusals have nothing of what was sent to it."""
+    """A server whose refusals repeat nothing of what was sent to it."""
 
     def __call__(self) -> web.RequestHandler:
-        """The handler of a connection."""
+        """Make the handler of a connection."""
         return _Handler(self, loop=self._loop, logger=_of_aiohttp, **self._kwargs)
 
 
@@ -109,14 +109,14 @@ class _Handler(web.RequestHandler):
 
 
 def passed_on(headers: CIMultiDictProxy[str], left_out: frozenset[str] = frozenset()) -> CIMultiDict[str]:
-    """The headers without these, and without those of the connection alone."""
+    """Return the headers without these, and without the headers of the connection itself."""
     named = ",".join(headers.getall("Connection", ())).lower().replace(",", " ").split()
     left_out = _HOP_BY_HOP.union(left_out, named)
     return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in left_out)
 
 
 def error_of(provider: str, status: int, message: str) -> web.Response:
-    """An error of the proxy, as the provider writes its own."""
+    """Make an error of the proxy in the provider's own format."""
     message = f"recede proxy: {message}"
     body: dict[str, Any]
     if provider == "anthropic":

@@ -31,7 +31,7 @@ _LOCK_SECONDS = 0.2  # a request takes microseconds under the lock, unless the p
 
 
 class ColdRequests:
-    """When requests were sent, by what precedes them; so it needs no idea of which conversation a request belongs to.
+    """Times of requests, by what precedes each, so that conversations need not be identified.
 
     A request is identified by a hash of the roles and result ids before it. A request that is sent again has the answer
     that it had, so a retry sends the same bytes. At most 65,536 requests are kept, those sent last.
@@ -139,7 +139,7 @@ class ColdRequests:
 
     @contextlib.contextmanager
     def _shared(self) -> Iterator[None]:
-        """What other processes have noted is known in it; what it notes is known to them after it."""
+        """Inside the block, entries of other processes are visible; on exit ours become visible to them."""
         if self._path is None:
             yield
             return
@@ -240,7 +240,7 @@ def _lock(file: int) -> None:
 
 
 def _pread(file: int, size: int, offset: int) -> bytes:
-    """All of these bytes that there are."""
+    """Read as many of these bytes as there are."""
     os.lseek(file, offset, os.SEEK_SET)  # appends are at the end wherever this is
     pieces = []
     while size > 0 and (piece := os.read(file, size)):

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
-from recede._agents import MARKERS, REFUSALS, STUBS, USER_TOOLS
+from recede._agents import MARKERS, STUBS, USER_TEXTS, USER_TOOLS
+from recede._bodies import history_of
 from recede._errors import RecedeError
 from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede._models import model_row
@@ -20,9 +21,11 @@ from recede.providers import Provider
 from recede.proxy._encodings import EncodingError, decoded
 from recede.proxy._ledger import ColdRequests
 from recede.proxy._routes import Route, route_of
+from recede.reduction._counting import costs_of, cut_costs
 from recede.reduction._options import OPTIONS
-from recede.reduction._policy import agent_policy
+from recede.reduction._policy import image_chars_of, own_policy
 from recede.reduction._signature import takes
+from recede.reduction._static import OVER_LIMIT, has_limits, static_cost_of_json
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -35,13 +38,14 @@ _log = logging.getLogger("recede")
 
 MAX_BODY_BYTES = 256 << 20
 # The user's own words, by the options that keep them.
-_USERS = {"exclude_tools": USER_TOOLS, "keep_matching": REFUSALS}
+_USERS = {"exclude_tools": USER_TOOLS, "keep_matching": USER_TEXTS}
 _MODEL = re.compile(r"/models/([^/:?]{1,100}):")
 _MOST_NAME = 100  # characters of a model's name
+_MOST_POLICIES = 256
 
 
 class MaskedRequest(NamedTuple):
-    """What a `RequestMasker` made of a request.
+    """The result of `RequestMasker.mask`.
 
     Attributes:
         body: the body to send; if nothing was changed, the one that was given. A changed body is not compressed, so
@@ -81,7 +85,7 @@ class MaskedRequest(NamedTuple):
     model: str | None = None
 
     def __repr__(self) -> str:
-        """The figures, without the body."""
+        """Show the figures, without the body."""
         done = f"chars {self.chars_before} -> {self.chars_after}, masked {self.masked_count}"
         return f"<MaskedRequest: {len(self.body)} bytes, provider={self.provider!r}, {done}, fault={self.fault!r}>"
 
@@ -93,7 +97,8 @@ class RequestMasker:
     and the same body always gives the same bytes. Anthropic's bodies get a cache breakpoint at the boundary. It moves
     where that pays at the prices of the model that the body names; if they are unknown, at the provider's usual ones,
     and the log names the model once.
-    Results that carry the user's own words are never masked: answers to questions, plans, refused calls.
+    Results that carry the user's own words are never masked: answers to questions, plans, refused calls, messages that
+    were sent while a tool ran, instructions of a folder.
 
     Args:
         state: a file for the pauses (see `ColdRequests`), so that a restart changes no boundary; None: in memory.
@@ -129,13 +134,14 @@ class RequestMasker:
         clock: Callable[[], float] = time.time,
         **options: Unpack[Options],
     ) -> None:
-        """See the class."""
+        """Check the options; see the class."""
         self._engine = _engine.engine
         self._options: dict[str, Any] = {**options}
         for name, words in _USERS.items():  # nobody can switch these off
             self._options[name] = (*words, *OPTIONS[name].check(name, options.get(name, ())))
         self._is_auto = options.get("provider", "auto") == "auto"
-        self._policies: dict[Provider | None, Any] = {}
+        self._policies: dict[tuple[Provider | None, int], Any] = {}
+        self._was_over = False  # which is said once
         self.unknown_models = UnknownModels()
         for cache in CACHES:
             self._policy(cache, None)
@@ -186,7 +192,14 @@ class RequestMasker:
 
     def _mask(self, route: Route, path: str, encoding: str, body: bytes) -> MaskedRequest:
         plain = decoded(body, encoding, MAX_BODY_BYTES)
-        cache, model = route.provider, None
+        cache, model, static = route.provider, None, 0
+        costs: Any = None
+        if has_limits(self._options):
+            counter = self._options.get("token_counter")
+            static = static_cost_of_json(self._engine, plain, False, counter)
+            if counter is not None:
+                texts = self._engine.texts(history_of(plain), self._policy(cache, None))
+                costs = (*costs_of(texts, counter, image_chars_of({})), cut_costs(texts, counter))
         found: list[tuple[int, bytes]] = []
         cold: list[int] = []
 
@@ -199,13 +212,16 @@ class RequestMasker:
             is_kept = cache == "openai" and retention == "24h"
             seconds = 86_400.0 if is_kept else CACHES[cache].ttl_seconds
             model, found = _model_of(path, named), points
-            policy = self._policy(cache, model)
+            policy = self._policy(cache, model, static)
             cold = self._ledger.cold_requests(points, ttl_seconds=seconds, now=self._clock(), note=not route.is_counted)
             return policy, cold
 
-        done = self._engine.mask_request(plain, KEPT_BY_PROVIDER, rules)
+        done = self._engine.mask_request(plain, KEPT_BY_PROVIDER, rules, costs)
         if done is None:
             return MaskedRequest(body)
+        if done.within_limit is False and not self._was_over:
+            self._was_over = True
+            _log.warning("%s", OVER_LIMIT)
         moves = done.boundary_moves
         return MaskedRequest(
             done.json if done.json is not plain else body,
@@ -222,15 +238,25 @@ class RequestMasker:
             model=model,
         )
 
-    def _policy(self, cache: str, model: str | None) -> Any:
-        """The policy by the facts of a model, or by those of the provider where they are not known."""
+    def _policy(self, cache: str, model: str | None, static: int = 0) -> Any:
+        """Compile the policy with the facts of a model, or of the provider if the model is unknown."""
         provider = Provider.of(cache, model) if self._is_auto else None
         if provider is not None and model and model_row(model) is None:
             self.unknown_models.note(model, provider.name)
-        if provider not in self._policies:
+        if (provider, static) not in self._policies:
+            if len(self._policies) > _MOST_POLICIES:
+                self._policies.clear()
             named = {} if provider is None else {"provider": provider}
-            self._policies[provider] = agent_policy(self._engine, {**self._options, **named}, MARKERS, STUBS)
-        return self._policies[provider]
+            policy = own_policy(
+                self._engine,
+                {**self._options, **named},
+                reduces=False,
+                static=static,
+                markers=MARKERS,
+                stubs=STUBS,
+            )
+            self._policies[provider, static] = policy
+        return self._policies[provider, static]
 
     def close(self) -> None:
         """Close the file of the pauses, if there is one.
@@ -243,7 +269,7 @@ class RequestMasker:
 
 
 def _model_of(path: str, named: str | None) -> str | None:
-    """The model that a request names: in its body, or with Gemini in its path."""
+    """Find the model that a request names: in its body, or for Gemini in its path."""
     if named is not None:
         return named[:_MOST_NAME]
     found = _MODEL.search(path.replace("%3A", ":"))

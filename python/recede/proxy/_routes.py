@@ -1,4 +1,4 @@
-"""Which requests have a history that can be masked, by method and path; and whose they are."""
+"""Routes: which requests have a history that can be masked, by method and path, and their provider."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KEY = re.compile(r"[?&]key=")
 
 
 def route_of(method: str, path: str) -> Route | None:
-    """The route of a request; None if it has no history. A base URL may put anything before the provider's path."""
+    """Find the route of a request; None if it has no history. A base URL may prefix the provider's path."""
     if method != "POST":
         return None
     path = path.partition("?")[0].replace("%3A", ":")
@@ -45,7 +45,7 @@ def route_of(method: str, path: str) -> Route | None:
 
 
 def provider_of(method: str, path: str, headers: Mapping[str, str]) -> str | None:
-    """Whose a request is, by its path and its headers; None if neither identifies a provider, or they name two.
+    """Find the provider of a request by its path and headers; None if they name none, or two.
 
     The key that it has goes to no one else: what says whose the key is comes before the path.
     """

@@ -1,4 +1,4 @@
-"""What was saved, by conversation and in all: counts of tokens and dollars, and no text of any message."""
+"""Totals of what was saved, by conversation and in all: tokens and dollars, and no text of any message."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RequestSums:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def shown(self) -> dict[str, float]:
-        """The sums, and what was saved."""
+        """Return the sums and what was saved, as JSON."""
         sums = {name: round(value, 6) for name, value in vars(self).items()}
         saved = {"saved_tokens": self.raw_tokens - self.sent_tokens, "saved_usd": self.raw_usd - self.paid_usd}
         return {**sums, **{name: round(value, 6) for name, value in saved.items()}}
@@ -49,7 +49,7 @@ class RequestSums:
 
 @dataclass
 class ConversationTotals:
-    """A conversation, as far as requests that continue one another make it one; shown, and nothing else."""
+    """A conversation: requests that continue one another. It is for display only."""
 
     number: int
     provider: str
@@ -62,7 +62,7 @@ class ConversationTotals:
     first_chars: int | None = None  # of a conversation that has only begun
 
     def shown(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the conversation as JSON."""
         facts = {"number": self.number, "provider": self.provider, "model": self.model}
         return {**facts, **self.sums.shown(), "points": self.points}
 
@@ -87,14 +87,14 @@ class Totals:
         self._count = 0
 
     def passed_on(self, masked: MaskedRequest, status: int) -> None:
-        """A request without a history, or one that was answered with an error."""
+        """Count a request without a history, or one that was answered with an error."""
         self.version += 1
         self.passed += masked.provider is None
         self.errors += status >= 400
         self.faults += masked.fault is not None
 
     def answered(self, masked: MaskedRequest, usage: LoggedUsage | None, model: str | None) -> None:
-        """A request with a history, which was answered."""
+        """Count an answered request with a history."""
         self.version += 1
         self.faults += masked.fault is not None
         if masked.counted or masked.fault is not None:
@@ -110,7 +110,7 @@ class Totals:
             del points[-2::-2]
 
     def _conversation(self, masked: MaskedRequest) -> ConversationTotals:
-        """The one whose last known request this continues. All first requests look alike: nothing precedes them."""
+        """Find the conversation that a request continues. First requests look alike: nothing precedes them."""
         _, *later = [key for _, key in masked.points] or [b""]
         known = (self._numbers[key] for key in reversed(later) if key in self._numbers)
         number = next((number for number in known if number in self.conversations), None)
@@ -139,7 +139,7 @@ class Totals:
     def _request(
         self, conversation: ConversationTotals, masked: MaskedRequest, usage: LoggedUsage | None
     ) -> RequestSums:
-        """The sums of one request: one side as the provider reported it, the other estimated from it.
+        """Sum up one request: one side as the provider reported it, the other estimated from it.
 
         While nothing is masked both are the same request, so they cost the same, whatever the cache did.
         """
@@ -180,7 +180,7 @@ class Totals:
         )
 
     def _prices(self, model: str, provider: str) -> tuple[Prices, float]:
-        """The prices of a model, or of its provider where it is not known; and the price of writes for an hour."""
+        """Find the prices of a model, or of its provider if it is unknown, and the price of one-hour writes."""
         found = model_prices(model)
         if found is not None:
             return found.prices, found.write_1h
@@ -189,7 +189,7 @@ class Totals:
         return PRESETS[provider], hour.write
 
     def _read_more(self, conversation: ConversationTotals, masked: MaskedRequest, usage: LoggedUsage, raw: int) -> int:
-        """How many tokens more than the view the raw request reads from the cache."""
+        """Estimate how many more tokens the raw request would read from the cache than the view does."""
         chars = masked.chars_before if self.is_observing else masked.chars_after
         fixed = max(0, usage.sent_tokens - chars // CHARS_PER_TOKEN)  # the prompt and the tools
         of_history = max(0, usage.cached_tokens - fixed)
@@ -202,7 +202,7 @@ class Totals:
         return max(0, min(raw, conversation.last_raw) - usage.cached_tokens) if is_warm else 0
 
     def shown(self) -> dict[str, Any]:
-        """Everything, as JSON."""
+        """Return all totals as JSON."""
         return {
             "mode": "observe" if self.is_observing else "mask",
             "since": self.since,
@@ -215,7 +215,7 @@ class Totals:
         }
 
     def metrics(self) -> str:
-        """In the text format of Prometheus."""
+        """Return the totals in the text format of Prometheus."""
         counts = {**self.sums.shown(), "passed": self.passed, "errors": self.errors, "faults": self.faults}
         lines = []
         for name, value in counts.items():
@@ -225,16 +225,19 @@ class Totals:
         return "\n".join(lines) + "\n"
 
     def sentence(self) -> str:
-        """What was saved, in one line."""
+        """Say in one line what was saved."""
         sums = self.sums
         if not sums.requests:
             return "no requests with a history"
+        names = ", ".join(map(named, self._unknown_models.names))
+        unknown = f"; at assumed prices: {names}" if names else ""
         saved, part = sums.raw_tokens - sums.sent_tokens, sums.sent_tokens / max(1, sums.raw_tokens)
+        if not saved and not sums.masked_requests:
+            why = "nothing masked, since it does not pay in sessions as short as these"
+            return f"{sums.requests:,} requests for about ${sums.raw_usd:,.2f}: {why}{unknown}"
         what = "masking would have saved" if self.is_observing else "saved"
         dollars = round(sums.raw_usd - sums.paid_usd, 2)
         money = f"about ${abs(dollars):,.2f} {'of' if dollars >= 0 else 'lost on'} ${sums.raw_usd:,.2f}"
-        names = ", ".join(map(named, self._unknown_models.names))
-        unknown = f"; at assumed prices: {names}" if names else ""
         return (
             f"{sums.requests:,} requests: {what} {saved:,} of {sums.raw_tokens:,} input tokens ({1 - part:.0%}), "
             f"{money}{unknown}"

@@ -1,4 +1,4 @@
-"""Where requests go, and from whom they are taken: addresses, and nothing of what is in a request."""
+"""Addresses: where requests go, and from where they are accepted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UPSTREAMS = {
 
 
 def path_to(upstream: str, path: str) -> str:
-    """The path that a request has at an upstream: clients do not agree whether the version is part of a base URL."""
+    """Return a request's path at an upstream: clients differ in whether a base URL includes the version."""
     if upstream.endswith("/backend-api/codex"):
         return path.removeprefix("/v1")
     is_short = path.partition("?")[0] in OF_MESSAGES
@@ -29,7 +29,7 @@ def path_to(upstream: str, path: str) -> str:
 
 
 def name_of(host: str) -> str:
-    """The name in a Host header, without its port."""
+    """Return the name in a Host header, without its port."""
     return (host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]).lower()
 
 
@@ -43,7 +43,7 @@ def is_address(name: str) -> bool:
 
 
 def checked_upstream(url: str) -> str:
-    """The URL of an upstream, without a slash at its end; ValueError if it is none."""
+    """Return the URL of an upstream without a final slash; raise ValueError if it is no URL."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(f"an upstream must be a URL such as https://api.anthropic.com, not {url!r}")
@@ -53,7 +53,7 @@ def checked_upstream(url: str) -> str:
 
 
 def network_proxies(urls: Iterable[str]) -> dict[str, str]:
-    """The proxies of the network by upstream, as the environment has them."""
+    """Return the network proxies of the environment, by upstream."""
     known = urllib.request.getproxies()
     found = {}
     for url in urls:
@@ -64,6 +64,6 @@ def network_proxies(urls: Iterable[str]) -> dict[str, str]:
 
 
 def place_of(url: str) -> str:
-    """Where a URL leads, without its path, and without a user and password."""
+    """Return the address of a URL, without path, user and password."""
     parts = urllib.parse.urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

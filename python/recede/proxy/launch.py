@@ -1,4 +1,4 @@
-"""How `recede proxy -- COMMAND` points the command at the proxy: for this one run, without a word in its settings."""
+"""How `recede proxy -- COMMAND` points the command at the proxy, for this run alone, without changing settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from recede._agents import AGENTS, Agent
 from recede.proxy._upstreams import UPSTREAMS
 
-__all__ = ["Pointed", "agent_of", "given_urls", "pointed", "upstreams_of"]
+__all__ = ["Pointed", "agent_of", "given_urls", "nothing_sent", "pointed", "upstreams_of"]
 
 # The variables by which clients find a provider.
 _VARIABLES = {
@@ -38,12 +38,12 @@ class Pointed(NamedTuple):
 
 
 def agent_of(command: tuple[str, ...]) -> Agent | None:
-    """The agent that a command starts, as far as its name says."""
+    """Find the agent that a command starts, by its name."""
     return AGENTS.get(Path(command[0]).stem.lower()) if command else None
 
 
 def given_urls(environment: Mapping[str, str]) -> dict[str, str]:
-    """The base URLs that a command would have used by itself, by provider."""
+    """Find the base URLs that a command would have used by itself, by provider."""
     found: dict[str, str] = {}
     for name, provider in _VARIABLES.items():
         url = environment.get(name, "").rstrip("/")
@@ -53,7 +53,7 @@ def given_urls(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def upstreams_of(given: Mapping[str, str]) -> dict[str, str]:
-    """Where the requests for these base URLs go."""
+    """Return the upstreams of requests for these base URLs."""
     return {provider: url.removesuffix(_SUFFIXES.get(provider, "")) for provider, url in given.items()}
 
 
@@ -87,13 +87,26 @@ def pointed(
             variables[name] = value
             names.append(f"{name}={value}")
     said = f"{agent.title} has the proxy in {', '.join(names)} for this run"
+    if not agent.is_pointed:
+        said = f"{agent.title} is not pointed at the proxy: {agent.otherwise.format(url=url)}"
     if not agent.sends_results:
         said = f"{agent.title} sends no tool results, so nothing of its requests can be masked"
     return Pointed((command[0], *arguments, *command[1:]), variables, said)
 
 
+def nothing_sent(command: tuple[str, ...], url: str) -> str:
+    """What to do about a command that has sent nothing to the proxy of this URL, in one sentence."""
+    agent = agent_of(command)
+    if agent is None or not agent.otherwise:
+        return (
+            f"{command[0]} has sent nothing to the proxy: it may take its address from its settings; set the base URL "
+            f"of its provider there to {url} (OpenAI's to {url}/v1)"
+        )
+    return f"{agent.title} has sent nothing to the proxy; if it has worked, {agent.otherwise.format(url=url)}"
+
+
 def _addresses(url: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables by which requests come to the proxy, and to it directly."""
+    """Return the variables that send requests to the proxy, and directly to it."""
     found, given = {}, given_urls(environment)
     for name, provider in _VARIABLES.items():
         suffix = _SUFFIXES.get(provider, "")
@@ -113,7 +126,7 @@ def _filled(value: Any, url: str) -> Any:
 
 
 def _merged(given: str, settings: Any) -> str:
-    """Settings as JSON, over those that are given; what is given and no JSON object is left out."""
+    """Merge settings over given JSON settings; given text that is no JSON object is dropped."""
 
     def over(below: Any, above: Any) -> Any:
         if not isinstance(below, dict) or not isinstance(above, dict):

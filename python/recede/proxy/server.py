@@ -1,4 +1,4 @@
-"""The server of `recede proxy`: requests of agents in, masked ones out to the provider. It needs ``recede[proxy]``."""
+"""The server of `recede proxy`, between agents and providers. It needs ``recede[proxy]``."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Proxy:
         self._session: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:
-        """Listen.
+        """Start to listen.
 
         Raises:
             OSError: the address cannot be listened on.
@@ -144,7 +144,7 @@ class Proxy:
             )
 
     async def stop(self) -> None:
-        """Take no more requests, and let those that are running end, for half a minute in all."""
+        """Accept no more requests, and wait up to half a minute for running ones."""
         self._is_stopping = True
         self._changed.set()
         if self._runner is not None:
@@ -155,7 +155,7 @@ class Proxy:
             await self._session.close()
 
     def break_off(self) -> None:
-        """Close every connection at once, so that nothing is left that `stop` waits for."""
+        """Close every connection at once, so that `stop` waits for nothing."""
         server = None if self._runner is None else self._runner.server
         for connection in [] if server is None else server.connections:
             if connection.transport is not None:
@@ -187,7 +187,7 @@ class Proxy:
         return await self._forward(request, path, provider)
 
     def _provider(self, request: web.BaseRequest, path: str) -> str | None:
-        """Whose a request is. Nothing is guessed: it has a key, which is for one provider alone."""
+        """Find the provider of a request. Nothing is guessed: a request has a key, which is for one provider alone."""
         found = provider_of(request.method, path, request.headers)
         if found is not None:
             self._of_command |= {found} if self._is_of_command else set()
@@ -198,7 +198,7 @@ class Proxy:
         return found
 
     def _refusal(self, request: web.BaseRequest) -> str | None:
-        """Why a browser may have been tricked into this request; None if it has not.
+        """Say why a browser may have been tricked into this request; None if it was not.
 
         A page of another site has its own Origin; one whose name was bound to this address has its own Host.
         """
@@ -343,7 +343,7 @@ class Proxy:
         return web.Response(status=404, text="recede proxy: there are /recede/, /recede/stats and /recede/metrics\n")
 
     async def _place_of_ring(self, providers: list[str], via: list[str]) -> str | None:
-        """The upstream from which requests for these providers come back to this proxy, or to one before it."""
+        """Find an upstream that sends requests for these providers back to this proxy, or to an earlier one."""
         chosen = {name: self.upstreams[name] for name in providers if name in self.upstreams}
         for url in set(chosen.values()):
             if await self._leads_back(url, [name for name in chosen if chosen[name] == url], via):
@@ -351,7 +351,7 @@ class Proxy:
         return None
 
     async def _leads_back(self, url: str, providers: list[str], via: list[str]) -> bool:
-        """Whether requests for these providers that are sent to a URL come back, by what the proxy there says.
+        """Whether requests for these providers sent to a URL come back, according to the proxy there.
 
         Asked at the start, since requests have nothing by which one that comes back is known: of a ring, the proxy that
         starts last finds it. These proxies speak plain HTTP, so no other upstream is asked.
@@ -371,7 +371,7 @@ class Proxy:
         return json.dumps(self.totals.shown(), separators=(",", ":")).replace("<", "\\u003c")
 
     async def _events(self, request: web.BaseRequest) -> web.StreamResponse:
-        """The figures as server-sent events: now, and when they have changed, at most twice a second."""
+        """Send the figures as server-sent events: now, and after changes, at most twice a second."""
         stream = web.StreamResponse(headers={**_PAGE_HEADERS, "Content-Type": "text/event-stream"})
         await stream.prepare(request)
         sent = -1

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recede.reduction._input import Json
     from recede.types import TokenCounter
 
-__all__ = ["approx_tokens", "costs_of", "count_chars", "count_tokens", "counted", "history_tokens"]
+__all__ = ["approx_tokens", "costs_of", "count_chars", "count_tokens", "counted", "cut_costs", "history_tokens"]
 
 # Far more than any model has, without overflow in the core.
 _MAX_TOKENS = 1 << 40
@@ -101,6 +101,12 @@ def costs_of(
             raw = cost(one.text) + one.images * image_chars
             observations.append((raw, raw if one.masked is None else cost(one.masked)))
     return messages, observations
+
+
+def cut_costs(texts: list[MessageTexts], counter: TokenCounter) -> dict[str, int]:
+    """Long results as a limit cuts them, and their budget units."""
+    cut = (one.cut for own in texts for one in own.observations)
+    return dict(counted([text for text in cut if text is not None], counter))
 
 
 def counted(texts: list[str], counter: TokenCounter) -> list[tuple[str, int]]:

@@ -74,11 +74,13 @@ class ObservationTexts(NamedTuple):
         text: the text.
         images: the number of its images.
         masked: what masking would put in its place; None if it stays.
+        cut: what a limit leaves of it, if it is long; None without a limit.
     """
 
     text: str
     images: int
     masked: str | None
+    cut: str | None = None
 
 
 class MessageTexts(NamedTuple):
@@ -204,6 +206,8 @@ class FactsUpdate(NamedTuple):
         settled_moves: how many moves the boundary made before the current request.
         view_chars: characters of the view.
         raw_chars: characters of the messages.
+        pins_boundary: whether views have cache marks at the boundary.
+        within_limit: whether the view is within the limit.
     """
 
     first_changed: int
@@ -214,3 +218,5 @@ class FactsUpdate(NamedTuple):
     settled_moves: int
     view_chars: int
     raw_chars: int
+    pins_boundary: bool
+    within_limit: bool

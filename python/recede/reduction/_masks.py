@@ -21,9 +21,9 @@ class Mask(NamedTuple):
 
     Example:
         >>> import recede
-        >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 90}, {"role": "assistant"}]
+        >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 900}, {"role": "assistant"}]
         >>> recede.masker.Masker(keep=0, boundary="sliding").masks(history).masks
-        [Mask(message_index=0, result_index=0, text='[observation masked — 90 chars]')]
+        [Mask(message_index=0, result_index=0, text='[old tool output cleared to save context]')]
     """
 
     message_index: int

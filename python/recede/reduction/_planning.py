@@ -6,7 +6,7 @@ from recede import _engine
 from recede._bodies import history_of, loads
 from recede._errors import TranscriptError
 from recede._report import JsonReduction, Reduction
-from recede.reduction._counting import costs_of, count_tokens, counted
+from recede.reduction._counting import costs_of, count_tokens, counted, cut_costs
 from recede.reduction._input import as_bytes, ask_engine, copy_of, forms_of
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.reduction._policy import compiled, image_chars_of
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from recede.reduction._exchange import MessageTexts
     from recede.reduction._input import Json
     from recede.types import Summarizer, TokenCounter
 
@@ -30,15 +31,15 @@ def reduce_messages(policy: Any, messages: list[Any], options: Any) -> Reduction
     if summarizer is not None or counter is not None:
         messages = copy_of(messages)
     if counter is not None:
-        texts = ask_engine("texts", messages, policy)[0]
-        costs = (*costs_of(texts, counter, image_chars_of(options)), {})
-    answer, error = reduced(messages, policy, costs), None
+        costs = _costs(ask_engine("texts", messages, policy)[0], options)
+    count = None if counter is None else _counter(policy, options)
+    answer, error = reduced(messages, policy, costs, None, count), None
     if type(answer) is not Reduction:
         from recede._objects import plain_message
 
         answer, error = _answered(
             answer,
-            lambda summary: reduced(messages, policy, costs, summary),
+            lambda summary: reduced(messages, policy, costs, summary, count),
             lambda index: plain_message(messages[index]),
             options,
             costs,
@@ -57,17 +58,40 @@ def reduce_bytes(policy: Any, data: Json, options: Any) -> JsonReduction:
     if counter is not None:
         # The strict reader validates it for json.
         engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))
-        costs = (*costs_of(engine.texts(history_of(raw), policy), counter, image_chars_of(options)), {})
-    answer, error = engine.reduce_json(raw, surrogates, policy, costs), None
+        costs = _costs(engine.texts(history_of(raw), policy), options)
+    count = None if counter is None else _counter(policy, options)
+    answer, error = engine.reduce_json(raw, surrogates, policy, costs, None, count), None
     if type(answer) is not JsonReduction:
         answer, error = _answered(
             answer,
-            lambda summary: engine.reduce_json(raw, surrogates, policy, costs, summary),
+            lambda summary: engine.reduce_json(raw, surrogates, policy, costs, summary, count),
             lambda span: loads(raw[slice(*span)]),
             options,
             costs,
         )
     return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
+
+
+def _costs(texts: list[MessageTexts], options: Any) -> Any:
+    """The costs of a history, and of its long results as a limit cuts them."""
+    counter = options["token_counter"]
+    return *costs_of(texts, counter, image_chars_of(options)), cut_costs(texts, counter)
+
+
+def _counter(policy: Any, options: Any) -> Callable[[Any], Any]:
+    """What answers an engine that replays a history over its limit: the costs of texts, or of messages."""
+    from recede.reduction._exchange import CountRequest
+
+    counter = options["token_counter"]
+
+    def answer(asked: Any) -> Any:
+        if type(asked) is CountRequest:
+            return counted(asked.texts, counter)
+        messages = list(map(loads, asked.messages))
+        texts = _engine.engine.texts(messages, policy, asked.numbers)
+        return costs_of(texts, counter, image_chars_of(options))
+
+    return answer
 
 
 def _answered(
@@ -112,14 +136,14 @@ def asked_summary(
     return (text, None if counter is None else CHARS_PER_TOKEN * count_tokens(counter, text)), None
 
 
-def reduced(messages: list[Any], policy: Any, costs: Any = None, summary: Any = None) -> Any:
+def reduced(messages: list[Any], policy: Any, costs: Any = None, summary: Any = None, count: Any = None) -> Any:
     """The reduction of a history, or what the engine must be given first: a summary, or costs."""
     engine = _engine.engine
     try:
-        return engine.reduce(messages, policy, costs, summary)
+        return engine.reduce(messages, policy, costs, summary, count)
     except TranscriptError as fault:
         forms = forms_of(messages, fault)
-    answer = engine.reduce(forms.messages, policy, costs, summary)
+    answer = engine.reduce(forms.messages, policy, costs, summary, count)
     if type(answer) is not Reduction:
         return answer
     view = answer.messages

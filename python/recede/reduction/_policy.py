@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from recede._errors import meant
 from recede._off import is_off
-from recede._recall import with_handle
+from recede._recall import PLACEHOLDER, with_handle
 from recede.providers import Provider, policy_cache
 from recede.reduction._kinds import BOUNDARIES, CEILING, CHARS_PER_TOKEN, MIN_KEEP, TURN_FIELDS, template, whole_number
 from recede.reduction._options import DESIGN_OPTIONS, OPTIONS, SESSION_DEFAULTS
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IS_OFF",
-    "agent_policy",
-    "arrival_policy",
     "block_policy",
     "breaking_even",
     "compiled",
@@ -36,6 +34,9 @@ IS_OFF = is_off()
 
 MARKS_ELSEWHERE = 2
 """Cache marks that a list of messages is assumed to have around it: on the system prompt and on the tools."""
+
+LEAST_REMOVED = 64
+"""Characters that masking a result removes at least, at recede's own doors: so no message ever grows."""
 
 _MILLION = 1_000_000
 _WINDOW = ("keep_messages", "keep_turns", "keep_results")
@@ -64,6 +65,9 @@ _MEANT = {
     "cache": "provider",
     "cache_breakpoint": "provider",
     "cache_cold": "cold",
+    "clip_at": "max_result_chars",
+    "clip_results": "max_result_chars",
+    "max_observation_chars": "max_result_chars",
     "warranty": "max_overcost",
     "recall_handles": "recall",
 }
@@ -76,16 +80,31 @@ def own_policy(
     reduces: bool,
     summarizer: Any = None,
     recall: bool = False,
-    marks_elsewhere: int = MARKS_ELSEWHERE,
+    static: int = 0,
+    **parameters: Any,
 ) -> Any:
-    """The Policy of a door, which drops messages over its limit if it `reduces`, and else only masks."""
+    """The Policy of a door, which drops messages over its limit if it `reduces`, and else only masks and cuts.
+
+    `static` is what system prompt and tools take of the limit and of the trigger, in quarter tokens. `parameters` are
+    added to those of the options.
+    """
+    summarizes = summarizer is not None
+    if summarizes:
+        DESIGN_OPTIONS["summarizer"].check("summarizer", summarizer)
+    parameters |= {"recall": recall, "static": static}
+    return _once(_own_policy, (engine, reduces, summarizes), options, parameters)
+
+
+def _own_policy(
+    engine: Any, reduces: bool, summarizes: bool, options: Mapping[str, Any], *, static: int, **parameters: Any
+) -> Any:
     refuse_unknown(options)
-    goal, design = _in_words_of_designs(options, reduces)
-    if summarizer is not None:
+    goal, design, own = _in_words_of_designs(options, reduces, static)
+    if summarizes:
         if goal != "reduce":
             raise TypeError("a summarizer is called when a view is over max_input_tokens: give that, too")
-        design["summarizer"] = summarizer
-    return compiled(engine, goal, design, recall=recall, marks_elsewhere=marks_elsewhere)
+        design["summarizer"] = callable
+    return _policy(engine, goal, design, **{"least_removed": LEAST_REMOVED, **own, **parameters})
 
 
 def refuse_unknown(options: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> None:
@@ -99,35 +118,51 @@ def refuse_unknown(options: Mapping[str, Any], more: Mapping[str, Any] | None = 
             raise TypeError(f"there is no option {name!r}{hint}")
 
 
-def _in_words_of_designs(options: Mapping[str, Any], reduces: bool) -> tuple[str, dict[str, Any]]:
-    """The goal, and the options by which the planner knows those of a door."""
+def _in_words_of_designs(
+    options: Mapping[str, Any], reduces: bool, static: int = 0
+) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """The goal, the options by which the planner knows those of a door, and the parameters that no design has."""
     given = {"keep": OPTIONS["keep"].default, "provider": "auto", "boundary": "break_even", **options}
-    for name in ("keep", "boundary", "max_input_tokens", "provider"):  # by their own names and ranges
+    # By their own names and ranges.
+    for name in ("keep", "boundary", "trigger_tokens", "max_input_tokens", "provider", "token_counter"):
         if name in given:
             OPTIONS[name].check(name, given[name])
     given["keep_results"] = given.pop("keep")
+    cut = OPTIONS["max_result_chars"].check("max_result_chars", given.pop("max_result_chars", None))
+    if given.get("placeholder") is None:
+        given["placeholder"] = PLACEHOLDER
     if isinstance(given["boundary"], int):
         given |= {"boundary": "stepped", "mask_chunk": given["boundary"]}
-    if given.get("max_input_tokens") is None:
-        given.pop("max_input_tokens", None)
-        OPTIONS["token_counter"].check("token_counter", given.pop("token_counter", None))
-        return "mask", given
-    if not reduces:
-        raise TypeError("max_input_tokens is for reduce and History: here results are only masked")
-    return "reduce", {**SESSION_DEFAULTS, "preserve_recent_raw_turns": 0, **given}
+    trigger, limit = given.pop("trigger_tokens", 0), given.get("max_input_tokens")
+    own: dict[str, Any] = {"max_result_chars": cut}
+    if trigger:
+        own["trigger"] = max(0, _budget(None, trigger) - static)
+    if limit is not None:
+        if trigger > limit:
+            raise ValueError(f"trigger_tokens must be at most max_input_tokens, which is {limit}, not {trigger}")
+        own |= {"max_cost": max(0, _budget(None, limit) - static), "is_limit": True}
+        if reduces:
+            return "reduce", {**SESSION_DEFAULTS, "preserve_recent_raw_turns": 0, **given}, own
+        own["clip_results"] = int(SESSION_DEFAULTS["clip_results"])
+    for name in ("max_input_tokens", "token_counter"):
+        given.pop(name, None)
+    return "mask", given, own
 
 
-def compiled(
-    engine: Any,
-    goal: str,
-    options: Mapping[str, Any],
-    *,
-    recall: bool = False,
-    marks_elsewhere: int = MARKS_ELSEWHERE,
+def compiled(engine: Any, goal: str, options: Mapping[str, Any], *, recall: bool = False, **parameters: Any) -> Any:
+    """The engine's Policy for options of designs; with `recall` placeholders name the handle.
+
+    `parameters` are added to those of the options.
+    """
+    return _once(_policy, (engine, goal), options, {"recall": recall, **parameters})
+
+
+def _once(
+    make: Callable[..., Any], first: tuple[Any, ...], options: Mapping[str, Any], parameters: Mapping[str, Any]
 ) -> Any:
-    """The engine's Policy for options of designs, cached for plain values; with `recall` placeholders name the handle.
+    """The Policy that `make` gives, cached for plain values.
 
-    A Policy only knows whether there is a function. The cache has no objects of the caller, which it would keep alive.
+    It only knows whether there is a function. The cache has no objects of the caller, which it would keep alive.
     """
     plain = {}
     for name, value in options.items():
@@ -136,13 +171,15 @@ def compiled(
         elif type(value) in _PLAIN:
             plain[name] = value
         else:
-            return _policy(engine, goal, options, recall, marks_elsewhere=marks_elsewhere)
-    return _cached(engine, goal, recall, marks_elsewhere, **plain)
+            return make(*first, options, **parameters)
+    return _cached(make, first, tuple(parameters.items()), **plain)
 
 
 @lru_cache(maxsize=256, typed=True)  # True is not 1
-def _cached(engine: Any, goal: str, recall: bool, marks_elsewhere: int, /, **options: Any) -> Any:
-    return _policy(engine, goal, options, recall, marks_elsewhere=marks_elsewhere)
+def _cached(
+    make: Callable[..., Any], first: tuple[Any, ...], parameters: tuple[tuple[str, Any], ...], /, **options: Any
+) -> Any:
+    return make(*first, options, **dict(parameters))
 
 
 def breaking_even(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,26 +193,15 @@ def _policy(engine: Any, goal: str, options: Mapping[str, Any], recall: bool = F
     """The Policy; `parameters` are added to those of the options."""
     checked = {**_parameters(goal, _checked(goal, options)), **parameters}
     if recall:
-        checked["placeholder"] = with_handle(checked["placeholder"], has_lines=checked.get("lines_form", False))
-    checked["placeholder_with_images"] = _with_images(checked["placeholder"])
+        checked["placeholder"] = with_handle(checked["placeholder"])
     return engine.Policy(_raw(checked) if IS_OFF else checked)
 
 
 def _raw(parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters with which a history is sent as it is: of all results none leaves the window."""
     window = {"keep_results": CEILING, "keep_by_tool": (), "boundary": ("sliding", 0.0, 0.0), "clip_results": None}
-    return {**parameters, **window, "enabled": False, "max_cost": None, "summaries": None, "markers": (), "stubs": ()}
-
-
-def _with_images(template: tuple[tuple[str, str], ...] | None) -> tuple[tuple[str, str], ...] | None:
-    """Of a built-in placeholder with a recall handle: the template that also names images."""
-    for place, (literal, field) in enumerate(template or ()):
-        for unit, omitted in (" chars", ""), (" lines", " omitted"):
-            if template and literal.startswith(f"{unit}{omitted}, recall "):
-                handle = literal.removeprefix(f"{unit}{omitted}")
-                images = (f"{unit}, ", "images"), (f" images{omitted}{handle}", field)
-                return (*template[:place], *images, *template[place + 1 :])
-    return None
+    nothing = {"max_cost": None, "max_result_chars": None, "summaries": None, "markers": (), "stubs": ()}
+    return {**parameters, **window, **nothing, "enabled": False, "is_limit": False, "trigger": 0}
 
 
 def _checked(goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -291,7 +317,6 @@ def block_policy(
     keep: int,
     mask_chunk: int | None,
     options: Mapping[str, Any],
-    recall: bool = False,
     max_tokens: int | None = None,
     least: int = MIN_KEEP,
     **parameters: Any,
@@ -303,31 +328,15 @@ def block_policy(
     """
     options = {**options, "mask_chunk": mask_chunk}
     if max_tokens is None and least == MIN_KEEP and not parameters:
-        return compiled(engine, "block", {**options, "keep": keep}, recall=recall)
+        return compiled(engine, "block", {**options, "keep": keep})
     return _policy(
         engine,
         "block",
         options,
-        recall,
         **parameters,
         keep_results=whole_number(least)("keep", keep),
         max_cost=None if max_tokens is None else _budget(None, max_tokens),
     )
-
-
-def agent_policy(
-    engine: Any, options: Mapping[str, Any], markers: tuple[str, ...], stubs: tuple[tuple[str, str], ...]
-) -> Any:
-    """The Policy for requests of agents, which change results themselves: by these texts."""
-    refuse_unknown(options)
-    goal, design = _in_words_of_designs(options, reduces=False)
-    return _policy(engine, goal, design, marks_elsewhere=MARKS_ELSEWHERE, markers=markers, stubs=stubs)
-
-
-def arrival_policy(engine: Any, clip_at: int, options: Mapping[str, Any], *, recall: bool) -> Any:
-    """The Policy that cuts results from their first request on, and masks none."""
-    options = {**options, "boundary": "sliding"}
-    return _policy(engine, "block", options, recall, masks_unseen=True, keep_results=0, clip_at=clip_at)
 
 
 def turn_policy(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from recede import _engine
 from recede._bodies import body_key
-from recede.reduction._input import marks_elsewhere
+from recede.reduction._input import as_bytes, marks_elsewhere
 from recede.reduction._options import OPTIONS
 from recede.reduction._planning import reduce_bytes, reduce_messages
 from recede.reduction._policy import MARKS_ELSEWHERE, own_policy
 from recede.reduction._signature import takes
+from recede.reduction._static import has_limits, static_cost, static_cost_of_json
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def reduce(  # noqa: F811, D417 - more is an error
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "FAILED " * 100})
         >>> result = recede.reduce(history, keep=5, boundary="sliding")
         >>> result.messages[2]["content"], result.masked_count, result.chars_before, result.chars_after
-        ('[observation masked — 700 chars]', 15, 14513, 4493)
+        ('[old tool output cleared to save context]', 15, 14513, 4628)
     """
     if more:  # the published reducer is called so
         raise TypeError(
@@ -82,15 +83,19 @@ def reduce(  # noqa: F811, D417 - more is an error
             "recede.designs.HistoryReducer().reduce(messages, options)"
         )
     own = options if summarizer is None else {**options, "summarizer": summarizer}
+    counter = options.get("token_counter")
     if isinstance(messages, (bytes, bytearray, memoryview, str)):
-        return reduce_bytes(_policy(options, summarizer, MARKS_ELSEWHERE), messages, own)
+        static = static_cost_of_json(_engine.engine, *as_bytes(messages), counter) if has_limits(options) else 0
+        return reduce_bytes(_policy(options, summarizer, MARKS_ELSEWHERE, static), messages, own)
     key: Any = body_key(messages)
     given: Any = messages
     if key is None:
         return reduce_messages(_policy(options, summarizer, MARKS_ELSEWHERE), given, own)
-    reduction = reduce_messages(_policy(options, summarizer, marks_elsewhere(given)), given[key], own)
+    static = static_cost(given, counter) if has_limits(options) else 0
+    reduction = reduce_messages(_policy(options, summarizer, marks_elsewhere(given), static), given[key], own)
     return reduction._replace(request=given if reduction.messages is given[key] else {**given, key: reduction.messages})
 
 
-def _policy(options: Any, summarizer: Any, marks: int) -> Any:
-    return own_policy(_engine.engine, options, reduces=True, summarizer=summarizer, marks_elsewhere=marks)
+def _policy(options: Any, summarizer: Any, marks: int, static: int = 0) -> Any:
+    engine = _engine.engine
+    return own_policy(engine, options, reduces=True, summarizer=summarizer, marks_elsewhere=marks, static=static)

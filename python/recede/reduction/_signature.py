@@ -66,7 +66,10 @@ def _signature_of(function: Any, options: Mapping[str, Option], goal: str | None
 
     declared = inspect.signature(_without_signature(function))
     own = [
-        one if one.annotation is one.empty else one.replace(annotation=_Annotation(one.annotation))
+        one.replace(
+            annotation=one.annotation if one.annotation is one.empty else _Annotation(one.annotation),
+            default=one.empty if type(one.default) is object else one.default,  # missing is refused with advice
+        )
         for one in declared.parameters.values()
         if one.kind is not inspect.Parameter.VAR_KEYWORD and one.name != "more"  # what is refused with advice
     ]

@@ -29,10 +29,14 @@ __all__ = [
     "truncate_history",
 ]
 
+_MISSING: Any = object()
+
 
 @takes(DESIGN_OPTIONS, "mask", boundary="break_even")
 def mask_observations(  # noqa: D417 - more is an error
-    messages: list[Any], *more: Any, **options: Unpack[MaskOptions]
+    messages: list[Any] = _MISSING,
+    *more: Any,
+    **options: Unpack[MaskOptions],
 ) -> Reduction:
     """Stage 1 alone: mask observations older than the window; by default with a break-even boundary.
 
@@ -60,7 +64,7 @@ def mask_observations(  # noqa: D417 - more is an error
         '[observation masked — 250 chars]'
     """
     # The research code has a function of this name: mask_observations(turns, current_turn, m=10).
-    if more or not options.keys().isdisjoint(("current_turn", "m")):
+    if more or messages is _MISSING or not options.keys().isdisjoint(("turns", "current_turn", "m")):
         raise TypeError(
             "name the window: mask_observations(messages, keep_results=N); of turns and a current_turn, "
             "use recede.designs.apply_observation_masking(trajectory, current_turn, window_size_m)"

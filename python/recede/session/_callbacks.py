@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from recede._errors import TranscriptError
-from recede.reduction._counting import costs_of, counted
+from recede.reduction._counting import costs_of, counted, cut_costs
 from recede.reduction._kinds import CEILING
 from recede.reduction._on_move import report_move
 from recede.reduction._planning import asked_summary
@@ -50,15 +50,20 @@ class Callbacks:
                 "append any nor ask for a view or its figures"
             )
 
-    def costs(self, session: Any, data: bytes, surrogates: bool) -> tuple[int, list[tuple[int, int]]] | None:
-        """The costs of a message to be appended, if tokens are counted."""
-        masked = session.masked_texts(data, surrogates) if self._options.counts else None  # validates them for json
-        if masked is None:
-            return None
-        (own,) = self._options.engine.texts([loads(data)], self._options.policy)
-        shown = [one._replace(masked=text) for one, text in zip(own.observations, masked, strict=True)]
+    def costs(self, session: Any, data: bytes, surrogates: bool) -> tuple[Any, Any]:
+        """The costs of a message to be appended, if tokens are counted, and of its results as a limit cuts them."""
+        sent = session.texts_to_count(data, surrogates) if self._options.counts else None  # validates them for json
+        if sent is None:
+            return None, None
+        engine = self._options.engine
+        # Whole: whether a result is exempt from cuts, the session knows, which has its call.
+        (own,) = engine.texts([loads(data)], self._options.policy, whole=True)
+        shown = [
+            one._replace(text=one.text if cut is None else cut, masked=masked)
+            for one, (cut, masked) in zip(own.observations, sent, strict=True)
+        ]
         (cost,), observations = self._costs_of([own._replace(observations=shown)])
-        return cost, observations
+        return (cost, observations), [*self._called(cut_costs, [own], self._options.counter).items()]
 
     def costs_of_kept(self, asked: RecountRequest) -> Any:
         """The costs of messages that stay after a summary."""

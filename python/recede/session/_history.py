@@ -45,7 +45,7 @@ class History(HistoryReader):
             can still change are in memory: without a limit the newest ones, with a limit those since the last
             summary. Everything else, evicted parts of a view included, is read from the store on demand.
         recall: placeholders and clips name the handle of the observation, so that the agent can request it
-            with the tool of `tool_definition`: ``[observation masked — 4200 chars, recall 3f9c2a1b07de]``.
+            with the tool of `tool_definition`: ``[old tool output cleared to save context, recall 3f9c2a1b07de]``.
         on_move: called with a `BoundaryMove` when a view first has it, or with the answer if no view was taken; the log
             gets a line in any case. What it raises is logged. It may read messages, but not append or take a view.
         calibrate: with ``max_input_tokens``: from the next request on, a token counts as many
@@ -72,11 +72,11 @@ class History(HistoryReader):
         ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "a line of the log\\n" * 250})
         >>> view = history.view()  # what is sent
         >>> len(history), len(view), view[2]["content"]
-        (81, 81, '[observation masked — 4500 chars]')
+        (81, 81, '[old tool output cleared to save context]')
         >>> history.recall(1) == history[2]["content"]  # nothing is lost
         True
         >>> history.stats().raw_tokens, history.stats().view_tokens
-        (45254, 6167)
+        (45254, 6237)
     """
 
     @takes(OPTIONS)

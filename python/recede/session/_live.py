@@ -71,7 +71,7 @@ class LiveSession:
             self._count_kept()
         core, index, first = self.core, len(self.core), self.messages.first
         try:
-            first = core.append(data, surrogates, self.callbacks.costs(core, data, surrogates))
+            first = core.append(data, surrogates, *self.callbacks.costs(core, data, surrogates))
         finally:  # also if only the write to the store failed
             if message is not None and len(core) > index:
                 self.messages.add(index, message, has_objects)

@@ -137,11 +137,11 @@ class HistoryReader:
             >>> import recede
             >>> history = recede.History(keep=3, boundary="sliding")
             >>> for number in range(5):
-            ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 90})
+            ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 900})
             >>> history.append({"role": "assistant", "content": "I see."})
             >>> [mask.message_index for mask in history.masks().masks]
             [0, 1]
-            >>> history.append({"role": "tool", "tool_call_id": "5", "content": "x" * 90})
+            >>> history.append({"role": "tool", "tool_call_id": "5", "content": "x" * 900})
             >>> history.masks(since=6)
             Masks(first_changed=2, masks=[Mask(message_index=2, result_index=0, text=...)])
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from recede._report import BoundaryMove
+from recede._report import BoundaryMove, Unmasked, changes_of, why_unmasked
 from recede.reduction._kinds import tokens_of
 from recede.session._moves import StoredMoves
 from recede.session._reported import ReportedUsage, usage_of_sums
@@ -23,6 +23,8 @@ class SessionStats(NamedTuple):
     view_messages: int
     view_chars: int
     masked_count: int
+    observations: int
+    unmasked: Unmasked
     changed: tuple[int, int] | None  # message, byte
     stored_moves: int
     moves: int
@@ -47,6 +49,8 @@ class HistoryStats(NamedTuple):
         boundary_moves: the moves of the boundary, each a `BoundaryMove`: a tuple, or once messages were evicted to a
             store, a sequence that reads them there.
         provider: the name of the provider whose prompt cache is assumed.
+        observations: appended results.
+        unmasked: what of them could be masked, if nothing is.
         summary_failures: how often the summarizer raised or returned no text, since this object was made.
         reported: what the provider counted, by `History.reported`.
 
@@ -56,6 +60,8 @@ class HistoryStats(NamedTuple):
         >>> history.append({"role": "user", "content": "hello"})
         >>> history.stats().raw_tokens, history.stats().view_tokens
         (2, 2)
+        >>> history.stats().reason
+        'nothing masked: there are no tool results'
     """
 
     messages: int
@@ -70,7 +76,17 @@ class HistoryStats(NamedTuple):
     boundary_moves: Sequence[BoundaryMove]
     provider: str
     summary_failures: int
+    observations: int
+    unmasked: Unmasked
     reported: ReportedUsage = ReportedUsage()
+
+    @property
+    def reason(self) -> str:
+        """One sentence: what was masked and dropped; or why nothing was, and what would change that."""
+        request = self.boundary_moves[-1].request if self.masked_count and self.boundary_moves else None
+        dropped = max(0, self.messages - self.view_messages)
+        done = changes_of(self.masked_count, self.observations, request, 0, dropped)
+        return done or "nothing masked: " + why_unmasked(self.observations, self.unmasked, self.provider)
 
     @property
     def raw_tokens(self) -> int:
@@ -87,7 +103,8 @@ def stats_of(session: Any, summary_failures: int) -> HistoryStats:
     """The figures of a session, whose view is current."""
     stats: SessionStats = session.stats()
     changed_message, changed_byte = stats.changed or (None, None)
-    moves = tuple(session.moves(stats.stored_moves).moves)
+    newest = tuple(session.moves(stats.stored_moves).moves)
+    moves = StoredMoves(session, stats.stored_moves, newest) if stats.stored_moves else newest
     return HistoryStats(
         messages=len(session),
         turns=stats.turns,
@@ -98,8 +115,10 @@ def stats_of(session: Any, summary_failures: int) -> HistoryStats:
         orphans=stats.orphans,
         changed_message=changed_message,
         changed_byte=changed_byte,
-        boundary_moves=StoredMoves(session, stats.stored_moves, moves) if stats.stored_moves else moves,
+        boundary_moves=moves,
         provider=stats.provider,
         summary_failures=summary_failures,
+        observations=stats.observations,
+        unmasked=stats.unmasked,
         reported=usage_of_sums(stats.reported_sums),
     )

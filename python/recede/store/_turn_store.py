@@ -179,8 +179,6 @@ class TurnStore:
 
     def __init__(self, path: str | os.PathLike[str], *, sync_every: int | None = None, read_only: bool = False) -> None:
         whole_number(1, optional=True)("sync_every", sync_every)
-        if not hasattr(_engine.engine, "Store"):
-            raise ImportError("TurnStore needs recede's Rust core: its plain-Python mirror has no store")
         self._read_only = read_only
         self._path = str(Path(path).resolve())  # the log must be next to the file, whichever link leads to it
         try:

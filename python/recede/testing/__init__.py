@@ -98,7 +98,7 @@ class _Histories(Shapes):
     """Draws one history."""
 
     def history(self, shape: Shape | None, max_turns: int) -> list[dict[str, Any]]:
-        """A whole history: a head, then turns."""
+        """Draw a whole history: a head, then turns."""
         shape = shape or self._one_of(*SHAPES, "mixed")
         messages = self._head()
         for _ in range(self._number(0, max_turns)):

@@ -1,4 +1,4 @@
-"""Draws of what histories consist of: texts, ids, parts, observations."""
+"""Hypothesis draws of the parts of a history: texts, ids, blocks, observations."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/
 
 
 class Draws:
-    """Draws for one history."""
+    """Draws the parts of one history."""
 
     def __init__(self, draw: Any, strategies: Any, whole: bool, max_parallel_calls: int) -> None:
         self._draw = draw

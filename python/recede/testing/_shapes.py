@@ -1,4 +1,4 @@
-"""A turn and a user message in each shape of messages."""
+"""Turns and user messages in each shape of messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CONVERSE_IMAGE = {"image": {"format": "png", "source": {"bytes": "iVBORw0KGgo="
 
 
 class Shapes(Draws):
-    """Of each shape the messages of a run with calls of these ids, and those with their results."""
+    """For each shape, makes the messages of a run with calls of these ids, and the messages with their results."""
 
     def _user(self, shape: str) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "user", "content": self._text()}
@@ -207,11 +207,11 @@ class Shapes(Draws):
         return [self._with_extras({"role": "user", "parts": parts})] if parts else []
 
     def _has_id(self, call_id: Any) -> bool:
-        """Contents have ids or not; here the id decides."""
+        """Decide by its id whether a content gets an id at all."""
         return len(str(call_id)) % 3 > 0
 
     def _name_of(self, call_id: Any) -> str:
-        """Without ids, calls and results pair by their names."""
+        """Name a call: without ids, calls and results pair by their names."""
         return str(_TOOLS[len(str(call_id)) % len(_TOOLS)])
 
     def _converse_run(self, ids: list[Any]) -> list[dict[str, Any]]:

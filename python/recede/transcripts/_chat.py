@@ -15,13 +15,13 @@ _ITEMS = frozenset(["message", "reasoning"])
 
 
 def recognizes(record: dict[str, Any]) -> bool:
-    """Whether the line is a message."""
+    """Whether a line is a message."""
     kind = text(record.get("type"))
     return "role" in record or "pairRole" in record or kind in _ITEMS or kind.endswith(("_call", "_call_output"))
 
 
 def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
-    """The messages, one per line."""
+    """Read messages, one per line."""
     draft = Draft()
     for value, line, _ in records:
         if isinstance(value, dict) and not recognizes(value):
@@ -32,17 +32,17 @@ def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
 
 
 def is_messages(value: Any) -> bool:
-    """Whether it is an array; elements that are not messages are reported when it is read."""
+    """Whether the value is an array; elements that are not messages are errors when it is read."""
     return isinstance(value, list)
 
 
 def is_body(value: Any) -> bool:
-    """Whether it is a request body."""
+    """Whether the value is a request body."""
     return isinstance(value, dict) and any(isinstance(value.get(key), list) for key in BODY_KEYS)
 
 
 def read_messages(value: Any) -> Iterator[Draft]:
-    """The array itself."""
+    """Read an array of messages."""
     draft = Draft()
     for message in value:
         draft.add(message)
@@ -51,7 +51,7 @@ def read_messages(value: Any) -> Iterator[Draft]:
 
 
 def read_body(value: Any) -> Iterator[Draft]:
-    """The array that holds the history of the request."""
+    """Read the array of messages in a request body."""
     for draft in read_messages(next(value[key] for key in BODY_KEYS if isinstance(value.get(key), list))):
         response = value.get("response")
         if isinstance(response, dict) and response.get("usage") is not None:

@@ -22,7 +22,7 @@ _MARKS = ("sessionId", "leafUuid", "snapshot", "uuid")
 
 
 def recognizes(record: dict[str, Any]) -> bool:
-    """Whether the line belongs to such a session."""
+    """Whether a line belongs to a Claude Code session."""
     kind = text(record.get("type"))
     if not any(mark in record for mark in _MARKS):
         return False
@@ -30,7 +30,7 @@ def recognizes(record: dict[str, Any]) -> bool:
 
 
 def read(records: Iterable[Record]) -> Iterator[Draft]:
-    """The main conversation, then those of subagents, whose contexts are their own."""
+    """Read the main conversation, then the conversations of subagents, each with a context of its own."""
     main = _Session(None)
     agents: dict[str, _Session] = {}
     agent_of: dict[Any, str] = {}  # identifier of a record -> its subagent
@@ -52,7 +52,7 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
 
 
 class _Answer(NamedTuple):
-    """An answer, and its place among the requests."""
+    """An answer of the model, and the index of its request."""
 
     message: dict[str, Any]
     request: int | None
@@ -101,7 +101,7 @@ class _Session:
             self.draft.compacted(line)
 
     def _answer(self, value: dict[str, Any], message: dict[str, Any], line: int) -> None:
-        """Append the blocks of a line to the same answer, so that parallel calls are one turn."""
+        """Append the blocks of a line to the answer that it continues, so that parallel calls are one turn."""
         identity, content = message.get("id"), message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         for block in objects(blocks):
@@ -127,7 +127,7 @@ class _Session:
         return len(self.draft.requests) - 1
 
     def _count(self, answer: _Answer, usage: Any, line: int) -> None:
-        """Each line of an answer repeats its usage; the output grows until it is complete."""
+        """Record the usage of an answer, which each of its lines repeats with more output tokens."""
         found = usage_of(usage, lambda what: self.draft.note(what, line))
         if answer.request is None or found is None:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from recede.transcripts._draft import Draft, objects, text
+from recede.transcripts._draft import Draft, fields, objects, text
 from recede.transcripts._source import Record
 
 __all__ = ["read", "recognizes"]
@@ -17,14 +17,14 @@ _NOT_SENT = frozenset(["ghost_snapshot"])
 
 
 def recognizes(record: dict[str, Any]) -> bool:
-    """Whether the line belongs to such a session."""
+    """Whether a line belongs to a Codex session."""
     return text(record.get("type")) in {"response_item", "compacted", *_LEFT_OUT} and isinstance(
         record.get("payload"), dict
     )
 
 
 def read(records: Iterable[Record]) -> Iterator[Draft]:
-    """The items, as they were sent."""
+    """Read the items as they were sent."""
     session = _Session()
     for record in records:
         session.read(record)
@@ -70,17 +70,18 @@ class _Session:
             self._model = payload.get("model", self._model)
         elif kind == "event_msg" and isinstance(payload, dict) and payload.get("type") == "token_count":
             self._count(payload.get("info"))
+            draft.plan = text(fields(payload.get("rate_limits")).get("plan_type")) or draft.plan
         elif kind not in _LEFT_OUT:
             draft.note(f"record of unknown type {kind!r} left out, since it holds no item", line)
 
     def _count(self, info: Any) -> None:
-        """The tokens of the last request; an event with the same total repeats the one before."""
+        """Record the tokens of the last request; an event with the same total is a repetition."""
         if isinstance(info, dict) and info.get("total_token_usage") != self._total:
             self._total = info.get("total_token_usage")
             self.answered(info.get("last_token_usage"))
 
     def answered(self, usage: Any) -> None:
-        """An answer is complete: its usage was logged, or never will be."""
+        """Complete an answer: its usage was logged, or never will be."""
         if self._answer is not None:
             messages, time, line = self._answer
             self.draft.request(usage, self._model, time, line, messages)

@@ -26,7 +26,7 @@ _RESULTS = frozenset(["function", "function_response", "function-response", "obs
 
 
 def find_list(value: Any, recognizes: Callable[[list[dict[str, Any]]], bool]) -> list[Any] | None:
-    """The list of messages that a value is, or has in a column of a usual name."""
+    """Return the value if it is a list of messages, or the list in a column with a usual name."""
     for found in [value] if isinstance(value, list) else map(fields(value).get, _COLUMNS):
         messages = objects(found)
         if messages and recognizes(messages):
@@ -35,12 +35,12 @@ def find_list(value: Any, recognizes: Callable[[list[dict[str, Any]]], bool]) ->
 
 
 def is_nebius(value: Any) -> bool:
-    """Whether it has messages with `role` and `text`, or the text of the system in `system_prompt`."""
+    """Whether a row has messages with `role` and `text`, or a system prompt in `system_prompt`."""
     return _nebius(value) is not None
 
 
 def read_nebius(value: Any) -> Iterator[Draft]:
-    """The messages; without tool calls, so that a user message after one of the agent is its observation."""
+    """Read messages without tool calls: a user message after an agent's message is its observation."""
     draft = Draft()
     for message in _messages(_nebius(value), draft):
         role = text(message.get("role"))
@@ -59,12 +59,12 @@ def _nebius(value: Any) -> list[Any] | None:
 
 
 def is_sharegpt(value: Any) -> bool:
-    """Whether it has messages with `from` and `value`."""
+    """Whether a row has messages with `from` and `value`."""
     return _sharegpt(value) is not None
 
 
 def read_sharegpt(value: Any) -> Iterator[Draft]:
-    """The messages; calls that are messages become calls, and results find the message before them."""
+    """Read messages; calls and results that are messages of their own are paired."""
     draft = Draft()
     system = fields(value).get("system")
     if isinstance(system, str) and system:
@@ -96,7 +96,7 @@ def _messages(found: list[Any] | None, draft: Draft) -> Iterator[dict[str, Any]]
 
 
 def _call(value: Any, draft: Draft) -> None:
-    """A call that is written as the JSON of its name and arguments."""
+    """Parse a call that is written as the JSON of its name and arguments."""
     made = fields(parsed(value))
     if not isinstance(made.get("name"), str):
         draft.add({"role": "assistant", "content": value})

@@ -12,7 +12,7 @@ __all__ = ["Draft", "call", "fields", "objects", "parsed", "result", "text", "te
 
 
 class Draft:
-    """What a reader collects of one history.
+    """A history that a reader is building.
 
     Attributes:
         messages: in a shape that the reducer knows.
@@ -21,12 +21,14 @@ class Draft:
         requests: what the log says of each request, in order.
         compactions: where the agent replaced the history.
         context: the name of a subagent; None for the main conversation.
+        plan: the subscription that pays for the requests; None: none is named.
     """
 
     def __init__(self, context: str | None = None) -> None:
         self.requests: list[LoggedRequest] = []
         self.compactions: list[Compaction] = []
         self.context = context
+        self.plan: str | None = None
         self.messages: list[dict[str, Any]] = []
         self.lines: list[int | None] = []
         self.records = 0
@@ -38,13 +40,13 @@ class Draft:
         self.lines.append(line)
 
     def answer(self, content: Any, line: int | None = None) -> None:
-        """A result of the last message, which made its call in its text: a pair, so that it can be masked."""
+        """Append a result of a call that the last message made in its text, as a pair that can be masked."""
         pair_id = f"text-{len(self.messages)}"
         self.messages[-1].update(pairRole="call", pairId=pair_id)
         self.add({"role": "tool", "content": content, "pairRole": "result", "pairId": pair_id}, line)
 
     def pair_texts(self) -> None:
-        """Make each user message after one of the agent its result, where neither has calls or results of its own."""
+        """Turn each user message after an agent's message into its result, where neither has calls or results."""
         messages, lines = self.messages, self.lines
         self.messages, self.lines = [], []
         for message, line in zip(messages, lines, strict=True):
@@ -63,13 +65,13 @@ class Draft:
         messages: int | None = None,
         id: str | None = None,
     ) -> None:
-        """A request whose answer follows, or follows that many messages; fields as the log has them."""
+        """Record a request whose answer follows, or follows that many messages; fields as the log has them."""
         messages = len(self.messages) if messages is None else messages
         found = usage_of(usage, lambda what: self.note(what, line))
         self.requests.append(LoggedRequest(messages, text(model) or None, time_of(time), found, id))
 
     def compacted(self, line: int | None = None, shown: list[dict[str, Any]] | None = None) -> None:
-        """The model sees `shown`, and the messages that follow."""
+        """Record a compaction: from here on the model sees `shown`, and the messages that follow."""
         self.compactions.append(Compaction(len(self.messages), shown or []))
         self.note("the session was compacted; the messages before it are kept", line)
 
@@ -79,7 +81,7 @@ class Draft:
         self._notes[what] = count + 1, first
 
     def warnings(self) -> tuple[str, ...]:
-        """Each kind of note once, with its count and first line."""
+        """Return each kind of note once, with its count and first line."""
         return tuple(_warning(what, *places) for what, places in self._notes.items())
 
 
@@ -111,7 +113,7 @@ def fields(value: Any) -> dict[str, Any]:
 
 
 def parsed(value: Any) -> Any:
-    """The value of a JSON text; anything else, a text that is no JSON too, unchanged."""
+    """The value of a JSON text; anything else unchanged, also a text that is not JSON."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         with suppress(ValueError, RecursionError):
             return json.loads(value)

@@ -14,12 +14,12 @@ _FIELDS = frozenset(["content", "role", "tool_call_id"])
 
 
 def is_inspect(value: Any) -> bool:
-    """Whether it is an inspect_ai log."""
+    """Whether the value is an inspect_ai log."""
     return isinstance(value, dict) and isinstance(value.get("eval"), dict) and "version" in value and "status" in value
 
 
 def read_inspect(value: Any) -> Iterator[Draft]:
-    """The messages of each sample, in the shape of Chat Completions; its events repeat them."""
+    """Read the messages of each sample, in the shape of Chat Completions; events repeat them."""
     for sample in objects(value.get("samples")):
         draft = Draft()
         attachments = sample.get("attachments")
@@ -31,7 +31,7 @@ def read_inspect(value: Any) -> Iterator[Draft]:
 
 
 def _requests(sample: dict[str, Any], draft: Draft) -> None:
-    """The calls of models whose answer is a message of the sample; others are those of a scorer or a tool."""
+    """Find the model calls that answer in the sample; the others belong to a scorer or a tool."""
     messages = objects(sample.get("messages"))
     transcript = sample.get("transcript")
     events = transcript.get("events") if isinstance(transcript, dict) else sample.get("events")
@@ -57,7 +57,7 @@ def _place(answer: dict[str, Any], input: Any, messages: list[dict[str, Any]]) -
 
 
 def _usage(usage: Any) -> Any:
-    """The usage with the names of Anthropic if it counts tokens of the cache apart, as its total shows."""
+    """Rename usage as Anthropic does, if its total shows that it counts cached tokens apart."""
     if not isinstance(usage, dict):
         return usage
     read, written = usage.get("input_tokens_cache_read"), usage.get("input_tokens_cache_write")
@@ -91,7 +91,7 @@ def _attached(value: Any, attachments: dict[str, Any]) -> Any:
 
 
 def is_tau_bench(value: Any) -> bool:
-    """Whether it is a run or a list of runs, of tau-bench or of its second version."""
+    """Whether the value is a run or a list of runs of tau-bench or tau2-bench."""
     if isinstance(value, dict):
         return _is_run(value) or any(map(_is_run, objects(value.get("simulations"))))
     return isinstance(value, list) and bool(value) and all(isinstance(run, dict) and _is_run(run) for run in value)
@@ -104,7 +104,7 @@ def _is_run(value: dict[str, Any]) -> bool:
 
 
 def read_tau_bench(value: Any) -> Iterator[Draft]:
-    """The messages of each run, in the shape of Chat Completions."""
+    """Read the messages of each run, in the shape of Chat Completions."""
     runs = value if isinstance(value, list) else [value] if _is_run(value) else objects(value["simulations"])
     for run in filter(_is_run, runs):
         if isinstance(run.get("traj"), list):
@@ -121,7 +121,7 @@ def read_tau_bench(value: Any) -> Iterator[Draft]:
 
 
 def _tau_messages(message: Any) -> list[dict[str, Any]]:
-    """A message of the second version, whose calls have no `function`, and whose results may be grouped."""
+    """Convert a message of tau2-bench, whose calls have no `function` and whose results may be grouped."""
     if not isinstance(message, dict):
         return [message]  # an error that says where
     if message.get("role") == "tool":

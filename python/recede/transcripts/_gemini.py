@@ -16,17 +16,17 @@ _LEFT_OUT = frozenset(["error", "info", "warning"])
 
 
 def recognizes(value: Any) -> bool:
-    """Whether it is such a session."""
+    """Whether the value is a Gemini CLI session."""
     return isinstance(value, dict) and "sessionId" in value and isinstance(value.get("messages"), list)
 
 
 def recognizes_line(record: dict[str, Any]) -> bool:
-    """Whether the line begins such a session."""
+    """Whether a line begins a Gemini CLI session."""
     return {"sessionId", "projectHash"} <= record.keys() and "messages" not in record
 
 
 def read(value: Any) -> Iterator[Draft]:
-    """The messages, in the shape of Anthropic."""
+    """Read the messages, in the shape of Anthropic."""
     draft = Draft()
     for message in objects(value["messages"]):
         _add(draft, message, None)
@@ -34,7 +34,7 @@ def read(value: Any) -> Iterator[Draft]:
 
 
 def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
-    """The messages that the lines leave: one with a known id takes its place, and some lines take messages back."""
+    """Read lines: a message with a known id replaces the earlier one, and some lines remove messages."""
     draft = Draft()
     kept: dict[str, tuple[dict[str, Any], int]] = {}
     for value, line, _ in records:
@@ -59,7 +59,7 @@ def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
 
 
 def _rewind(kept: dict[str, Any], identity: str) -> None:
-    """Take back a message and all after it; all messages if it is not there, as the program does."""
+    """Remove a message and all after it; all messages if it is missing, as the program does."""
     names = list(kept)
     for name in names[names.index(identity) if identity in kept else 0 :]:
         del kept[name]
@@ -89,7 +89,7 @@ def _add(draft: Draft, message: dict[str, Any], line: int | None) -> None:
 
 
 def _usage(tokens: Any) -> Any:
-    """The tokens with the names of Responses; what is read from the cache is a part of the input."""
+    """Rename tokens as the Responses API does; cached tokens are part of the input."""
     if not isinstance(tokens, dict):
         return tokens
     # The prompts of built-in tools are input, thoughts are output, both counted apart.
@@ -98,7 +98,7 @@ def _usage(tokens: Any) -> Any:
 
 
 def _sum(tokens: dict[str, Any], *names: str) -> Any:
-    """Their sum; a value of a wrong type as it is."""
+    """Add two counts; return a value of a wrong type as it is."""
     values = [tokens[name] for name in names if tokens.get(name) is not None]
     wrong = [value for value in values if not isinstance(value, int)]
     return wrong[0] if wrong else sum(values)

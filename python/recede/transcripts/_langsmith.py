@@ -19,17 +19,17 @@ _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"
 
 
 def recognizes_line(record: dict[str, Any]) -> bool:
-    """Whether it is a run."""
+    """Whether a line is a LangSmith run."""
     return isinstance(record.get("run_type"), str) and ("inputs" in record or "outputs" in record)
 
 
 def recognizes(value: Any) -> bool:
-    """Whether it has runs, or is a list of messages of LangChain."""
+    """Whether the value has LangSmith runs, or is a list of LangChain messages."""
     return _own_messages(value) is not None or bool(_runs(value))
 
 
 def read(value: Any) -> Iterator[Draft]:
-    """The messages of each conversation, in the shape of Chat Completions."""
+    """Read the messages of each conversation, in the shape of Chat Completions."""
     own = _own_messages(value)
     if own is None:
         yield from read_lines(Record(run, 0) for run in _runs(value))
@@ -42,7 +42,7 @@ def read(value: Any) -> Iterator[Draft]:
 
 
 def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
-    """The same of one run a line: those of models, or of whole chains where a trace has none of models."""
+    """Read one run a line: model runs, or whole chains where a trace has no model runs."""
     models: list[Request] = []
     chains: list[Request] = []
     for value, line, _ in records:
@@ -102,7 +102,7 @@ def _answer(outputs: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _usage(outputs: dict[str, Any]) -> Any:
-    """What the provider counted, which LangChain keeps with the message."""
+    """The provider's usage, which LangChain keeps with the message."""
     generations = outputs.get("generations")
     while isinstance(generations, list) and generations:
         generations = generations[0]
@@ -140,7 +140,7 @@ def _messages(value: Any) -> list[dict[str, Any]]:
 
 
 def _plain(message: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a message, which may be those of a constructor, and its type."""
+    """The fields of a message, or of its serialized constructor, and its type."""
     if isinstance(message.get("kwargs"), dict):
         names = message.get("id")
         kind = text(names[-1]) if isinstance(names, list) and names else ""

@@ -1,4 +1,4 @@
-"""Texts that are left out of messages: of a long one, a replay reads only how long it is."""
+"""Long texts of messages are replaced by their length, which is all that a replay reads."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from recede.reduction._stages import mask_observation
 __all__ = ["omit_texts"]
 
 _LONG_CHARS = 1_000
+_CUT = "[… "  # a cut text has this in its middle, and is not cut again
 
 
 class OmittedText(str):
-    """A str of the length of a text, equal to those of the same text only, without its characters."""
+    """A str with the length of a text and without its characters; equal only for equal texts."""
 
     __slots__ = ("_chars",)
     _chars: int
 
     def __new__(cls, text: str) -> OmittedText:
-        """Of a text."""
+        """Make the replacement of a text."""
         made = super().__new__(cls, hash(text))
         made._chars = len(text)
         return made
 
     def __len__(self) -> int:
-        """The characters of the text."""
+        """The number of characters of the text."""
         return self._chars
 
 
 def omit_texts(record: Any, texts_at: Iterable[str]) -> None:
-    """Leave out the long texts in a part of a record, except for what masking reads: placeholders, dispatch blocks."""
+    """Omit long texts in a part of a record, except placeholders, cut texts and texts with dispatch blocks."""
     for field in texts_at:
         record = record.get(field) if isinstance(record, dict) else None
     to_visit = [record]
@@ -45,5 +46,5 @@ def omit_texts(record: Any, texts_at: Iterable[str]) -> None:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether all that masking leaves of a text is its length."""
-    return mask_observation(text) == f"[observation masked — {len(text)} chars]"
+    """Whether masking and cutting need only the length of a text."""
+    return _CUT not in text and mask_observation(text) == f"[observation masked — {len(text)} chars]"

@@ -21,7 +21,7 @@ _NO_ARGUMENTS = frozenset(
 
 
 def recognizes(value: Any) -> bool:
-    """Whether it contains events: objects with an action or an observation."""
+    """Whether the value contains events: objects with an action or an observation."""
     events = _events(value)
     return bool(events) and all(
         "role" not in event and ("action" in event or "observation" in event) for event in events
@@ -29,7 +29,7 @@ def recognizes(value: Any) -> bool:
 
 
 def read(value: Any) -> Iterator[Draft]:
-    """Actions as calls, observations as results, in the shape of Chat Completions."""
+    """Read actions as calls and observations as results, in the shape of Chat Completions."""
     reader = _Reader()
     for event in _events(value):
         reader.draft.records += 1

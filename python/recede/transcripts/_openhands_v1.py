@@ -1,4 +1,4 @@
-"""Events of OpenHands V1 (its software agent SDK): one of a `kind` a line, a file, or an element of a list."""
+"""Events of OpenHands V1 (its software agent SDK), each with a `kind`: one per line, file, or list element."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _KINDS = _LEFT_OUT | _RESULTS | {"ActionEvent", "Condensation", "MessageEvent", 
 
 
 def recognizes_line(record: dict[str, Any]) -> bool:
-    """Whether it is an event."""
+    """Whether a line is an event."""
     return text(record.get("kind")) in _KINDS and "source" in record
 
 
 def recognizes(value: Any) -> bool:
-    """Whether it has events."""
+    """Whether the value contains events."""
     events = _events(value)
     return bool(events) and any(map(recognizes_line, events))
 
 
 def read(value: Any) -> Iterator[Draft]:
-    """Actions as calls, observations as results, in the shape of Chat Completions."""
+    """Read actions as calls and observations as results, in the shape of Chat Completions."""
     yield from read_lines(Record(event, 0) for event in _events(value))
 
 
 def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
-    """The same of one event a line."""
+    """Read one event a line, likewise."""
     reader = _Reader()
     for value, line, _ in records:
         reader.draft.records += 1
@@ -104,7 +104,7 @@ class _Reader:
             self._answers[response] = answer
 
     def _condense(self, event: dict[str, Any], line: int | None) -> None:
-        """The model no longer sees these events, but a summary in their place."""
+        """Replace the events that the model no longer sees by their summary."""
         forgotten = event.get("forgotten_event_ids")
         gone = [one for one in forgotten if isinstance(one, str)] if isinstance(forgotten, list) else []
         self._view = [(identity, message) for identity, message in self._view if identity not in gone]
@@ -116,7 +116,7 @@ class _Reader:
 
 
 def _output(event: dict[str, Any]) -> str:
-    """What the model sees of a tool's answer."""
+    """The text of a tool's answer that the model sees."""
     observation = fields(event.get("observation"))
     content = [observation.get(name) for name in ("content", "output", "text")]
     content += [event.get(name) for name in ("error", "rejection_reason")]

@@ -15,7 +15,7 @@ _ROLES = frozenset(["assistant", "bashExecution", "toolResult", "user"])
 
 
 def recognizes(record: dict[str, Any]) -> bool:
-    """Whether the line belongs to such a session."""
+    """Whether a line belongs to a pi session."""
     message = record.get("message")
     if record.get("type") == "message":
         return isinstance(message, dict) and text(message.get("role")) in _ROLES and "role" not in record
@@ -23,7 +23,7 @@ def recognizes(record: dict[str, Any]) -> bool:
 
 
 def read(records: Iterable[Record]) -> Iterator[Draft]:
-    """The messages, in the shape of Anthropic."""
+    """Read the messages, in the shape of Anthropic."""
     draft = Draft()
     places: dict[Any, int] = {}  # of entries, by their number and identifier: the messages before them
     for entry, (value, line, _) in enumerate(records):
@@ -54,7 +54,7 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
 
 
 def _usage(usage: Any) -> Any:
-    """The usage with the names of Anthropic."""
+    """Rename usage as Anthropic does."""
     if not isinstance(usage, dict):
         return usage
     return {

@@ -44,6 +44,7 @@ class Transcript:
         compactions: where the agent replaced the history; `contexts` splits it there.
         shown: how many messages at the beginning replace a compacted history; there were no requests between them.
         has_texts: whether the messages have all their texts (`keep_texts`).
+        plan: the subscription that paid for the requests; None where the log names none.
 
     Example:
         >>> from recede import transcripts
@@ -64,10 +65,11 @@ class Transcript:
     compactions: tuple[Compaction, ...] = field(default=(), repr=False)
     shown: int = field(default=0, repr=False)
     has_texts: bool = field(default=True, repr=False)
+    plan: str | None = field(default=None, repr=False)
 
     @property
     def contexts(self) -> tuple[Transcript, ...]:
-        """The histories that the model saw one after the other: one, and another after each compaction.
+        """The contexts of the session in order: the first, and one more after each compaction.
 
         Example:
             >>> from recede import transcripts
@@ -234,7 +236,7 @@ def detect(
 
 
 def _drafts(source: Source, format: str | None, path: str | None, keep_texts: bool) -> tuple[str, Iterable[Draft]]:
-    """The name of the format, and the histories."""
+    """Detect the format; return its name and the histories."""
     if path is not None:
         return _at_path(source, format, path)
     kind, value, records = _recognized(source, format)
@@ -246,7 +248,7 @@ def _drafts(source: Source, format: str | None, path: str | None, keep_texts: bo
 
 
 def _at_path(source: Source, wanted: str | None, path: str) -> tuple[str, Iterable[Draft]]:
-    """The histories that are at a path in the value of the file, or of each line."""
+    """Read the histories at a path in the value of the file, or of each line."""
     records = source.records() if source.has_lines else iter([Record(source.document(), 0)])
 
     def kind_of(record: Record) -> tuple[DocumentFormat, Any]:
@@ -287,7 +289,7 @@ def _name(kind: LineFormat | DocumentFormat, value: Any) -> str:
 
 
 def _recognized(source: Source, wanted: str | None) -> tuple[Any, Any, Iterator[Record]]:
-    """The format, with the single value of the file or its records."""
+    """Find the format; return it with the single value of the file or its records."""
     if not source.has_lines:
         value = source.document()
         for document in DOCUMENTS:
@@ -365,4 +367,5 @@ def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode
         tuple(draft.requests),
         tuple(draft.compactions),
         has_texts=has_texts,
+        plan=draft.plan,
     )

@@ -26,7 +26,7 @@ __all__ = ["DOCUMENTS", "LINES", "DocumentFormat", "LineFormat"]
 
 
 class LineFormat(NamedTuple):
-    """A history with one record per line.
+    """A format with one record per line.
 
     Attributes:
         name: as users know it.
@@ -42,7 +42,7 @@ class LineFormat(NamedTuple):
 
 
 class DocumentFormat(NamedTuple):
-    """One JSON value that contains histories. A file may also have one such value per line."""
+    """A format that is one JSON value with histories; a file may also have one such value per line."""
 
     name: str
     recognizes: Callable[[Any], bool]

@@ -1,4 +1,4 @@
-"""What a log says of the requests of a session: their tokens, model and time."""
+"""Requests as a log records them: tokens, model and time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Compaction", "LoggedRequest", "LoggedUsage", "time_of", "usage_of"]
 
 
 class LoggedRequest(NamedTuple):
-    """One request to a model, as the log of its session has it.
+    """One request to a model, as its session's log records it.
 
     Attributes:
         messages: the number of messages before its answer.
@@ -36,7 +36,7 @@ class LoggedRequest(NamedTuple):
 
 
 class Compaction(NamedTuple):
-    """A place where the agent replaced the history by something shorter.
+    """A point at which the agent replaced the history by something shorter.
 
     Attributes:
         messages: the number of messages before it, which the model no longer saw.

@@ -49,7 +49,7 @@ class _Line(NamedTuple):
 
 
 class Source:
-    """An open file. What detection read is kept for the reader.
+    """An open file; what detection has read is kept for the reader.
 
     Attributes:
         name: the name in errors.
@@ -67,14 +67,14 @@ class Source:
         self.has_lines = _has_lines(*(line.text for line in self._head))
 
     def records(self) -> Iterator[Record]:
-        """The values of the lines, one at a time; only the current line is in memory."""
+        """Iterate over the values of the lines; only the current line is in memory."""
         while self._head:
             yield from self._of_line(self._head.pop(0))
         for line in self._lines:
             yield from self._of_line(line)
 
     def document(self) -> Any:
-        """The single value of the file."""
+        """Return the single value of the file."""
         # Empty lines count in the offset of an error.
         data = b"".join(self._pieces())
         try:
@@ -83,7 +83,7 @@ class Source:
             self._fail(_fault(data, error), None)
 
     def _pieces(self) -> Iterator[bytes]:
-        """The lines of a file that is one value, which is held whole: it has the limit of a line."""
+        """Read a file that is one value, in pieces; it is held whole, so it has the limit of a line."""
         read = 0
         for line in chain(self._head, self._lines):
             read += line.before + len(line.text)
@@ -93,7 +93,7 @@ class Source:
             yield line.text
 
     def _numbered(self, stream: BinaryIO) -> Iterator[_Line]:
-        """The non-empty lines."""
+        """Iterate over the non-empty lines."""
         read = number = before = 0
         while line := self._line(stream, read):
             number += 1
@@ -106,7 +106,7 @@ class Source:
                 number, read, before = number + more, read + more, before + len(line) + more
 
     def _empty(self, stream: Any, read: int) -> int:
-        """Pass over the empty lines that follow, which may be very many; the number of those that are in the buffer."""
+        """Skip the empty lines that follow, which may be very many; return how many are in the buffer."""
         try:
             ahead = stream.peek(1)
             most = self._max_bytes - read
@@ -115,7 +115,7 @@ class Source:
             raise TranscriptError("gzip", source=self.name, offset=read) from None
 
     def _line(self, stream: BinaryIO, read: int) -> bytes:
-        """The next line. It is read in pieces, so that one over a limit is refused before it is put together."""
+        """Read the next line in pieces, so that a line over the limit is refused before it is assembled."""
         most = min(self._max_line_bytes, self._max_bytes - read)
         pieces: list[bytes] = []
         size = 0
@@ -140,7 +140,7 @@ class Source:
                 yield Record(value, line.number, is_glued=len(values) > 1)
 
     def _glued(self, line: bytes, number: int) -> list[Any]:
-        """The values of a line with several, as a writer leaves it that was killed in between."""
+        """Split a line with several values, as a writer that was killed leaves it."""
         values = []
         text, at = "", 0
         try:
@@ -162,7 +162,7 @@ class Source:
 
 @contextmanager
 def open_source(source: Input, name: str | None, max_bytes: int, max_line_bytes: int | None = None) -> Iterator[Source]:
-    """Open a path or bytes, decompressed if gzipped; at most `max_bytes` of text are read, and of a line fewer."""
+    """Open a path or bytes, decompressed if gzipped; the text and each line have a maximum size."""
     max_bytes = whole_number(1)("max_bytes", max_bytes)
     limits = (max_bytes, max_bytes if max_line_bytes is None else whole_number(1)("max_line_bytes", max_line_bytes))
     if isinstance(source, (bytes, bytearray, memoryview)):
@@ -202,7 +202,7 @@ _decoder = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _fault(data: bytes, error: Exception) -> TranscriptError:
-    """The error for a value that Python's parser rejected, located by the core's parser if that rejects it too."""
+    """Make the error for a value that Python's parser rejects, located by the core's parser if that rejects it too."""
     try:
         _STRICT.reduce_json(data)
     except TranscriptError as found:

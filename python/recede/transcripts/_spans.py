@@ -28,7 +28,7 @@ _MOST_PASSED = 200  # spans that detection reads: the first may be those of tool
 
 
 class Request(NamedTuple):
-    """A request of a trace, with the whole history that it sent.
+    """A request of a trace, with the history that it sent.
 
     Attributes:
         trace: the trace, or the conversation, that it belongs to; None if unknown.
@@ -50,7 +50,7 @@ class Request(NamedTuple):
 
 
 def histories(requests: Iterable[Request]) -> Iterator[Draft]:
-    """A history for each conversation: a request whose messages begin with those of an earlier one continues that."""
+    """Join requests into conversations: a request continues the earlier one whose messages it begins with."""
     grown: list[tuple[Any, list[dict[str, Any]], Draft]] = []
     for request in sorted(requests, key=lambda one: one.time or 0.0):
         before = [place for place, one in enumerate(grown) if _continues(one, request)]
@@ -77,7 +77,7 @@ def _continues(earlier: tuple[Any, list[dict[str, Any]], Draft], request: Reques
 
 
 def _spans(value: Any) -> Iterator[dict[str, Any]]:
-    """The spans of a value: one, a list, or what the OTLP exporters write."""
+    """Find the spans of a value: one span, a list, or OTLP's export format."""
     if isinstance(value, list):
         yield from objects(value)
         return
@@ -91,7 +91,7 @@ def _spans(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _attributes(span: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of a span as a tree, whichever way they are written."""
+    """Return the attributes of a span as a tree, however they are written."""
     found = parsed(span.get("attributes"))
     if isinstance(found, list):  # OTLP
         found = {text(one.get("key")): _otlp(one.get("value")) for one in objects(found)}
@@ -110,7 +110,7 @@ def _otlp(value: Any) -> Any:
 
 
 def _tree(flat: dict[str, Any]) -> dict[str, Any]:
-    """Names with dots as objects in objects: `a.b` is `b` in `a`."""
+    """Turn dotted names into nested objects: `a.b` is `b` in `a`."""
     tree: dict[str, Any] = {}
     for key, value in flat.items():
         *outer, last = key.split(".")
@@ -126,7 +126,7 @@ def _tree(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def _items(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list, which may be written as an object with numbers for names, or as JSON."""
+    """Return the objects of a list, which may be written as an object with numbers for names, or as JSON."""
     value = parsed(value)
     if isinstance(value, dict):
         numbered = [name for name in value if name.isdecimal()]
@@ -157,12 +157,12 @@ def _time(span: dict[str, Any]) -> float | None:
 
 
 def is_openinference_line(record: dict[str, Any]) -> bool:
-    """Whether it has a span of a model."""
+    """Whether a line has a span of a model call."""
     return any(_has_openinference(span) for span in islice(_spans(record), _MOST_PASSED))
 
 
 def is_openinference(value: Any) -> bool:
-    """Whether it has spans of a model, or is a list of their messages."""
+    """Whether the value has spans of model calls, or is a list of their messages."""
     is_list = isinstance(value, list)
     return _own_messages(value) is not None or (
         (is_list or "resourceSpans" in fields(value))
@@ -171,7 +171,7 @@ def is_openinference(value: Any) -> bool:
 
 
 def read_openinference(value: Any) -> Iterator[Draft]:
-    """The messages of each conversation, in the shape of Chat Completions."""
+    """Read the messages of each conversation, in the shape of Chat Completions."""
     own = _own_messages(value)
     if own is None:
         yield from histories(_openinference_requests(value, None))
@@ -180,7 +180,7 @@ def read_openinference(value: Any) -> Iterator[Draft]:
 
 
 def read_openinference_lines(records: Iterable[Record]) -> Iterator[Draft]:
-    """The same with spans in lines."""
+    """Read one span a line, likewise."""
     yield from histories(request for value, line, _ in records for request in _openinference_requests(value, line))
 
 
@@ -245,12 +245,12 @@ def _openinference_message(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_otel_line(record: dict[str, Any]) -> bool:
-    """Whether it has a span of a model."""
+    """Whether a line has a span of a model call."""
     return any(_has_otel(span) for span in islice(_spans(record), _MOST_PASSED))
 
 
 def is_otel(value: Any) -> bool:
-    """Whether it has spans of a model, or is a list of messages with `parts` that have a `type`."""
+    """Whether the value has spans of model calls, or is a list of messages with typed `parts`."""
     is_list = isinstance(value, list)
     return _parts_messages(value) is not None or (
         (is_list or "resourceSpans" in fields(value))
@@ -259,7 +259,7 @@ def is_otel(value: Any) -> bool:
 
 
 def read_otel(value: Any) -> Iterator[Draft]:
-    """The messages of each conversation, in the shape of Chat Completions."""
+    """Read the messages of each conversation, in the shape of Chat Completions."""
     own = _parts_messages(value)
     if own is None:
         yield from histories(_otel_requests(value, None))
@@ -268,7 +268,7 @@ def read_otel(value: Any) -> Iterator[Draft]:
 
 
 def read_otel_lines(records: Iterable[Record]) -> Iterator[Draft]:
-    """The same with spans in lines."""
+    """Read one span a line, likewise."""
     yield from histories(request for value, line, _ in records for request in _otel_requests(value, line))
 
 

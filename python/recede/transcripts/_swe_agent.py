@@ -15,18 +15,18 @@ _FIELDS = frozenset(["content", "name", "role", "tool_call_id", "tool_calls"])
 
 
 def recognizes(value: Any) -> bool:
-    """Whether it is a trajectory: its `history` contains messages."""
+    """Whether the value is a trajectory: its `history` contains messages."""
     history = objects(value.get("history")) if isinstance(value, dict) else []
     return bool(history) and all("role" in message for message in history)
 
 
 def read(value: Any) -> Iterator[Draft]:
-    """The messages sent to the model; `trajectory` repeats them step by step."""
+    """Read the messages sent to the model; `trajectory` repeats them step by step."""
     yield _draft(value["history"])
 
 
 def is_mini(value: Any) -> bool:
-    """Whether it says so, or a shell block is answered by a return code."""
+    """Whether the value names the format, or a shell block is answered by a return code."""
     if isinstance(value, dict):
         return text(value.get("trajectory_format")).startswith("mini-swe-agent") and _is_list(value)
     messages = objects(value)
@@ -40,7 +40,7 @@ def is_mini(value: Any) -> bool:
 
 
 def read_mini(value: Any) -> Iterator[Draft]:
-    """The messages; an entry of role `exit` is for the user."""
+    """Read the messages; an entry with the role `exit` is for the user."""
     yield _draft(value["messages"] if isinstance(value, dict) else value)
 
 

@@ -56,7 +56,7 @@ def apply_observation_masking(
             shown.append(entry)
         else:
             observation = _observation(number, entry)
-            masked = manager._kept.masked_text(observation) if number < current_turn - window_size_m else None
+            masked = manager._session.masked_text(observation) if number < current_turn - window_size_m else None
             shown.append(entry if masked is None else _with_observation(entry, masked))
         if number > 0:
             manager._add("", "", "")  # so that the placeholder of the next entry has its number

@@ -3,45 +3,55 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from recede._errors import StoreError
+from recede._steps import awaited, drive, drive_async, not_awaited
 from recede._summarizer import bound, is_async, text_of_summary
-from recede.costs._prices import Prices
-from recede.turns._due import due_summaries
-from recede.turns._manager import TurnManager, preset
+from recede.reduction._signature import takes
+from recede.turns._manager import TurnManager
+from recede.turns._options import PRICED_OPTIONS, preset
 from recede.turns._turn import Summary, Turn
 from recede.types import Generates
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    from recede._report import BoundaryMove
-    from recede.providers import Provider
-    from recede.store._turn_store import TurnStore
-    from recede.types import TokenCounter
+    from typing_extensions import Unpack
 
-__all__ = ["PRESETS", "HybridContextManager", "TurnSummarizer"]
+    from recede.turns._options import HybridOptions
+
+__all__ = ["Call", "HybridContextManager", "TurnSummarizer"]
 
 TurnSummarizer: TypeAlias = Union[Callable[[list[Turn], Union[str, None]], Any], Callable[[list[Turn]], Any], Generates]
 """Called with unmasked turns and the previous summary (or None), with the turns alone, or with a prompt; returns the
 new summary or an object with a ``.text``, or an awaitable of one."""
 
 _PLACEHOLDER = "[Observation omitted]"
-PRESETS = {"swe-agent": (10, 43, 10), "openhands": (58, 80, 58)}
-_INTERRUPTED = object()
+_INTERRUPTED = ValueError("the summarizer was interrupted")
 _log = logging.getLogger("recede")
 
 
-class _Task(NamedTuple):
-    """A summary in progress."""
+class Call(NamedTuple):
+    """A step of a manager: a call of a function that was given, by its name."""
 
-    turns: list[Turn]
-    previous: str | None
-    end_turn: int
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    instead: str = "arun_agent"  # what awaits it
+    in_thread: bool = False  # of async callers
+
+    def run(self) -> Any:
+        """The result; TypeError if the function is async."""
+        return not_awaited(self.function(*self.arguments), self.name, self.instead)
+
+    async def run_async(self) -> Any:
+        """The result, awaited if it is awaitable."""
+        if self.in_thread:
+            return await awaited(await asyncio.to_thread(self.function, *self.arguments))
+        return await awaited(self.function(*self.arguments))
 
 
 class HybridContextManager(TurnManager):
@@ -60,7 +70,8 @@ class HybridContextManager(TurnManager):
         summarize_at_n: after how many turns a summary is made, N; more than M. ``"break_even"``: when re-reading the
             older turns has cost as much as a summary, at these prices (docs/summaries.md has the rule).
         tail_window_m: how many of the last turns are never summarized, M.
-        mask_chunk, boundary, provider, max_overcost, token_counter, on_move: as for `ObservationMaskingContextManager`.
+        mask_chunk, boundary, provider, max_overcost, token_counter, on_move, recall: as for
+            `ObservationMaskingContextManager`.
             The bound on cost of a break_even `boundary` applies to break-even summaries too, and calls of the model
             count in it. A summary at a turn N is always made, and counts.
         prices: the prices for break-even; the preset ``anthropic`` by default.
@@ -102,58 +113,29 @@ class HybridContextManager(TurnManager):
         <BLANKLINE>
     """
 
+    @takes(PRICED_OPTIONS)
     def __init__(
         self,
         summarizer_llm: TurnSummarizer,
         masking_window_w: int = 10,
         summarize_at_n: int | Literal["break_even"] = 43,
         tail_window_m: int = 10,
-        *,
-        mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-        provider: str | Provider = "ideal",
-        max_overcost: float | None = 0.1,
-        token_counter: TokenCounter | None = None,
-        prices: Prices | None = None,
-        store: TurnStore | None = None,
-        on_move: Callable[[BoundaryMove], Any] | None = None,
+        **options: Unpack[HybridOptions],
     ) -> None:
         self._set_summarizer(summarizer_llm, "summarizer_llm")
-        prices = Prices() if prices is None else prices
-        super().__init__(
-            "masking_window_w",
-            masking_window_w,
-            _PLACEHOLDER,
-            {"mask_chunk": mask_chunk, "boundary": boundary, "provider": provider, "max_overcost": max_overcost},
-            token_counter,
-            prices,
-            due_summaries(summarize_at_n, tail_window_m, prices),
-            {
-                "summarize_at_n": summarize_at_n,
-                "tail_window_m": tail_window_m,
-                "summary_prices": [float(prices.input), float(prices.output)],
-            },
-            store,
-            on_move,
-        )
         self._summarize_at, self._tail = summarize_at_n, tail_window_m
         self._is_summarizing = False
         self._error: Exception | None = None
+        summaries = {"summarize_at_n": summarize_at_n, "tail_window_m": tail_window_m}
+        super().__init__(("masking_window_w", masking_window_w), _PLACEHOLDER, options, summaries)
 
     @classmethod
+    @takes(PRICED_OPTIONS)
     def from_preset(
         cls,
         name: Literal["swe-agent", "openhands"],
         summarizer_llm: TurnSummarizer,
-        *,
-        mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-        provider: str | Provider = "ideal",
-        max_overcost: float | None = 0.1,
-        token_counter: TokenCounter | None = None,
-        prices: Prices | None = None,
-        store: TurnStore | None = None,
-        on_move: Callable[[BoundaryMove], Any] | None = None,
+        **options: Unpack[HybridOptions],
     ) -> HybridContextManager:
         """Create a manager with the published values for an agent: 10 / 43 / 10, or 58 / 80 / 58.
 
@@ -162,18 +144,7 @@ class HybridContextManager(TurnManager):
             >>> recede.designs.HybridContextManager.from_preset("openhands", recede.summarizers.builtin())
             <HybridContextManager: window 58, summary at 80, tail 58; 0 turns, 0 masked>
         """
-        return cls(
-            summarizer_llm,
-            *preset(PRESETS, name),
-            mask_chunk=mask_chunk,
-            boundary=boundary,
-            provider=provider,
-            max_overcost=max_overcost,
-            token_counter=token_counter,
-            prices=prices,
-            store=store,
-            on_move=on_move,
-        )
+        return cls(summarizer_llm, *preset(name), **options)
 
     # Settings
 
@@ -233,18 +204,18 @@ class HybridContextManager(TurnManager):
             StoreError: the `store` rejected the turn. Nothing was added.
         """
         self._refuse_async("aadd_turn")
-        number = self._add(reasoning, action, observation)
+        turn = self._add(reasoning, action, observation)
         self.maybe_create_summary()
-        return number
+        return turn.turn
 
     async def aadd_turn(self, reasoning: str, action: str, observation: str) -> int:
         """`add_turn` for an async summarizer; a sync one runs in a thread.
 
         Other tasks can add turns in the meantime.
         """
-        number = self._add(reasoning, action, observation)
+        turn = self._add(reasoning, action, observation)
         await self.amaybe_create_summary()
-        return number
+        return turn.turn
 
     def _refuse_async(self, instead: str) -> None:
         if is_async(self._summarizer):
@@ -261,80 +232,61 @@ class HybridContextManager(TurnManager):
             RuntimeError: the summarizer is async: use `amaybe_create_summary`.
         """
         self._refuse_async("amaybe_create_summary")
-        task = self._begin()
-        if task is None:
-            return False
-        text: object = _INTERRUPTED
-        try:
-            text = text_of_summary(self._summarize(task.turns, task.previous))
-            if inspect.iscoroutine(text):
-                text.close()
-        except Exception as error:
-            text = error
-        finally:
-            made = self._end(task, text)
-        return made
+        return drive(self._summarizing(), Call.run)
 
     async def amaybe_create_summary(self) -> bool:
         """`maybe_create_summary` for an async summarizer; a sync one runs in a thread."""
-        task = self._begin()
-        if task is None:
-            return False
-        text: object = None
+        return await drive_async(self._summarizing(), Call.run_async)
+
+    def _summarizing(self) -> Generator[Call, Any, bool]:
+        """The steps of a summary, if one is due and none is in progress."""
+        with self._lock:
+            self._refuse_callbacks()
+            end_turn = self._session.summary_due()
+            if self._is_summarizing or end_turn is None:
+                return False
+            previous = self._last_summary
+            try:
+                turns = self._turns(self._end_turn, end_turn)
+            except StoreError as error:
+                return self._fail(end_turn, error)
+            self._is_summarizing = True
+        text: Any = _INTERRUPTED
+        given = turns, previous.content if previous else None
         try:
-            if is_async(self._summarizer):
-                text = self._summarize(task.turns, task.previous)
-            else:
-                text = await asyncio.to_thread(self._summarize, task.turns, task.previous)
-            text = text_of_summary(await text if inspect.isawaitable(text) else text)
+            call = Call("the summarizer", self._summarize, given, "aadd_turn", not is_async(self._summarizer))
+            text = text_of_summary((yield call))
         except Exception as error:
             text = error
         finally:
-            made = self._end(task, text)
+            made = self._end(turns, given[1] or "", text)
         return made
 
-    def _begin(self) -> _Task | None:
-        """Start a summary if one is due and none is in progress."""
-        with self._lock:
-            self._refuse_callbacks()
-            end_turn = self._kept.summary_due()
-            if self._is_summarizing or end_turn is None:
-                return None
-            try:
-                task = _Task(self._turns(self._end_turn, end_turn), self._content, end_turn)
-            except StoreError as error:
-                self._fail(end_turn, error)
-                return None
-            self._is_summarizing = True
-            return task
-
-    def _end(self, task: _Task, text: object) -> bool:
-        """Finish a summary: the summarizer returned, raised, was interrupted, or was cancelled (None)."""
+    def _end(self, turns: list[Turn], previous: str, text: object) -> bool:
+        """Finish a summary of these turns: the summarizer returned, raised or was interrupted."""
         with self._lock:
             self._is_summarizing = False
+            start, end_turn = turns[0].turn - 1, turns[-1].turn
             if not isinstance(text, str) or not text.strip():
-                self._fail(task.end_turn, text)
-                return False
-            summary = Summary(task.end_turn, text)
+                return self._fail(end_turn, text)
+            summary = Summary(end_turn, text)
             block = _block(summary)
-            replaced = self._kept.replaced_chars(task.end_turn)
+            replaced = self._session.replaced_chars(end_turn)
             if len(block) >= replaced:
                 words = f"the summary has {len(block):,} characters, and what it would replace only {replaced:,}"
-                self._fail(task.end_turn, ValueError(words))
-                return False
+                return self._fail(end_turn, ValueError(words))
             try:
-                given = self._kept.raw_tokens(task.turns[0].turn - 1, task.end_turn) + self._count(task.previous or "")
-                self._kept.summarize(summary, len(block), self._count(block), given + self._count(text))
+                before, after = (self._session.requests(turn, turn + 1)[0].raw_tokens for turn in (start, end_turn))
+                # A damaged store may have any numbers.
+                spent = max(0, int(after - before)) + self._count(previous) + self._count(text)
+                self._replace_by(summary, len(block), self._count(block), spent)
             except StoreError as error:
-                self._fail(task.end_turn, error)
-                return False
+                return self._fail(end_turn, error)
             return True
 
-    def _fail(self, end_turn: int, text: object) -> None:
-        if text is _INTERRUPTED:  # not the summarizer's fault: it may be called again at once
-            text = ValueError("the summarizer was interrupted")
-        else:
-            self._kept.summary_failed()
+    def _fail(self, end_turn: int, text: object) -> bool:
+        if text is not _INTERRUPTED:  # else not the summarizer's fault: it may be called again at once
+            self._summary_failed()
         if text is None or isinstance(text, str):
             text = ValueError("the summarizer returned no text")
         elif not isinstance(text, Exception):
@@ -343,25 +295,18 @@ class HybridContextManager(TurnManager):
         self._error = text
         first = text if self._failures == 1 else None
         _log.warning("no summary of turns %d to %d: %s", self._end_turn + 1, end_turn, text, exc_info=first)
-
-    @property
-    def _end_turn(self) -> int:
-        return self._kept.summary.end_turn if self._kept.summary else 0
-
-    @property
-    def _content(self) -> str | None:
-        return self._kept.summary.content if self._kept.summary else None
+        return False
 
     @property
     def summaries(self) -> list[Summary]:
         """All summaries, as a new list; the last one is in the context."""
         with self._lock:
-            return self._kept.summaries()
+            return self._all_summaries()
 
     @property
     def phase(self) -> Literal["masking", "summarizing"]:
         """``"summarizing"`` from the first summary on."""
-        return "summarizing" if self._kept.summary else "masking"
+        return "summarizing" if self._last_summary else "masking"
 
     @property
     def summary_failures(self) -> int:
@@ -378,12 +323,12 @@ class HybridContextManager(TurnManager):
     def get_context(self, system_prompt: str, user_prompt: str) -> str:
         """The two prompts, the summary, and the turns after it, the old ones masked."""
         with self._lock:
-            return self._rendered(f"{system_prompt}\n{user_prompt}{_block(self._kept.summary)}")
+            return self._rendered(f"{system_prompt}\n{user_prompt}{_block(self._last_summary)}")
 
     def get_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
         """The same as chat messages: system, user (with the summary), then an assistant and a user message per turn."""
         with self._lock:
-            return self._messages(system_prompt, user_prompt + _block(self._kept.summary), self._end_turn)
+            return self._chat_messages(system_prompt, user_prompt + _block(self._last_summary))
 
 
 def _block(summary: Summary | None) -> str:

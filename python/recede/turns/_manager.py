@@ -1,57 +1,32 @@
-"""What all managers of turns have: their turns, settings and figures."""
+"""What all managers of turns have: settings, turns, contexts and figures."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from recede import _engine
 from recede._errors import no_such
+from recede._recall import turn_tool
+from recede.costs._prices import Prices
 from recede.providers import checked_provider, saved_provider
 from recede.reduction._counting import count_tokens
 from recede.reduction._kinds import optional_function
+from recede.reduction._on_move import report_move
 from recede.reduction._policy import turn_policy
-from recede.turns._log import Turns
-from recede.turns._report import ContextReport
+from recede.turns._options import OPTIONS, PRICED_OPTIONS, due_summaries
+from recede.turns._report import ContextReport, TurnStats
+from recede.turns._turn import Turn, text_of
+from recede.turns._turns import Turns
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from recede._report import BoundaryMove
-    from recede.costs._prices import Prices
-    from recede.store._turn_store import TurnStore
-    from recede.turns._turn import Turn
-    from recede.types import TokenCounter
-
-__all__ = ["TurnManager", "TurnStats", "check_texts", "preset"]
+__all__ = ["TurnManager", "check_texts"]
 
 _UNSAID = (("provider", "ideal"), ("max_overcost", 0.1))
-
-
-class TurnStats(NamedTuple):
-    """The figures of a manager, for a status line.
-
-    Attributes:
-        turns: turns that were added.
-        masked_turns: turns whose observation is masked, those in the summary too.
-        summarized_turns: turns that the summary of the next context replaces.
-        summaries: summaries that were made.
-        summary_failures: how often the summarizer failed since this manager was created.
-
-    Example:
-        >>> import recede
-        >>> recede.designs.ObservationMaskingContextManager().stats()
-        TurnStats(turns=0, masked_turns=0, summarized_turns=0, summaries=0, summary_failures=0)
-    """
-
-    turns: int
-    masked_turns: int
-    summarized_turns: int
-    summaries: int
-    summary_failures: int
-
-
 _SUMMARIES = "give summarizer_llm, a function (turns, previous_summary) -> text; summarize_at_n says when it is asked"
 _CONTEXTS = "override get_context, or of the masking manager get_masked_context"
 # Methods of the published managers that are not called here, and what to do instead.
@@ -67,42 +42,45 @@ _INSTEAD = {
 }
 
 
-class TurnManager:
+class TurnManager(Turns):
     """Base of the managers: turns are stored in full and rendered masked."""
 
     _failures = 0
 
     def __init__(
         self,
-        window_name: str,
-        window: int,
+        window: tuple[str, int],
         placeholder: str,
-        options: Mapping[str, Any],
-        token_counter: TokenCounter | None,
-        prices: Prices | None = None,
-        summaries: tuple[Any, ...] | None = None,
-        summary_options: Mapping[str, Any] | None = None,
-        store: TurnStore | None = None,
-        on_move: Callable[[BoundaryMove], Any] | None = None,
+        given: Mapping[str, Any],
+        summaries: Mapping[str, Any] | None = None,
     ) -> None:
-        optional_function("token_counter", token_counter)
-        self._on_move = optional_function("on_move", on_move)
-        engine = _engine.engine
-        if prices is not None:
-            provider = checked_provider("provider", options["provider"])
-            options = {**options, "provider": provider._replace(read=prices.cached, write=prices.write)}
-        policy = turn_policy(engine, window_name, window, placeholder, options, summaries)
-        self._counter = token_counter
+        """Begin with a window by its name, a placeholder, options, and when summaries are made, by names, if at all."""
+        declared = OPTIONS if summaries is None else PRICED_OPTIONS
+        for name in given.keys() - declared.keys():
+            raise TypeError(f"{type(self).__name__} has no option {name!r}; it takes {', '.join(declared)}")
+        values = {**{name: option.default for name, option in declared.items()}, **given}
+        self._on_move = optional_function("on_move", values.pop("on_move"))
+        self._counter = optional_function("token_counter", values.pop("token_counter"))
+        self._recalls = OPTIONS["recall"].check("recall", values.pop("recall"))
+        if self._recalls and isinstance(placeholder, str) and "{turn}" not in placeholder:
+            placeholder = f"{placeholder.removesuffix(']')}: recall {{turn}}]"
+        store, prices = values.pop("store"), values.pop("prices", None) or Prices()
+        # A store names what differs from this, so that an older one is opened again.
+        said = {**values, "provider": saved_provider(values["provider"])}
+        said = {name: value for name, value in said.items() if (name, value) not in _UNSAID}
+        named = {window[0]: window[1], "placeholder": placeholder, **said, **(summaries or {})}
+        due = None
+        if summaries is not None:
+            due = due_summaries(summaries, prices)
+            named["summary_prices"] = [float(prices.input), float(prices.output)]
+            provider = checked_provider("provider", values["provider"])
+            values["provider"] = provider._replace(read=prices.cached, write=prices.write)
+        policy = turn_policy(_engine.engine, *window, placeholder, values, due)
         self._lock = threading.RLock()
         self._is_counting = False
-        # A store names what differs from this, so that an older one is opened again.
-        named_options = {**options, "provider": saved_provider(options["provider"])}
-        said = {name: value for name, value in named_options.items() if (name, value) not in _UNSAID}
-        named = {window_name: window, "placeholder": placeholder, **said, **(summary_options or {})}
-        self._window, self._placeholder = window, placeholder
-        self._boundary = options["boundary"] if options["mask_chunk"] is None else "stepped"
-        self._kept = Turns(policy, store, named)
-        self._kept.resume(self._tokens)
+        self._window, self._placeholder = window[1], placeholder
+        self._boundary = "stepped" if values["mask_chunk"] is not None else values["boundary"]
+        self._open(policy, store, named)
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """Refuse methods of the published class that are named otherwise here: an override would not be called."""
@@ -113,11 +91,11 @@ class TurnManager:
 
     def __len__(self) -> int:
         with self._lock:
-            return len(self._kept)
+            return super().__len__()
 
     def __repr__(self) -> str:
         with self._lock:
-            masked = self._kept.stats().masked_turns
+            masked = self._session.stats().masked_turns
             return f"<{type(self).__name__}: {self._numbers()}; {len(self):,} turns, {masked:,} masked>"
 
     def _numbers(self) -> str:
@@ -154,9 +132,8 @@ class TurnManager:
     def stats(self) -> TurnStats:
         """The figures of this manager; `report` has those of its requests."""
         with self._lock:
-            masked, kept = self._kept.stats().masked_turns, self._kept
-            summarized = kept.summary.end_turn if kept.summary else 0
-            return TurnStats(len(self), masked, summarized, kept.summary_count, self._failures)
+            masked = self._session.stats().masked_turns
+            return TurnStats(len(self), masked, self._end_turn, self._summary_count, self._failures)
 
     @property
     def trajectory(self) -> list[Turn]:
@@ -164,25 +141,20 @@ class TurnManager:
         with self._lock:
             return self._turns(0, len(self))
 
-    def _turns(self, start: int, end: int) -> list[Turn]:
-        with self._lock:
-            return self._kept.turns(start, end)
-
-    def _add(self, reasoning: str, action: str, observation: str) -> int:
+    def _add(self, reasoning: str, action: str, observation: str) -> Turn:
         check_texts(reasoning, action, observation)
         with self._lock:
             self._refuse_callbacks()
-            number = self._kept.add(reasoning, action, observation, self._tokens(reasoning, action, observation))
+            turn = Turn(len(self) + 1, reasoning, action, observation, time.time())
+            self._append(turn, self._tokens(turn))
             self._report_moves()
-            return number
+            return turn
 
-    def _tokens(self, reasoning: str, action: str, observation: str) -> tuple[int, int, int] | None:
-        """Tokens of a turn without its observation, of the observation, and of its placeholder; None to count words."""
+    def _tokens(self, turn: Turn) -> tuple[int, int, int] | None:
         if self._counter is None:
             return None
-        frame = f"\n\nTurn {len(self) + 1}:\nReasoning: {reasoning}\nAction: {action}\nObservation: \n"
-        masked = self._kept.masked_text(observation) or ""
-        return self._count(frame), self._count(observation), self._count(masked)
+        masked = self._session.masked_text(turn.observation) or ""
+        return self._count(text_of(turn._replace(observation=""))), self._count(turn.observation), self._count(masked)
 
     def _count(self, text: str) -> int:
         if self._counter is None:
@@ -213,25 +185,39 @@ class TurnManager:
         with self._lock:
             if not 0 < turn <= len(self):
                 raise no_such("turn", turn)
-            return self._kept.recall(turn)
+            if self._store is not None and turn <= self._evicted:
+                return self._store.recall(turn)
+            return self._turns(turn - 1, turn)[0].observation
+
+    def tool_definition(self, shape: str = "openai") -> dict[str, Any]:
+        """The schema of a tool that fetches the observation of a turn; its ``turn`` is the argument of `recall`.
+
+        Args:
+            shape: ``"openai"`` (chat completions), ``"responses"``, or ``"anthropic"``.
+
+        Raises:
+            ValueError: there is no such shape.
+        """
+        return turn_tool(shape)
 
     def _report_moves(self) -> None:
         self._is_counting = True
         try:
-            self._kept.report_moves(self._on_move)
+            for move in self._session.new_moves():
+                report_move(move, self._on_move)
         finally:
             self._is_counting = False
 
     def _rendered(self, before: str) -> str:
         """The text that precedes the turns, and the turns."""
-        context = self._kept.context(before)
+        context = self._context(before)
         self._report_moves()
         return context
 
-    def _messages(self, system_prompt: str, user_prompt: str, first: int) -> list[dict[str, str]]:
-        """The turns after the first `start` as chat messages."""
+    def _chat_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
+        """The prompts and the turns after the summary as chat messages."""
         prompts = [{"role": "system", "content": system_prompt}, {"role": "user", "content": user_prompt}]
-        turns = self._kept.messages(first)
+        turns = self._messages(self._end_turn)
         self._report_moves()
         return prompts + turns
 
@@ -244,17 +230,10 @@ class TurnManager:
         Prompts are not counted: they are the same with and without masking.
         """
         with self._lock:
-            return ContextReport(self._kept.requests(), self._kept.spent_tokens, price_per_token)
+            return ContextReport(tuple(self._session.requests(0, len(self))), self._spent_tokens, price_per_token)
 
 
 def check_texts(reasoning: object, action: object, observation: object) -> None:
     for name, text in (("reasoning", reasoning), ("action", action), ("observation", observation)):
         if not isinstance(text, str):
             raise TypeError(f"{name} must be a string, not {type(text).__name__}")
-
-
-def preset(presets: dict[str, Any], name: str) -> Any:
-    """The preset of this name."""
-    if name not in presets:
-        raise ValueError(f"there is no preset {name!r}; give one of {', '.join(map(repr, presets))}")
-    return presets[name]

@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING
 
-from recede.turns._manager import TurnManager, preset
+from recede.reduction._signature import takes
+from recede.turns._manager import TurnManager
+from recede.turns._options import OPTIONS, preset
+from recede.turns._report import TokenSavings
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from recede._report import BoundaryMove
-    from recede.providers import Provider
-    from recede.store._turn_store import TurnStore
-    from recede.types import TokenCounter
+    from typing_extensions import Unpack
 
-__all__ = ["ObservationMaskingContextManager", "TokenSavings"]
+    from recede.turns._options import ManagerOptions
 
-# The best published window for each agent (docs/managers.md has the source).
-_PRESETS = {"swe-agent": 10, "openhands": 58}
+__all__ = ["ObservationMaskingContextManager"]
+
 _PLACEHOLDER = "[Observation omitted for brevity]"
-
-
-class TokenSavings(TypedDict):
-    """What masking saves in one context; see `ObservationMaskingContextManager.estimate_token_savings`.
-
-    Example:
-        >>> import recede
-        >>> manager = recede.designs.ObservationMaskingContextManager()
-        >>> savings: recede.turns.TokenSavings = manager.estimate_token_savings()
-        >>> savings["masked_turns"]
-        0
-    """
-
-    total_obs_tokens: int
-    masked_turns: int
-    visible_turns: int
-    estimated_saved_tokens: int
-    reduction_percent: float
 
 
 class ObservationMaskingContextManager(TurnManager):
@@ -58,6 +39,8 @@ class ObservationMaskingContextManager(TurnManager):
         token_counter: ``text -> tokens`` for the statistics; words by default.
         on_move: called with the `BoundaryMove` when a context, or the addition of a turn, first has it; the log gets a
             line in any case. What it raises is logged.
+        recall: placeholders name the turn (``[Observation omitted for brevity: recall 7]``), so that the agent can ask
+            for it with the tool of `tool_definition`, which `recall` answers.
         store: a `TurnStore` that keeps the turns, so that memory does not grow with them. With a store that has turns,
             a manager resumes with all of them, however its process ended (docs/store.md); its options must be the same.
 
@@ -93,37 +76,21 @@ class ObservationMaskingContextManager(TurnManager):
         'the whole long text of a.py, as it is'
     """
 
+    @takes(OPTIONS)
     def __init__(
-        self,
-        window_size_m: int = 10,
-        placeholder: str | None = None,
-        *,
-        mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-        provider: str | Provider = "ideal",
-        max_overcost: float | None = 0.1,
-        token_counter: TokenCounter | None = None,
-        store: TurnStore | None = None,
-        on_move: Callable[[BoundaryMove], Any] | None = None,
+        self, window_size_m: int = 10, placeholder: str | None = None, **options: Unpack[ManagerOptions]
     ) -> None:
         text = _PLACEHOLDER if placeholder is None else placeholder
-        options = {"mask_chunk": mask_chunk, "boundary": boundary, "provider": provider, "max_overcost": max_overcost}
-        own: dict[str, Any] = {"store": store, "on_move": on_move}
-        super().__init__("window_size_m", window_size_m, text, options, token_counter, **own)
+        super().__init__(("window_size_m", window_size_m), text, options)
 
     @classmethod
+    @takes(OPTIONS)
     def from_preset(
         cls,
         name: Literal["swe-agent", "openhands"],
         *,
         placeholder: str | None = None,
-        mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-        provider: str | Provider = "ideal",
-        max_overcost: float | None = 0.1,
-        token_counter: TokenCounter | None = None,
-        store: TurnStore | None = None,
-        on_move: Callable[[BoundaryMove], Any] | None = None,
+        **options: Unpack[ManagerOptions],
     ) -> ObservationMaskingContextManager:
         """Create a manager with the best published window for an agent.
 
@@ -132,15 +99,7 @@ class ObservationMaskingContextManager(TurnManager):
             >>> recede.designs.ObservationMaskingContextManager.from_preset("openhands")
             <ObservationMaskingContextManager: window 58; 0 turns, 0 masked>
         """
-        window = preset(_PRESETS, name)
-        rule: dict[str, Any] = {
-            "mask_chunk": mask_chunk,
-            "boundary": boundary,
-            "provider": provider,
-            "max_overcost": max_overcost,
-        }
-        own: dict[str, Any] = {"token_counter": token_counter, "store": store, "on_move": on_move}
-        return cls(window, placeholder, **rule, **own)
+        return cls(preset(name)[0], placeholder, **options)
 
     @property
     def m(self) -> int:
@@ -153,11 +112,11 @@ class ObservationMaskingContextManager(TurnManager):
         Raises:
             StoreError: the `store` rejected it. Nothing was added.
         """
-        return self._add(reasoning, action, observation)
+        return self._add(reasoning, action, observation).turn
 
     async def aadd_turn(self, reasoning: str, action: str, observation: str) -> int:
         """`add_turn` as a coroutine."""
-        return self._add(reasoning, action, observation)
+        return self._add(reasoning, action, observation).turn
 
     def get_masked_context(self, system_prompt: str, user_prompt: str) -> str:
         """The two prompts and the turns, the old ones masked."""
@@ -170,7 +129,7 @@ class ObservationMaskingContextManager(TurnManager):
         The list is new. Without a `store`, unchanged messages are the same objects as last time.
         """
         with self._lock:
-            return self._messages(system_prompt, user_prompt, 0)
+            return self._chat_messages(system_prompt, user_prompt)
 
     def estimate_token_savings(self) -> TokenSavings:
         """Estimate what masking saves in the context of the next turn, counted turn by turn.
@@ -187,7 +146,7 @@ class ObservationMaskingContextManager(TurnManager):
             72.0
         """
         with self._lock:
-            stats = self._kept.stats()
+            stats = self._session.stats()
         saved, total = stats.masked_tokens - stats.placeholder_tokens, stats.observation_tokens
         return {
             "total_obs_tokens": total,

@@ -2,50 +2,32 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from recede._steps import AsyncFunctionError, drive, drive_async
 from recede.reduction._kinds import whole_number
-from recede.turns._hybrid import PRESETS, HybridContextManager
-from recede.turns._manager import preset
-from recede.turns._report import EfficiencyReport
+from recede.reduction._signature import takes
+from recede.turns._hybrid import Call, HybridContextManager
+from recede.turns._options import PRICED_OPTIONS, preset
+from recede.turns._report import AgentRun, EfficiencyReport
 from recede.turns._turn import Turn
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from recede._report import BoundaryMove
-    from recede.costs._prices import Prices
-    from recede.providers import Provider
-    from recede.store._turn_store import TurnStore
-    from recede.turns._hybrid import TurnSummarizer
-    from recede.turns._report import ContextReport
-    from recede.types import TokenCounter
+    from typing_extensions import Unpack
 
-__all__ = ["AgentRun", "ProductionHybridContextManager"]
+    from recede.turns._hybrid import TurnSummarizer
+    from recede.turns._options import HybridOptions
+    from recede.turns._report import ContextReport
+
+__all__ = ["ProductionHybridContextManager"]
 
 _DEFAULTS = {"masking_window": 10, "summarize_at": 43, "tail_window": 10, "max_trajectory_length": 250}
+_RECALL = re.compile(r"\s*recall\s+(\d{1,18})\s*", re.ASCII | re.IGNORECASE)
 _NO_EXECUTE = "execute is missing: give execute=, a function action -> observation, or override _execute in a subclass"
-
-
-class AgentRun(TypedDict):
-    """The result of `ProductionHybridContextManager.run_agent`.
-
-    Example:
-        >>> import recede
-        >>> agent = recede.designs.ProductionHybridContextManager(
-        ...     lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
-        >>> run: recede.turns.AgentRun = agent.run_agent("Work.", max_turns=2)
-        >>> run["hit_limit"], run["turns"], run["trajectory"][-1].observation
-        (True, 2, 'ACT')
-    """
-
-    completed: bool
-    hit_limit: bool
-    turns: int
-    trajectory: list[Turn]
-    report: EfficiencyReport
 
 
 class ProductionHybridContextManager(HybridContextManager):
@@ -60,8 +42,9 @@ class ProductionHybridContextManager(HybridContextManager):
         is_complete: ``reasoning -> bool``, whether the agent is done; by default it runs up to the limit.
         system_prompt: the beginning of each context.
         price_per_token: the price for the costs in reports.
-        mask_chunk, boundary, provider, max_overcost, token_counter, prices, store, on_move: as for
-            `HybridContextManager`.
+        mask_chunk, boundary, provider, max_overcost, token_counter, prices, store, on_move, recall: as for
+            `HybridContextManager`. With `recall` the action ``recall 7`` is not executed: the observation of turn 7 is
+            its observation.
 
     Any of the functions may be async; then use `arun_agent`.
 
@@ -85,6 +68,7 @@ class ProductionHybridContextManager(HybridContextManager):
         (True, 2, 'ran ls')
     """
 
+    @takes(PRICED_OPTIONS)
     def __init__(
         self,
         agent_llm: Any,
@@ -95,14 +79,7 @@ class ProductionHybridContextManager(HybridContextManager):
         is_complete: Callable[[str], Any] | None = None,
         system_prompt: str = "",
         price_per_token: float = 0.00001,
-        mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-        provider: str | Provider = "ideal",
-        max_overcost: float | None = 0.1,
-        token_counter: TokenCounter | None = None,
-        prices: Prices | None = None,
-        store: TurnStore | None = None,
-        on_move: Callable[[BoundaryMove], Any] | None = None,
+        **options: Unpack[HybridOptions],
     ) -> None:
         values = {**_DEFAULTS, **(config or {})}
         unknown = values.keys() - _DEFAULTS.keys()
@@ -116,24 +93,13 @@ class ProductionHybridContextManager(HybridContextManager):
                 raise TypeError(f"{name} must be callable, not {type(function).__name__}")
         if execute is None and type(self)._execute is ProductionHybridContextManager._execute:
             raise TypeError(_NO_EXECUTE)
-        super().__init__(
-            summarizer_llm,
-            values["masking_window"],
-            values["summarize_at"],
-            values["tail_window"],
-            mask_chunk=mask_chunk,
-            boundary=boundary,
-            provider=provider,
-            max_overcost=max_overcost,
-            token_counter=token_counter,
-            prices=prices,
-            store=store,
-            on_move=on_move,
-        )
+        numbers = values["masking_window"], values["summarize_at"], values["tail_window"]
+        super().__init__(summarizer_llm, *numbers, **options)
         self._given_execute, self._given_is_complete = execute, is_complete
         self._system_prompt, self._price = system_prompt, price_per_token
 
     @classmethod
+    @takes(PRICED_OPTIONS)
     def from_preset(  # type: ignore[override]  # its constructor takes the agent first
         cls,
         name: Literal["swe-agent", "openhands"],
@@ -145,14 +111,7 @@ class ProductionHybridContextManager(HybridContextManager):
         is_complete: Callable[[str], Any] | None = None,
         system_prompt: str = "",
         price_per_token: float = 0.00001,
-        mask_chunk: int | None = None,
-        boundary: Literal["sliding", "stepped", "break_even"] = "sliding",
-        provider: str | Provider = "ideal",
-        max_overcost: float | None = 0.1,
-        token_counter: TokenCounter | None = None,
-        prices: Prices | None = None,
-        store: TurnStore | None = None,
-        on_move: Callable[[BoundaryMove], Any] | None = None,
+        **options: Unpack[HybridOptions],
     ) -> ProductionHybridContextManager:
         """Create an agent with the published values: 10 / 43 / 10, or 58 / 80 / 58; `config` overrides them.
 
@@ -162,7 +121,7 @@ class ProductionHybridContextManager(HybridContextManager):
             ...     "openhands", lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
             <ProductionHybridContextManager: window 58, summary at 80, tail 58; 0 turns, 0 masked>
         """
-        window, at, tail = preset(PRESETS, name)
+        window, at, tail = preset(name)
         return cls(
             agent_llm,
             summarizer_llm,
@@ -171,14 +130,7 @@ class ProductionHybridContextManager(HybridContextManager):
             is_complete=is_complete,
             system_prompt=system_prompt,
             price_per_token=price_per_token,
-            mask_chunk=mask_chunk,
-            boundary=boundary,
-            provider=provider,
-            max_overcost=max_overcost,
-            token_counter=token_counter,
-            prices=prices,
-            store=store,
-            on_move=on_move,
+            **options,
         )
 
     # Settings
@@ -231,7 +183,7 @@ class ProductionHybridContextManager(HybridContextManager):
     def _calculate_efficiency_score(self) -> float:
         """The `efficiency_score` of the report: the saved tokens as a share of the raw ones."""
         with self._lock:
-            stats = self._kept.stats()
+            stats = self._session.stats()
         return (stats.raw_tokens - stats.sent_tokens) / stats.raw_tokens if stats.raw_tokens else 0.0
 
     # The loop
@@ -253,35 +205,28 @@ class ProductionHybridContextManager(HybridContextManager):
             TypeError: a function is async: use `arun_agent`.
         """
         self._refuse_async("arun_agent")
-        completed, turns = False, 0
-        for _ in range(self._limit(max_turns)):
-            reasoning, action = _pair(_plain(self._generate(self._context(task)), "agent_llm"))
-            try:
-                observation = self._execute(action)
-            except Exception as error:
-                observation = _failed(error)
-            except BaseException as interrupt:
-                self._take(reasoning, action, _failed(interrupt))
-                raise
-            turn = self._take(reasoning, action, _plain(observation, "execute"))
-            turns += 1
-            self.maybe_create_summary()
-            if on_turn is not None:
-                on_turn(turn)
-            if _plain(self._is_complete(reasoning), "is_complete"):
-                completed = True
-                break
-        return self._run(completed, turns)
+        return drive(self._running(task, max_turns, on_turn), Call.run)
 
     async def arun_agent(
         self, task: str, max_turns: int | None = None, *, on_turn: Callable[[Turn], object] | None = None
     ) -> AgentRun:
         """`run_agent` for functions that may be async."""
+        return await drive_async(self._running(task, max_turns, on_turn), Call.run_async)
+
+    def _running(
+        self, task: str, max_turns: int | None, on_turn: Callable[[Turn], object] | None
+    ) -> Generator[Call, Any, AgentRun]:
+        """The steps of a run."""
         completed, turns = False, 0
         for _ in range(self._limit(max_turns)):
-            reasoning, action = _pair(await _awaited(self._generate(self._context(task))))
+            context = self.get_context(self._get_system_prompt(), task)
+            reasoning, action = _pair((yield Call("agent_llm", self._generate, (context,))))
             try:
-                observation = await _awaited(self._execute(action))
+                observation = self._recalled(action)
+                if observation is None:
+                    observation = yield Call("execute", self._execute, (action,))
+            except AsyncFunctionError:
+                raise
             except Exception as error:
                 observation = _failed(error)
             except BaseException as interrupt:
@@ -289,16 +234,18 @@ class ProductionHybridContextManager(HybridContextManager):
                 raise
             turn = self._take(reasoning, action, observation)
             turns += 1
-            await self.amaybe_create_summary()
+            yield from self._summarizing()
             if on_turn is not None:
-                await _awaited(on_turn(turn))
-            if await _awaited(self._is_complete(reasoning)):
+                yield Call("on_turn", on_turn, (turn,))
+            if (yield Call("is_complete", self._is_complete, (reasoning,))):
                 completed = True
                 break
         return self._run(completed, turns)
 
-    def _context(self, task: str) -> str:
-        return self.get_context(self._get_system_prompt(), task)
+    def _recalled(self, action: object) -> str | None:
+        """The observation that an action asks for; None if it is another action."""
+        asked = _RECALL.fullmatch(action) if self._recalls and isinstance(action, str) else None
+        return None if asked is None else self.recall(int(asked[1]))
 
     def _limit(self, max_turns: int | None) -> int:
         left = max(0, self._most_turns - len(self))
@@ -309,8 +256,7 @@ class ProductionHybridContextManager(HybridContextManager):
 
     def _take(self, reasoning: str, action: str, observation: object) -> Turn:
         """Add a turn; an observation that is not a string is converted with `str`."""
-        number = self._add(reasoning, action, observation if isinstance(observation, str) else str(observation))
-        return self._turns(number - 1, number)[0]
+        return self._add(reasoning, action, observation if isinstance(observation, str) else str(observation))
 
     def _run(self, completed: bool, turns: int) -> AgentRun:
         return {
@@ -325,12 +271,12 @@ class ProductionHybridContextManager(HybridContextManager):
     def metrics(self) -> dict[str, int]:
         """The number of turns in each phase, summaries made, and tokens saved over all requests."""
         with self._lock:
-            stats = self._kept.stats()
-            masking = len(self) if self._kept.masking_turns is None else self._kept.masking_turns
+            stats = self._session.stats()
+            masking = len(self) if self._masking_turns is None else self._masking_turns
             return {
                 "masking_turns": masking,
                 "summarizing_turns": len(self) - masking,
-                "summaries_created": self._kept.summary_count,
+                "summaries_created": self._summary_count,
                 "tokens_saved": stats.raw_tokens - stats.sent_tokens,
             }
 
@@ -372,15 +318,3 @@ def _pair(answer: Any) -> tuple[str, str]:
     if isinstance(answer, str) or not isinstance(answer, Sequence) or len(answer) != 2:
         raise TypeError(f"agent_llm must return (reasoning, action), not {type(answer).__name__}")
     return answer[0], answer[1]
-
-
-def _plain(answer: Any, name: str) -> Any:
-    if inspect.isawaitable(answer):
-        if inspect.iscoroutine(answer):
-            answer.close()
-        raise TypeError(f"{name} is async: use arun_agent")
-    return answer
-
-
-async def _awaited(answer: Any) -> Any:
-    return await answer if inspect.isawaitable(answer) else answer

@@ -1,10 +1,53 @@
-"""Tokens of the requests of a session of turns."""
+"""What managers of turns return: figures, reports and runs."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple, TypedDict
 
-__all__ = ["ContextReport", "EfficiencyReport", "TurnTokens"]
+from recede.turns._turn import Turn
+
+__all__ = ["AgentRun", "ContextReport", "EfficiencyReport", "TokenSavings", "TurnStats", "TurnTokens"]
+
+
+class TurnStats(NamedTuple):
+    """The figures of a manager, for a status line.
+
+    Attributes:
+        turns: turns that were added.
+        masked_turns: turns whose observation is masked, those in the summary too.
+        summarized_turns: turns that the summary of the next context replaces.
+        summaries: summaries that were made.
+        summary_failures: how often the summarizer failed since this manager was created.
+
+    Example:
+        >>> import recede
+        >>> recede.designs.ObservationMaskingContextManager().stats()
+        TurnStats(turns=0, masked_turns=0, summarized_turns=0, summaries=0, summary_failures=0)
+    """
+
+    turns: int
+    masked_turns: int
+    summarized_turns: int
+    summaries: int
+    summary_failures: int
+
+
+class TokenSavings(TypedDict):
+    """What masking saves in one context; see `ObservationMaskingContextManager.estimate_token_savings`.
+
+    Example:
+        >>> import recede
+        >>> manager = recede.designs.ObservationMaskingContextManager()
+        >>> savings: recede.turns.TokenSavings = manager.estimate_token_savings()
+        >>> savings["masked_turns"]
+        0
+    """
+
+    total_obs_tokens: int
+    masked_turns: int
+    visible_turns: int
+    estimated_saved_tokens: int
+    reduction_percent: float
 
 
 class TurnTokens(NamedTuple):
@@ -128,3 +171,22 @@ class EfficiencyReport(TypedDict):
     summaries: _Summaries
     savings: _Savings
     efficiency_score: float
+
+
+class AgentRun(TypedDict):
+    """The result of `ProductionHybridContextManager.run_agent`.
+
+    Example:
+        >>> import recede
+        >>> agent = recede.designs.ProductionHybridContextManager(
+        ...     lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
+        >>> run: recede.turns.AgentRun = agent.run_agent("Work.", max_turns=2)
+        >>> run["hit_limit"], run["turns"], run["trajectory"][-1].observation
+        (True, 2, 'ACT')
+    """
+
+    completed: bool
+    hit_limit: bool
+    turns: int
+    trajectory: list[Turn]
+    report: EfficiencyReport

@@ -1,10 +1,19 @@
-"""A turn and a summary: named tuples whose items have names too, as those of published designs."""
+"""Turns and summaries: named tuples whose items have names too, as those of published designs."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["MaskedTurn", "Summary", "Turn"]
+__all__ = ["MaskedTurn", "Summary", "Turn", "messages_of", "text_of"]
+
+
+def _item(row: Any, key: Any) -> Any:
+    """An item of a named tuple, also by the name that published designs use as a key."""
+    if not isinstance(key, str):
+        return tuple.__getitem__(row, key)
+    if key not in row._fields:
+        raise KeyError(f"a {type(row).__name__.lower()} has no {key!r}; it has {', '.join(row._fields)}")
+    return getattr(row, key)
 
 
 class Turn(NamedTuple):
@@ -33,7 +42,7 @@ class Turn(NamedTuple):
     timestamp: float
 
     def __getitem__(self, key: Any) -> Any:
-        return _field(self, key, "turn")
+        return _item(self, key)
 
     def get(self, key: str, default: Any = None) -> Any:
         """The item of this name, as of a dict."""
@@ -65,7 +74,7 @@ class Summary(NamedTuple):
     content: str
 
     def __getitem__(self, key: Any) -> Any:
-        return _field(self, key, "summary")
+        return _item(self, key)
 
     def get(self, key: str, default: Any = None) -> Any:
         """The item of this name, as of a dict."""
@@ -83,10 +92,13 @@ class MaskedTurn(NamedTuple):
     placeholder: str
 
 
-def _field(row: Turn | Summary, key: Any, what: str) -> Any:
-    """An item of a named tuple, also by the name that published designs use as a key."""
-    if not isinstance(key, str):
-        return tuple.__getitem__(row, key)
-    if key not in row._fields:
-        raise KeyError(f"a {what} has no {key!r}; it has {', '.join(row._fields)}")
-    return getattr(row, key)
+def text_of(turn: Turn) -> str:
+    """A turn in a context."""
+    number, reasoning, action, observation, _ = turn
+    return f"\n\nTurn {number}:\nReasoning: {reasoning}\nAction: {action}\nObservation: {observation}\n"
+
+
+def messages_of(turn: Turn, before: list[dict[str, str]] | None = None) -> list[dict[str, str]]:
+    """A turn as two messages; with those of another observation, the first is the same object."""
+    agent = {"role": "assistant", "content": f"Reasoning: {turn.reasoning}\nAction: {turn.action}"}
+    return [agent if before is None else before[0], {"role": "user", "content": turn.observation}]

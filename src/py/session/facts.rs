@@ -3,8 +3,9 @@
 use super::shared::{Observation, Shared, moves_of};
 use crate::error::Error;
 use crate::placeholder::Placeholder;
+use crate::plan::begins_with_summary;
 use crate::policy::Policy;
-use crate::py::convert::{PyPolicy, Stopped, bytes_of};
+use crate::py::convert::{PyPolicy, RawCostsAndTexts, Stopped, bytes_of, costs_and_texts_of};
 use crate::py::dicts::Dicts;
 use crate::py::facts::outline_of_facts;
 use crate::py::guard::guarded;
@@ -56,8 +57,20 @@ impl PyFactsSession {
         guarded(|| {
             let outline = outline_of_facts(facts, self.dispatch)?;
             self.shared.change(facts.py(), |session, _| {
+                let first = session.len();
                 session.extend(&outline, vec![]);
-                Ok(session.texts_needed())
+                Ok(session.texts_needed(first))
+            })
+        })
+    }
+
+    /// Gives the costs of the messages that were appended last, and those of cut results.
+    fn give_costs(&self, py: Python<'_>, costs: RawCostsAndTexts<'_>) -> PyResult<()> {
+        guarded(|| {
+            let costs = costs_and_texts_of(Some(costs))?.unwrap_or_default();
+            self.shared.change(py, |session, _| {
+                session.give_costs(costs);
+                Ok(())
             })
         })
     }
@@ -88,13 +101,20 @@ impl PyFactsSession {
             let reads_all = self.policy.max_observation_chars.is_some()
                 || !self.policy.keep_matching.0.is_empty()
                 || placeholder.names_handle();
+            let cut_chars = self.policy.clip_results.filter(|_| self.policy.is_limit);
             let is_needed = |result: &usize| {
-                (self.dispatch && dicts.observation_may_hold_dispatch(&outline, *result))
+                let is_long = |max_chars| outline.results[*result].chars > max_chars;
+                cut_chars.is_some_and(is_long)
+                    || self.policy.max_result_chars.is_some_and(is_long)
+                    || (self.dispatch && dicts.observation_may_hold_dispatch(&outline, *result))
                     || reads_all
                     || placeholder.is_placeholder(&outline, &dicts, *result)
             };
             let needed = (0..outline.results.len()).filter(is_needed);
             let texts = needed.map(|result| (result, dicts.observation(&outline, result))).collect();
+            if first == 0 && self.policy.trigger > 0 {
+                outline.begins_with_summary = begins_with_summary(&outline, &dicts);
+            }
             outline.results.iter_mut().for_each(|result| result.may_hold_dispatch = false);
             self.shared.change(messages.py(), |session, _| {
                 session.extend(&outline, texts);
@@ -111,11 +131,13 @@ impl PyFactsSession {
     /// Makes the view current, and returns what changed in it since this was called last.
     fn update<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let ((first, masks), counts, raw_chars, settled_moves) = self.shared.change(py, |session, _| {
-                session.update_facts();
-                let masks = session.masks(usize::MAX, None)?;
-                Ok((masks, session.counts(), session.raw_chars(), session.settled_moves()))
-            })?;
+            let ((first, masks), counts, raw_chars, settled_moves, (pins_boundary, within_limit)) =
+                self.shared.change(py, |session, _| {
+                    session.update_facts();
+                    let masks = session.masks(usize::MAX, None)?;
+                    let decided = (session.pins_boundary(), session.is_within_limit());
+                    Ok((masks, session.counts(), session.raw_chars(), session.settled_moves(), decided))
+                })?;
             let column = |number: fn(&Mask) -> usize| {
                 let bytes: Vec<u8> = masks.iter().flat_map(|mask| (number(mask) as u32).to_ne_bytes()).collect();
                 PyBytes::new(py, &bytes)
@@ -131,7 +153,9 @@ impl PyFactsSession {
                 texts = PyBytes::new(py, &texts),
                 settled_moves = settled_moves,
                 view_chars = counts.chars,
-                raw_chars = raw_chars
+                raw_chars = raw_chars,
+                pins_boundary = pins_boundary,
+                within_limit = within_limit
             )
         })
     }

@@ -6,14 +6,18 @@ use crate::py::convert::{
 };
 use crate::py::guard::guarded;
 use crate::py::named::{NamedTuple, named};
+use crate::py::reduction::unmasked_of;
 use crate::py::store::PyStore;
 use crate::py::values::Any;
-use crate::session::{Failure, MessageCosts, Session, TextFormat, Update, ViewMessage};
+use crate::session::{Failure, MessageCosts, Session, TextFormat, TextsToCount, Update, ViewMessage};
 use crate::store::Store;
 use crate::store::file::FileName;
 use crate::store::memory::Memory;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
+
+/// The text of an observation after a cut, and its placeholder.
+type PyTextsToCount<'py> = (Option<Bound<'py, PyString>>, Option<Bound<'py, PyString>>);
 
 static SESSION_STATS: NamedTuple = NamedTuple::new("recede.session._stats", "SessionStats");
 static RECOUNT_REQUEST: NamedTuple = NamedTuple::of_exchange("RecountRequest");
@@ -75,27 +79,42 @@ impl PySession {
         })
     }
 
-    /// The placeholder of each observation of a message, if it were appended now; None if its costs are no longer needed.
-    fn masked_texts<'py>(
+    /// Of each observation of a message, if it were appended now: its text after a cut, and its placeholder; None if its costs are
+    /// no longer needed.
+    fn texts_to_count<'py>(
         &self,
         py: Python<'py>,
         message: &[u8],
         surrogates: bool,
-    ) -> PyResult<Option<Vec<Option<Bound<'py, PyString>>>>> {
+    ) -> PyResult<Option<Vec<PyTextsToCount<'py>>>> {
         guarded(|| {
             let texts = self.shared.change(py, |session, _| {
                 let is_needed = session.first_in_memory() == 0; // after an eviction no view is raw again
-                is_needed.then(|| session.masked_texts(message, surrogates)).transpose()
+                is_needed.then(|| session.texts_to_count(message, surrogates)).transpose()
             })?;
-            texts.map(|texts| texts.iter().map(|text| text_of(py, text.as_deref())).collect()).transpose()
+            let both =
+                |(cut, masked): &TextsToCount| Ok((text_of(py, cut.as_deref())?, text_of(py, masked.as_deref())?));
+            texts.map(|texts| texts.iter().map(both).collect()).transpose()
         })
     }
 
-    /// Appends a message; returns the first one in memory.
-    #[pyo3(signature = (message, surrogates, costs=None))]
-    fn append(&self, py: Python<'_>, message: &[u8], surrogates: bool, costs: MessageCosts) -> PyResult<usize> {
+    /// Appends a message, with its costs and those of its results as a limit cuts them; returns the first one in memory.
+    #[pyo3(signature = (message, surrogates, costs=None, texts=None))]
+    fn append(
+        &self,
+        py: Python<'_>,
+        message: &[u8],
+        surrogates: bool,
+        costs: MessageCosts,
+        texts: Option<Vec<(Bound<'_, PyString>, usize)>>,
+    ) -> PyResult<usize> {
         guarded(|| {
+            let texts = texts.unwrap_or_default().into_iter();
+            let texts: Vec<_> = texts.map(|(text, cost)| (bytes_of(&text), cost)).collect();
             self.shared.change(py, |session, store| {
+                if !texts.is_empty() {
+                    session.set_text_costs(texts);
+                }
                 session.append(message, surrogates, costs, store)?;
                 Ok(session.first_message_in_memory())
             })
@@ -251,17 +270,20 @@ impl PySession {
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let (evicted, totals, counts, changed, moves, reports) = self.shared.look(py, |session| {
-                let reports = (session.cold_requests(), session.reports().sums.clone(), session.provider().to_owned());
-                (
-                    session.first_in_memory(),
-                    session.totals(),
-                    session.counts(),
-                    session.changed(),
-                    session.move_counts(),
-                    reports,
-                )
-            });
+            let (evicted, totals, counts, changed, moves, reports, (observations, unmasked)) =
+                self.shared.look(py, |session| {
+                    let reports =
+                        (session.cold_requests(), session.reports().sums.clone(), session.provider().to_owned());
+                    (
+                        session.first_in_memory(),
+                        session.totals(),
+                        session.counts(),
+                        session.changed(),
+                        session.move_counts(),
+                        reports,
+                        session.unmasked(),
+                    )
+                });
             named!(
                 SESSION_STATS,
                 py,
@@ -272,6 +294,8 @@ impl PySession {
                 view_messages = counts.messages,
                 view_chars = counts.chars,
                 masked_count = counts.masked,
+                observations = observations,
+                unmasked = unmasked_of(py, unmasked)?,
                 changed = changed,
                 stored_moves = moves.0,
                 moves = moves.1,

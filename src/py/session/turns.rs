@@ -1,16 +1,16 @@
 //! The session of turns for Python.
 
-use super::shared::{Shared, chunks_of, moves_of};
+use super::shared::{Shared, moves_of};
 use crate::py::convert::{PyPolicy, bytes_of, text_of, to_str};
 use crate::py::guard::guarded;
 use crate::py::named::{NamedTuple, named};
 use crate::py::store::PyStore;
-use crate::session::{Failure, Figures, RequestTokens, Session, TextFormat, TurnTokens};
+use crate::session::{Failure, Figures, RequestTokens, Session, TurnTokens};
 use crate::store::Store;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
-static TURN_SESSION_STATS: NamedTuple = NamedTuple::new("recede.turns._log", "TurnSessionStats");
+static TURN_SESSION_STATS: NamedTuple = NamedTuple::new("recede.turns._turns", "TurnSessionStats");
 static TURN: NamedTuple = NamedTuple::new("recede.turns._turn", "Turn");
 static MASKED_TURN: NamedTuple = NamedTuple::new("recede.turns._turn", "MaskedTurn");
 static TURN_TOKENS: NamedTuple = NamedTuple::new("recede.turns._report", "TurnTokens");
@@ -27,7 +27,7 @@ impl PyTurnSession {
     #[pyo3(signature = (policy, store=None))]
     fn new(policy: &PyPolicy, store: Option<Py<PyStore>>) -> PyResult<Self> {
         guarded(|| {
-            let session = Session::new(policy.policy.clone(), 0, TextFormat::Turns);
+            let session = Session::of_turns(policy.policy.clone());
             Ok(PyTurnSession { shared: Shared::of(session, store) })
         })
     }
@@ -36,35 +36,33 @@ impl PyTurnSession {
         guarded(|| Ok(self.shared.look(py, Session::turn_count)))
     }
 
-    /// Resumes its store; False if that has no snapshot of turns. The caller appends the others.
-    fn open(&self, py: Python<'_>) -> PyResult<bool> {
+    /// Resumes its store; returns how many of its turns are evicted, or None if it has no snapshot of turns. The caller appends the
+    /// others.
+    fn open(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         guarded(|| {
             self.shared.change(py, |session, store| {
                 let store = store.ok_or(Failure::Closed)?;
                 let is_resumed = session.open_turns(store)?;
                 mask_stored(session, Some(store));
-                Ok(is_resumed)
+                Ok(is_resumed.then(|| session.evicted_turns()))
             })
         })
     }
 
-    /// Appends a turn, and masks in the store what the next request masks. Tokens are those of the turn without its observation,
-    /// of the observation, and of its placeholder.
-    #[pyo3(signature = (reasoning, action, observation, timestamp, tokens=None))]
+    /// Appends a turn: its text in a context without the observation, and that; masks in the store what the next request masks.
+    /// Tokens are those of the two, and of the placeholder.
+    #[pyo3(signature = (own, observation, tokens=None))]
     fn append(
         &self,
-        reasoning: &Bound<'_, PyString>,
-        action: &Bound<'_, PyString>,
+        own: &Bound<'_, PyString>,
         observation: &Bound<'_, PyString>,
-        timestamp: f64,
         tokens: Option<(usize, usize, usize)>,
     ) -> PyResult<usize> {
         guarded(|| {
-            let py = reasoning.py();
             let tokens = tokens.map(|(own, observation, masked)| TurnTokens { own, observation, masked });
-            let [reasoning, action, observation] = [reasoning, action, observation].map(bytes_of);
-            self.shared.change(py, |session, store| {
-                session.add_turn((&reasoning, &action, &observation), timestamp, tokens);
+            let (own_text, observation) = (bytes_of(own), bytes_of(observation));
+            self.shared.change(own.py(), |session, store| {
+                session.add_turn(&own_text, &observation, tokens);
                 mask_stored(session, store);
                 Ok(session.turn_count())
             })
@@ -79,23 +77,26 @@ impl PyTurnSession {
         })
     }
 
-    /// A turn in memory as it was appended.
-    fn turn<'py>(&self, py: Python<'py>, turn: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
-        guarded(|| {
-            let found = self.shared.look(py, |session| {
-                let ((one, two, three), timestamp) = session.turn(turn)?;
-                Some(([one, two, three].map(<[u8]>::to_vec), timestamp))
-            });
-            found.map(|(texts, timestamp)| self.turn_of(py, turn, &texts, timestamp)).transpose()
-        })
-    }
-
-    /// The turns after the first `start` ones, up to and with `end`, as the context of the next request shows them; without their
-    /// times.
+    /// The evicted turns after the first `start` ones, up to and with `end`, as contexts show them; without their times.
     fn shown_turns<'py>(&self, py: Python<'py>, start: usize, end: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
         guarded(|| {
-            let turns = self.shared.change(py, |session, store| session.shown_turns(start, end, store))?;
-            turns.iter().zip(start + 1..).map(|(texts, turn)| self.turn_of(py, turn, texts, 0.0)).collect()
+            let turns = self
+                .shared
+                .read(py, |session, store| Ok(session.shown_turns(start, end, store.ok_or(Failure::Closed)?)?))?;
+            let text = |text: &[u8]| PyResult::Ok(self.shared.text(py, text)?.into_any());
+            let made = |([reasoning, action, observation], turn): (&[Vec<u8>; 3], usize)| {
+                let (reasoning, action, observation) = (text(reasoning)?, text(action)?, text(observation)?);
+                named!(
+                    TURN,
+                    py,
+                    turn = turn,
+                    reasoning = reasoning,
+                    action = action,
+                    observation = observation,
+                    timestamp = 0.0
+                )
+            };
+            turns.iter().zip(start + 1..).map(made).collect()
         })
     }
 
@@ -110,33 +111,16 @@ impl PyTurnSession {
         })
     }
 
-    /// The chunks of the turns in the context of the next request; see `Session.chunks`.
-    fn chunks<'py>(&self, py: Python<'py>, known: usize) -> PyResult<Bound<'py, PyAny>> {
-        guarded(|| {
-            let (chunks, is_kept) = self.shared.change(py, |session, store| {
-                session.figures(); // the request is made
-                Ok((session.chunks(known, store)?, !session.is_long()))
-            })?;
-            chunks_of(py, &chunks, is_kept, |chunk| Ok(self.shared.text(py, chunk)?.into_any())).or_else(|error| {
-                // A damaged text reaches no reader, so none has cached it.
-                self.shared.change(py, |session, _| {
-                    session.forget_chunks();
-                    Ok(())
-                })?;
-                Err(error)
-            })
-        })
-    }
-
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let (ends, figures, sums) =
-                self.shared.change(py, |session, _| Ok((session.ends(), session.figures(), session.sums())))?;
+            let (summarized, figures, sums) = self
+                .shared
+                .change(py, |session, _| Ok((session.summarized_turns(), session.figures(), session.sums())))?;
             let Figures { masked_turns, observation_tokens, masked_tokens, placeholder_tokens, .. } = figures;
             named!(
                 TURN_SESSION_STATS,
                 py,
-                summarized_turns = ends.0,
+                summarized_turns = summarized,
                 masked_turns = masked_turns,
                 observation_tokens = observation_tokens,
                 masked_tokens = masked_tokens,
@@ -147,9 +131,9 @@ impl PyTurnSession {
         })
     }
 
-    /// The moves of the boundary since the last eviction.
-    fn moves<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        guarded(|| moves_of(py, &self.shared.look(py, |session| session.moves_from(0))))
+    /// The moves of the boundary since this was called last.
+    fn new_moves<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        guarded(|| moves_of(py, &self.shared.change(py, |session, _| Ok(session.new_moves()))?))
     }
 
     /// The tokens of the requests before the turns after the first `start` ones, up to that after turn `end`.
@@ -193,32 +177,11 @@ impl PyTurnSession {
 
     // The store
 
-    /// Stores a snapshot, and evicts the turns whose rendering is final.
-    fn evict(&self, py: Python<'_>, options: &[u8]) -> PyResult<()> {
+    /// Stores a snapshot, and evicts the turns whose rendering is final; returns how many.
+    fn evict(&self, py: Python<'_>, options: &[u8]) -> PyResult<usize> {
         guarded(|| {
             self.shared.change(py, |session, store| Ok(session.evict_turns(store.ok_or(Failure::Closed)?, options)?))
         })
-    }
-}
-
-impl PyTurnSession {
-    fn turn_of<'py>(
-        &self,
-        py: Python<'py>,
-        turn: usize,
-        [reasoning, action, observation]: &[Vec<u8>; 3],
-        timestamp: f64,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let text = |text| PyResult::Ok(self.shared.text(py, text)?.into_any());
-        named!(
-            TURN,
-            py,
-            turn = turn,
-            reasoning = text(reasoning)?,
-            action = text(action)?,
-            observation = text(observation)?,
-            timestamp = timestamp
-        )
     }
 }
 

@@ -8,9 +8,10 @@ use crate::marks::MarkEdits;
 use crate::outline::Span;
 use crate::plan::{Costs, Masked, Outcome, Plan, SummaryInput, masked_in, plan};
 use crate::scan::scan;
+use crate::session::base::Base;
 use crate::session::log::{Log, TextFormat};
 use crate::session::stored::mismatched_compaction;
-use crate::session::stored::snapshot::{Base, Compaction};
+use crate::session::stored::snapshot::Compaction;
 use crate::session::{Result, Session, Update};
 use crate::source::Bytes;
 use crate::splice::splice;
@@ -115,6 +116,7 @@ impl Session {
                 return self.ask_summary(&dropped, previous, built_in, store).map(Some);
             }
             Outcome::AskCosts(texts) => return Ok(Some(Update::AskTextCosts(texts))),
+            Outcome::Replay => unreachable!("this is the session"),
             Outcome::Plan(plan) => plan,
         };
         if may_ask && *summary != SummaryInput::NotAsked && plan.summary.is_none() {
@@ -123,7 +125,7 @@ impl Session {
         if !plan.changes() {
             self.show_raw();
         } else if plan.only_masks() {
-            let is_new = |one: &&Masked| masked_in(&self.log.fold.masked, one.results()).is_empty();
+            let is_new = |one: &&Masked| one.is_masked() && masked_in(&self.log.fold.masked, one.results()).is_empty();
             let tentative = plan.masked.iter().filter(is_new).cloned().collect();
             self.show_masked(tentative, plan.moves.get(self.log.fold.moves.len()).copied());
             self.view.planned_boundaries = Some((plan.boundary_before, plan.boundary));
@@ -135,7 +137,7 @@ impl Session {
 
     /// Summaries are made of the messages as they were appended, also where an earlier compaction masked them.
     fn ask_summary(
-        &self,
+        &mut self,
         dropped: &[usize],
         previous: Option<Vec<u8>>,
         built_in: Vec<u8>,
@@ -144,6 +146,11 @@ impl Session {
         let mut messages: Vec<Vec<u8>> =
             (0..self.log.len()).map(|message| self.log.message(message).to_vec()).collect();
         let mut is_rendered = false;
+        let index = |message: &usize| match self.origins.get(*message) {
+            Some(origin) => origin.source().saturating_sub(1),
+            None => (self.past.end() + message).saturating_sub(self.origins.len()),
+        };
+        self.asked = dropped.iter().map(index).collect();
         for message in dropped {
             if let Some(Origin::Rendered(index)) = self.origins.get(*message) {
                 messages[*message] = self.message(*index as usize, store.as_deref_mut())?;
@@ -163,6 +170,14 @@ impl Session {
     /// The caller has counted these texts.
     pub fn set_text_costs(&mut self, texts: impl IntoIterator<Item = (Vec<u8>, usize)>) {
         self.log.costs.get_or_insert_default().texts.extend(texts);
+    }
+
+    /// The caller has counted all of its texts.
+    pub(in crate::session) fn know_text_costs(&mut self, costs: &Costs) {
+        let texts = &mut self.log.costs.get_or_insert_default().texts;
+        if texts.len() < costs.texts.len() {
+            texts.extend(costs.texts.iter().map(|(text, cost)| (text.clone(), *cost)));
+        }
     }
 
     /// The view of this plan will be the session.
@@ -242,15 +257,19 @@ impl Session {
         let before = core::mem::replace(&mut self.log, log);
         if let Some(costs) = costs {
             self.log.cost = costs.total();
-            self.log.costs = Some(costs);
+            let texts = before.costs.as_ref().map_or_else(Default::default, |costs| costs.texts.clone());
+            self.log.costs = Some(Costs { texts, ..costs });
         }
         for message in self.origins.len()..before.len() {
             self.past.push(before.message(message));
         }
         self.origins = origins;
         self.set_cold();
+        self.policy.trigger = 0; // masking has begun
         self.log.request_from(&self.policy, 0);
-        self.restart_view(&view);
+        let end = self.log.len();
+        self.log.with_fold(&self.policy, |context, fold| fold.grow(context, end));
+        self.restart_view(summary.is_some().then_some(&view));
         if let Some(message) = summary {
             if message.is_empty() {
                 self.rebase_attempts(before.cost);
@@ -260,6 +279,7 @@ impl Session {
             self.stored.compactions.push([compaction.bytes(), message]);
         }
         self.compaction = Some(compaction);
+        self.update_marks();
         match store {
             Some(store) if !self.stored.compactions.is_empty() => self.store_snapshot(store),
             _ => Ok(()),
@@ -281,7 +301,12 @@ impl Session {
             return Err(mismatched_compaction());
         }
         self.pending = Some(pending);
-        if needs_costs { Ok(()) } else { self.apply_compaction(None, None) }
+        if needs_costs {
+            return Ok(());
+        }
+        self.apply_compaction(None, None)?;
+        self.forget_shown();
+        Ok(())
     }
 }
 

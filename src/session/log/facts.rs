@@ -2,15 +2,16 @@
 //! masking depends on it.
 
 use super::Log;
+use crate::clip::{Clip, handle_of_whole, is_clipped};
 use crate::dispatch::dispatch_blocks;
-use crate::handle::{Handle, handle_of};
+use crate::handle::Handle;
 use crate::outline::{Call, Message, Outline, ToolResult, reserve};
 use crate::placeholder::Placeholder;
-use crate::plan::Move;
+use crate::plan::{Costs, Move, PlanContext};
 use crate::policy::Policy;
 use crate::session::Session;
 use crate::source::{OneText, Source};
-use crate::text::clip;
+use crate::text::{clip, count_chars};
 use std::collections::HashMap;
 
 /// The place of a result: its message, and its place among the results of that.
@@ -19,11 +20,20 @@ pub type ResultPlace = (usize, usize);
 /// What must be kept of the text of a result.
 #[derive(Debug, Clone)]
 pub struct KnownText {
-    /// All of it if it is a placeholder or has dispatch blocks, else what a cut keeps of it.
+    /// All of it if it is a placeholder or has dispatch blocks, else what a cut keeps of it: beginning and end.
     text: Vec<u8>,
     is_whole: bool,
+    /// With a limit: the text as a forced cut leaves it, if it is long.
+    cut: Vec<u8>,
     /// By which it is recalled; zeros where placeholders do not name it.
     handle: Handle,
+}
+
+impl KnownText {
+    /// All of a text.
+    pub fn whole(text: Vec<u8>) -> Self {
+        KnownText { text, is_whole: true, cut: vec![], handle: Handle::default() }
+    }
 }
 
 /// The texts that are kept, by result.
@@ -35,6 +45,11 @@ pub struct Known<'a>(pub &'a KnownTexts);
 impl Source for Known<'_> {
     fn observation(&self, _: &Outline, result: usize) -> Vec<u8> {
         self.0.get(&(result as u32)).map_or(vec![], |known| known.text.clone())
+    }
+
+    fn clipped(&self, outline: &Outline, result: usize, clip: &Clip) -> Vec<u8> {
+        let known = self.0.get(&(result as u32)).filter(|known| !known.cut.is_empty());
+        known.map_or_else(|| clip.apply(&self.observation(outline, result)), |known| known.cut.clone())
     }
 
     fn observation_begins(&self, _: &Outline, result: usize, prefix: &[u8]) -> bool {
@@ -87,24 +102,50 @@ impl Log {
         }
     }
 
+    /// Cuts a new result that has this text.
+    fn cut_known(&mut self, policy: &Policy, result: usize, source: &OneText) {
+        let Log { outline, pairs, turns, .. } = &*self;
+        let context = PlanContext { outline, source, policy, costs: None, pairs: &pairs.pairs, turns, references: &[] };
+        for (result, cut, newlines) in context.arrivals(result..result + 1) {
+            self.outline.cut(result, cut, newlines);
+            (self.chars, self.cost) = (self.chars - cut.removed(), self.cost - cut.removed());
+        }
+    }
+
     /// Keeps what is needed of the text of a result.
     fn know(&mut self, policy: &Policy, result: usize, text: Vec<u8>) {
         let has_dispatch = !dispatch_blocks(&text).is_empty();
         self.outline.results[result].may_hold_dispatch = has_dispatch;
-        let is_kept = policy.keep_matching.fit(|beginning| text.starts_with(beginning), || text.clone());
+        let is_kept = policy.keep_matching.fit(
+            |beginning| text.starts_with(beginning),
+            |suffix| text.ends_with(suffix),
+            || text.clone(),
+        );
         self.outline.results[result].is_pinned |= is_kept;
         let text = OneText(text);
         let placeholder = Placeholder::of(policy);
-        let is_whole = has_dispatch || placeholder.is_placeholder(&self.outline, &text, result);
+        let is_whole = has_dispatch || is_clipped(&text.0) || placeholder.is_placeholder(&self.outline, &text, result);
         let handle = if placeholder.names_handle() {
-            handle_of(self.outline.results[result].id.map_or(b"", |id| self.outline.text(id)), &text.0)
+            handle_of_whole(self.outline.results[result].id.map_or(b"", |id| self.outline.text(id)), &text.0)
         } else {
             Handle::default()
         };
-        let kept_chars = if is_whole { usize::MAX } else { policy.max_observation_chars.unwrap_or(0) };
-        let text = text.0[..clip(&text.0, kept_chars)].to_vec();
-        if !text.is_empty() || placeholder.names_handle() {
-            self.texts.insert(result as u32, KnownText { text, is_whole, handle });
+        self.cut_known(policy, result, &text);
+        let text = text.0;
+        let forced = match policy.clip_results.filter(|_| policy.is_limit && !is_whole) {
+            Some(max_chars) if self.outline.cut_of(result).is_none() && count_chars(&text) > max_chars => {
+                let handle = placeholder.names_handle().then_some(handle);
+                Clip::of(count_chars(&text), 0, max_chars, handle).apply(&text)
+            }
+            _ => vec![],
+        };
+        let text = match self.outline.cut_of(result) {
+            _ if is_whole => text,
+            Some(cut) => cut.kept(&text),
+            None => text[..clip(&text, policy.max_observation_chars.unwrap_or(0))].to_vec(),
+        };
+        if !text.is_empty() || !forced.is_empty() || placeholder.names_handle() {
+            self.texts.insert(result as u32, KnownText { text, is_whole, cut: forced, handle });
         }
     }
 }
@@ -119,6 +160,9 @@ impl Session {
     /// Appends the messages of an outline. Texts of results that are not given are asked for by [`Session::texts_needed`].
     pub fn extend(&mut self, new: &Outline, texts: Vec<(usize, Vec<u8>)>) {
         let (messages, results) = (self.log.len(), self.log.outline.results.len());
+        if messages == 0 {
+            self.log.outline.begins_with_summary = new.begins_with_summary;
+        }
         self.log.extend(&self.policy, new);
         for (result, text) in texts {
             self.log.know(&self.policy, results + result, text);
@@ -129,11 +173,25 @@ impl Session {
         self.decide_provider(messages, requested);
     }
 
-    /// The results that leave the window now, and of which the text decides how they are masked.
+    /// The results of which the text decides how they are masked or cut: those that leave the window now, and of the messages from
+    /// this one on long ones; with a limit all of them.
     #[must_use]
-    pub fn texts_needed(&self) -> Vec<ResultPlace> {
-        let needed = self.log.with_context(&self.policy, |context| self.log.fold.texts_needed(context));
+    pub fn texts_needed(&self, first: usize) -> Vec<ResultPlace> {
+        let needed = self.log.with_context(&self.policy, |context| self.log.fold.texts_needed(context, first));
         needed.into_iter().map(|result| self.place_of(result)).collect()
+    }
+
+    /// Gives the costs of the newest messages, which are those of their characters until then, and of cut results.
+    pub fn give_costs(&mut self, costs: Costs) {
+        let (outline, image_chars) = (&self.log.outline, self.policy.image_chars);
+        let first = outline.messages.len() - costs.messages.len();
+        let chars = |message: usize| outline.chars_of(message, image_chars);
+        let counted: usize = (first..outline.messages.len()).map(chars).sum();
+        self.log.cost = self.log.cost.saturating_sub(counted).saturating_add(costs.total());
+        let known = self.log.costs.get_or_insert_default();
+        known.messages.extend(costs.messages);
+        known.observations.extend(costs.observations);
+        known.texts.extend(costs.texts);
     }
 
     /// Gives the text of a result.
@@ -149,7 +207,7 @@ impl Session {
         let starts = starts[starts.partition_point(|start| (*start as usize) < first)..].to_vec();
         for start in starts {
             self.settle_cold(start as usize);
-            if self.policy.boundary.remembers() {
+            if self.policy.remembers() {
                 let moved =
                     self.log.with_fold(&self.policy, |context, fold| fold.request(context, start as usize, false));
                 self.commit_masks(&moved);
@@ -167,10 +225,16 @@ impl Session {
         }
     }
 
+    /// Whether the view is within the limit.
+    #[must_use]
+    pub fn is_within_limit(&self) -> bool {
+        self.policy.limit_at(self.log.len()).is_none_or(|max| self.view_cost() <= max)
+    }
+
     /// Characters of the messages.
     #[must_use]
     pub fn raw_chars(&self) -> usize {
-        self.log.chars
+        self.log.chars + self.log.outline.cut_chars(0..self.log.outline.results.len())
     }
 
     /// How many moves the boundary made before the current request.

@@ -1,12 +1,7 @@
 //! Totals of all appended messages, also those replaced by a summary, and where each observation is. Written to the store,
 //! if there is one, and then dropped from memory.
 
-use crate::handle::is_handle;
 use crate::outline::{Outline, Span};
-use crate::session::stored::{index, observation_of};
-use crate::session::{Failure, Result, Session, scanned};
-use crate::source::{Bytes, Source};
-use crate::store::Store;
 
 #[derive(Debug, Default, Clone)]
 pub struct Ledger {
@@ -46,7 +41,7 @@ impl Ledger {
         let is_run = outline.messages[message].is_agent_made;
         self.totals.turns += usize::from(is_run && !self.totals.ends_with_run);
         self.totals.ends_with_run = is_run;
-        self.totals.chars += outline.chars_of(message, image_chars);
+        self.totals.chars += outline.raw_chars_of(message, image_chars);
         self.messages += 1;
     }
 
@@ -58,7 +53,7 @@ impl Ledger {
         self.id_text.truncate(self.ids.iter().rev().flatten().next().map_or(0, |last| last.end));
         self.totals.turns -= usize::from(outline.messages[message].is_agent_made && !is_after_run);
         self.totals.ends_with_run = is_after_run;
-        self.totals.chars = self.totals.chars.saturating_sub(outline.chars_of(message, image_chars));
+        self.totals.chars = self.totals.chars.saturating_sub(outline.raw_chars_of(message, image_chars));
         self.messages -= 1;
     }
 
@@ -79,65 +74,5 @@ impl Ledger {
     pub fn place(&self, number: usize) -> Option<(usize, usize)> {
         let (message, place) = *self.places.get(number.checked_sub(self.stored + 1)?)?;
         Some((message as usize, place as usize))
-    }
-}
-
-impl Session {
-    /// Characters and turns of all messages, and orphans among those after the last summary.
-    #[must_use]
-    pub fn totals(&self) -> (usize, usize, usize) {
-        let totals = self.ledger.totals;
-        (totals.chars, totals.turns, self.log.pairs.orphan_count(&self.log.outline))
-    }
-
-    /// The number of the newest observation of this id, from 1.
-    ///
-    /// # Errors
-    /// Those of the store, where evicted ids are looked up.
-    pub fn number_of(&self, id: &[u8], store: Option<&mut Store>) -> Result<Option<usize>> {
-        let newest = self.ledger.ids().rev().find(|(known, _)| *known == id);
-        Ok(match (newest, store) {
-            (Some((_, number)), _) => Some(number),
-            (None, Some(store)) if self.ledger.stored > 0 => index::find(store, id)?.and_then(|entry| entry.number()),
-            (None, None) if self.ledger.stored > 0 => return Err(Failure::Closed),
-            (None, _) => None,
-        })
-    }
-
-    /// The number of the newest observation with this handle, from 1. Reads the observations until it is found.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn number_of_handle(&self, handle: &[u8], mut store: Option<&mut Store>) -> Result<Option<usize>> {
-        let count = if is_handle(handle) { self.ledger.observations() } else { 0 };
-        for number in (1..=count).rev() {
-            if let Some((message, place)) = self.place_of_number(number, store.as_deref_mut())? {
-                let data = self.message(message, store.as_deref_mut())?;
-                if Bytes(&data).handle(&scanned(&data)?, place) == handle {
-                    return Ok(Some(number));
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    /// The text of an observation, by its number from 1, and how many images it has.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn recall(&self, number: usize, mut store: Option<&mut Store>) -> Result<Option<(Vec<u8>, usize)>> {
-        let Some((message, place)) = self.place_of_number(number, store.as_deref_mut())? else { return Ok(None) };
-        let data = self.message(message, store)?;
-        let images = scanned(&data)?.results.get(place).map_or(0, |result| result.images as usize);
-        Ok(observation_of(&data, place).map(|text| (text, images)))
-    }
-
-    fn place_of_number(&self, number: usize, store: Option<&mut Store>) -> Result<Option<(usize, usize)>> {
-        let place = match (self.ledger.place(number), store) {
-            (None, Some(store)) if number <= self.ledger.stored => index::place(store, number)?,
-            (None, None) if number > 0 && number <= self.ledger.stored => return Err(Failure::Closed),
-            (place, _) => place,
-        };
-        Ok(place.filter(|(message, _)| *message < self.len()))
     }
 }

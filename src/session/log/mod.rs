@@ -7,18 +7,15 @@ pub use facts::ResultPlace;
 
 use crate::error::Error;
 use crate::marks::{self, MarkEdits};
-use crate::outline::{Mark, Message, Outline, Role, Span};
+use crate::outline::{Mark, Outline, Span};
 use crate::pairs::{GrowingPairs, LateResult};
 use crate::placeholder::Placeholder;
-use crate::plan::{BlockPlace, Costs, Fold, Masked, PlanContext, facts, facts_of_pair};
+use crate::plan::{BlockPlace, Costs, Fold, Masked, PlanContext, facts_of_pair};
 use crate::policy::Policy;
 use crate::scan::scan_message;
-use crate::session::stored::snapshot::Base;
-use crate::session::turns::TurnTokens;
-use crate::session::turns::text::{FRAME, Observations, TurnTexts, result_of, write_turn};
+use crate::session::base::Base;
 use crate::source::{Bytes, Source, count_newlines};
 use crate::splice::splice_stretch;
-use crate::text::count_chars;
 use crate::turns::Turns;
 use facts::{Known, KnownTexts};
 
@@ -28,8 +25,6 @@ pub enum TextFormat {
     /// As a JSON array without its end.
     #[default]
     Json,
-    /// As turns of two messages: the agent's, and one with its observation.
-    Turns,
     /// Not at all: only facts are known.
     Facts,
 }
@@ -50,8 +45,6 @@ pub struct Log {
     /// Costs of the messages if they are not characters; and their unmasked total.
     pub costs: Option<Costs>,
     pub cost: usize,
-    /// Of each turn: reasoning, action, timestamp.
-    parts: Vec<(Span, Span, f64)>,
     /// The newest mark of each message that has some: message, block, value. Only where marks of ours are written.
     pub marks: Vec<(usize, usize, Span)>,
 }
@@ -59,15 +52,16 @@ pub struct Log {
 /// Costs of a message: own, and of each observation raw and masked. None where they are its characters.
 pub type MessageCosts = Option<(usize, Vec<(usize, usize)>)>;
 
+/// The text of an observation after a cut, and its placeholder.
+pub type TextsToCount = (Option<Vec<u8>>, Option<Vec<u8>>);
+
 impl Log {
     /// An empty log after evicted messages.
     pub fn after(base: Base, format: TextFormat) -> Self {
         let (mut outline, mut fold) = (Outline::default(), Fold::default());
         let is_json = format == TextFormat::Json;
         outline.array_start = usize::from(is_json);
-        if format != TextFormat::Turns {
-            fold.enable_rewind(0);
-        }
+        fold.enable_rewind(0);
         Log {
             turns: Turns::after(if is_json { 0 } else { base.messages / 2 }),
             base,
@@ -107,20 +101,6 @@ impl Log {
         self.format
     }
 
-    /// A turn in memory, from 0, with its timestamp.
-    pub fn turn(&self, turn: usize) -> Option<(TurnTexts<'_>, f64)> {
-        let (reasoning, action, timestamp) = self.parts.get(turn)?;
-        let observation = self.outline.results[turn].value;
-        Some(((reasoning.of(&self.data), action.of(&self.data), observation.of(&self.data)), *timestamp))
-    }
-
-    /// The tokens of a turn in memory, from 0.
-    pub fn tokens(&self, turn: usize) -> TurnTokens {
-        let costs = self.costs.as_ref();
-        let (observation, masked) = costs.map_or((0, 0), |costs| costs.observations[turn]);
-        TurnTokens { own: costs.map_or(0, |costs| costs.messages[2 * turn]), observation, masked }
-    }
-
     pub fn ends_with_run(&self) -> bool {
         self.outline.messages.last().is_some_and(|message| message.is_agent_made)
     }
@@ -142,6 +122,9 @@ impl Log {
     pub fn admit(&mut self, policy: &Policy, late: &[LateResult]) {
         self.pairs.push(&self.outline, late);
         let message = self.len() - 1;
+        if self.format == TextFormat::Json {
+            self.cut_new(policy, message);
+        }
         self.turns.push(message, self.outline.messages[message].is_agent_made);
         let chars = self.outline.chars_of(message, policy.image_chars);
         self.chars = self.chars.saturating_add(chars);
@@ -152,34 +135,12 @@ impl Log {
         }
     }
 
-    /// Appends a turn as two messages.
-    pub fn push_turn(&mut self, texts: TurnTexts, timestamp: f64, tokens: TurnTokens, policy: &Policy) {
-        let (start, number) = (self.data.len(), self.end() / 2 + 1);
-        write_turn(number, texts, &mut self.data);
-        let mut at = start + number.to_string().len();
-        let [reasoning, action, value] = [(texts.0, 1), (texts.1, 2), (texts.2, 3)].map(|(text, frames)| {
-            let start = at + FRAME[..=frames].iter().map(|frame| frame.len()).sum::<usize>();
-            at += text.len();
-            Span { start, end: start + text.len() }
-        });
-        self.parts.push((reasoning, action, timestamp));
-        let first_result = self.outline.results.len() as u32;
-        let result = result_of(&self.data, value, self.len() as u32 + 1);
-        let of_agent = Message {
-            chars: count_chars(&self.data[start..]) - result.chars,
-            first_result,
-            role: Role::Assistant,
-            is_agent_made: true,
-            ..Message::default()
-        };
-        let of_observation = Message { chars: result.chars, first_result, ..Message::default() };
-        self.outline.push(of_agent, Span { start, end: value.start });
-        self.admit(policy, &[]);
-        self.outline.push(of_observation, Span { start: value.start, end: self.data.len() });
-        self.outline.results.push(result);
-        self.admit(policy, &[]);
-        let TurnTokens { own, observation, masked } = tokens;
-        self.set_costs(policy, (own, vec![(observation, masked)]));
+    /// Cuts the results of a new message.
+    fn cut_new(&mut self, policy: &Policy, message: usize) {
+        let results = self.outline.results_of(message);
+        for (result, clip, newlines) in self.with_context(policy, |context| context.arrivals(results)) {
+            self.outline.cut(result, clip, newlines);
+        }
     }
 
     /// The current end, for [`Log::truncate`].
@@ -218,7 +179,7 @@ impl Log {
 
     /// Repeats the requests of turns that begin at this message or later.
     pub fn request_from(&mut self, policy: &Policy, first: usize) {
-        if policy.boundary.remembers() {
+        if policy.remembers() {
             self.with_fold(policy, |context, fold| {
                 let starts = &context.turns.starts;
                 for start in &starts[starts.partition_point(|start| (*start as usize) < first)..] {
@@ -250,17 +211,18 @@ impl Log {
         costs.observations.extend(observations);
     }
 
-    /// The placeholder of each observation of a message, if it were appended now; None where it stays raw.
-    pub fn masked_texts(
+    /// Of each observation of a message, if it were appended now: its text after a cut, and its placeholder; None without.
+    pub fn texts_to_count(
         &mut self,
         message: &[u8],
         surrogates: bool,
         policy: &Policy,
         numbers: impl Iterator<Item = u32>,
-    ) -> Result<Vec<Option<Vec<u8>>>, Error> {
+    ) -> Result<Vec<TextsToCount>, Error> {
         let mark = self.mark();
         self.scan(message, surrogates, policy, numbers)?;
         self.pairs.push(&self.outline, &[]);
+        self.cut_new(policy, self.len() - 1);
         let Log { outline, data, pairs, turns, .. } = &*self;
         let last = outline.messages.len() - 1;
         let is_new_run =
@@ -271,7 +233,8 @@ impl Log {
             let facts = facts_of_pair(outline, pairs.pairs.call_of(result), turn_at, result);
             let facts = placeholder.with_handle(facts, outline, &source, result);
             let (form, _) = placeholder.form(outline, &source, result, &facts);
-            placeholder.render(&form, &facts, || source.observation(outline, result))
+            let cut = outline.cut_of(result).map(|clip| clip.apply(&source.observation(outline, result)));
+            (cut, placeholder.render(&form, &facts, || source.observation(outline, result)))
         };
         let texts = outline.results_of(last).map(text).collect();
         let (calls, results) = (outline.calls_before(last), outline.results_before(last));
@@ -329,8 +292,8 @@ impl Log {
         rule(PlanContext { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns, references: &[] })
     }
 
-    /// Renders messages with these observations masked; JSON with the comma or bracket before each. A mark in an observation
-    /// goes to its block, if that is not one of the cleared ones.
+    /// Renders messages with these observations masked, each with the comma or bracket before it. A mark in an observation goes to
+    /// its block, if that is not one of the cleared ones.
     pub fn render(
         &self,
         policy: &Policy,
@@ -339,28 +302,14 @@ impl Log {
         cleared: &[BlockPlace],
         out: &mut Vec<u8>,
     ) {
-        if self.format == TextFormat::Json {
-            out.push(if self.base.messages + start == 0 { b'[' } else { b',' });
-        }
+        out.push(if self.base.messages + start == 0 { b'[' } else { b',' });
         if start >= end {
             return;
         }
         let spans = &self.outline.spans;
         let span = Span { start: spans[start].start, end: spans[end - 1].end };
-        if self.format == TextFormat::Json {
-            let marks = MarkEdits { cleared: cleared.to_vec(), ..MarkEdits::default() };
-            return self.with_context(policy, |context| splice_stretch(&self.data, context, span, masked, marks, out));
-        }
-        let placeholder = Placeholder::of(policy);
-        let mut at = span.start;
-        for one in masked {
-            let result = one.result as usize;
-            let value = self.outline.results[result].value;
-            out.extend_from_slice(&self.data[at..value.start]);
-            placeholder.write(&facts(&self.outline, &self.pairs.pairs, Some(&self.turns), result), out);
-            at = value.end;
-        }
-        out.extend_from_slice(&self.data[at..span.end]);
+        let marks = MarkEdits { cleared: cleared.to_vec(), ..MarkEdits::default() };
+        self.with_context(policy, |context| splice_stretch(&self.data, context, span, masked, marks, out));
     }
 }
 
@@ -368,7 +317,6 @@ impl TextFormat {
     fn source<'a>(self, data: &'a [u8], texts: &'a KnownTexts) -> Box<dyn Source + 'a> {
         match self {
             TextFormat::Json => Box::new(Bytes(data)),
-            TextFormat::Turns => Box::new(Observations(data)),
             TextFormat::Facts => Box::new(Known(texts)),
         }
     }

@@ -3,11 +3,12 @@
 //! stages plan the whole session.
 
 use super::index::{self, IdEntry, IdUpdate, IndexWriter};
-use super::snapshot::{Base, Snapshot};
+use super::snapshot::Snapshot;
 use super::{malformed_message, stored_bytes};
 use crate::pairs::{LateResult, open_from};
 use crate::plan::{Move, masked_in};
 use crate::policy::Goal;
+use crate::session::base::Base;
 use crate::session::log::ledger::Ledger;
 use crate::session::log::{Log, TextFormat};
 use crate::session::{Result, Session, scanned};
@@ -117,7 +118,7 @@ impl Session {
     /// the ledger is ahead of the session then; and not where a limit is counted, since costs are not stored.
     fn may_evict(&mut self) -> bool {
         let masks = self.policy.goal == Goal::Mask && self.log.cost > self.raw_cost_at_most;
-        let is_counted = self.log.costs.is_some() && self.policy.max_cost.is_some();
+        let is_counted = self.log.costs.is_some() && (self.policy.max_cost.is_some() || self.policy.trigger > 0);
         let may = masks && self.len() == self.ledger.messages && !is_counted && !self.is_undecided();
         if may {
             self.update_masked();
@@ -151,7 +152,10 @@ impl Session {
     /// The final rendering of the first messages in memory; None where it is the message itself. Readers take older marks out.
     fn rendered_messages(&self, count: usize) -> Vec<Option<Vec<u8>>> {
         let results = |message| self.log.outline.results_of(message);
-        let is_masked = |message| !masked_in(&self.log.fold.masked, results(message)).is_empty();
+        let is_masked = |message| {
+            !masked_in(&self.log.fold.masked, results(message)).is_empty()
+                || !self.log.outline.cuts_of(results(message)).is_empty()
+        };
         let sent = |message: usize| self.sent_message(self.log.base.messages + message);
         (0..count).map(|message| is_masked(message).then(|| sent(message))).collect()
     }

@@ -4,6 +4,8 @@ mod evict;
 pub mod index;
 pub mod numbers;
 mod open;
+mod records;
+mod reports;
 pub mod snapshot;
 
 use crate::session::{Failure, Result, scanned};

@@ -1,11 +1,5 @@
-//! Records of numbers as bytes, little-endian. Each record names its numbers once, in the table at the end.
+//! Numbers as bytes, little-endian.
 
-use super::index::IdEntry;
-use crate::plan::{Charged, FoldState, Move, Paid};
-use crate::session::log::ledger::{Ledger, Totals};
-use crate::session::stored::snapshot::Base;
-use crate::session::turns::TurnState;
-use crate::session::{Attempts, Cold, Figures, RequestTokens, Row, TurnTokens};
 use std::iter::from_fn;
 
 /// Above every real number of a session; sums of smaller numbers do not overflow.
@@ -106,38 +100,4 @@ impl<T: Numbers> Numbers for Vec<T> {
     fn take(from: &mut Encoded) -> Option<Self> {
         from_fn(|| (!from.0.is_empty()).then(|| T::take(from))).collect()
     }
-}
-
-macro_rules! record {
-    ($($name:ident: $($field:ident),+;)+) => {$(
-        impl Numbers for $name {
-            fn put(&self, out: &mut Vec<u8>) {
-                $(self.$field.put(out);)+
-            }
-
-            fn take(from: &mut Encoded) -> Option<Self> {
-                let mut record = Self::default();
-                $(record.$field = Numbers::take(from)?;)+
-                Some(record)
-            }
-        }
-    )+};
-}
-
-record! {
-    Attempts: failures, turns, cost;
-    Base: messages, view_bytes, chars, cost, counts;
-    Charged: read, written;
-    Cold: reported, request;
-    Figures: masked_turns, observation_tokens, masked_tokens, placeholder_tokens, tokens;
-    FoldState: observations, masked_count, chars, removed, waste, requests, before;
-    IdEntry: hash, call, number, is_answered;
-    Ledger: messages, stored, totals;
-    Move: request, masked, removed, written_again;
-    Paid: view, raw, boundary, marked, calls;
-    RequestTokens: raw, sent;
-    Row: request, own_chars, chars, newlines, masked_chars, tokens;
-    Totals: chars, turns, ends_with_run;
-    TurnState: first, summary_chars, due, judged, waste, figures, sums;
-    TurnTokens: own, observation, masked;
 }

@@ -11,11 +11,10 @@ use crate::outline::Outline;
 use crate::plan::{BlockPlace, FoldState};
 use crate::scan::scan_message;
 use crate::session::Attempts;
+use crate::session::base::{Base, EvictedMarks, SentMark};
 use crate::session::log::ledger::Ledger;
 use crate::session::reports::Reports;
-use crate::session::turns::TurnState;
-use crate::session::turns::stored::Row;
-use crate::session::view::marks::{EvictedMarks, SentMark};
+use crate::session::turns::state::{Row, TurnState};
 use std::collections::BTreeMap;
 
 const MAGIC: &[u8; 8] = b"recede s";
@@ -45,26 +44,8 @@ mod tag {
     pub const PINS: u16 = 17;
     pub const MARK: u16 = 18;
     pub const CALIBRATIONS: u16 = 19;
-    pub const KNOWN: core::ops::RangeInclusive<u16> = OPTIONS..=CALIBRATIONS;
-}
-
-/// State of the evicted messages, and totals of the whole session.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Base {
-    /// Evicted messages.
-    pub messages: usize,
-    /// Bytes of these messages in the view, each with a comma.
-    pub view_bytes: usize,
-    /// Characters of the session.
-    pub chars: usize,
-    /// Its cost.
-    pub cost: usize,
-    /// See `GrowingPairs::counts`.
-    pub counts: (usize, usize),
-    /// Taken when the session resumes.
-    pub fold: FoldState,
-    /// Cache marks of the evicted messages.
-    pub marks: EvictedMarks,
+    pub const BEGUN: u16 = 20;
+    pub const KNOWN: core::ops::RangeInclusive<u16> = OPTIONS..=BEGUN;
 }
 
 /// A view that became the session: with a summary, or without.
@@ -127,6 +108,9 @@ impl Snapshot {
         out.numbers(tag::PINS, &pins);
         out.add(tag::MARK, newest.as_ref().map_or(&[], |mark| &mark.value));
         out.numbers(tag::MASKED, &wide(&fold.masked));
+        if fold.is_begun {
+            out.numbers(tag::BEGUN, &true);
+        }
         out.numbers(tag::ATTEMPTS, attempts);
         if !reports.cold.is_empty() {
             out.numbers(tag::COLD, &reports.cold);
@@ -173,6 +157,7 @@ impl Snapshot {
             paid: field(&fields, tag::PAID)?,
             boundaries: boundaries.into(),
             masked: ascending(field(&fields, tag::MASKED)?)?,
+            is_begun: field(&fields, tag::BEGUN)?,
             ..field(&fields, tag::FOLD)?
         };
         let calibrations: Vec<(usize, usize)> = field(&fields, tag::CALIBRATIONS)?;

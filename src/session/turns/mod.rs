@@ -1,101 +1,30 @@
 //! Sessions of turns: tokens of their requests, and when a summary is due, by the number of turns or by prices. A turn is two
-//! messages, the agent's and one with its observation.
+//! messages, the agent's and one with its observation, of which only facts are known: the texts stay with the caller.
 
-pub mod stored;
-pub mod text;
+mod messages;
+pub mod state;
+mod stored;
 
-pub use stored::Row;
-pub use text::TurnTexts;
+pub use state::{Figures, RequestTokens, Row, TurnTokens};
 
-use crate::outline::{Outline, Span};
-use crate::placeholder::{ObservationFacts, Placeholder};
-use crate::plan::{Masked, facts};
-use crate::policy::{Boundary, Due};
+use crate::placeholder::Placeholder;
+use crate::plan::{Fold, Masked, Move, facts};
+use crate::policy::{Boundary, Due, Policy};
+use crate::session::log::TextFormat;
 use crate::session::{Failure, Result, Session};
 use crate::store::Store;
-use crate::text::count_words;
+use crate::text::{count_chars, count_words};
+use messages::newlines_of;
+use state::{EvictedTurn, TurnState};
 use stored::stored_requests;
-use text::{Observations, result_of};
-
-/// Words around the texts of a turn: "Turn", its number, and three labels.
-const FRAME_WORDS: usize = 5;
-
-/// Tokens of a turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TurnTokens {
-    /// Without its observation.
-    pub own: usize,
-    /// Of its observation.
-    pub observation: usize,
-    /// Of its placeholder.
-    pub masked: usize,
-}
-
-/// Tokens of a request without its prompts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RequestTokens {
-    /// Of all turns before it, unmasked.
-    pub raw: usize,
-    /// Sent.
-    pub sent: usize,
-}
-
-/// What is masked, and how much that saves.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Figures {
-    /// Masked turns, including those in a summary.
-    pub masked_turns: usize,
-    /// Tokens of all observations.
-    pub observation_tokens: usize,
-    /// Tokens of the masked ones.
-    pub masked_tokens: usize,
-    /// Tokens of their placeholders.
-    pub placeholder_tokens: usize,
-    /// Tokens of all turns, and of a context: the summary, if there is one, and the turns after it.
-    pub tokens: RequestTokens,
-}
-
-/// State of a session of turns.
-#[derive(Debug, Clone, Default)]
-pub struct TurnState {
-    /// Turns before this one are replaced by a summary of this many characters.
-    pub first: usize,
-    pub summary_chars: usize,
-    /// How many turns the due summary replaces (0: none is due), as decided after this many turns; and the characters that
-    /// requests since the last summary could have saved.
-    pub due: usize,
-    pub judged: usize,
-    pub waste: usize,
-    pub figures: Figures,
-    /// The sum of all answered requests.
-    pub sums: RequestTokens,
-    /// The request before each turn in memory, and the next one once it is made.
-    pub requests: Vec<RequestTokens>,
-    /// Evicted turns that are in no summary; empty if summaries are off.
-    pub evicted: Vec<EvictedTurn>,
-}
-
-/// What later summaries need of an evicted turn.
-#[derive(Debug, Clone, Copy)]
-pub struct EvictedTurn {
-    pub raw_chars: usize,
-    pub shown_chars: usize,
-    pub shown_tokens: usize,
-}
 
 impl Session {
-    /// The placeholder of an observation, if it were added now; None where it stays raw.
+    /// An empty session of turns, which is never rewound.
     #[must_use]
-    pub fn masked_text(&self, observation: &[u8]) -> Option<Vec<u8>> {
-        let result = result_of(observation, Span { start: 0, end: observation.len() }, 0);
-        let turn = self.turn_count() + 1;
-        let newlines = result.newlines as usize;
-        let facts = ObservationFacts { chars: result.chars, newlines, turn, ..ObservationFacts::default() };
-        let mut alone = Outline::default();
-        alone.results.push(result);
-        let placeholder = Placeholder::of(&self.policy);
-        let (form, _) = placeholder.form(&alone, &Observations(observation), 0, &facts);
-        placeholder.render(&form, &facts, Vec::new)
+    pub fn of_turns(policy: Policy) -> Self {
+        let mut session = Session::new(policy, 0, TextFormat::Facts);
+        session.log.fold = Fold::default();
+        session
     }
 
     /// How many turns were added.
@@ -105,16 +34,17 @@ impl Session {
     }
 
     /// How many of the first turns were evicted.
-    pub(in crate::session) fn evicted_turns(&self) -> usize {
+    #[must_use]
+    pub fn evicted_turns(&self) -> usize {
         self.log.base.messages / 2
     }
 
-    /// Appends a turn after making the request for it. Tokens are words if they are not given.
-    pub fn add_turn(&mut self, texts: TurnTexts, timestamp: f64, tokens: Option<TurnTokens>) {
+    /// Appends a turn after making the request for it: its text in a context without the observation, and that. Tokens are words if
+    /// they are not given.
+    pub fn add_turn(&mut self, own: &[u8], observation: &[u8], tokens: Option<TurnTokens>) {
         self.request();
-        let (reasoning, action, observation) = texts;
         let tokens = tokens.unwrap_or_else(|| TurnTokens {
-            own: FRAME_WORDS + count_words(reasoning) + count_words(action),
+            own: count_words(own),
             observation: count_words(observation),
             masked: self.masked_text(observation).map_or(0, |text| count_words(&text)),
         });
@@ -125,7 +55,9 @@ impl Session {
         if let Some(request) = requests.last() {
             (sums.raw, sums.sent) = (sums.raw + request.raw, sums.sent + request.sent);
         }
-        self.log.push_turn(texts, timestamp, tokens, &self.policy);
+        let sizes = (count_chars(observation), newlines_of(observation));
+        self.log.push_turn(&self.policy, count_chars(own), sizes, tokens);
+        self.log.keep_placeholder(&self.policy, observation);
     }
 
     /// Makes the request for the next turn, if it is not made yet.
@@ -161,7 +93,6 @@ impl Session {
     }
 
     fn count_masked(&mut self, masked: &[Masked]) {
-        self.flip(masked);
         let first_shown = self.first_shown();
         for one in masked {
             let turn = one.result as usize;
@@ -265,7 +196,6 @@ impl Session {
             self.log.fold.pay_summary(self.policy.cache, view, (given, chars));
         }
         self.succeed();
-        self.forget_chunks();
         let evicted = self.turns.evicted.iter().map(|turn| turn.shown_tokens);
         let sent = tokens + evicted.sum::<usize>() + self.shown_tokens();
         self.turns.figures.tokens.sent = sent;
@@ -289,10 +219,10 @@ impl Session {
         self.turns.first.saturating_sub(self.evicted_turns())
     }
 
-    /// How many turns are replaced by a summary, and how many are evicted.
+    /// How many turns are replaced by a summary.
     #[must_use]
-    pub fn ends(&self) -> (usize, usize) {
-        (self.turns.first, self.evicted_turns())
+    pub fn summarized_turns(&self) -> usize {
+        self.turns.first
     }
 
     /// The turns in memory, from 1, that the next request masks, with their placeholders; all after the first `from` ones.
@@ -307,10 +237,11 @@ impl Session {
         log.fold.masked.get(from..).unwrap_or_default().iter().map(shown).collect()
     }
 
-    /// A turn, from 1, with its timestamp; None if it is not in memory.
-    #[must_use]
-    pub fn turn(&self, turn: usize) -> Option<(TurnTexts<'_>, f64)> {
-        self.log.turn(turn.checked_sub(self.evicted_turns() + 1)?)
+    /// The moves of the boundary since this was called last.
+    pub fn new_moves(&mut self) -> Vec<Move> {
+        let moves = &self.log.fold.moves;
+        let reported = core::mem::replace(&mut self.turns.reported_moves, moves.len());
+        moves[reported..].to_vec()
     }
 
     /// What the next request masks, and how much that saves.

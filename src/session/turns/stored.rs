@@ -1,52 +1,16 @@
 //! Turns in a store: their eviction, and resuming a session of them. A row keeps the sizes of a turn, so that no text is
 //! counted again.
 
-use super::text::write_turn;
-use super::{EvictedTurn, RequestTokens, TurnState, TurnTokens};
+use super::state::{RequestTokens, Row, TurnState};
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
 use crate::plan::facts;
+use crate::session::Session;
+use crate::session::base::{Base, EvictedMarks};
 use crate::session::log::{Log, TextFormat};
 use crate::session::stored::numbers::{CAPPED, Numbers};
-use crate::session::stored::snapshot::{Base, Snapshot};
+use crate::session::stored::snapshot::Snapshot;
 use crate::session::stored::too_long;
-use crate::session::view::marks::EvictedMarks;
-use crate::session::{Failure, Result, Session};
-use crate::store::{self, Record, RecordKind, Store, StoreError, StoreErrorKind};
-use std::collections::HashMap;
-
-/// The sizes of a turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Row {
-    /// The request before it.
-    pub request: RequestTokens,
-    /// Characters of the turn in a context, without its observation.
-    pub own_chars: usize,
-    /// Characters of its observation.
-    pub chars: usize,
-    /// Line feeds of its observation.
-    pub newlines: usize,
-    /// Characters of the placeholder; 0 if the observation stays raw.
-    pub masked_chars: usize,
-    /// Its tokens.
-    pub tokens: TurnTokens,
-}
-
-impl Row {
-    /// Whether the observation is never masked.
-    #[must_use]
-    pub fn stays_raw(&self) -> bool {
-        self.masked_chars == 0
-    }
-
-    fn evicted(&self) -> EvictedTurn {
-        let TurnTokens { own, observation, masked } = self.tokens;
-        EvictedTurn {
-            raw_chars: self.own_chars.saturating_add(self.chars),
-            shown_chars: self.own_chars.saturating_add(if self.stays_raw() { self.chars } else { self.masked_chars }),
-            shown_tokens: own.saturating_add(if self.stays_raw() { observation } else { masked }),
-        }
-    }
-}
+use crate::store::{self, RecordKind, Store, StoreError, StoreErrorKind};
 
 /// An evicted turn.
 #[derive(Debug)]
@@ -76,17 +40,15 @@ impl StoredTurn {
     }
 
     /// Its texts in a context.
-    fn rendered(&self, placeholder: &Placeholder) -> [Vec<u8>; 3] {
+    fn rendered(self, placeholder: &Placeholder) -> [Vec<u8>; 3] {
         let Row { chars, newlines, .. } = self.row;
-        let mut observation = self.observation.clone();
+        let mut observation = self.observation;
         if !self.row.stays_raw() {
-            placeholder.write(
-                &ObservationFacts { chars, newlines, turn: self.number, ..ObservationFacts::default() },
-                &mut observation,
-            );
+            let facts = ObservationFacts { chars, newlines, turn: self.number, ..ObservationFacts::default() };
+            placeholder.write(&facts, &mut observation);
         }
-        let field = |place: usize| self.fields.get(place).cloned().unwrap_or_default();
-        [field(0), field(1), observation]
+        let mut fields = self.fields.into_iter();
+        [fields.next().unwrap_or_default(), fields.next().unwrap_or_default(), observation]
     }
 }
 
@@ -143,22 +105,21 @@ impl Session {
         store.mask_before(settled as u64 + 1).map(|_| ())
     }
 
-    /// Stores a snapshot at the request for the next turn, and evicts the turns whose rendering is final. On errors the session
-    /// is unchanged.
+    /// Stores a snapshot at the request for the next turn, and evicts the turns whose rendering is final; returns how many. On
+    /// errors the session is unchanged.
     ///
     /// # Errors
     /// Those of the store.
-    pub fn evict_turns(&mut self, store: &mut Store, options: &[u8]) -> store::Result<()> {
+    pub fn evict_turns(&mut self, store: &mut Store, options: &[u8]) -> store::Result<usize> {
         self.request();
         let (evicted, count) = (self.evicted_turns(), self.log.fold.final_observations(&self.policy));
         let rows: Vec<Row> = (0..self.log.len() / 2).map(|turn| self.row(turn)).collect();
         let (settled, kept) = rows.split_at(count);
         let Log { chars, cost, pairs, base, fold, .. } = &self.log;
-        let view_bytes = base.view_bytes + self.rendered_bytes(2 * count);
         let fold = self.log.with_context(&self.policy, |context| fold.state_without(context, 2 * count));
         let messages = base.messages + 2 * count;
         let (counts, marks) = (pairs.counts(), EvictedMarks::default());
-        let base = Base { messages, view_bytes, chars: *chars, cost: *cost, counts, fold, marks };
+        let base = Base { messages, chars: *chars, cost: *cost, counts, fold, marks, ..Base::default() };
         let snapshot = Snapshot {
             options: options.to_vec(),
             base,
@@ -184,16 +145,17 @@ impl Session {
             self.turns.evicted.extend(settled.iter().skip(self.first_shown()).map(Row::evicted));
         }
         self.turns.requests.drain(..count);
-        let mut log = Log::after(snapshot.base, TextFormat::Turns);
-        for (turn, row) in (count..).zip(kept) {
-            if let Some((texts, timestamp)) = self.log.turn(turn) {
-                log.push_turn(texts, timestamp, row.tokens, &self.policy);
-            }
+        let mut log = Log::after(snapshot.base, TextFormat::Facts);
+        for row in kept {
+            log.push_turn(&self.policy, row.own_chars, (row.chars, row.newlines), row.tokens);
         }
+        let texts = self.log.texts.drain();
+        log.texts = texts.filter_map(|(result, text)| Some((result.checked_sub(count as u32)?, text))).collect();
         log.resume(&self.policy);
+        log.fold.moves = self.log.fold.moves.split_off(self.turns.reported_moves);
+        self.turns.reported_moves = 0;
         self.log = log;
-        self.forget_chunks();
-        Ok(())
+        Ok(count)
     }
 
     /// Resumes the snapshot of a store, if there is one. The caller adds the turns after it.
@@ -216,17 +178,16 @@ impl Session {
         let mut left = store.max_bytes()?;
         let evicted = base.messages / 2;
         self.turns = turns;
-        let mut log = Log::after(base, TextFormat::Turns);
+        let mut log = Log::after(base, TextFormat::Facts);
         for (number, row) in (evicted + 1..).zip(rows) {
-            let record = store.get(RecordKind::Turn, number as u64, true)?;
-            let Record { fields, last } = record.ok_or_else(wrong)?;
-            let field = |place: usize| fields.get(place).map_or(&b""[..], Vec::as_slice);
-            let timestamp = field(2).try_into().map_or(0.0, f64::from_le_bytes);
-            let observation = last.unwrap_or_default();
-            let read = field(0).len() + field(1).len() + observation.len();
-            left = left.checked_sub(read as u64).ok_or_else(too_long)?;
-            log.push_turn((field(0), field(1), &observation), timestamp, row.tokens, &self.policy);
+            log.push_turn(&self.policy, row.own_chars, (row.chars, row.newlines), row.tokens);
             self.turns.requests.push(row.request);
+            if row.stays_raw() {
+                let record = store.get(RecordKind::Turn, number as u64, true)?;
+                let observation = record.and_then(|record| record.last).unwrap_or_default();
+                left = left.checked_sub(observation.len() as u64).ok_or_else(too_long)?;
+                log.keep_placeholder(&self.policy, &observation);
+            }
         }
         log.resume(&self.policy);
         self.log = log;
@@ -239,42 +200,19 @@ impl Session {
         Ok(true)
     }
 
-    /// Renders an evicted turn; returns how many bytes were read.
-    pub(in crate::session) fn write_stored_turn(
-        &self,
-        store: &mut Store,
-        number: usize,
-        out: &mut Vec<u8>,
-    ) -> store::Result<usize> {
-        let turn = StoredTurn::read(store, number)?;
-        let [reasoning, action, observation] = turn.rendered(&Placeholder::of(&self.policy));
-        write_turn(number, (&reasoning, &action, &observation), out);
-        Ok(turn.bytes())
-    }
-
-    /// The texts in the context of the next request of the turns after the first `start` ones, up to and with `end`.
+    /// The texts in a context of the evicted turns after the first `start` ones, up to and with `end`.
     ///
     /// # Errors
-    /// Those of the store, which has the evicted turns.
-    pub fn shown_turns(&mut self, start: usize, end: usize, store: Option<&mut Store>) -> Result<Vec<[Vec<u8>; 3]>> {
-        let evicted = self.evicted_turns();
-        let mut shown = vec![];
-        if start < evicted {
-            let (store, placeholder) = (store.ok_or(Failure::Closed)?, Placeholder::of(&self.policy));
-            let mut left = store.max_bytes()?;
-            for number in start + 1..=end.min(evicted) {
-                let turn = StoredTurn::read(store, number)?;
-                left = left.checked_sub(turn.bytes() as u64).ok_or_else(too_long)?;
-                shown.push(turn.rendered(&placeholder));
-            }
-        }
-        let masked: HashMap<usize, Vec<u8>> = self.masked_turns(0).into_iter().collect();
-        for number in start.max(evicted) + 1..=end {
-            let Some(((reasoning, action, observation), _)) = self.turn(number) else { break };
-            let observation = masked.get(&number).map_or(observation, Vec::as_slice);
-            shown.push([reasoning, action, observation].map(<[u8]>::to_vec));
-        }
-        Ok(shown)
+    /// Those of the store.
+    pub fn shown_turns(&self, start: usize, end: usize, store: &mut Store) -> store::Result<Vec<[Vec<u8>; 3]>> {
+        let placeholder = Placeholder::of(&self.policy);
+        let mut left = store.max_bytes()?;
+        let shown = (start + 1..=end.min(self.evicted_turns())).map(|number| {
+            let turn = StoredTurn::read(store, number)?;
+            left = left.checked_sub(turn.bytes() as u64).ok_or_else(too_long)?;
+            Ok(turn.rendered(&placeholder))
+        });
+        shown.collect()
     }
 }
 

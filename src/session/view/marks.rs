@@ -6,30 +6,11 @@ use crate::marks::{Marked, Marks, Pins, WantedMark, last_markable, remarked};
 use crate::plan::{
     BlockPlace, Masked, PlanContext, Wanted, block_of, blocks_between, marks_in_view, older_end, previous_request,
 };
+use crate::session::base::{EvictedMarks, SentMark};
 use crate::session::log::Log;
 use crate::session::stored::write_rendered;
 use crate::session::{Result, Session};
 use crate::store::Store;
-
-/// A mark of a view.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SentMark {
-    /// Its message, from the first of the session.
-    pub message: usize,
-    /// The block in that.
-    pub block: usize,
-    /// Its value.
-    pub value: Vec<u8>,
-}
-
-/// Marks of evicted messages.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct EvictedMarks {
-    /// The block of the last masked result.
-    pub pin: Option<BlockPlace>,
-    /// The newest mark.
-    pub newest: Option<SentMark>,
-}
 
 impl Session {
     /// The last block of each view has this mark, sent with this many outside of the messages; those that were appended are not
@@ -117,7 +98,7 @@ impl Session {
         let boundaries = self.boundaries();
         let last = |masked: &[Masked]| {
             let end = masked.partition_point(|one| (one.result as usize) < boundaries.0.min(boundaries.1));
-            masked[..end].last().cloned()
+            masked[..end].iter().rfind(|one| one.is_masked()).cloned()
         };
         let mut masked: Vec<Masked> = [last(&fold.masked), last(tentative)].into_iter().flatten().collect();
         masked.sort_unstable_by_key(|one| one.result);
@@ -133,8 +114,8 @@ impl Session {
         if let Some(planned) = self.view.planned_boundaries {
             return planned;
         }
-        if self.policy.boundary.remembers() {
-            return fold.boundaries(&self.policy, self.log.ends_with_run(), !self.view.tentative.is_empty());
+        if self.policy.remembers() {
+            return fold.boundaries(self.log.ends_with_run(), self.view.tentative_boundary);
         }
         self.log.with_context(&self.policy, |context| {
             let PlanContext { outline, policy, turns, .. } = context;
@@ -171,8 +152,8 @@ impl Session {
         }
         let Some(before) = turns.starts.len().checked_sub(2).map(|run| turns.starts[run] as usize) else { return 0 };
         let of_request = |context: PlanContext| self.log.fold.rounded(&self.policy, older_end(context, before));
-        let sent = if self.policy.boundary.remembers() {
-            self.log.fold.boundaries(&self.policy, true, false).0
+        let sent = if self.policy.remembers() {
+            self.log.fold.boundaries(true, None).0
         } else {
             self.log.with_context(&self.policy, of_request)
         };

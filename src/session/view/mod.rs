@@ -6,13 +6,13 @@ mod output;
 pub use output::{Chunks, Mask, ViewMessage};
 
 use crate::outline::Outline;
-use crate::plan::{Masked, Move, Peek, masked_in};
+use crate::plan::{Masked, Move, Peek, Step, masked_in, shown, with_cuts};
 use crate::scan::scan;
+use crate::session::base::SentMark;
 use crate::session::log::Log;
 use crate::session::stored::index;
 use crate::session::{Failure, Result, Session};
 use crate::store::Store;
-use marks::SentMark;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -25,6 +25,7 @@ pub struct View {
     /// Masked for the current request, but not for good before its answer.
     pub tentative: Vec<Masked>,
     pub tentative_move: Option<Move>,
+    pub tentative_boundary: Option<usize>,
     /// The first message that changed since the chunks, the list, and the masks were read last.
     pub chunks_from: usize,
     pub list_from: usize,
@@ -34,9 +35,9 @@ pub struct View {
     /// Whether no message was appended since; and how many messages it has.
     pub is_current: bool,
     messages: usize,
-    /// Observations, by result, that are masked and were raw in the view before, or the reverse; and of the evicted ones the
-    /// first message, with its byte in the view.
-    flipped: HashMap<u32, Masked>,
+    /// Observations, by result and whether that is a cut, that are masked or cut and were not in the view before, or the reverse; and
+    /// of the evicted ones the first message, with its byte in the view.
+    flipped: HashMap<(u32, bool), Masked>,
     first_evicted_flip: Option<(usize, usize)>,
     /// The first message of the most recent change, and its byte if known.
     changed: Option<(usize, Option<usize>)>,
@@ -58,12 +59,6 @@ pub struct Counts {
     pub masked: usize,
 }
 
-impl View {
-    pub fn of(is_masked: bool) -> Self {
-        View { is_masked, ..View::default() }
-    }
-}
-
 impl Session {
     pub(in crate::session) fn show_raw(&mut self) {
         if self.view.is_masked {
@@ -77,8 +72,19 @@ impl Session {
 
     /// Masks what the fold masks, and what it would mask now.
     pub(in crate::session) fn show_peek(&mut self, peek: Option<Peek>) {
+        let boundary = peek.is_some().then(|| self.log.fold.next_boundary(&self.policy));
         let (tentative, step) = peek.map_or((vec![], None), |peek| (peek.masked, Some(peek.step)));
         self.show_masked(tentative, step);
+        self.view.tentative_boundary = boundary;
+    }
+
+    /// Masks and cuts what the fold does, and what this step would.
+    pub(in crate::session) fn show_step(&mut self, step: &Step) {
+        let (changes, boundary) = (step.changes(), step.boundary);
+        self.view.tentative_boundary = None;
+        let is_moved = !changes.is_empty();
+        self.show_masked(changes, step.moved);
+        self.view.tentative_boundary = is_moved.then_some(boundary);
     }
 
     pub(in crate::session) fn show_masked(&mut self, tentative: Vec<Masked>, step: Option<Move>) {
@@ -91,14 +97,15 @@ impl Session {
             self.flip(&tentative);
         }
         (self.view.tentative, self.view.tentative_move) = (tentative, step);
-        self.view.planned_boundaries = None;
+        (self.view.planned_boundaries, self.view.tentative_boundary) = (None, None);
         self.view.is_masked = true;
     }
 
     fn flip_masked(&mut self) {
-        let masked = core::mem::take(&mut self.log.fold.masked);
+        let (masked, cuts) = (core::mem::take(&mut self.log.fold.masked), core::mem::take(&mut self.log.fold.cuts));
         self.flip(&masked);
-        self.log.fold.masked = masked;
+        self.flip(&cuts);
+        (self.log.fold.masked, self.log.fold.cuts) = (masked, cuts);
     }
 
     /// Masks these observations for good after a request. They replace the tentative masks, from which they differ after a
@@ -121,23 +128,36 @@ impl Session {
     /// Renders the last view.
     pub(in crate::session) fn last_view(&self) -> Vec<u8> {
         let messages = self.view.messages;
-        let now = if self.view.is_masked { self.all_masked() } else { vec![] };
-        let is_now = |one: &Masked| now.binary_search_by_key(&one.result, |other| other.result).is_ok();
+        let layers = [&self.log.fold.cuts, &self.log.fold.masked, &self.view.tentative];
+        let now = || layers.into_iter().flatten().filter(|_| self.view.is_masked);
         let flipped = &self.view.flipped;
-        let stayed = now.iter().filter(|one| !flipped.contains_key(&one.result));
-        let mut masked: Vec<Masked> = flipped.values().filter(|one| !is_now(one)).chain(stayed).cloned().collect();
+        let stayed: HashMap<_, _> = now().map(|one| (layer_of(one), one)).collect();
+        let before = flipped.iter().filter(|(layer, _)| !stayed.contains_key(*layer)).map(|(_, one)| one);
+        let before =
+            before.chain(stayed.iter().filter(|(layer, _)| !flipped.contains_key(*layer)).map(|(_, one)| *one));
+        let (mut cuts, mut masked): (Vec<Masked>, Vec<Masked>) = before.cloned().partition(Masked::is_clipped);
+        cuts.sort_unstable_by_key(|one| one.result);
         masked.sort_unstable_by_key(|one| one.result);
+        let masked = shown(&cuts, &masked);
         self.render_all(messages, masked_in(&masked, 0..self.log.outline.results_before(messages)))
     }
 
-    /// Shows a log that replaced the one of the last view.
-    pub(in crate::session) fn restart_view(&mut self, last_view: &[u8]) {
-        self.changed_between(last_view, &self.render_all(self.log.len(), &[]));
+    /// Shows a log that replaced the one of the last view, which is not known of a stored session.
+    pub(in crate::session) fn restart_view(&mut self, last_view: Option<&Vec<u8>>) {
+        match last_view {
+            Some(last_view) => self.changed_between(last_view, &self.render_all(self.log.len(), &[])),
+            None => self.view.changed = None,
+        }
         self.view.is_masked = false;
         self.view.tentative.clear();
         self.view.flipped.clear();
         self.invalidate_from(0);
         self.record_change();
+    }
+
+    /// The next view is the first that is shown.
+    pub(in crate::session) fn forget_shown(&mut self) {
+        (self.view.messages, self.view.is_current) = (0, false);
     }
 
     /// Rewinds the log to this many messages.
@@ -146,7 +166,7 @@ impl Session {
         self.flip_if_masked(&tentative);
         let unmasked = self.log.rewind(&self.policy, messages);
         let (end, results) = (self.log.end(), self.log.outline.results.len());
-        self.view.flipped.retain(|result, _| (*result as usize) < results);
+        self.view.flipped.retain(|(result, _), _| (*result as usize) < results);
         if self.view.messages > end {
             self.view.messages = end;
             self.view.changed = Some((end, None));
@@ -161,8 +181,9 @@ impl Session {
         let (outline, evicted) = (&self.log.outline, self.log.base.messages);
         let message = |one: &Masked| evicted + outline.results[one.result as usize].message as usize;
         for one in masked.iter().filter(|one| message(one) < self.view.messages) {
-            if self.view.flipped.remove(&one.result).is_none() {
-                self.view.flipped.insert(one.result, one.clone());
+            let layer = layer_of(one);
+            if self.view.flipped.remove(&layer).is_none() {
+                self.view.flipped.insert(layer, one.clone());
             }
         }
         if let Some(first) = masked.first().map(message) {
@@ -180,7 +201,7 @@ impl Session {
     /// Records the first message that changed in the view that was just made.
     pub(in crate::session) fn record_change(&mut self) {
         let (results, evicted) = (&self.log.outline.results, self.log.base.messages);
-        let messages = self.view.flipped.keys().map(|result| evicted + results[*result as usize].message as usize);
+        let messages = self.view.flipped.keys().map(|(result, _)| evicted + results[*result as usize].message as usize);
         if let Some((message, byte)) = self.view.first_evicted_flip.take() {
             self.view.changed = Some((message, Some(byte)));
         } else if let Some(first) = messages.min() {
@@ -196,7 +217,7 @@ impl Session {
     pub(in crate::session) fn evict_from_view(&mut self, count: usize) {
         let (evicted, outline) = (self.log.base.messages, &self.log.outline);
         let first_result = outline.results_before(count) as u32;
-        let flipped = self.view.flipped.keys().filter(|result| **result < first_result);
+        let flipped = self.view.flipped.keys().map(|(result, _)| result).filter(|result| **result < first_result);
         let first = flipped.map(|result| evicted + outline.results[*result as usize].message as usize).min();
         let before = self.view.first_evicted_flip.map(|(message, _)| message);
         if let Some(first) = first.filter(|first| before.is_none_or(|before| *first < before)) {
@@ -209,7 +230,7 @@ impl Session {
         }
         let kept = |one: Masked| Some(Masked { result: one.result.checked_sub(first_result)?, ..one });
         let View { flipped, tentative, .. } = &mut self.view;
-        *flipped = flipped.drain().filter_map(|(_, one)| kept(one)).map(|one| (one.result, one)).collect();
+        *flipped = flipped.drain().filter_map(|(_, one)| kept(one)).map(|one| (layer_of(&one), one)).collect();
         *tentative = tentative.drain(..).filter_map(kept).collect();
     }
 
@@ -218,12 +239,6 @@ impl Session {
         let base = &self.log.base;
         // The comma or bracket before a message is counted with it.
         base.view_bytes + self.bytes_between(base.messages, message) + 1
-    }
-
-    /// Bytes of the first messages in memory in the view.
-    pub(in crate::session) fn rendered_bytes(&self, count: usize) -> usize {
-        let evicted = self.log.base.messages;
-        self.bytes_between(evicted, evicted + count)
     }
 
     /// Bytes of messages in the view, each with the comma or bracket before it.
@@ -263,27 +278,16 @@ impl Session {
         Some((message, byte.unwrap_or_else(before)))
     }
 
-    /// The masked observations of these messages in memory.
+    /// The masked observations of these messages in memory, and those that are cut.
     pub(in crate::session) fn masked(&self, start: usize, end: usize) -> Vec<Masked> {
         let outline = &self.log.outline;
+        let results = outline.results_before(start)..outline.results_before(end);
         if !self.view.is_masked {
-            return vec![];
+            return with_cuts(outline, vec![], results);
         }
-        let results = || outline.results_before(start)..outline.results_before(end);
-        let mut masked = masked_in(&self.log.fold.masked, results()).to_vec();
-        let tentative = masked_in(&self.view.tentative, results());
-        if !tentative.is_empty() {
-            masked.extend_from_slice(tentative);
-            masked.sort_unstable_by_key(|one| one.result);
-        }
-        masked
-    }
-
-    /// The masks of the fold and the tentative ones.
-    fn all_masked(&self) -> Vec<Masked> {
-        let mut masked = [&self.log.fold.masked[..], &self.view.tentative].concat();
-        masked.sort_unstable_by_key(|one| one.result);
-        masked
+        let layers = [&self.log.fold.cuts, &self.log.fold.masked, &self.view.tentative];
+        let [cuts, masked, tentative] = layers.map(|layer| masked_in(layer, results.clone()));
+        with_cuts(outline, shown(&shown(cuts, masked), tentative), results)
     }
 
     /// Renders messages in memory, each with the comma or bracket before it.
@@ -304,9 +308,19 @@ impl Session {
     /// Renders the first messages as a whole view, with these observations masked.
     fn render_all(&self, messages: usize, masked: &[Masked]) -> Vec<u8> {
         let mut view = vec![];
-        self.log.render(&self.policy, (0, messages), masked, &[], &mut view);
+        let masked = with_cuts(&self.log.outline, masked.to_vec(), 0..self.log.outline.results_before(messages));
+        self.log.render(&self.policy, (0, messages), &masked, &[], &mut view);
         view.push(b']');
         view
+    }
+
+    /// The cost of the current view.
+    #[must_use]
+    pub fn view_cost(&self) -> usize {
+        if !self.view.is_masked {
+            return self.log.cost;
+        }
+        self.log.with_context(&self.policy, |context| self.log.fold.cost_after(context, &self.view.tentative))
     }
 
     /// Sizes of the current view.
@@ -319,7 +333,7 @@ impl Session {
             return Counts { messages, chars: *chars, masked: before };
         }
         let tentative: usize = self.view.tentative.iter().map(|one| one.removed).sum();
-        let masked = before + fold.masked_count() + self.view.tentative.len();
+        let masked = before + fold.masked_count() + self.view.tentative.iter().filter(|one| one.is_masked()).count();
         Counts { messages, chars: chars.saturating_sub(fold.removed() + tentative), masked }
     }
 
@@ -347,9 +361,14 @@ impl Session {
     }
 
     pub(in crate::session) fn shown_moves(&self) -> (&[Move], Option<Move>) {
-        if !self.view.is_masked || !self.policy.boundary.remembers() {
+        if !self.view.is_masked || !self.policy.remembers() {
             return (&[], None);
         }
         (&self.log.fold.moves, self.view.tentative_move.filter(|_| !self.view.tentative.is_empty()))
     }
+}
+
+/// The layer of a change: a result may be cut, and masked over that.
+fn layer_of(one: &Masked) -> (u32, bool) {
+    (one.result, one.is_clipped())
 }

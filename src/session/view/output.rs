@@ -1,9 +1,8 @@
 //! The view as readers get it: in chunks of bytes, as the changed part of a list, or as masks.
 
-use crate::placeholder::Placeholder;
+use crate::placeholder::{Form, Placeholder};
 use crate::plan::facts;
 use crate::session::compaction::Origin;
-use crate::session::log::TextFormat;
 use crate::session::log::facts::ResultPlace;
 use crate::session::stored::{observation_of, stored_bytes, too_long, write_rendered};
 use crate::session::{Failure, Result, Session, scanned};
@@ -72,17 +71,14 @@ impl Session {
                 (start, bytes) = (message + 1, 0);
             }
         }
-        let is_turns = self.log.format() == TextFormat::Turns;
-        let mut open = if start < end || (start == 0 && !is_turns) { self.render_sent(start, end).0 } else { vec![] };
-        if !is_turns {
-            open.push(b']');
-        }
+        let mut open = if start < end || start == 0 { self.render_sent(start, end).0 } else { vec![] };
+        open.push(b']');
         Ok(Chunks { reused, closed, open })
     }
 
     /// The first message after the closed chunks.
     fn next_chunk(&self) -> usize {
-        self.view.chunk_ends.last().map_or(2 * self.ends().0, |(end, _)| *end)
+        self.view.chunk_ends.last().map_or(0, |(end, _)| *end)
     }
 
     /// Closes a chunk, which has this many bytes without changes of marks.
@@ -96,17 +92,11 @@ impl Session {
     fn evicted_chunks(&mut self, store: &mut Store, closed: &mut Vec<Vec<u8>>) -> Result<()> {
         let (start, end) = (self.next_chunk(), self.log.base.messages);
         let (mut chunk, mut left) = (vec![], store.max_bytes()?);
-        let is_turns = self.log.format() == TextFormat::Turns;
-        for message in (start..end).step_by(if is_turns { 2 } else { 1 }) {
-            let read = if is_turns {
-                self.write_stored_turn(store, message / 2 + 1, &mut chunk)?
-            } else {
-                self.write_sent(store, message, &mut chunk)?
-            };
+        for message in start..end {
+            let read = self.write_sent(store, message, &mut chunk)?;
             left = left.checked_sub(read as u64).ok_or_else(too_long)?;
-            let next = message + if is_turns { 2 } else { 1 };
-            if chunk.len() >= CHUNK_BYTES || next == end {
-                self.add_chunk(next, chunk.len(), core::mem::take(&mut chunk), closed);
+            if chunk.len() >= CHUNK_BYTES || message + 1 == end {
+                self.add_chunk(message + 1, chunk.len(), core::mem::take(&mut chunk), closed);
             }
         }
         Ok(())
@@ -197,7 +187,10 @@ impl Session {
                 let facts = facts(context.outline, context.pairs, Some(context.turns), result);
                 let facts = placeholder.with_handle(facts, context.outline, context.source, result);
                 let observation = || context.source.observation(context.outline, result);
-                let text = placeholder.render(&one.form, &facts, observation);
+                let text = match &one.form {
+                    Form::Clip(cut) => Some(context.source.clipped(context.outline, result, &cut.clip)),
+                    form => placeholder.render(form, &facts, observation),
+                };
                 masks.extend(text.map(|text| (self.place_of(result), text)));
             }
         });

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from oracle.plan.agents import with_agent_texts
-from oracle.plan.boundary import fold_boundary, remembers
+from oracle.plan.boundary import Fold, fold_boundary, make_requests, remembers
 from oracle.plan.facts import Costs, Facts, Plan, Uncounted
 from oracle.plan.fill import mask_newer, share_out
 from oracle.plan.keep import Keeping, published
+from oracle.plan.limit import exhausted
 from oracle.plan.mask import boundaries, clip_results, mask_observations
 from oracle.plan.pins import pins
 from oracle.plan.summarize import Given, summarize
 from recede.reduction._exchange import CountRequest, SummaryRequest
 
-__all__ = ["Costs", "Facts", "Given", "Plan", "make_plan", "pins"]
+__all__ = ["Costs", "Facts", "Given", "OverLimit", "Plan", "make_plan", "pins"]
 
 
 def make_plan(facts: Facts, summary: Given) -> Plan | SummaryRequest | CountRequest:
@@ -26,7 +27,9 @@ def make_plan(facts: Facts, summary: Given) -> Plan | SummaryRequest | CountRequ
 
 
 def _planned(facts: Facts, summary: Given) -> Plan | SummaryRequest:
-    goal = facts.policy.goal
+    goal, policy = facts.policy.goal, facts.policy
+    if policy.enabled and policy.remembers and (goal == "mask" or (goal == "reduce" and policy.is_limit)):
+        return _keep_limit(facts, summary)
     if goal == "mask":
         rounded, *whole = _maskings(facts)
         return with_agent_texts(facts, whole[0] if whole and not facts.fits(rounded) else rounded)
@@ -35,6 +38,29 @@ def _planned(facts: Facts, summary: Given) -> Plan | SummaryRequest:
     if goal == "truncate":
         return _truncate(facts.raw, published(facts))
     return _reduce(facts, summary)
+
+
+class OverLimit(Exception):
+    """Masks and cuts are not enough at some request: the view is that of a session."""
+
+
+def _keep_limit(facts: Facts, summary: Given) -> Plan | SummaryRequest:
+    """The view after all requests; in a session over its limit, that of a later stage."""
+    fold, policy = Fold(facts), facts.policy
+    was_over = make_requests(fold)
+    if policy.goal == "mask" or not (fold.is_over or (was_over and not policy.is_session)):
+        return with_agent_texts(facts, fold.plan())
+    if not policy.is_session:
+        raise OverLimit
+    fold.take(*exhausted(fold), is_forced=True)
+    view = fold.plan()
+    keeping = share_out(facts, view)
+    summarized = summarize(facts, view, keeping, summary)
+    if isinstance(summarized, SummaryRequest):
+        return summarized
+    if summarized is not None and facts.fits(summarized):
+        return summarized
+    return _truncate(view, keeping)
 
 
 def _reduce(facts: Facts, summary: Given) -> Plan | SummaryRequest:

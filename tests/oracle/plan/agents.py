@@ -7,9 +7,11 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from oracle.patterns import fits
 from oracle.placeholder import Masked, fill
 
 if TYPE_CHECKING:
+    from oracle.outline import Result
     from oracle.plan.facts import Facts, Plan
 
 
@@ -18,6 +20,13 @@ class Reference(NamedTuple):
 
     source: int  # the result that has the text
     previous: int  # the last one before it that is this source, or refers to it
+
+
+def is_text(result: Result, text: str) -> bool:
+    """Whether the whole text of a result is this one, in which `*` matches any text."""
+    found = result.text
+    is_it = fits(text, found.joined) if "*" in text else found.joined == text
+    return is_it and not (found.images or found.json or found.has_references)
 
 
 def references(facts: Facts) -> dict[int, Reference]:
@@ -30,7 +39,7 @@ def references(facts: Facts) -> dict[int, Reference]:
         key, text = (call.name or "", json.dumps(call.read)), result.text
         if text.images or text.json:
             last.pop(key, None)
-        elif (call.name, text.joined) in facts.policy.stubs and not text.has_references:
+        elif any(call.name == tool and is_text(result, stub) for tool, stub in facts.policy.stubs):
             if key in last:
                 found[result.index] = last[key]
                 last[key] = last[key]._replace(previous=result.index)
@@ -48,7 +57,8 @@ def restored(facts: Facts, masked: Collection[int]) -> dict[int, Masked]:
         is_first = reference.previous == reference.source
         if reference.previous in masked and (is_first or reference.previous in found):
             text = facts.outline.results[reference.source].text.joined
-            found[place] = Masked((slice(None),), text, source=reference.source)
+            cut = facts.cuts.get(reference.source)
+            found[place] = Masked((slice(None),) if cut is None else cut.pieces, text, source=reference.source)
     return {place: one for place, one in found.items() if place not in masked}
 
 

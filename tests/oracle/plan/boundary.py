@@ -16,6 +16,7 @@ from oracle.placeholder import Masked
 from oracle.plan.agents import restored
 from oracle.plan.cost_bound import Bill, Charged, again, charged, raw_request, served, stays_cached
 from oracle.plan.facts import Facts, Move, Plan
+from oracle.plan.limit import cost_with, force, has_begun
 from oracle.plan.window import ages_of, exempt
 from oracle.policy import NOW
 
@@ -35,21 +36,21 @@ def fold_boundary(facts: Facts) -> Plan:
 
 def planned(fold: Fold) -> Plan:
     """The plan after all requests of the history."""
-    messages, boundary_before = fold.facts.outline.messages, 0
-    ends = [(start, False) for start in fold.facts.runs.starts]
+    make_requests(fold)
+    return fold.plan()
+
+
+def make_requests(fold: Fold) -> bool:
+    """Make all requests of the history. Returns whether one before the current one was over the limit."""
+    messages, was_over = fold.facts.outline.messages, False
+    for start in fold.facts.runs.starts:
+        fold.request(start)
+        was_over |= fold.is_over
     if messages and not messages[-1].is_agent_made:
-        ends.append((len(messages), True))
-    for end, is_now in ends:
-        boundary_before = fold.boundary
-        fold.request(end, is_now)
-    return replace(
-        fold.facts.raw,
-        stage="masking" if fold.masked else None,
-        boundary=fold.boundary,
-        boundary_before=boundary_before,
-        masked=dict(sorted(fold.masked.items())),
-        moves=tuple(fold.moves),
-    )
+        fold.request(len(messages), is_now=True)
+    elif fold.facts.policy.remembers:
+        fold.answer(len(messages))
+    return was_over
 
 
 class Fold:
@@ -59,13 +60,16 @@ class Fold:
         self.facts = facts
         self.exempt = exempt(facts)
         # Observations in the order in which they leave the window, the next one last.
-        ages = enumerate(ages_of(facts))
+        self.ages = ages_of(facts)
+        ages = enumerate(self.ages)
         self.to_come = sorted(((age, place) for place, age in ages if age < math.inf), reverse=True)
         self.end = self.older_end = 0
         self.waiting: dict[int, Masked] = {}  # maskable, but still raw
         self.masked: dict[int, Masked] = {}
         self.cleared: list[int] = []  # old, and cleared by the agent
-        self.boundary = 0
+        self.cuts: dict[int, Masked] = {}
+        self.boundary = self.boundary_before = 0
+        self.is_begun = self.is_over = False
         self.waste = 0
         self.requests = 0
         self.before = 0  # messages at the previous request; later ones are written to the cache in any case
@@ -76,15 +80,97 @@ class Fold:
     def request(self, end: int, is_now: bool = False) -> None:
         """Make a request after this many messages."""
         self.grow(end)
-        self.waste += self.gain()
+        self.is_begun = self.is_begun or has_begun(self)
+        if self.is_begun:
+            self.waste += self.gain()
         bill, is_pinned = self.bill(end, is_now), self._is_pinned()
-        is_moved = (self.pays(bill) or self._is_over()) and self.move()
-        self.paid = self.paid.and_(bill.move.and_written(bill.again) if is_moved else bill.stay)
+        masked, cuts, is_forced = self.step(bill, is_request=True)
+        is_moved = bool(masked) or any(self._is_sent(place) for place in cuts)
+        if is_forced and (masked or cuts):
+            bill = self._forced_bill(bill, masked | cuts, is_moved, self.is_cold(end, is_now))
+        self.boundary_before = self.boundary
+        self.take(masked, cuts, is_forced)
+        self.paid = self.paid.and_(
+            bill.move.and_written(bill.again) if is_moved or (is_forced and (masked or cuts)) else bill.stay
+        )
         self.paid_raw = self.paid_raw.and_(bill.raw)
         self.marked = self._boundary_chars() if is_pinned and not is_moved else None
         self._pass_cleared()
         self.requests += 1
         self.before = end
+
+    def answer(self, end: int) -> None:
+        """Add the answer to the last request, after which the view may be over the limit."""
+        self.grow(end)
+        self.is_begun = self.is_begun or has_begun(self)
+        masked, cuts, is_forced = self.step(None, is_request=False)
+        self.boundary_before = self.boundary if masked else self.boundary_before
+        self.take(masked, cuts, is_forced)
+
+    def step(self, bill: Bill | None, is_request: bool) -> tuple[dict[int, Masked], dict[int, Masked], bool]:
+        """What a request masks and cuts, and whether the limit forces that."""
+        policy = self.facts.policy
+        rule = policy.boundary[0]
+        moves = self.is_begun and (is_request or rule in ("sliding", "stepped"))
+        masked = self.movable() if moves and (self.pays(bill) or self._is_over()) else {}
+        limit = policy.limit_at(self.end)
+        self.is_over = False
+        if limit is None or cost_with(self, masked) <= limit:
+            return masked, {}, False
+        forced = force(self, limit, masked)
+        self.is_over = forced is None or cost_with(self, {**forced[1], **forced[0]}) > limit
+        if forced is None:
+            return masked, {}, False
+        return *forced, True
+
+    def take(self, masked: dict[int, Masked], cuts: dict[int, Masked], is_forced: bool) -> None:
+        """Mask and cut these."""
+        changes = {**cuts, **masked}
+        if masked or any(self._is_sent(place) for place in cuts):
+            before = self.before_message(changes, self.before)
+            written_again = self.shown(self.before, before) - self._kept(min(changes))
+            removed = self.shown(self.end) - self.shown(self.end, changes)
+            if not is_forced:
+                removed = self.facts.removed_chars(masked) - self.facts.removed_chars(
+                    {place: one for place, one in self.cuts.items() if place in masked}
+                )
+            self.moves.append((self.requests, len(masked), removed, written_again))
+        self.cuts.update(cuts)
+        self.masked.update(masked)
+        if masked:
+            rounded = self._rounded(self.older_end)
+            self.boundary = max(self.boundary, *[self.older_end, max(masked) + 1] if is_forced else [rounded])
+            self.waste = 0
+        self.waiting = {
+            place: one
+            for place, one in self.waiting.items()
+            if place not in masked and (place not in self.cuts or one.chars < self.cuts[place].chars)
+        }
+
+    def _rounded(self, boundary: int) -> int:
+        rule, chunk, _ = self.facts.policy.boundary
+        return boundary // int(chunk) * int(chunk) if rule == "stepped" else boundary
+
+    def _is_sent(self, place: int) -> bool:
+        return self.facts.outline.results[place].message < self.before
+
+    def _forced_bill(self, bill: Bill, changes: dict[int, Masked], is_moved: bool, is_cold: bool) -> Bill:
+        cache = self.facts.policy.cache
+        kept = 0 if is_cold else self._kept(min(changes)) if is_moved else self.shown(self.before)
+        after = again(cache, kept, is_cold)
+        return bill._replace(move=charged(self.shown(self.end, changes), served(cache, kept)), again=after)
+
+    def plan(self) -> Plan:
+        """What is masked and cut."""
+        return replace(
+            self.facts.raw,
+            stage="masking" if self.masked else None,
+            boundary=self.boundary,
+            boundary_before=self.boundary_before,
+            masked=dict(sorted({**self.cuts, **self.masked}.items())),
+            moves=tuple(self.moves),
+            is_below_trigger=not self.is_begun,
+        )
 
     def grow(self, end: int) -> None:
         """Add the messages up to this one."""
@@ -92,11 +178,19 @@ class Fold:
         while self.to_come and self.to_come[-1][0] <= end:
             _, place = self.to_come.pop()
             self.older_end = max(self.older_end, place + 1)
-            masked = None if self.exempt[place] else self.facts.mask(self.facts.outline.results[place])
+            if place in self.masked:
+                continue
+            masked = self.mask(place)
             if masked is not None:
                 self.waiting[place] = masked
             elif self.facts.is_cleared(self.facts.outline.results[place]):
                 self.cleared.append(place)
+
+    def mask(self, place: int) -> Masked | None:
+        """The mask of an observation; None if it stays as it is, or as it is cut."""
+        masked = None if self.exempt[place] else self.facts.mask(self.facts.outline.results[place])
+        is_longer = masked is not None and place in self.cuts and masked.chars >= self.cuts[place].chars
+        return None if is_longer else masked
 
     def gain(self) -> int:
         """The chars that masking all old observations would remove, without those that references then show."""
@@ -115,13 +209,15 @@ class Fold:
     def shown(self, messages: int, waiting: Masks = NOTHING) -> int:
         """The chars of the view before a message, in which these are masked too."""
         masked = {**self.masked, **waiting}
-        masked |= restored(self.facts, masked)
+        masked |= restored(self.facts, {place: one for place, one in masked.items() if not one.is_clipped})
+        masked = {**self.cuts, **masked}
         removed = self.facts.removed_chars(self.before_message(masked, messages))
         return sum(self.facts.raw_chars[:messages]) - removed
 
     def _is_over(self) -> bool:
         """Whether the view is over the budget."""
-        budget, view = self.facts.policy.max_cost_at(self.end), list(range(self.end))
+        policy, view = self.facts.policy, list(range(self.end))
+        budget = None if policy.is_limit or not remembers(self.facts) else policy.max_cost_at(self.end)
         return budget is not None and self.facts.cost(replace(self.facts.raw, kept=view, masked=self.masked)) > budget
 
     def is_cold(self, end: int, is_now: bool) -> bool:
@@ -138,10 +234,12 @@ class Fold:
         move = charged(self.shown(end, self.waiting), served(cache, kept))
         return Bill(raw, raw if chars == raw.chars else stay, move, again(cache, kept, is_cold))
 
-    def pays(self, bill: Bill) -> bool:
-        """Whether a move breaks even, and keeps the bound on cost."""
+    def pays(self, bill: Bill | None) -> bool:
+        """Whether a move breaks even, and keeps the bound on cost; others move at each request."""
         policy = self.facts.policy
-        _, read, write = policy.boundary
+        rule, read, write = policy.boundary
+        if rule != "break_even" or bill is None:
+            return rule in ("sliding", "stepped")
         extra = bill.move.cost(read, write) - bill.stay.cost(read, write)
         if not self.gain() or not self.waste * read >= policy.break_even_at * extra:
             return False
@@ -156,9 +254,9 @@ class Fold:
         most = (1.0 + self.facts.policy.max_overcost) * self.paid_raw.and_(raw).cost(read, write)
         return bool(self.paid.and_(view).cost(read, write) <= most)
 
-    def _kept(self) -> int:
-        """Chars of the beginning of the view that stay in the cache at a move."""
-        first = min(self.waiting, default=None)
+    def _kept(self, first: int | None = None) -> int:
+        """Chars of the beginning of the view that stay in the cache at a move that begins there, or with what waits."""
+        first = min(self.waiting, default=None) if first is None else first
         if self.facts.policy.cache.rule != "breakpoints":
             message = self.before if first is None else self.facts.outline.results[first].message
             return self.shown(min(self.before, message))
@@ -177,7 +275,7 @@ class Fold:
             return 0
         last = self.facts.outline.results[self._last_gone()]
         later = self.facts.outline.messages[last.message].results
-        texts = restored(self.facts, self.masked)
+        texts = {**self.cuts, **restored(self.facts, self.masked)}
         chars = sum(
             texts[one.index].chars if one.index in texts else self.facts.observation_chars[one.index]
             for one in later
@@ -189,15 +287,9 @@ class Fold:
         """The last observation before the boundary whose text is gone; -1 if there is none."""
         return max([*self.masked, *(place for place in self.cleared if place < self.boundary)], default=-1)
 
-    def move(self) -> bool:
-        """Mask what is older than the window, if that removes enough."""
-        facts, removed = self.facts, self.facts.removed_chars(self.waiting)
-        if not self.waiting or facts.removed_chars(self.masked) + removed < facts.policy.min_masked_chars:
-            return False
-        written_again = self.shown(self.before, self.waiting) - self._kept()
-        self.moves.append((self.requests, len(self.waiting), removed, written_again))
-        self.masked.update(self.waiting)
-        self.waiting = {}
-        self.boundary = self.older_end
-        self.waste = 0
-        return True
+    def movable(self) -> dict[int, Masked]:
+        """What a move masks by its rule, if that removes enough."""
+        boundary = self._rounded(self.older_end)
+        now = {place: one for place, one in self.waiting.items() if place < boundary}
+        removed = self.facts.removed_chars(self.masked) + self.facts.removed_chars(now)
+        return now if removed >= self.facts.policy.min_masked_chars else {}

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 from oracle.outline import Call, Outline, Result
 from oracle.pairs import Pairs
 from oracle.placeholder import Masked, Observation, fill, mask
-from oracle.plan.agents import references
+from oracle.plan.agents import is_text, references
+from oracle.plan.arrival import arrivals, with_cuts
 from oracle.policy import Policy
 from oracle.turns import Turns
 
@@ -47,6 +48,7 @@ class Plan:
     masked: dict[int, Masked] = field(default_factory=dict)  # by observation, including those of dropped messages
     stays: tuple[int, ...] = ()  # observations that the agent has cleared and that stay as they are
     moves: tuple[Move, ...] = ()  # of a boundary that depends on earlier requests
+    is_below_trigger: bool = False
     summary: Summary | None = None
     cut: Mapping[int, Masked] = field(default_factory=dict)  # messages of the task, by message
 
@@ -55,23 +57,24 @@ class Facts:
     """A history and its policy, with facts for several rules."""
 
     def __init__(self, outline: Outline, policy: Policy, costs: Costs | None) -> None:
-        self.outline = outline
+        self.given = self.outline = outline
         shapes = (message.shape.name for message in outline.messages if message.shape is not None)
         self.policy = policy = policy.of(shapes)
         self.costs = costs
+        self.runs = Turns(outline)
+        self.pairs = Pairs(outline, self.runs)
+        self.tools = [None if call is None else call.name for call in self.pairs.call_of]
+        # The turn of an observation is the run of its call, or the last run begun before it.
+        self.turns = [
+            self.runs.begun[result.message if call is None or not self._is_in_run(call) else call.message]
+            for result, call in zip(outline.results, self.pairs.call_of, strict=True)
+        ]
+        self.cuts = arrivals(self)
+        self.outline = outline = with_cuts(outline, self.cuts)
         self.own_chars = [message.own_chars(policy.image_chars) for message in outline.messages]
         self.observation_chars = [result.text.chars(policy.image_chars) for result in outline.results]
         self.raw_chars = [message.chars(policy.image_chars) for message in outline.messages]
         self.raw = Plan(kept=list(range(len(outline.messages))))
-        self.runs = Turns(outline)
-        self.pairs = Pairs(outline, self.runs)
-        calls = self.pairs.call_of
-        self.tools = [None if call is None else call.name for call in calls]
-        # The turn of an observation is the run of its call, or the last run begun before it.
-        self.turns = [
-            self.runs.begun[result.message if call is None or not self._is_in_run(call) else call.message]
-            for result, call in zip(outline.results, calls, strict=True)
-        ]
         self.references = references(self)
         self.task_end = self.runs.starts[0] if self.runs.starts else len(outline.messages)  # the task is before it
 
@@ -90,18 +93,28 @@ class Facts:
 
     def is_cleared(self, result: Result) -> bool:
         """Whether the agent has cleared a result itself."""
-        text = result.text
-        return text.joined in self.policy.markers and not (text.images or text.json or text.has_references)
+        return any(is_text(result, marker) for marker in self.policy.markers)
 
     def observation(self, result: Result) -> Observation:
         """What a placeholder may say of it."""
         text, tool, turn = result.text, self.tools[result.index] or "", self.turns[result.index]
         number, json = self.number_of(result), text.json.own_json if text.json else ""
-        return Observation(text.joined, text.images, turn, tool, result.id or "", number, text.json_chars, json)
+        whole, added = self.given.results[result.index].text.joined or json, self._added_chars(result)
+        return Observation(text.joined, text.images, turn, tool, result.id or "", number, text.json_chars, whole, added)
+
+    def _added_chars(self, result: Result) -> int:
+        """The chars around a text that replaces JSON."""
+        shape = self.outline.messages[result.message].shape
+        around = {"gemini": '{"output":""}', "converse": '[{"text":""}]'}
+        return len(around.get(shape.name, '""')) if result.text.json and shape is not None else 0
 
     def number_of(self, result: Result) -> int:
         """Its number among all observations, from 1."""
         return result.index + 1
+
+    def shown(self, plan: Plan) -> dict[int, Masked]:
+        """What the view has in the place of observations: those that a plan masks, and those that were cut."""
+        return dict(sorted({**self.cuts, **plan.masked}.items()))
 
     def removed_chars(self, masked: Mapping[int, Masked]) -> int:
         """The chars that these replacements of observations remove."""

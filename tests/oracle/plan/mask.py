@@ -39,7 +39,14 @@ def clip_results(facts: Facts, before: Plan) -> Plan:
         if cost <= policy.max_cost:
             break
         place, text = result.index, result.text.joined
-        stays = older[place] or is_exempt[place] or place in masked or result.text.images or result.text.json
+        stays = (
+            older[place]
+            or is_exempt[place]
+            or place in masked
+            or place in facts.cuts
+            or result.text.images
+            or result.text.json
+        )
         if not stays and len(text) > policy.clip_results and not is_clipped(text) and not stays_whole(text, policy):
             recall = facts.observation(result).handle if names_handle(policy) else None
             masked[place] = clip(text, policy.clip_results, recall=recall)

@@ -95,7 +95,7 @@ def _in_view(facts: Facts, plan: Plan, marks: Marks) -> tuple[list[Marked], set[
 
     Also the messages that are such an observation themselves, whose one part keeps its mark.
     """
-    masked = [facts.outline.results[place] for place in plan.masked]
+    masked = [facts.outline.results[place] for place in facts.shown(plan)]
     replaced = {result.message for result in masked if not result.shape.results_are_blocks}
     newest = {block[0]: block for block, _ in marks.blocks}
     kept = [one for one in marks.blocks if one.block[0] not in replaced or one.block == newest[one.block[0]]]
@@ -122,7 +122,7 @@ def _boundary_before(facts: Facts, plan: Plan) -> int:
     """The boundary at the previous request."""
     if remembers(facts):
         return plan.boundary_before
-    return boundaries(Facts(facts.outline.beginning(_previous_request(facts)), facts.policy, None))[0]
+    return boundaries(Facts(facts.given.beginning(_previous_request(facts)), facts.policy, None))[0]
 
 
 def _carried(facts: Facts) -> Block | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
-import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from oracle.patterns import fits, matches
 from oracle.plan.facts import Facts
 
 
@@ -26,10 +25,10 @@ def window_start(facts: Facts) -> int:
 
 def unseen(facts: Facts) -> list[int]:
     """The observations that no request has shown, which stay raw: those after the model's last answer."""
-    return [place for place, age in enumerate(_shown_at(facts)) if age > len(facts.outline.messages)]
+    return [place for place, age in enumerate(shown_at(facts)) if age > len(facts.outline.messages)]
 
 
-def _shown_at(facts: Facts) -> list[float]:
+def shown_at(facts: Facts) -> list[float]:
     """For each observation, the number of messages at which the model has answered it; 0 if that does not count."""
     holders = [result.message for result in facts.outline.results]
     if facts.policy.masks_unseen:
@@ -44,13 +43,13 @@ def _spoken(facts: Facts) -> list[int]:
 
 def ages_of(facts: Facts) -> list[float]:
     """For each observation, the number of messages at which it leaves the window."""
-    return list(map(max, _ages_in_window(facts), _shown_at(facts)))
+    return list(map(max, _ages_in_window(facts), shown_at(facts)))
 
 
 def _ages_in_window(facts: Facts) -> list[float]:
     policy, starts, spoken = facts.policy, facts.runs.starts, _spoken(facts)
     holders = [result.message for result in facts.outline.results]
-    pattern_of, windows = _matches(facts.tools, tuple(dict(policy.keep_by_tool))), dict(policy.keep_by_tool)
+    pattern_of, windows = matches(facts.tools, tuple(dict(policy.keep_by_tool))), dict(policy.keep_by_tool)
     of_tool: dict[str | None, list[int]] = defaultdict(list)
     for tool, message in zip(facts.tools, holders, strict=True):
         of_tool[tool].append(message)
@@ -89,34 +88,10 @@ def older_than_window(facts: Facts) -> list[bool]:
 
 def exempt(facts: Facts) -> list[bool]:
     """Whether an observation is never masked, for each."""
-    policy, excluded = facts.policy, _matches(facts.tools, facts.policy.exclude_tools)
+    policy, excluded = facts.policy, matches(facts.tools, facts.policy.exclude_tools)
     return [
         facts.tools[result.index] in excluded
         or (policy.keep_errors and result.is_error)
-        or any(_fits(pattern, result.text.joined) for pattern in policy.keep_matching)
-        for result in facts.outline.results
+        or any(fits(pattern, result.text.joined) for pattern in policy.keep_matching)
+        for result in facts.given.results
     ]
-
-
-def _fits(pattern: str, text: str) -> bool:
-    """Whether a text begins with the pattern, or with `*` matches it as a whole."""
-    first, *parts = pattern.split("*")
-    if not parts or not text.startswith(first):
-        return text.startswith(first)
-    at = len(first)
-    for part in parts[:-1]:
-        at = text.find(part, at) + len(part)
-        if at < len(part):
-            return False
-    return text.endswith(parts[-1]) and len(text) - len(parts[-1]) >= at
-
-
-def _matches(tools: Sequence[str | None], patterns: Sequence[str]) -> dict[str, str]:
-    """The pattern of each tool that one matches: its exact name, or the first one with `*` and `?`."""
-    globs = [(one, re.compile(fnmatch.translate(one.replace("[", "[[]")))) for one in patterns if {"*", "?"} & {*one}]
-    matches = {}
-    for tool in {tool for tool in tools if tool is not None}:
-        fitting = [tool] if tool in patterns else [pattern for pattern, glob in globs if glob.match(tool)]
-        if fitting:
-            matches[tool] = fitting[0]
-    return matches

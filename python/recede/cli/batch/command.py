@@ -1,4 +1,4 @@
-"""`recede batch`: its commands and options, and what came of a job."""
+"""`recede batch`: commands, options, and the report of a job."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def stats(inputs: tuple[str, ...], keep: int, **options: Any) -> None:
 
 
 def _operator(name: str, options: dict[str, Any], column: str) -> Any:
-    """The operator of this name in `recede.arrow`, which needs pyarrow."""
+    """Make the operator of this name from `recede.arrow`, which needs pyarrow."""
     from recede import arrow
 
     return getattr(arrow, name)(column, **options)
@@ -104,7 +104,7 @@ def _run(
     jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Do a job, and say what came of it."""
+    """Run a job, and print its report."""
     if find_spec("pyarrow") is None:
         raise click.UsageError("recede batch needs its extra: pip install 'recede[batch]'")
     try:
@@ -127,7 +127,7 @@ def _run(
 
 
 def _report(tasks: Sequence[Task], done: dict[Task, Outcome], *, as_json: bool) -> None:
-    """Say what came of each task; exit with 1 if a row or a file is bad, in this run or in one before."""
+    """Print the result of each task; exit with 1 if a row or a file is bad, in this run or an earlier one."""
     total = Outcome()
     files, lines = [], []
     for task in tasks:

@@ -1,4 +1,4 @@
-"""Where a field is in the bytes of a JSON object, so that its value can be replaced and no other byte changes."""
+"""Spans of fields in the bytes of a JSON object, so that a value can be replaced and no other byte changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLON = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*")
 
 
 def find(data: bytes, paths: Iterable[tuple[str, ...]]) -> Span | None:
-    """The value at the first of the paths that leads to one; the whole, if it is an array itself.
+    """Find the value at the first path that leads to one; an array is found itself.
 
     Raises:
         TranscriptError: the object is malformed, or has a field of a path twice.
@@ -47,7 +47,7 @@ def find(data: bytes, paths: Iterable[tuple[str, ...]]) -> Span | None:
 
 
 def _fields(data: bytes, start: int, end: int) -> dict[str, Span]:
-    """The values of a well-formed object by name; none of another value."""
+    """Find the values of a well-formed object by name; none if the value is no object."""
     found: dict[str, Span] = {}
     at = start
     while data.startswith(b"{", start) and (key := _STRING.search(data, at, end)):
@@ -60,7 +60,7 @@ def _fields(data: bytes, start: int, end: int) -> dict[str, Span]:
 
 
 def _end_of(data: bytes, at: int) -> int:
-    """Where a value of a well-formed object ends; what is in an array or an object is read by the core."""
+    """Find the end of a value in a well-formed object; the core reads arrays and objects."""
     first = data[at : at + 1]
     if first in (b"[", b"{"):
         fault = fault_of(data[at:])  # that there is more after it
@@ -71,6 +71,6 @@ def _end_of(data: bytes, at: int) -> int:
 
 
 def _trimmed(data: bytes, start: int, end: int) -> Span:
-    """Without the space around it."""
+    """Shrink a span by the white space around its value."""
     text = data[start:end]
     return start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())

@@ -18,7 +18,7 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 class Task(NamedTuple):
-    """What a worker does at once, and writes into one file.
+    """A unit of work, whose result is one file.
 
     Attributes:
         path: the file.
@@ -36,25 +36,25 @@ class Task(NamedTuple):
 
     @property
     def errors(self) -> str:
-        """The file that lists the bad rows of the result: a line of JSON for each."""
+        """The file that lists the bad rows, one line of JSON for each."""
         return f"{self.target}.errors"
 
     def is_done(self) -> bool:
-        """Whether the result is there, of the file as it is now."""
+        """Whether the result exists and belongs to the file as it is now."""
         target = Path(self.target)
         return target.exists() and target.stat().st_mtime_ns >= Path(self.path).stat().st_mtime_ns
 
 
 def tasks_of(inputs: Sequence[str], out: str) -> list[Task]:
-    """The tasks of files and folders, in order. What is in `out` is no input."""
+    """List the tasks of files and folders, in order. Files in `out` are not inputs."""
     results, tasks = Path(out).resolve(), list[Task]()
     files = [file for file in chosen(inputs, suffixes=_SUFFIXES) if results not in Path(file.path).resolve().parents]
     if not files:
-        raise click.UsageError(f"all files are in {out}, where the results go: take another folder")
+        raise click.UsageError(f"all files are in {out}, the folder of the results: choose another one")
     try:
         shared = os.path.commonpath([Path(file.path).resolve().parent for file in files])
     except ValueError:
-        raise click.UsageError("the files are on several drives: start a job for each") from None
+        raise click.UsageError("the files are on several drives: run one job for each drive") from None
     for file in files:
         try:
             tasks += _tasks_of(file.path, results / Path(file.path).resolve().relative_to(shared))

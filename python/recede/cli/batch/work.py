@@ -1,4 +1,4 @@
-"""What a worker does with a task: read, apply the operator, write aside, and rename."""
+"""The work of a task: read, apply the operator, write a temporary file, and rename it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OTHER_SHAPES = frozenset(["content", "empty", "history", "message", "part"])
 
 
 class Job(NamedTuple):
-    """What is done with each row; without views it is measured. The column is None for the usual ones."""
+    """What a job does with each row: reduce it, or measure it. The column is None for the usual names."""
 
     operator: Callable[[str], Any]
     has_views: bool
@@ -39,16 +39,16 @@ class Job(NamedTuple):
 
 
 class Outcome:
-    """What came of a task: histories, bad ones too; sums of their figures; bad rows; or why there is no result."""
+    """The outcome of a task: numbers of histories and bad rows, sums of figures, or why there is no result."""
 
     def __init__(self, error: str | None = None) -> None:
-        """Nothing at first."""
+        """Start with nothing."""
         self.rows, self.error = 0, error
         self.figures: Counter[str] = Counter()
         self.failed: list[dict[str, Any]] = []
 
     def add(self, result: Any, places: list[dict[str, Any]]) -> None:
-        """Add a result, whose rows are in these places."""
+        """Add the result of rows with these numbers."""
         import pyarrow as pa
 
         kinds, words = (result.column(_PREFIX + name).to_pylist() for name in ("error_kind", "error"))
@@ -62,7 +62,7 @@ class Outcome:
 
 
 def do(job: Job, task: Task) -> Outcome:
-    """Do a task. Its result appears whole or not at all, after the list of its bad rows."""
+    """Run a task. Its result appears whole or not at all, after the list of its bad rows."""
     outcome, target = Outcome(), Path(task.target)
     aside = target.with_name(f".{target.name}-{secrets.token_hex(4)}.part")
     try:
@@ -87,7 +87,7 @@ def do(job: Job, task: Task) -> Outcome:
 
 
 def _applied(job: Job, table: Any, column: str) -> Any:
-    """The operator on a table, and once more on what it cannot read, but `recede.transcripts` can."""
+    """Apply the operator to a table, then to rows that only `recede.transcripts` can read."""
     operator = job.operator(column)
     result = operator(table)
     kinds = result.column(_PREFIX + "error_kind").to_pylist()
@@ -97,7 +97,7 @@ def _applied(job: Job, table: Any, column: str) -> Any:
 
 
 def _converted(table: Any, column: str, rows: Any, *, text_mode: bool) -> Any:
-    """The table with these rows in a shape that the reducer reads; None where none of them can be."""
+    """Convert these rows of a table to a shape that the reducer reads; None if none can be converted."""
     import pyarrow as pa
 
     place = table.schema.get_field_index(column)
@@ -119,7 +119,7 @@ def _converted(table: Any, column: str, rows: Any, *, text_mode: bool) -> Any:
 
 
 def _as_messages(data: bytes, *, text_mode: bool) -> bytes | None:
-    """A history in a shape that the reducer reads; None if `data` is in one, or in none that is known."""
+    """Convert a history to a shape that the reducer reads; None if it is in one already, or in no known shape."""
     try:
         found = transcripts.read(data, text_mode=text_mode)
     except (TranscriptError, OSError):
@@ -141,7 +141,7 @@ def _do_parquet(job: Job, task: Task, aside: Path, outcome: Outcome) -> None:
             names = table.schema.names
             column = next((name for name in ([job.column] if job.column else COLUMNS) if name in names), None)
             if column is None:
-                raise ValueError(f"there is no column {job.column or 'messages'!r}, but {', '.join(names)}")
+                raise ValueError(f"there is no column {job.column or 'messages'!r}; there are {', '.join(names)}")
             place = names.index(column)
             if pa.types.is_nested(table.schema.field(place).type):
                 table = table.set_column(place, column, arrow.to_json(table.column(place)))
@@ -156,7 +156,7 @@ def _do_parquet(job: Job, task: Task, aside: Path, outcome: Outcome) -> None:
 
 
 def parquet_batches(task: Task) -> Iterator[tuple[int, Any]]:
-    """The number of the first row in the file, and a table; one at least."""
+    """Iterate over tables, each with the file's number of its first row; at least one table."""
     import pyarrow.parquet
 
     # Without pre_buffer, which holds the packed bytes of a whole row group; a scan of pyarrow.dataset holds more, too.
@@ -192,7 +192,7 @@ def _parquet_writer(path: Path, result: Any) -> Any:
 
 
 class Row(NamedTuple):
-    """A line, its history, and where that is in it. An empty line has none; of a bad one it is what shows the error."""
+    """A line, its history, and the span of the history. An empty line has none; a bad line has what shows the error."""
 
     line: bytes
     data: bytes | None
@@ -200,7 +200,7 @@ class Row(NamedTuple):
     end: int = 0
 
     def with_view(self, view: bytes | None) -> bytes:
-        """The line with the view in the place of the history; a bad row stays as it is."""
+        """Return the line with the view in place of the history; a bad row is unchanged."""
         if view is None or view == self.data:
             return self.line
         if self.line.startswith(b'"', self.start):
@@ -235,7 +235,7 @@ def _do_lines(job: Job, task: Task, aside: Path, outcome: Outcome) -> None:
 
 
 def _batches(lines: Iterable[bytes], column: str | None) -> Iterator[list[Row]]:
-    """The lines of a file, in batches that a worker can hold."""
+    """Iterate over the lines of a file in batches that fit in memory."""
     paths = [tuple(name.split(".")) for name in ([column] if column else COLUMNS)]
     batch: list[Row] = []
     held = 0

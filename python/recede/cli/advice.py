@@ -1,0 +1,64 @@
+"""What to type: for the agent whose logs these are, for a framework that is recognized, for a loop of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import NamedTuple
+
+from recede.proxy.launch import agent_of
+
+_COMMANDS = {"claude_code": "claude", "codex": "codex", "gemini": "gemini", "pi": "pi"}  # formats of known agents
+# Programs with a setting for the address of their provider.
+_PROGRAMS = {
+    "openhands": "OpenHands",
+    "openhands_v1": "OpenHands",
+    "swe_agent": "SWE-agent",
+    "mini_swe": "mini-SWE-agent",
+}
+_OWN = "recede.History(keep=10)"
+
+
+class Advice(NamedTuple):
+    """What to type for the sessions of one origin.
+
+    Attributes:
+        title: the agent, the framework, or "your own loop".
+        line: the command, or the line of Python.
+        note: what else is to be done; empty: nothing.
+    """
+
+    title: str
+    line: str
+    note: str = ""
+
+
+def title_of(format: str) -> str:
+    """Whose sessions have this format."""
+    agent = agent_of((_COMMANDS[format],)) if format in _COMMANDS else None
+    if agent is not None:
+        return agent.title
+    return _PROGRAMS.get(format) or ("LangChain" if format == "langsmith" else "your own loop")
+
+
+def advice(formats: Iterable[str], textual: Container[str] = ()) -> list[Advice]:
+    """A line for each origin, in order; agents of the `textual` ones call tools in texts, which a proxy cannot see.
+
+    Example:
+        >>> from recede.cli.advice import advice
+        >>> [(one.title, one.line) for one in advice(["claude_code", "messages", "claude_code"])]
+        [('Claude Code', 'recede proxy -- claude'), ('your own loop', 'recede.History(keep=10)')]
+    """
+    return list(dict.fromkeys(_advice(format, format in textual) for format in formats))
+
+
+def _advice(format: str, is_textual: bool) -> Advice:
+    title = title_of(format)
+    if format in _COMMANDS:
+        return Advice(title, f"recede proxy -- {_COMMANDS[format]}")
+    if format in _PROGRAMS and is_textual:
+        return Advice(title, _OWN, "in its loop; no tool calls")
+    if format in _PROGRAMS:
+        return Advice(title, "recede proxy", "and set its base URL to that address")
+    if format == "langsmith":
+        return Advice(title, "create_agent(..., middleware=[RecedeMiddleware(keep=10)])")
+    return Advice(title, _OWN, "append(...), send view()")

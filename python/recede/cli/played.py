@@ -1,0 +1,92 @@
+"""Sessions that were played again, each with what its log says: screen, tables and page are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from recede.cli.last_request import LastRequest
+from recede.costs import Bill, BillCheck, Replay, SessionPrices
+from recede.reduction import ToolReport
+
+MASKED = "break_even:window=10"
+"""What `keep=10` does at every door: the choice that is recommended."""
+
+SUMMARIZED = "hybrid:window=10,at=43,tail=10,boundary=break_even"
+EACH_TIME = "sliding:window=10"
+
+CHOICES = ("raw", MASKED, SUMMARIZED, EACH_TIME)
+"""What the first screen compares."""
+
+_BOUNDARIES = ("", ",boundary=break_even")
+
+STUDY = (
+    *(f"{name}:window={window}" for name in ("sliding", "break_even") for window in (5, 10, 20, 58)),
+    *(f"summary:every={size},tail=10" for size in (10, 21, 43)),
+    *(f"summary:every=21,tail={tail}" for tail in (5, 20)),
+    *(f"hybrid:window=10,at={size},tail=10{moves}" for moves in _BOUNDARIES for size in (21, 43, 86)),
+    *(f"hybrid:window=10,at=43,tail={tail}{moves}" for moves in _BOUNDARIES for tail in (5, 20)),
+)
+"""What the research compared, and its neighbors: windows of masks, turns in a summary, and turns that it leaves."""
+
+
+class Logged(NamedTuple):
+    """What the log of a session says.
+
+    Attributes:
+        bill: what its requests cost, but for copies of those that another file has.
+        bills: of each request: what identifies it, how many messages precede its answer, and its cost.
+        prices: those of its models.
+        times: when requests were made, in Unix seconds.
+        plan: the subscription that paid for it; None: none that is known.
+        timed: the replay of the raw history against it, with pauses from time stamps; None unless asked for.
+        as_logged: the same, with a cache that is as cold as the log shows.
+    """
+
+    bill: Bill
+    bills: tuple[tuple[str | None, int, Bill], ...]
+    prices: SessionPrices
+    times: tuple[float, ...] = ()
+    plan: str | None = None
+    timed: BillCheck | None = None
+    as_logged: BillCheck | None = None
+
+
+class Session(NamedTuple):
+    """A session that was played again.
+
+    Attributes:
+        name: the file, and which of its histories.
+        format: the name that `recede.transcripts` has for its format.
+        replay: what its requests would have sent under each policy.
+        tools: its observations by tool.
+        last: its last request by tool; None where no pictures were asked for.
+        log: what its log says; None where the file is no log.
+    """
+
+    name: str
+    format: str
+    replay: Replay
+    tools: Mapping[str, ToolReport]
+    last: LastRequest | None = None
+    log: Logged | None = None
+
+    @property
+    def requests(self) -> int:
+        """The number of its requests."""
+        return len(self.replay.policies[0].turns)
+
+    @property
+    def results(self) -> int:
+        """The number of its tool results."""
+        return sum(tool.observations for tool in self.tools.values())
+
+    def cost(self, policy: str) -> float:
+        """What it costs under a policy that was played."""
+        played = next(one for one in self.replay.policies if one.policy == policy)
+        return played.usage.cost(self.replay.prices, self.replay.summary_prices)
+
+    def under(self, policies: Sequence[str]) -> Session:
+        """The session as if only these policies had been played."""
+        kept = tuple(one for one in self.replay.policies if one.policy in policies)
+        return self._replace(replay=self.replay._replace(policies=kept))

@@ -1,0 +1,281 @@
+"""The first screen: what was paid, what would have been, what it would have cost otherwise, and what to type now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from recede.cli.advice import advice, title_of
+from recede.cli.notices import counted
+from recede.cli.played import CHOICES, EACH_TIME, MASKED, SUMMARIZED, Session
+from recede.cli.words import compact, gain, money, percent, span_of, tenths
+from recede.costs import quoted_share
+from recede.reduction._kinds import CHARS_PER_TOKEN
+
+COLUMNS = 80
+ELONGATION = 0.15  # the research has 13 to 18 % more turns of agents with summaries
+
+# Of the recorded sessions with fewer requests, 1 in 30 saves more than half a percent; of those with more, half do.
+_PAYS_FROM = 40
+_LEAST = 0.005  # a share below it is nothing
+_WORTH = 0.05  # of what was paid: less is no reason to take another choice
+_MOST = 0.9  # the sessions that are named bring this share of what is saved
+_WINDOWS = (200_000, 400_000, 1_000_000, 2_000_000)  # of current models, in tokens
+_WORDS = {
+    "raw": "you paid",
+    MASKED: "masked when it pays",
+    SUMMARIZED: "with summaries of old turns too",
+    EACH_TIME: "masked at every request",
+}
+
+
+class Asked(NamedTuple):
+    """What the screen needs besides the sessions.
+
+    Attributes:
+        again: the command that was typed; empty where it had options that change what is shown.
+        notes: how many notes `-v` has.
+        elongation: by what share agents with summaries take more turns.
+        is_flat: whether prices were given, at which the logged tokens are not paid.
+        is_plan: whether a subscription is assumed, whatever the logs say.
+        context_window: the tokens that the model takes; 0: the smallest usual number that all requests fit into.
+    """
+
+    again: str = "recede replay"
+    notes: int = 0
+    elongation: float = ELONGATION
+    is_flat: bool = False
+    is_plan: bool = False
+    context_window: int = 0
+
+    def typed(self, option: str) -> str:
+        """The same command with another option."""
+        return f"{self.again} {option}" if self.again and len(self.again) < 25 else f"the same with {option}"
+
+
+class Choice(NamedTuple):
+    """A choice over all sessions.
+
+    Attributes:
+        policy: what was played.
+        dollars: what was paid, or would have been.
+        tokens: what was sent, or would have been.
+        largest: the tokens of the largest request.
+        quoted: the share of requests that quote what it had hidden; None if that is not known.
+        summaries: what a model took for summaries, in dollars.
+    """
+
+    policy: str
+    dollars: float
+    tokens: float
+    largest: int
+    quoted: float | None
+    summaries: float
+
+
+def paid(session: Session, *, is_flat: bool) -> float:
+    """What a session cost by its log; where that says nothing, or prices are given, as its replay estimates it."""
+    is_logged = session.log is not None and session.log.bill.requests and not is_flat
+    return session.log.bill.cost if is_logged and session.log is not None else session.cost("raw")
+
+
+def would_pay(session: Session, policy: str, *, is_flat: bool) -> float:
+    """What a session would have cost: its share of raw as replayed, of what was paid."""
+    raw = session.cost("raw")
+    return paid(session, is_flat=is_flat) * (session.cost(policy) / raw if raw else 1.0)
+
+
+def choices(sessions: Sequence[Session], asked: Asked) -> dict[str, Choice]:
+    """What was paid and the choices beside it, by policy; those that nobody could act on are left out."""
+    found = {policy: _choice(sessions, policy, asked) for policy in CHOICES}
+    raw, masked = found["raw"].dollars, found[MASKED].dollars
+    if found[SUMMARIZED].dollars > masked - _WORTH * raw:
+        del found[SUMMARIZED]
+    if abs(found[EACH_TIME].dollars - masked) < _LEAST * raw:
+        del found[EACH_TIME]
+    return found
+
+
+def _choice(sessions: Sequence[Session], policy: str, asked: Asked) -> Choice:
+    played = [(session, one) for session in sessions for one in session.replay.policies if one.policy == policy]
+    return Choice(
+        policy,
+        sum(would_pay(session, policy, is_flat=asked.is_flat) for session in sessions),
+        sum(one.usage.sent_chars for _, one in played) / CHARS_PER_TOKEN,
+        max((turn.view_tokens for _, one in played for turn in one.turns), default=0),
+        None if policy == "raw" else quoted_share([session.replay for session in sessions], policy),
+        sum(one.usage.summary_cost(session.replay.summary_prices or session.replay.prices) for session, one in played),
+    )
+
+
+def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
+    """The lines of the screen: at most 24 of at most 80 columns.
+
+    Args:
+        sessions: replayed under `CHOICES` with misses; at least one.
+        asked: what else it depends on.
+    """
+    if not any(session.requests for session in sessions):
+        return [_head(sessions), "no request was made: nothing here is an answer of an agent"]
+    found = choices(sessions, asked)
+    is_plan = asked.is_plan or all(session.log is not None and session.log.plan for session in sessions)
+    unit = _by_tokens if is_plan else _by_dollars
+    saves = unit(found[MASKED]) < (1 - _LEAST) * unit(found["raw"])
+    lines = [] if saves else [*_nothing(sessions), ""]
+    is_logged = any(session.log is not None and session.log.bill.requests for session in sessions) and not asked.is_flat
+    rows = _plan_rows(found, asked) if is_plan else _rows(found, is_logged=is_logged)
+    lines += [_head(sessions), "", *rows, ""]
+    lines += _quoted(sessions, found[MASKED], asked)
+    if saves:
+        lines += [*_saved_by(sessions, asked, is_plan=is_plan), *_to_type(sessions)]
+    lines.append("")
+    if SUMMARIZED in found:
+        lines += _summaries(found, asked)
+    pictures = f"  pictures: {asked.typed('--html report.html')}"
+    every = "all choices: recede replay -h"
+    fits = len(pictures) + 3 + len(every) <= COLUMNS
+    lines += [f"{pictures}{every:>{COLUMNS - len(pictures)}}"] if fits else [pictures, f"  {every}"]
+    if asked.notes:
+        verbose = "recede -v" if asked.again == "recede replay" else asked.typed("-v")
+        lines.append(f"  {counted(asked.notes, 'note')}: {verbose}")
+    return lines
+
+
+def _head(sessions: Sequence[Session]) -> str:
+    """Whose sessions these are, how many requests, and of which days."""
+    titles = list(dict.fromkeys(title_of(session.format) for session in sessions))
+    agents = [title for title in titles if title != "your own loop"]
+    whose = f" of {', '.join(agents)}" if len(agents) == len(titles) else ""
+    times = [time for session in sessions if session.log is not None for time in session.log.times]
+    days = span_of(times)
+    requests = counted(sum(session.requests for session in sessions), "request")
+    head = counted(len(sessions), "session")
+    tries = [f"{head}{whose}; {requests}{f', {days}' if days else ''}", f"{head}{whose}; {requests}"]
+    tries.append(f"{head} of {len(agents)} agents; {requests}{f', {days}' if days else ''}")
+    return next((line for line in tries if len(line) <= COLUMNS), f"{head}; {requests}")
+
+
+def _rows(found: dict[str, Choice], *, is_logged: bool) -> list[str]:
+    """A line for each choice, in dollars."""
+    raw = found["raw"].dollars
+    lines = []
+    for policy, choice in found.items():
+        words = "you paid, as estimated" if policy == "raw" and not is_logged else _WORDS[policy]
+        line = f"  {words:31} {money(choice.dollars):>11}"
+        if policy != "raw":
+            quoted = "" if choice.quoted is None else f"   quoted in {tenths(choice.quoted)}"
+            line += f"   {gain(choice.dollars / raw if raw else 1.0):9}{quoted}"
+        lines.append(line)
+    return lines
+
+
+def _plan_rows(found: dict[str, Choice], asked: Asked) -> list[str]:
+    """A line for each choice of those who pay a subscription: tokens and share of the context window, then dollars."""
+    raw, masked = found["raw"], found[MASKED]
+    window = asked.context_window or next((size for size in _WINDOWS if raw.largest <= size), raw.largest)
+    lines = [f"{'tokens':>41}{f'fullest, of {compact(window)}':>29}{'quoted':>9}"]
+    for policy, choice in found.items():
+        words = "you sent" if policy == "raw" else _WORDS[policy]
+        less = "" if policy == "raw" else gain(choice.tokens / raw.tokens if raw.tokens else 1.0)
+        quoted = "" if policy == "raw" else tenths(choice.quoted)
+        share = percent(choice.largest / window)
+        lines.append(f"  {words:31} {compact(choice.tokens):>7}   {less:9}{share:>17}{quoted:>9}".rstrip())
+    costs = f"{money(raw.dollars)}; {money(masked.dollars)} {_WORDS[MASKED]}"
+    return [*lines, "", f"  at the prices of the API {costs}"]
+
+
+def _quoted(sessions: Sequence[Session], masked: Choice, asked: Asked) -> list[str]:
+    """How often agents wrote what the mask would have hidden."""
+    found = [session.replay.misses for session in sessions if session.replay.misses is not None]
+    examined = sum(one.examined for one in found)
+    if masked.quoted is None or not examined:
+        return []
+    count = sum(len(one.by_policy.get(MASKED, ())) for one in found)
+    if not count:
+        return [f"  quoted     none of {counted(examined, 'request')} wrote text that masking had hidden by then"]
+    return [
+        f"  quoted     {count:,} of {counted(examined, 'request')} wrote text that was only in a result which",
+        f"             would have been masked by then ({asked.typed('--misses')} lists it)",
+    ]
+
+
+def _saved_by(sessions: Sequence[Session], asked: Asked, *, is_plan: bool) -> list[str]:
+    """How many sessions bring what is saved."""
+    saved = [(_saved(session, asked, is_plan=is_plan), session) for session in sessions if session.requests]
+    gains = sorted((one for one in saved if one[0] > 0), key=lambda one: -one[0])
+    whole = sum(amount for amount, _ in gains)
+    few, sums = 0, 0.0
+    while sums < _MOST * whole:
+        sums += gains[few][0]
+        few += 1
+    none = [session for amount, session in saved if abs(amount) < _LEAST * _value(session, asked, is_plan=is_plan)]
+    tops = [session.requests for _, session in gains[:few]]
+    are_apart = bool(none) and median(tops) >= 2 * median(session.requests for session in none)
+    long, short = ("long ", "short ") if are_apart else ("", "other ")
+    show: Callable[[float], str] = compact if is_plan else money
+    of = (f" of {show(whole)}" if few < len(gains) else "") + (" tokens" if is_plan else "")
+    line = f"  saved by   {few:,} {long}{'session' if few == 1 else 'sessions'}: {show(sums)}{of}"
+    line += f"; {len(none):,} {short}{'one' if len(none) == 1 else 'ones'}: nothing" if none else ""
+    return [line]
+
+
+def _value(session: Session, asked: Asked, *, is_plan: bool) -> float:
+    return _tokens(session, "raw") if is_plan else paid(session, is_flat=asked.is_flat)
+
+
+def _saved(session: Session, asked: Asked, *, is_plan: bool) -> float:
+    if not is_plan:
+        return paid(session, is_flat=asked.is_flat) - would_pay(session, MASKED, is_flat=asked.is_flat)
+    return _tokens(session, "raw") - _tokens(session, MASKED)
+
+
+def _tokens(session: Session, policy: str) -> float:
+    played = next(one for one in session.replay.policies if one.policy == policy)
+    return played.usage.sent_chars / CHARS_PER_TOKEN
+
+
+def _to_type(sessions: Sequence[Session]) -> list[str]:
+    """What gets the saving, for each origin of the sessions that have requests."""
+    lines, played = [], [session for session in sessions if session.requests]
+    named = {session.format for session in played if any(session.tools)}
+    textual = {session.format for session in played if session.results} - named
+    for number, one in enumerate(advice((session.format for session in played), textual)):
+        label = "" if number else "to get it"
+        line = f"  {label:10} {one.title:14} {one.line}"
+        lines.append(f"{line}   {one.note}" if one.note else line)
+    return lines
+
+
+def _summaries(found: dict[str, Choice], asked: Asked) -> list[str]:
+    """What summaries cost, and what they do where agents take more turns with them."""
+    raw, choice = found["raw"].dollars, found[SUMMARIZED]
+    longer = choice.dollars * (1 + asked.elongation)
+    share = gain(longer / raw if raw else 1.0)
+    price = f"{money(choice.summaries)} of the {money(choice.dollars)}"
+    return [
+        f"  summaries  a model writes them: {price}; in research agents took",
+        f"             13 to 18 % more turns with them: {percent(asked.elongation)} more is {money(longer)}, {share}",
+    ]
+
+
+def _nothing(sessions: Sequence[Session]) -> list[str]:
+    """That nothing would be saved, and why."""
+    played = [session for session in sessions if session.requests]
+    middle_one = round(median(session.requests for session in played))
+    if not any(session.results for session in played):
+        return ["nothing would be saved: your sessions have no tool results to mask"]
+    if middle_one < _PAYS_FROM:
+        return [
+            f"nothing would be saved: your sessions are short: {counted(middle_one, 'request')} at the median;",
+            f"masking begins to pay after about {_PAYS_FROM}",
+        ]
+    return ["nothing would be saved: your tool results are too small for masking to pay"]
+
+
+def _by_dollars(choice: Choice) -> float:
+    return choice.dollars
+
+
+def _by_tokens(choice: Choice) -> float:
+    return choice.tokens

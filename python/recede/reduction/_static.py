@@ -1,0 +1,74 @@
+"""What of a request is sent with each view besides its messages, and counts towards its limit."""
+
+from __future__ import annotations
+
+from recede._bodies import loads
+from recede.reduction._counting import count_tokens
+from recede.reduction._kinds import CHARS_PER_TOKEN
+
+TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from recede.types import TokenCounter
+
+__all__ = ["OVER_LIMIT", "has_limits", "static_cost", "static_cost_of_json"]
+
+OVER_LIMIT = (
+    "a request is over max_input_tokens although old results are masked and long ones cut: it is sent; only "
+    "recede.reduce and recede.History drop messages, or the compaction of the framework or agent"
+)
+
+_FIELDS = (
+    "system",
+    "instructions",
+    "systemInstruction",
+    "system_instruction",
+    "tools",
+    "toolConfig",
+    "functions",
+)
+"""The fields of requests, of all providers, that have the system prompt and the tools."""
+
+_MARK = "cache_control"
+
+
+def has_limits(options: Mapping[str, Any]) -> bool:
+    """Whether the size of a request matters to these options."""
+    return options.get("max_input_tokens") is not None or bool(options.get("trigger_tokens"))
+
+
+def static_cost(request: Mapping[str, Any], counter: TokenCounter | None) -> int:
+    """The system prompt and tools of a request, in quarter tokens: a string by its text, all else as compact JSON.
+
+    Cache marks do not count: they come and go.
+    """
+    from recede._objects import plain
+
+    cost = 0
+    for name in _FIELDS:
+        value = request.get(name)
+        if value is not None:
+            text = value if isinstance(value, str) else _compact(_unmarked(plain(value)))
+            cost += len(text) if counter is None else CHARS_PER_TOKEN * count_tokens(counter, text)
+    return cost
+
+
+def static_cost_of_json(engine: Any, data: bytes, surrogates: bool, counter: TokenCounter | None) -> int:
+    """The same of a serialized request."""
+    values = engine.fields(data, surrogates, list(_FIELDS))
+    found = {name: loads(value) for name, value in zip(_FIELDS, values, strict=True) if value is not None}
+    return static_cost(found, counter)
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _unmarked(one) for name, one in value.items() if name != _MARK}
+    return list(map(_unmarked, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _compact(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

@@ -1,0 +1,100 @@
+//! Stage 1: every observation older than the window is masked.
+
+use super::context::{Uncounted, facts_of_pair};
+use super::mask::{Excluded, Masker};
+use super::outcome::{Masked, Masking};
+use super::planner::Planner;
+use crate::clip::Clip;
+use crate::placeholder::{CountedClip, Form};
+
+impl Planner<'_> {
+    /// Masks everything that is older than the window, not exempt, and shorter when masked.
+    pub(super) fn mask(&self) -> Masking {
+        let mut excluded = Excluded::default();
+        excluded.grow(self.policy, self.outline);
+        let masker = Masker::of(self.context(), &excluded);
+        let older = (0..self.window.older_end)
+            .filter(|result| self.window.is_older(*result, self.pairs.name_of(self.outline, *result)));
+        let mut all = Vec::with_capacity(self.window.older_end);
+        all.extend(older.filter_map(|result| masker.mask(result)));
+        let removed = all.iter().map(|masked: &Masked| masked.removed).sum();
+        Masking { masked: all, removed, boundary: self.window.older_end, ..Masking::default() }
+    }
+
+    /// If that does not fit: masks more observations, oldest first and not in the newest turn, nor what no request has shown, until
+    /// the view fits. None if that masks nothing, or removes too little.
+    pub(super) fn mask_window(&self, masking: &Masking) -> Option<Masking> {
+        let mut excluded = Excluded::default();
+        excluded.grow(self.policy, self.outline);
+        let masker = Masker::of(self.context(), &excluded);
+        let min_removed = self.policy.min_masked_chars;
+        let (mut all, mut cost) = (masking.clone(), self.cost(masking));
+        for result in 0..self.outline.results.len() {
+            if self.fits(cost) && all.removed >= min_removed {
+                break;
+            }
+            if masking.holds(result) || self.is_of_newest_turn(result) || self.window.is_unseen(result) {
+                continue;
+            }
+            if let Some(masked) = masker.mask(result) {
+                cost = self.cost_after(cost, &masked);
+                all.boundary = all.boundary.max(result + 1);
+                all.push(masked);
+            }
+        }
+        let has_more = all.masked.len() > masking.masked.len() && all.removed >= min_removed;
+        has_more.then(|| all.sorted())
+    }
+
+    fn is_of_newest_turn(&self, result: usize) -> bool {
+        let call = self.pairs.call_of(result);
+        facts_of_pair(self.outline, call, |message| self.turns.at(message), result).turn == self.turns.count()
+    }
+
+    /// Cuts raw results in the window until the view fits.
+    pub(super) fn clip(&self, masking: &Masking) -> Result<Masking, Uncounted> {
+        let clips = self.clips(masking);
+        let costs = self.costs_of(&clips)?;
+        let (mut all, mut cost) = (masking.clone(), self.cost(masking));
+        for ((result, clip), clip_cost) in clips.into_iter().zip(costs) {
+            if self.fits(cost) {
+                break;
+            }
+            let removed = self.outline.results[result].chars - clip.chars();
+            let form = Form::Clip(Box::new(CountedClip { clip, cost: clip_cost }));
+            let clipped = Masked { result: result as u32, form, removed };
+            cost = self.cost_after(cost, &clipped);
+            all.push(clipped);
+        }
+        Ok(all.sorted())
+    }
+
+    /// Raw results in the window that are longer than permitted, the longest first.
+    fn clips(&self, masking: &Masking) -> Vec<(usize, Clip)> {
+        let Planner { outline, pairs, window, .. } = self;
+        let Some(max_chars) = self.policy.clip_results else { return vec![] };
+        let mut excluded = Excluded::default();
+        excluded.grow(self.policy, outline);
+        let masker = Masker::of(self.context(), &excluded);
+        let is_raw =
+            |result: &usize| !window.is_older(*result, pairs.name_of(outline, *result)) && !masking.holds(*result);
+        let mut clips: Vec<(usize, Clip)> = (0..outline.results.len())
+            .filter(is_raw)
+            .filter_map(|result| masker.clip(result, max_chars).map(|clip| (result, clip)))
+            .collect();
+        clips.sort_by_key(|(result, _)| core::cmp::Reverse(outline.results[*result].chars));
+        clips
+    }
+
+    /// The costs of cut results; unknown ones are requested all at once.
+    fn costs_of(&self, clips: &[(usize, Clip)]) -> Result<Vec<usize>, Uncounted> {
+        let (mut costs, mut unknown) = (vec![], vec![]);
+        for (result, clip) in clips {
+            match self.cost_of(clip.chars(), || clip.apply(&self.source.observation(self.outline, *result))) {
+                Ok(cost) => costs.push(cost),
+                Err(Uncounted(texts)) => unknown.extend(texts),
+            }
+        }
+        if unknown.is_empty() { Ok(costs) } else { Err(Uncounted(unknown)) }
+    }
+}

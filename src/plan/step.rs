@@ -1,0 +1,57 @@
+//! What a request changes in the view: the observations that it masks and cuts.
+
+use super::outcome::{Masked, Move, merged};
+
+/// The effect of a possible move.
+#[derive(Debug)]
+pub struct Peek {
+    /// The observations that it would mask, in order.
+    pub masked: Vec<Masked>,
+    /// The cost of the view after it.
+    pub cost: usize,
+    /// The move.
+    pub step: Move,
+}
+
+/// What a request changes in the view.
+#[derive(Debug, Default, Clone)]
+pub struct Step {
+    /// The observations that it masks, in order.
+    pub masked: Vec<Masked>,
+    /// Those that it cuts, in order.
+    pub cuts: Vec<Masked>,
+    /// The cost of the view after it.
+    pub cost: usize,
+    /// The move, if it changes what was sent before.
+    pub moved: Option<Move>,
+    /// The boundary after it.
+    pub boundary: usize,
+    /// Whether it changes more than the rule of the boundary does.
+    pub is_forced: bool,
+    /// Whether the view is over the limit after it.
+    pub is_over: bool,
+}
+
+impl Step {
+    /// All observations that it changes, in order.
+    #[must_use]
+    pub fn changes(&self) -> Vec<Masked> {
+        merged(&self.masked, &self.cuts)
+    }
+
+    pub(super) fn with_move(self, peek: Peek, boundary: usize) -> Self {
+        Step { masked: peek.masked, cost: peek.cost, moved: Some(peek.step), boundary, ..self }
+    }
+}
+
+/// The cut of an observation.
+pub(super) fn cut_of(cuts: &[Masked], result: u32) -> Option<&Masked> {
+    cuts.binary_search_by_key(&result, |one| one.result).ok().map(|place| &cuts[place])
+}
+
+/// The mask of an observation, which removes less if that is cut already; None if it removes nothing more.
+pub(super) fn after_cut(cuts: &[Masked], masked: Option<Masked>) -> Option<Masked> {
+    let masked = masked?;
+    let removed = masked.removed.checked_sub(cut_of(cuts, masked.result).map_or(0, |cut| cut.removed));
+    removed.filter(|removed| *removed > 0).map(|removed| Masked { removed, ..masked })
+}

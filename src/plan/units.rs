@@ -1,0 +1,112 @@
+//! What rules count: characters and blocks, what requests were charged, and places of results.
+
+use super::outcome::Masked;
+use crate::outline::Outline;
+use crate::policy::Policy;
+
+/// The cost of characters at a price per character.
+#[expect(clippy::cast_precision_loss, reason = "no history has 2^53 characters")]
+pub(super) fn cost(chars: usize, price: f64) -> f64 {
+    chars as f64 * price
+}
+
+/// Characters that requests read from the cache, and write to it.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Charged {
+    /// Read.
+    pub read: usize,
+    /// Written.
+    pub written: usize,
+}
+
+impl Charged {
+    /// A request of this many characters that reads this many of them.
+    pub(super) fn request(chars: usize, read: usize) -> Self {
+        Charged { read: read.min(chars), written: chars.saturating_sub(read) }
+    }
+
+    pub(super) fn and_written(self, chars: usize) -> Self {
+        Charged { written: self.written.saturating_add(chars), ..self }
+    }
+
+    pub(super) fn and(self, other: Charged) -> Self {
+        Charged { read: self.read.saturating_add(other.read), written: self.written.saturating_add(other.written) }
+    }
+
+    pub(super) fn cost(self, read: f64, write: f64) -> f64 {
+        cost(self.read, read) + cost(self.written, write)
+    }
+}
+
+/// What all requests so far were charged, and the entry that a mark at the boundary has.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Paid {
+    /// With the views that were sent.
+    pub view: Charged,
+    /// With the raw history.
+    pub raw: Charged,
+    /// Characters of the view up to the last masked observation.
+    pub boundary: usize,
+    /// The same, if the request before was marked there; else 0.
+    pub marked: usize,
+    /// Characters given to models for summaries, and written by them.
+    pub calls: (usize, usize),
+}
+
+impl Paid {
+    /// After a call of a model for a summary, which changes the view.
+    pub(super) fn with_summary(self, (given, said): (usize, usize)) -> Self {
+        let calls = (self.calls.0.saturating_add(given), self.calls.1.saturating_add(said));
+        Paid { boundary: 0, marked: 0, calls, ..self }
+    }
+
+    /// Whether all requests, with one more of the view and of the raw history, are within the bound on cost.
+    pub(super) fn is_within(
+        self,
+        policy: &Policy,
+        view: Charged,
+        raw: Charged,
+        part: f64,
+        read: f64,
+        write: f64,
+    ) -> bool {
+        let calls = policy.summaries.map_or(0.0, |rules| rules.call_cost(self.calls));
+        self.view.and(view).cost(read, write) + calls <= (1.0 + part) * self.raw.and(raw).cost(read, write)
+    }
+}
+
+/// How many content blocks a message has in a view. A result is one, masked or not; so is a text.
+#[inline]
+#[must_use]
+pub fn blocks_of(outline: &Outline, message: usize) -> usize {
+    let pairs = outline.calls_of(message).len().max(outline.results_of(message).len());
+    (outline.messages[message].blocks as usize).max(pairs).max(1)
+}
+
+/// The message of a result.
+pub(super) fn message_of(outline: &Outline, result: u32) -> usize {
+    outline.results[result as usize].message as usize
+}
+
+/// The first message with one of these observations; `usize::MAX` if there are none.
+pub(super) fn first_changed(outline: &Outline, masked: &[Masked]) -> usize {
+    masked.first().map_or(usize::MAX, |first| message_of(outline, first.result))
+}
+
+/// Adjusts the prefix sums for masking or unmasking these, in order. Returns the characters removed in total.
+pub(super) fn shift(
+    chars_before: &mut [usize],
+    outline: &Outline,
+    masked: &[Masked],
+    change: impl Fn(usize, usize) -> usize,
+) -> usize {
+    let first = masked.first().map_or(usize::MAX, |one| message_of(outline, one.result));
+    let (mut removed, mut next) = (0, masked.iter().peekable());
+    for (message, chars) in chars_before.iter_mut().enumerate().skip(first) {
+        while let Some(one) = next.next_if(|one| message_of(outline, one.result) == message) {
+            removed += one.removed;
+        }
+        *chars = change(*chars, removed);
+    }
+    removed
+}

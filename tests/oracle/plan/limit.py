@@ -1,0 +1,102 @@
+"""The trigger, and the limit of each request: from when on results are masked, and what a limit forces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from oracle.clip import clip, is_clipped
+from oracle.placeholder import Masked, names_handle, stays_whole
+from oracle.plan.agents import restored
+from oracle.plan.window import shown_at
+from oracle.summary import earlier_summaries
+
+if TYPE_CHECKING:
+    from oracle.plan.boundary import Fold
+
+Masks = dict[int, Masked]
+
+
+def has_begun(fold: Fold) -> bool:
+    """Whether masking begins at this request, if it did not before."""
+    policy, facts = fold.facts.policy, fold.facts
+    raw = sum(facts.message_cost(facts.raw, index) for index in range(fold.end))
+    limit = policy.limit_at(fold.end)
+    is_above = raw > policy.trigger or (limit is not None and raw > limit)
+    return policy.trigger == 0 or is_above or bool(fold.cleared) or bool(earlier_summaries(facts.outline))
+
+
+def cost_with(fold: Fold, changes: Mapping[int, Masked]) -> int:
+    """The cost of the view with these changes besides."""
+    facts, masked = fold.facts, {**fold.masked}
+    masked |= {place: one for place, one in changes.items() if not one.is_clipped}
+    cuts = {**fold.cuts, **{place: one for place, one in changes.items() if one.is_clipped}}
+    shown = {**cuts, **masked, **restored(facts, masked)}
+    return facts.cost(replace(facts.raw, kept=list(range(fold.end)), masked=shown))
+
+
+def force(fold: Fold, limit: int, own: Masks) -> tuple[Masks, Masks] | None:
+    """What a request over the limit masks and cuts; None if a door that drops messages must do so."""
+    moves = _moves(fold)
+    fitting = next((move for move in moves if cost_with(fold, move) <= limit - limit // 4), None)
+    furthest = moves[-1] if moves else {}
+    if fitting is None and cost_with(fold, furthest) <= limit:
+        fitting = furthest
+    if fitting is not None:
+        return fitting, {}
+    cuts = _cuts(fold, limit, own)
+    if cost_with(fold, {**cuts, **own}) <= limit:
+        return own, cuts
+    all_cuts = _cuts(fold, limit, furthest)
+    if cost_with(fold, {**all_cuts, **furthest}) <= limit:
+        return furthest, all_cuts
+    return None if fold.facts.policy.goal == "reduce" else (own, cuts)
+
+
+def exhausted(fold: Fold) -> tuple[Masks, Masks]:
+    """The furthest move, and as many cuts as needed."""
+    limit, moves = fold.facts.policy.limit_at(fold.end), _moves(fold)
+    furthest = moves[-1] if moves else {}
+    return furthest, _cuts(fold, limit, furthest)
+
+
+def _moves(fold: Fold) -> list[Masks]:
+    """To the window, then past it, one result more each time."""
+    facts = fold.facts
+    moves = [dict(fold.waiting)] if fold.waiting else []
+    newest_turn = sum(start < fold.end for start in facts.runs.starts)
+    seen = [at <= fold.end for at in shown_at(facts)]
+    for result in facts.outline.results:
+        place = result.index
+        is_masked = place in fold.masked or place in fold.waiting
+        if result.message >= fold.end or is_masked or not seen[place] or facts.turns[place] == newest_turn:
+            continue
+        if not _is_recent(fold, place):
+            continue
+        masked = fold.mask(place)
+        if masked is not None:
+            moves.append({**(moves[-1] if moves else {}), place: masked})
+    return moves
+
+
+def _is_recent(fold: Fold, place: int) -> bool:
+    """Whether an observation has not left its window."""
+    return fold.ages[place] > fold.end
+
+
+def _cuts(fold: Fold, limit: int, masked: Masks) -> Masks:
+    """Cuts of long results, the longest first, until the view fits."""
+    facts, cuts = fold.facts, {}
+    policy = facts.policy
+    for result in sorted(facts.outline.results, key=lambda result: -facts.observation_chars[result.index]):
+        if cost_with(fold, {**cuts, **masked}) <= limit:
+            break
+        place, text = result.index, result.text.joined
+        is_changed = place in fold.masked or place in fold.cuts or place in masked
+        stays = fold.exempt[place] or result.text.images or result.text.json or result.message >= fold.end
+        if is_changed or stays or len(text) <= policy.clip_results or is_clipped(text) or stays_whole(text, policy):
+            continue
+        recall = facts.observation(result).handle if names_handle(policy) else None
+        cuts[place] = clip(text, policy.clip_results, recall=recall)
+    return cuts

@@ -1,0 +1,261 @@
+"""The first screen: its rules, for each mix of sessions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from children import recede_command
+from rich.cells import cell_len
+from transcript_files import claude, lines
+
+from recede import costs, transcripts
+from recede.cli.played import Session
+from recede.cli.screen import Asked, screen
+from recede.cli.words import compact, gain, middle, span_of, words_of
+from support import dumps, tool_result, tool_use, turns, user
+
+LONG = [user("Fix the test."), *turns(60, chars=4_000)]
+SHORT = [user("Hello."), *turns(3, chars=50)]
+MASKED = "break_even:window=10"
+VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "FILE_STORE_PATH", "XDG_CONFIG_HOME")
+
+
+@pytest.fixture
+def engine() -> str:
+    """One engine is enough here."""
+    return "core"
+
+
+def put(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def claude_log(
+    steps: int,
+    *,
+    chars: int = 4_000,
+    said: int = 0,
+    model: str = "claude-sonnet-4-5",
+    name: str = "m",
+    cold: Collection[int] = (),
+) -> bytes:
+    """A session of Claude Code that logs its tokens, a quarter of its characters."""
+    records, sent, before = [claude("user", user("Go."))], 3_000, 0
+    for step in range(steps):
+        read = 0 if step in cold else before
+        usage = {"input_tokens": 0, "cache_read_input_tokens": read, "cache_creation_input_tokens": sent - read}
+        content = [{"type": "text", "text": "w" * said}, tool_use(str(step), name="Bash")]
+        message = {"id": f"{name}{step}", "role": "assistant", "content": content, "model": model}
+        message["usage"] = {**usage, "output_tokens": 10 + said // 4}
+        at = f"2026-11-{2 + step * 20 // steps:02}T10:00:00Z"
+        records += [claude("assistant", message, timestamp=at)]
+        records += [claude("user", user([tool_result(str(step), f"{step} " + "r" * chars)]))]
+        sent, before = sent + (chars + said) // 4, sent
+    return lines(*records)
+
+
+def codex_log(steps: int, *, chars: int = 4_000, plan: str | None = None) -> bytes:
+    records: list[Any] = [{"type": "session_meta", "payload": {"id": "1"}}]
+    records.append({"type": "response_item", "payload": {"type": "message", **user("Go.")}})
+    for step in range(steps):
+        call = {"type": "function_call", "call_id": str(step), "name": "run", "arguments": "{}"}
+        result = {"type": "function_call_output", "call_id": str(step), "output": f"{step} " + "r" * chars}
+        usage = {"input_tokens": 3_000 + step * chars // 4, "cached_input_tokens": 0, "output_tokens": 9}
+        info = {"total_token_usage": {"total_tokens": step}, "last_token_usage": usage}
+        limits = {"plan_type": plan} if plan else None
+        records += [{"type": "response_item", "payload": item} for item in (call, result)]
+        records.append({"type": "event_msg", "payload": {"type": "token_count", "info": info, "rate_limits": limits}})
+    return lines(*records)
+
+
+GEMINI = dumps(
+    {"sessionId": "1", "messages": [{"type": "user", "content": "Go."}, {"type": "gemini", "content": "Ok"}]}
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def four(home: Path) -> Path:
+    """A home with sessions of four agents."""
+    put(home / ".claude/projects/a/one.jsonl", claude_log(60))
+    put(home / ".codex/sessions/rollout-1.jsonl", codex_log(45))
+    put(home / ".gemini/tmp/a/chats/session-1.json", GEMINI)
+    for number, event in enumerate(({"source": "user", "action": "message", "args": {"content": "Go."}},) * 2):
+        put(home / f".openhands/sessions/s1/events/{number}.json", dumps({"id": number, **event}))
+    event = {"id": 2, "source": "agent", "action": "message", "args": {"content": "Done."}}
+    put(home / ".openhands/sessions/s1/events/2.json", dumps(event))
+    return home
+
+
+def shown(*arguments: object, code: int = 0, stdin: bytes = b"") -> list[str]:
+    done = recede_command(*arguments, stdin=stdin)
+    assert done.returncode == code, done.stderr.decode()
+    found = done.stdout.decode().splitlines()
+    if not {"-v", "--verbose"} & set(map(str, arguments)):
+        assert len(found) <= 24 and all(len(line) <= 80 for line in found), "\n".join(found)
+    return found
+
+
+def amounts(found: list[str]) -> dict[str, float]:
+    """The dollars of each line that has any at its end, by its words."""
+    rows = (re.match(r"  (\S.*?) {2,}\$([\d,.]+)(?:  |$)", line) for line in found)
+    return {row[1]: float(row[2].replace(",", "")) for row in rows if row}
+
+
+def test_four_agents_have_the_four_answers_within_fifteen_lines(four: Path) -> None:
+    found = shown()
+    assert found[0] == "4 sessions of Claude Code, Codex, Gemini CLI, OpenHands; 107 requests"
+    first = "\n".join(found[:15])
+    assert list(amounts(found)) == ["you paid", "masked when it pays", "masked at every request"]
+    assert "  quoted     none of 107 requests" in first and "quoted in 0.0 %" in first
+    assert re.search(r"  saved by   2 long sessions: \$[\d.]+; 2 short ones: nothing", first)
+    typed = found[found.index("  to get it  Claude Code    recede proxy -- claude") :][:4]
+    assert [line.split("   ")[-1].strip() for line in typed[1:3]] == ["recede proxy -- codex", "recede proxy -- gemini"]
+    assert typed[3].split() == "OpenHands recede proxy and set its base URL to that address".split()
+    assert found.index(typed[3]) < 15
+
+
+def test_the_amounts_are_shares_of_what_was_paid(home: Path) -> None:
+    """Also where the replay of the raw history costs something else: here without the requests that were cold."""
+    path = put(home / ".claude/projects/a/one.jsonl", claude_log(60, cold=range(40, 60)))
+    paid = costs.logged_bill(transcripts.read(path).requests).cost
+    [_, masked] = costs.replay_transcript(transcripts.read(path), [MASKED], pauses="none").costs
+    assert masked.cost < 0.5 * paid * masked.of_raw, "they differ much"
+    found = amounts(shown("replay", "--no-pauses"))
+    assert found["you paid"] == pytest.approx(paid, abs=0.006)
+    assert found["masked when it pays"] == pytest.approx(paid * masked.of_raw, abs=0.006)
+
+
+def test_it_is_the_same_for_files_and_says_which_option_to_add(tmp_path: Path) -> None:
+    path = put(tmp_path / "a-long-name-of-a-session.json", dumps(LONG))
+    found = shown("replay", path)
+    assert found[0] == "1 session; 60 requests"
+    assert "  to get it  your own loop  recede.History(keep=10)   append(...), send view()" in found
+    assert "  pictures: the same with --html report.html       all choices: recede replay -h" in found
+    assert next(iter(amounts(found))) == "you paid, as estimated"
+    assert shown("replay", "-", stdin=dumps(LONG))[-2].startswith("  pictures: recede replay - --html report.html")
+
+
+def test_notes_are_one_line_and_all_of_them_with_v(home: Path) -> None:
+    put(home / ".claude/projects/a/one.jsonl", claude_log(60, model="mystery-1"))
+    put(home / ".claude/projects/a/two.jsonl", claude_log(3, name="n") + b'{"type": "assistant", "mess')
+    found = shown()
+    assert found[-1] == "  2 notes: recede -v"
+    done = recede_command("-v")
+    said = done.stdout.decode() + done.stderr.decode()
+    assert "the model mystery-1 has no known price: priced as anthropic" in said
+    assert "two.jsonl: warning: its last line is being written, or was never finished: left out" in said
+    assert " notes" not in said
+    assert not recede_command().stderr and "notes" not in "\n".join(shown("-q"))
+
+
+def test_a_log_that_is_being_written_is_read_to_its_last_whole_line(home: Path) -> None:
+    put(home / ".codex/sessions/rollout-1.jsonl", codex_log(45)[:-40])
+    found = shown()
+    assert found[0] == "1 session of Codex; 45 requests" and found[-1] == "  2 notes: recede -v"
+    named = recede_command("replay", home / ".codex/sessions/rollout-1.jsonl")
+    assert named.returncode == 1 and b"may be truncated" in named.stderr
+
+
+def test_only_short_sessions_say_so_first(home: Path) -> None:
+    put(home / ".claude/projects/a/one.jsonl", claude_log(6))
+    found = shown()
+    assert found[:2] == [
+        "nothing would be saved: your sessions are short: 6 requests at the median;",
+        "masking begins to pay after about 40",
+    ]
+    assert not any("to get it" in line or "saved by" in line for line in found)
+    tiny = shown("replay", "-", stdin=dumps([user("Go."), *turns(60, chars=9)]))
+    assert tiny[0].startswith("nothing would be saved: your tool results are too small")
+    told = [message for number in range(50) for message in (user("?"), {"role": "assistant", "content": f"{number}"})]
+    assert shown("replay", "-", stdin=dumps(told))[0].endswith("your sessions have no tool results to mask")
+
+
+def test_an_empty_home_says_where_was_looked_and_how_to_begin(home: Path) -> None:
+    done = recede_command()
+    said = done.stderr.decode().splitlines()
+    assert done.returncode == 1 and done.stdout == b""
+    assert said[0] == "recede: no sessions of agents are in their usual places"
+    assert "  Codex          ~/.codex/sessions" in said
+    assert said[-1] == "sessions elsewhere: recede replay FILES...   from now on: recede proxy -- claude"
+    assert all(len(line) <= 80 for line in said)
+
+
+def test_nothing_asked_is_no_crash() -> None:
+    assert "no request was made: nothing here is an answer of an agent" in shown(
+        "replay", "-", stdin=dumps([user("hi")])
+    )
+
+
+def test_those_who_pay_a_subscription_see_tokens_first(home: Path) -> None:
+    put(home / ".codex/sessions/rollout-1.jsonl", codex_log(45, plan="plus"))
+    found = shown()
+    assert found[2].split() == ["tokens", "fullest,", "of", "200k", "quoted"]
+    sent = sum(3_000 + step * 1_000 for step in range(45))  # 1.125 million
+    assert found[3].split() in (["you", "sent", compact(sent + more), "24", "%"] for more in (0, 1_000))
+    assert any(line.startswith("  at the prices of the API $") for line in found)
+    assert any(line.endswith(" tokens") for line in found if line.startswith("  saved by"))
+    assert not amounts(found)
+    put(home / ".claude/projects/a/one.jsonl", claude_log(60))
+    assert "you paid" in amounts(shown()), "one paid by the token, so dollars come first"
+    assert "assumed: 1 session paid by a subscription: priced as the API" in shown("-v")
+    put(home / ".claude.json", dumps({"oauthAccount": {"billingType": "stripe_subscription"}}))
+    assert not amounts(shown())
+    put(home / ".claude.json", dumps({"oauthAccount": {"billingType": "prepaid"}}))
+    assert amounts(shown())
+    assert not amounts(shown("--subscription"))
+
+
+def test_summaries_are_shown_with_what_they_cost_and_with_more_turns(home: Path) -> None:
+    put(home / ".claude/projects/a/one.jsonl", claude_log(200, chars=2_000, said=6_000))
+    found = shown()
+    dollars = amounts(found)
+    assert dollars["with summaries of old turns too"] < dollars["masked when it pays"] < dollars["you paid"]
+    place = next(place for place, line in enumerate(found) if line.startswith("  summaries  a model writes them: $"))
+    longer = re.search(r"15 % more is \$([\d.]+), \d+ % less", found[place + 1])
+    assert longer and float(longer[1]) == pytest.approx(1.15 * dollars["with summaries of old turns too"], abs=0.02)
+    other = shown("replay", "--elongation", "0.5")
+    assert "50 % more is" in other[place + 1]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["raw", *costs.replay_policies(), "optimum:window=3", "clear_tool_uses", "langchain_clear", "clip:chars=4000"],
+)
+def test_words_of_a_policy_have_no_code(policy: str) -> None:
+    assert re.fullmatch(r"[A-Za-z0-9', ]+", words_of(policy)) and len(words_of(policy)) <= 60
+
+
+def test_words_for_figures() -> None:
+    assert [gain(share) for share in (0.997, 1.003, 0.5, 1.5, 2, 11.04)] == [
+        "no less", "no less", "50 % less", "50 % more", "2.0 times", "11.0 times",
+    ]  # fmt: skip
+    assert [compact(number) for number in (0, 999, 1_000, 65_432, 999_600, 3.4e8)] == [
+        "0", "999", "1k", "65.4k", "1M", "340M",
+    ]  # fmt: skip
+    assert middle("abcdefghij", 10) == "abcdefghij" and middle("abcdefghijk", 7) == "abc…ijk"
+    assert cell_len(middle("長い名前の記録", 7)) <= 7
+    day = 86_400.0
+    assert span_of([]) == "" and span_of([1.6e9, 1.6e9]) == "Sep 13, 2020"
+    assert span_of([1.6e9, 1.6e9 + 3 * day]) == "Sep 13 to 16, 2020"
+    assert span_of([1.6e9, 1.6e9 + 40 * day]) == "Sep 13 to Oct 23, 2020"
+    assert span_of([1.6e9, 1.6e9 + 400 * day]) == "Sep 13, 2020 to Oct 18, 2021"
+
+
+def test_the_function_takes_sessions_that_were_never_asked() -> None:
+    found = costs.replay([user("hi")], [MASKED])
+    assert len(screen([Session("a", "messages", found, {})], Asked())) == 2
