@@ -38,7 +38,7 @@ SUITES = {
     "langchain": Suite(
         "langchain",
         ("tests/unit_tests/agents/middleware/implementations/test_context_editing.py",),
-        passed=4,
+        passed=2,
         options=("--noconftest", "-o", "addopts="),  # of fixtures and plugins that this file does without
     ),
     "openai_agents": Suite(
@@ -55,7 +55,10 @@ SUITES = {
     ),
 }
 _NO_TRIGGER = "recede masks by the window and the cache, not by a number of tokens"
+_SHORT = "a mask removes at least 64 characters, and these results have 65"
 DIFFERENT = {
+    "test_respects_keep_last_tool_results": _SHORT,
+    "test_respects_keep_last_tool_results_async": _SHORT,
     "test_clear_tool_outputs_and_inputs": "recede never changes the arguments of calls",
     "test_clear_tool_outputs_and_inputs_async": "recede never changes the arguments of calls",
     "test_exclude_tools_prevents_clearing": "a result that is shorter than the placeholder stays",
