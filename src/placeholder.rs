@@ -290,8 +290,9 @@ impl<'a> Placeholder<'a> {
     #[must_use]
     pub fn is_placeholder(&self, outline: &Outline, source: &dyn Source, result: usize) -> bool {
         let begins = |prefix: &[u8]| prefix.is_empty() || source.observation_begins(outline, result, prefix);
-        let may_be_own = self.is_custom && begins(&self.templates[0].0);
         let has_bracket = begins(b"[");
+        let own = &self.templates[0].0;
+        let may_be_own = self.is_custom && (has_bracket || !own.starts_with(b"[")) && begins(own);
         let may_be_built_in = has_bracket && (begins(b"[observation masked") || begins(b"[old tool output"));
         let may_be_dispatch = has_bracket && begins(b"[dispatch output masked");
         if !may_be_built_in && !may_be_own && !may_be_dispatch {

@@ -39,12 +39,13 @@ pub fn figures<'a>(
 ) -> [(&'static str, Figure<'a>); 23] {
     use Figure::{Count, Flag, MaybeFlag, Messages, Moves, Place, Results, Tools, Word};
     let places = |is_it: fn(&Masked) -> bool| {
-        let place = |masked: &Masked| {
+        let mut places = Vec::with_capacity(8 * plan.masked.len());
+        for masked in plan.masked.iter().filter(|masked| is_it(masked)) {
             let message = outline.results[masked.result as usize].message;
             let place = masked.result - outline.results_before(message as usize) as u32;
-            [message.to_le_bytes(), place.to_le_bytes()].concat()
-        };
-        plan.masked.iter().filter(|masked| is_it(masked)).flat_map(place).collect()
+            places.extend_from_slice(&(u64::from(message) | u64::from(place) << 32).to_le_bytes());
+        }
+        places
     };
     let clipped = || plan.masked.iter().filter(|masked| masked.is_clipped());
     let clipped_chars = |masked: &Masked| masked.removed + outline.cut_chars(masked.results());

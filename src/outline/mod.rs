@@ -352,7 +352,11 @@ impl Outline {
 
     /// The cuts of these results.
     #[must_use]
+    #[inline]
     pub fn cuts_of(&self, results: Range<usize>) -> &[(u32, Clip)] {
+        if self.cuts.is_empty() {
+            return &[]; // nearly always, and this is asked for every result
+        }
         &self.cuts[self.cuts_before(results.start)..self.cuts_before(results.end)]
     }
 
@@ -364,6 +368,7 @@ impl Outline {
 
     /// Characters that the cuts of these results removed.
     #[must_use]
+    #[inline]
     pub fn cut_chars(&self, results: Range<usize>) -> usize {
         self.cuts_of(results).iter().map(|(_, clip)| clip.removed()).sum()
     }

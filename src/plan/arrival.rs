@@ -7,7 +7,7 @@ use super::outcome::Masked;
 use crate::clip::Clip;
 use crate::outline::Outline;
 use crate::pairs::Pairs;
-use crate::placeholder::Form;
+use crate::placeholder::{Form, Placeholder};
 use crate::policy::Policy;
 use crate::source::Source;
 use crate::turns::Turns;
@@ -36,8 +36,8 @@ pub fn cut_results(outline: &mut Outline, source: &dyn Source, policy: &Policy) 
     if policy.max_result_chars.is_none() {
         return;
     }
-    let (pairs, turns) = (Pairs::of(outline), Turns::default());
-    let context = PlanContext { outline, source, policy, costs: None, pairs: &pairs, turns: &turns, references: &[] };
+    let (pairs, turns, placeholder) = (&Pairs::of(outline), &Turns::default(), &Placeholder::of(policy));
+    let context = PlanContext { outline, source, policy, placeholder, costs: None, pairs, turns, references: &[] };
     for (result, clip, newlines) in context.arrivals(0..outline.results.len()) {
         outline.cut(result, clip, newlines);
     }

@@ -18,8 +18,8 @@ impl Fold {
         let is_begun = self.has_begun(context, end);
         self.core.is_begun = is_begun && context.policy.trigger > 0;
         let bill = self.bill(context, end, is_now);
-        let step = self.step(context, end, is_now, true);
-        let is_forced = step.is_forced && !(step.masked.is_empty() && step.cuts.is_empty());
+        let step = self.step_of_bill(context, end, bill.as_ref(), true);
+        let is_forced = step.is_forced && !step.changes_nothing();
         let bill = bill.map(|bill| if is_forced { self.forced_bill(context, end, &bill, &step, is_now) } else { bill });
         self.core.boundary_before = self.core.boundary;
         if is_begun {
@@ -44,7 +44,7 @@ impl Fold {
         self.moves(context, end, self.bill(context, end, is_now).as_ref())
     }
 
-    fn moves(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> bool {
+    pub(super) fn moves(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> bool {
         let policy = context.policy;
         let pays = match policy.boundary {
             Boundary::Sliding | Boundary::Stepped(_) => true,

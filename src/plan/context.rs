@@ -4,7 +4,7 @@ use super::outcome::Masked;
 use crate::handle::Handle;
 use crate::outline::Outline;
 use crate::pairs::{Pairs, own_name};
-use crate::placeholder::{Form, ObservationFacts};
+use crate::placeholder::{Form, ObservationFacts, Placeholder};
 use crate::policy::Policy;
 use crate::source::Source;
 use crate::turns::Turns;
@@ -65,6 +65,8 @@ pub struct PlanContext<'a> {
     pub source: &'a dyn Source,
     /// The parameters.
     pub policy: &'a Policy,
+    /// That of the parameters.
+    pub placeholder: &'a Placeholder<'a>,
     /// Costs, if those are not characters.
     pub costs: Option<&'a Costs>,
     /// The pairs of the history.

@@ -4,7 +4,7 @@
 use super::context::PlanContext;
 use super::mask::{Excluded, Masker};
 use super::outcome::{Masked, Masking, Move, Unmasked, shown};
-use super::step::after_cut;
+use super::step::{after_cut, cut_of};
 use super::units::Paid;
 use super::units::{message_of, shift};
 use super::view_summary::SummaryInView;
@@ -257,7 +257,7 @@ impl Fold {
     pub fn grow(&mut self, context: PlanContext, end: usize) {
         let PlanContext { outline, policy, costs, .. } = context;
         for message in self.chars_before.len()..end {
-            let restored = self.restore(context, message);
+            let restored = if context.references.is_empty() { 0 } else { self.restore(context, message) };
             let chars = self.summary.chars(message, outline.chars_of(message, policy.image_chars));
             self.chars_before.push(self.chars_before(message).saturating_add(chars).saturating_add(restored));
             let cost = match costs {
@@ -326,11 +326,12 @@ impl Fold {
     }
 
     pub(super) fn into_masking(self) -> Masking {
-        // A mask over a cut removes what both do.
-        let whole = |one: Masked| Masked { removed: one.removed + self.cut_chars(one.result), ..one };
-        let masked: Vec<Masked> = self.masked.iter().cloned().map(whole).collect();
+        let mut masked = self.masked;
+        for one in &mut masked {
+            one.removed += cut_of(&self.cuts, one.result).map_or(0, |cut| cut.removed); // a mask over a cut removes what both do
+        }
         Masking {
-            masked: shown(&self.cuts, &masked),
+            masked: shown(self.cuts, masked),
             stays: vec![],
             removed: self.core.removed,
             boundary: self.core.boundary,

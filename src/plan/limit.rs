@@ -5,9 +5,10 @@
 //! kept, so that the requests after them find their prefix in the cache.
 
 use super::context::PlanContext;
+use super::cost_bound::Bill;
 use super::fold::Fold;
 use super::mask::Masker;
-use super::outcome::{Masked, Move};
+use super::outcome::{Masked, Move, merged};
 use super::step::{Step, after_cut, cut_of};
 use super::summarize::begins_with_summary;
 use super::units::{message_of, shift};
@@ -32,11 +33,16 @@ impl Fold {
     /// boundary that depends on requests stays.
     #[must_use]
     pub fn step(&self, context: PlanContext, end: usize, is_now: bool, is_request: bool) -> Step {
+        self.step_of_bill(context, end, self.bill(context, end, is_now).as_ref(), is_request)
+    }
+
+    /// The same for a request that is charged this.
+    pub(super) fn step_of_bill(&self, context: PlanContext, end: usize, bill: Option<&Bill>, is_request: bool) -> Step {
         let policy = context.policy;
         let mut step = Step { cost: self.core.cost, boundary: self.core.boundary, ..Step::default() };
         if (is_request || !policy.boundary.remembers())
             && self.has_begun(context, end)
-            && self.moves_at(context, end, is_now)
+            && self.moves(context, end, bill)
             && let Some(peek) = self.peek(context, true)
         {
             step = step.with_move(peek, self.next_boundary(policy));
@@ -230,30 +236,38 @@ impl Fold {
 
     /// Takes a step. Returns the observations that it masks or cuts, in order.
     pub(super) fn take(&mut self, context: PlanContext, step: &Step) -> Vec<Masked> {
-        let changes = step.changes();
         self.core.is_over = step.is_over;
-        let mut waiting: Vec<u32> = self.core.waiting.iter().map(|one| one.result).collect();
-        waiting.sort_unstable();
-        for one in &step.masked {
-            if waiting.binary_search(&one.result).is_err() {
-                self.core.early.push(one.result);
-                self.core.gain += one.removed;
-                self.core.waiting.push(one.clone());
-            }
+        if step.changes_nothing() {
+            return vec![];
         }
-        let is_masked = |result: u32| step.masked.binary_search_by_key(&result, |one| one.result).is_ok();
-        self.mask(context, is_masked);
+        if step.is_forced {
+            self.add_early(&step.masked);
+        }
+        let holds = |result: u32| step.masked.binary_search_by_key(&result, |one| one.result).is_ok();
+        let masked =
+            self.mask(context, |result| if step.is_forced { holds(result) } else { (result as usize) < step.boundary });
         if !step.masked.is_empty() {
             self.core.waste = 0;
-            self.core.long.retain(|result| !is_masked(*result));
+            self.core.long.retain(|result| !holds(*result));
         }
         self.core.boundary = self.core.boundary.max(step.boundary);
         self.cut(context, &step.cuts);
-        if !changes.is_empty() && context.policy.remembers() {
+        if context.policy.remembers() {
             (self.core.paid.boundary, self.core.paid.marked) = (self.boundary_chars(context), 0);
             self.moves.extend(step.moved);
         }
-        changes
+        merged(masked, step.cuts.clone())
+    }
+
+    /// Adds observations in the window to those that wait to be masked.
+    fn add_early(&mut self, masked: &[Masked]) {
+        let mut waiting: Vec<u32> = self.core.waiting.iter().map(|one| one.result).collect();
+        waiting.sort_unstable();
+        for one in masked.iter().filter(|one| waiting.binary_search(&one.result).is_err()) {
+            self.core.early.push(one.result);
+            self.core.gain += one.removed;
+            self.core.waiting.push(one.clone());
+        }
     }
 
     /// Cuts raw observations.

@@ -12,7 +12,7 @@ use crate::turns::Turns;
 /// Masks single observations.
 pub(super) struct Masker<'a> {
     context: PlanContext<'a>,
-    placeholder: Placeholder<'a>,
+    placeholder: &'a Placeholder<'a>,
     /// If the placeholder names the turn.
     turns: Option<&'a Turns>,
     excluded: &'a Excluded,
@@ -20,7 +20,7 @@ pub(super) struct Masker<'a> {
 
 impl<'a> Masker<'a> {
     pub fn of(context: PlanContext<'a>, excluded: &'a Excluded) -> Self {
-        let placeholder = Placeholder::of(context.policy);
+        let placeholder = context.placeholder;
         let turns = placeholder.names_turn().then_some(context.turns);
         Masker { context, placeholder, turns, excluded }
     }

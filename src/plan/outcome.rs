@@ -59,17 +59,18 @@ pub fn masked_in(masked: &[Masked], results: Range<usize>) -> &[Masked] {
 
 /// Two lists of changed observations as one, each in order.
 #[must_use]
-pub fn merged(one: &[Masked], other: &[Masked]) -> Vec<Masked> {
-    let mut all = [one, other].concat();
-    if !one.is_empty() && !other.is_empty() {
-        all.sort_by_key(|one| one.result);
+pub fn merged(mut one: Vec<Masked>, other: Vec<Masked>) -> Vec<Masked> {
+    if one.is_empty() || other.is_empty() {
+        return if one.is_empty() { other } else { one };
     }
-    all
+    one.extend(other);
+    one.sort_by_key(|one| one.result);
+    one
 }
 
 /// Changes with others over them: of two changes of a result the later is shown.
 #[must_use]
-pub fn shown(changes: &[Masked], later: &[Masked]) -> Vec<Masked> {
+pub fn shown(changes: Vec<Masked>, later: Vec<Masked>) -> Vec<Masked> {
     let mut all = merged(later, changes); // stable: the later comes first
     all.dedup_by_key(|one| one.result);
     all

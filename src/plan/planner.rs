@@ -7,6 +7,7 @@ use super::outcome::{Cut, Masked, Masking, Outcome, Plan, Stage, Summary, Unmask
 use super::window::Window;
 use crate::outline::Outline;
 use crate::pairs::Pairs;
+use crate::placeholder::Placeholder;
 use crate::policy::Policy;
 use crate::source::Source;
 use crate::text::count_chars;
@@ -19,6 +20,7 @@ pub(super) struct Planner<'a> {
     pub(super) outline: &'a Outline,
     pub(super) source: &'a dyn Source,
     pub(super) policy: &'a Policy,
+    pub(super) placeholder: Placeholder<'a>,
     pub(super) costs: Option<&'a Costs>,
     pub(super) pairs: Pairs,
     pub(super) turns: Turns,
@@ -43,14 +45,28 @@ impl<'a> Planner<'a> {
         let orphans = pairs.orphans(outline);
         let window = Window::of(outline, policy, &pairs, &turns, end);
         let chars = outline.total_chars(policy.image_chars);
-        let facts = PlanContext { outline, source, policy, costs, pairs: &pairs, turns: &turns, references: &[] };
-        let references = facts.references();
-        Planner { end, outline, source, policy, costs, pairs, turns, window, orphans, references, chars }
+        let placeholder = Placeholder::of(policy);
+        let mut planner = Planner {
+            end,
+            outline,
+            source,
+            policy,
+            placeholder,
+            costs,
+            pairs,
+            turns,
+            window,
+            orphans,
+            references: vec![],
+            chars,
+        };
+        planner.references = planner.context().references();
+        planner
     }
 
     pub(super) fn context(&self) -> PlanContext<'_> {
-        let Planner { outline, source, policy, costs, pairs, turns, references, .. } = self;
-        PlanContext { outline, source: *source, policy, costs: *costs, pairs, turns, references }
+        let Planner { outline, source, policy, placeholder, costs, pairs, turns, references, .. } = self;
+        PlanContext { outline, source: *source, policy, placeholder, costs: *costs, pairs, turns, references }
     }
 
     /// The pair invariant. Stages keep pairs whole, so only orphans of the input can break it, under `strict_pairs`.

@@ -48,7 +48,7 @@ impl Fold {
         for changes in [&unmasked, &uncut] {
             shift(&mut self.chars_before, outline, changes, usize::saturating_add);
         }
-        (messages, merged(&unmasked, &uncut))
+        (messages, merged(unmasked, uncut))
     }
 }
 

@@ -36,7 +36,11 @@ impl Step {
     /// All observations that it changes, in order.
     #[must_use]
     pub fn changes(&self) -> Vec<Masked> {
-        merged(&self.masked, &self.cuts)
+        merged(self.masked.clone(), self.cuts.clone())
+    }
+
+    pub(super) fn changes_nothing(&self) -> bool {
+        self.masked.is_empty() && self.cuts.is_empty()
     }
 
     pub(super) fn with_move(self, peek: Peek, boundary: usize) -> Self {
@@ -51,7 +55,7 @@ pub(super) fn cut_of(cuts: &[Masked], result: u32) -> Option<&Masked> {
 
 /// The mask of an observation, which removes less if that is cut already; None if it removes nothing more.
 pub(super) fn after_cut(cuts: &[Masked], masked: Option<Masked>) -> Option<Masked> {
-    let masked = masked?;
-    let removed = masked.removed.checked_sub(cut_of(cuts, masked.result).map_or(0, |cut| cut.removed));
-    removed.filter(|removed| *removed > 0).map(|removed| Masked { removed, ..masked })
+    let mut masked = masked?;
+    masked.removed = masked.removed.saturating_sub(cut_of(cuts, masked.result).map_or(0, |cut| cut.removed));
+    (masked.removed > 0).then_some(masked)
 }

@@ -105,7 +105,8 @@ impl Log {
     /// Cuts a new result that has this text.
     fn cut_known(&mut self, policy: &Policy, result: usize, source: &OneText) {
         let Log { outline, pairs, turns, .. } = &*self;
-        let context = PlanContext { outline, source, policy, costs: None, pairs: &pairs.pairs, turns, references: &[] };
+        let (pairs, placeholder) = (&pairs.pairs, &Placeholder::of(policy));
+        let context = PlanContext { outline, source, policy, placeholder, costs: None, pairs, turns, references: &[] };
         for (result, cut, newlines) in context.arrivals(result..result + 1) {
             self.outline.cut(result, cut, newlines);
             (self.chars, self.cost) = (self.chars - cut.removed(), self.cost - cut.removed());

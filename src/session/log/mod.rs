@@ -277,19 +277,16 @@ impl Log {
     pub fn with_fold<T>(&mut self, policy: &Policy, rule: impl FnOnce(PlanContext, &mut Fold) -> T) -> T {
         let Log { data, texts, format, outline, pairs, turns, fold, costs, .. } = self;
         let source = format.source(data, texts);
-        let costs = costs.as_ref();
-        rule(
-            PlanContext { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns, references: &[] },
-            fold,
-        )
+        let (costs, pairs, placeholder) = (costs.as_ref(), &pairs.pairs, &Placeholder::of(policy));
+        rule(PlanContext { outline, source: &*source, policy, placeholder, costs, pairs, turns, references: &[] }, fold)
     }
 
     /// Runs a rule that changes nothing.
     pub fn with_context<T>(&self, policy: &Policy, rule: impl FnOnce(PlanContext) -> T) -> T {
         let Log { data, texts, format, outline, pairs, turns, costs, .. } = self;
         let source = format.source(data, texts);
-        let costs = costs.as_ref();
-        rule(PlanContext { outline, source: &*source, policy, costs, pairs: &pairs.pairs, turns, references: &[] })
+        let (costs, pairs, placeholder) = (costs.as_ref(), &pairs.pairs, &Placeholder::of(policy));
+        rule(PlanContext { outline, source: &*source, policy, placeholder, costs, pairs, turns, references: &[] })
     }
 
     /// Renders messages with these observations masked, each with the comma or bracket before it. A mark in an observation goes to

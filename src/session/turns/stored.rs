@@ -81,7 +81,7 @@ impl Session {
     fn row(&self, turn: usize) -> Row {
         self.log.with_context(&self.policy, |context| {
             let facts = facts(context.outline, context.pairs, Some(context.turns), turn);
-            let (form, after) = Placeholder::of(&self.policy).form(context.outline, context.source, turn, &facts);
+            let (form, after) = context.placeholder.form(context.outline, context.source, turn, &facts);
             Row {
                 request: self.turns.requests[turn],
                 own_chars: context.outline.messages[2 * turn].chars,

@@ -138,7 +138,7 @@ impl Session {
         let (mut cuts, mut masked): (Vec<Masked>, Vec<Masked>) = before.cloned().partition(Masked::is_clipped);
         cuts.sort_unstable_by_key(|one| one.result);
         masked.sort_unstable_by_key(|one| one.result);
-        let masked = shown(&cuts, &masked);
+        let masked = shown(cuts, masked);
         self.render_all(messages, masked_in(&masked, 0..self.log.outline.results_before(messages)))
     }
 
@@ -286,8 +286,8 @@ impl Session {
             return with_cuts(outline, vec![], results);
         }
         let layers = [&self.log.fold.cuts, &self.log.fold.masked, &self.view.tentative];
-        let [cuts, masked, tentative] = layers.map(|layer| masked_in(layer, results.clone()));
-        with_cuts(outline, shown(&shown(cuts, masked), tentative), results)
+        let [cuts, masked, tentative] = layers.map(|layer| masked_in(layer, results.clone()).to_vec());
+        with_cuts(outline, shown(shown(cuts, masked), tentative), results)
     }
 
     /// Renders messages in memory, each with the comma or bracket before it.

@@ -1,6 +1,6 @@
 //! The view as readers get it: in chunks of bytes, as the changed part of a list, or as masks.
 
-use crate::placeholder::{Form, Placeholder};
+use crate::placeholder::Form;
 use crate::plan::facts;
 use crate::session::compaction::Origin;
 use crate::session::log::facts::ResultPlace;
@@ -181,7 +181,7 @@ impl Session {
         };
         let masked = self.masked(from.saturating_sub(evicted), self.log.len());
         self.log.with_context(&self.policy, |context| {
-            let placeholder = Placeholder::of(context.policy);
+            let placeholder = context.placeholder;
             for one in &masked {
                 let result = one.result as usize;
                 let facts = facts(context.outline, context.pairs, Some(context.turns), result);
