@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,6 +68,11 @@ def _cost(replays: list[Replay]) -> Any:
 
 def _long(name: str) -> Iterator[list[Any]]:
     return (one.messages for one in _sessions(CORPUS / name) if _is_long(one.messages))
+
+
+def long_sessions() -> Iterator[list[Any]]:
+    """Those of all formats."""
+    return itertools.chain.from_iterable(_long(folder.name) for folder in sorted(CORPUS.iterdir()) if folder.is_dir())
 
 
 def _is_long(messages: list[Any]) -> bool:

@@ -12,6 +12,8 @@ from support import ROOT
 sys.path.append(str(ROOT / "benches"))
 
 import figures
+import limits
+from economy import long_sessions
 
 # Of the others `make test-slow` takes care, but for one that takes minutes.
 QUICK = ("replay.md", "transcripts.md", "benches/results.py", "benches/cluster.py", "benches/economy.py")
@@ -37,3 +39,19 @@ def test_figures_have_not_moved_by_more_than_they_may(one: figures.Figures) -> N
     need(CORPUS)
     assert one.may_move is not None
     assert figures.moved(one.shown, figures.printed(one), one.may_move) == []
+
+
+ALL = slice(None)
+
+
+@pytest.mark.parametrize(
+    ("limit", "some"),
+    [(8_000, slice(13, 17)), *(pytest.param(limit, ALL, marks=pytest.mark.slow) for limit in limits.LIMITS)],
+)
+def test_a_limit_costs_a_caller_without_a_session_what_it_costs_one(limit: int, some: slice) -> None:
+    """And a door that masks no more than it would by other forced moves."""
+    need(CORPUS)
+    of_raw, changes = limits.played(limit, sorted(long_sessions(), key=len)[some])
+    assert of_raw["reduce"] <= 1.05 * of_raw["History"]
+    assert of_raw["masking"] <= 1.05 * min(cost for name, cost in of_raw.items() if name.startswith("free"))
+    assert 0 < changes["History"] <= changes["reduce"]
