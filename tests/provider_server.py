@@ -67,8 +67,15 @@ class Server:
         self.script: list[Answer | Failure] = []
         self.requests: list[dict[str, Any]] = []  # the bodies, refused ones too
         self.refusals: list[str] = []
+        self.window: int | None = None  # the most tokens that a request may have, at four characters each
         self._calls = 0
         self._lock = threading.Lock()
+
+    def too_long(self, body: dict[str, Any]) -> str | None:
+        """What a provider says of a request that is longer than the window of its model."""
+        tokens = len(json.dumps(body, ensure_ascii=False)) // 4
+        is_longer = self.window is not None and tokens > self.window
+        return f"prompt is too long: {tokens} tokens > {self.window} maximum" if is_longer else None
 
     def take(self, body: dict[str, Any], fault: str | None) -> Answer | Failure | None:
         with self._lock:
@@ -122,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         fault_of, body_of, events_of = _PROVIDERS[self.path.partition("?")[0].rpartition("/")[2].rpartition(":")[2]]
         server: Server = self.server.provider  # type: ignore[attr-defined]
-        fault = fault_of(body)
+        fault = fault_of(body) or server.too_long(body)
         answer = server.take(body, fault)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # who asked has gone
             if answer is None:

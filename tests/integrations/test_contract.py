@@ -197,11 +197,14 @@ def long_turn(number: int, calls: int) -> Turn:
     return Turn("", made, {one.id: Result(one.id, f"{one.id} ".ljust(20) * 1_000) for one in made})
 
 
-def test_no_request_is_over_the_limit(case: Any, caplog: pytest.LogCaptureFixture) -> None:
-    turns = [long_turn(number, 30 if number == 20 else 1) for number in range(30)]
-    requests, stored = of_run(case, case.masking(max_input_tokens=100_000), turns)
+@pytest.mark.parametrize(("window", "limit", "calls"), [(32_000, 24_000, 8), (128_000, 100_000, 30)])
+def test_no_request_is_over_the_limit(
+    case: Any, window: int, limit: int, calls: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    turns = [long_turn(number, calls if number == 20 else 1) for number in range(30)]
+    requests, stored = of_run(case, case.masking(max_input_tokens=limit), turns)
     sizes = [sum(len(text) for _, text in results) // 4 for _, results in requests]
-    assert max(sizes) < 100_000 < 128_000 < sum(len(text) for _, text in stored) // 4
+    assert max(sizes) < limit < window < sum(len(text) for _, text in stored) // 4
     assert [len(results) for _, results in requests][-1] == len(stored)
     assert "max_input_tokens" not in caplog.text
 
