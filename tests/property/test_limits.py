@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from test_unseen_results import requests
 import recede
 from recede import _engine
 from recede.masker import Masker
+from recede.proxy import RequestMasker
 from recede.reduction import _policy
 from recede.reduction._planning import reduce_messages
 from recede.testing import histories
@@ -143,6 +145,40 @@ def test_a_view_fits_or_says_that_it_does_not(history: History, options: dict[st
             size = recede.count_chars(reduction.messages)
             assert reduction.chars_after == size
             assert reduction.within_limit == (size <= 4 * options["max_input_tokens"])
+
+
+PATHS = {"messages": ("/v1/messages", "/v1/chat/completions"), "input": ("/v1/responses",)}
+
+
+@given(
+    history=HISTORIES,
+    options=limits(),
+    limit=st.sampled_from([0, 1, 2, 10]) | st.integers(0, 900),
+    prompt=st.integers(0, 400),
+)
+def test_doors_stand_any_limit(history: History, options: dict[str, Any], limit: int, prompt: int) -> None:
+    """Below the newest turn, the task, the prompt or one token: pairs stay whole, and a view that is over says so."""
+    options |= {"max_input_tokens": limit, "trigger_tokens": min(limit, options["trigger_tokens"])}
+    proxies = {path: RequestMasker(**options) for paths in PATHS.values() for path in paths}
+    masker, session, before = Masker(**options), recede.History(**options), copy.deepcopy(history)
+    for sent, _ in requests(history):
+        session.extend(sent[len(session) :])
+        views = [masker.view(sent), session.view(), recede.reduce(sent, **options).messages]
+        for field, paths in PATHS.items():
+            request = {"instructions": "é" * prompt, field: sent}
+            reduction = recede.reduce(request, **options)
+            assert reduction.request is not None
+            views.append(reduction.request[field])
+            chars = recede.count_chars(views[-1])
+            assert reduction.within_limit == (chars + prompt <= 4 * limit) or chars == 0  # no text is never over
+            for path in paths:
+                done = proxies[path].mask("POST", path, {}, json.dumps(request).encode())
+                assert done.fault is None
+                views.append(json.loads(done.body)[field])
+                assert len(views[-1]) == len(sent)
+        if recede.check_pairs(sent).is_whole:
+            assert all(recede.check_pairs(view).is_whole for view in views)
+    assert history == before
 
 
 @given(history=HISTORIES, options=limits(), more=st.integers(1, 300))
