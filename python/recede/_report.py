@@ -88,16 +88,18 @@ class Unmasked(NamedTuple):
         outside_window: results outside of the window.
         maskable: how many of them a mask would make shorter, and may replace.
         is_below_trigger: whether the history is below `trigger_tokens`, or the budget above which masks begin.
+        is_below_step: whether the boundary moves in steps of results, and the first is not full.
 
     Example:
         >>> import recede
         >>> recede.reduce([{"role": "user", "content": "hello"}]).unmasked
-        Unmasked(outside_window=0, maskable=0, is_below_trigger=False)
+        Unmasked(outside_window=0, maskable=0, is_below_trigger=False, is_below_step=False)
     """
 
     outside_window: int
     maskable: int
     is_below_trigger: bool
+    is_below_step: bool
 
 
 class Reduction(NamedTuple):
@@ -255,6 +257,9 @@ def why_unmasked(results: int, unmasked: Unmasked, provider: str) -> str:
         return f"all {results} results are in the window, or were not shown yet (a smaller keep masks sooner)"
     if not unmasked.maskable:
         return f"the {outside} results outside of the window are exempt, or too short for a mask to save anything"
+    if unmasked.is_below_step:
+        few = f"{unmasked.maskable} results outside of the window, less than a step of boundary"
+        return f"{few} (a smaller one masks sooner)"
     return (
         f"{unmasked.maskable} results outside of the window; masking them does not pay yet with the prompt cache of "
         f"{provider or 'the provider'} (boundary='sliding' masks at once)"

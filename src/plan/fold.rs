@@ -345,8 +345,8 @@ impl Fold {
     #[must_use]
     pub fn unmasked(&self, context: PlanContext) -> Unmasked {
         let outside_window = self.evicted_observations + self.core.aging.older_end;
-        let is_below_trigger = outside_window > 0 && !self.has_begun(context, self.core.aging.messages());
-        Unmasked { outside_window, maskable: self.core.waiting.len(), is_below_trigger }
+        let is_below_trigger = !self.has_begun(context, self.core.aging.messages());
+        Unmasked::of(context.policy, outside_window, self.core.waiting.len(), is_below_trigger)
     }
 
     /// Characters that masking removed.

@@ -4,6 +4,7 @@ use crate::clip::Clip;
 use crate::outline::Shape;
 use crate::pairs::Pairs;
 use crate::placeholder::Form;
+use crate::policy::{Boundary, Policy};
 use crate::turns::Turns;
 use std::ops::Range;
 
@@ -100,11 +101,23 @@ pub struct Unmasked {
     pub maskable: usize,
     /// Whether the history is below the trigger, or the budget, above which masks begin.
     pub is_below_trigger: bool,
+    /// Whether the boundary moves in steps, and the first is not full.
+    pub is_below_step: bool,
 }
 
 impl Unmasked {
     /// Of a history for which masks have not begun.
-    pub const BELOW_TRIGGER: Self = Unmasked { outside_window: 0, maskable: 0, is_below_trigger: true };
+    pub const BELOW_TRIGGER: Self =
+        Unmasked { outside_window: 0, maskable: 0, is_below_trigger: true, is_below_step: false };
+
+    /// Of a history with so many results outside of the window, of which so many could be masked.
+    #[must_use]
+    pub fn of(policy: &Policy, outside_window: usize, maskable: usize, is_below_trigger: bool) -> Self {
+        let is_below_trigger = is_below_trigger && outside_window > 0;
+        let is_stepped = matches!(policy.boundary, Boundary::Stepped(_));
+        let is_below_step = is_stepped && maskable > 0 && !is_below_trigger;
+        Unmasked { outside_window, maskable, is_below_trigger, is_below_step }
+    }
 }
 
 impl Masking {

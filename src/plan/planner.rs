@@ -163,6 +163,6 @@ impl<'a> Planner<'a> {
         }
         let outside_window = self.window.older_end;
         let maskable = if outside_window == 0 { 0 } else { self.mask().masked.len() };
-        Unmasked { outside_window, maskable, is_below_trigger: is_below_trigger && outside_window > 0 }
+        Unmasked::of(self.policy, outside_window, maskable, is_below_trigger)
     }
 }

@@ -107,8 +107,15 @@ fn figure_of<'py>(py: Python<'py>, outline: &Outline, figure: Figure<'_>) -> PyR
 
 /// An `Unmasked`.
 pub fn unmasked_of(py: Python<'_>, unmasked: Unmasked) -> PyResult<Bound<'_, PyAny>> {
-    let Unmasked { outside_window, maskable, is_below_trigger } = unmasked;
-    named!(UNMASKED, py, outside_window = outside_window, maskable = maskable, is_below_trigger = is_below_trigger)
+    let Unmasked { outside_window, maskable, is_below_trigger, is_below_step } = unmasked;
+    named!(
+        UNMASKED,
+        py,
+        outside_window = outside_window,
+        maskable = maskable,
+        is_below_trigger = is_below_trigger,
+        is_below_step = is_below_step
+    )
 }
 
 /// A `BoundaryMove`.

@@ -367,7 +367,7 @@ class Messages:
 
     def _unmasked(self) -> Unmasked:
         is_small = 0 < self.facts.cost(self._raw()) <= self.raw_cost_at_most
-        return Unmasked(0, 0, True) if is_small else unmasked_of(self.facts, self.plan)
+        return Unmasked(0, 0, True, False) if is_small else unmasked_of(self.facts, self.plan)
 
     def stats(self) -> SessionStats:
         """What the core's session says of itself."""

@@ -108,7 +108,7 @@ def _shown(facts: Facts, data: list[bytes], session: Any) -> Limited:
         "dropped": tuple(sorted({*range(len(data))} - {*kept})),
         "mask_places": places_of(facts, masked),
         "cut_places": places_of(facts, clipped),
-        "unmasked": Unmasked(0, 0, False),
+        "unmasked": Unmasked(0, 0, False, False),
         "invariant_status": "fallback" if stage == "fallback" else "ok",
         "reduction_stage": stage,
         "masked_count": len(masked),

@@ -60,10 +60,10 @@ def places_of(facts: Facts, results: Iterable[int]) -> bytes:
 def unmasked_of(facts: Facts, plan: Plan) -> Unmasked:
     masks = facts.policy.enabled and facts.policy.observation_masking
     if not masks or any(one.is_masked for one in facts.shown(plan).values()):
-        return Unmasked(0, 0, False)
+        return Unmasked(0, 0, False, False)
     policy = facts.policy
     if policy.goal == "reduce" and not policy.is_limit and not remembers(facts) and facts.fits(facts.raw):
-        return Unmasked(0, 0, True)
+        return Unmasked(0, 0, True, False)
     older, is_exempt = older_than_window(facts), exempt(facts)
     outside = max((place for place, is_older in enumerate(older, 1) if is_older), default=0)
     maskable = [
@@ -71,7 +71,9 @@ def unmasked_of(facts: Facts, plan: Plan) -> Unmasked:
         for result in facts.outline.results[:outside]
         if older[result.index] and not is_exempt[result.index] and facts.mask(result) is not None
     ]
-    return Unmasked(outside, len(maskable), outside > 0 and plan.is_below_trigger)
+    is_below_trigger = outside > 0 and plan.is_below_trigger
+    is_below_step = policy.boundary[0] == "stepped" and bool(maskable) and not is_below_trigger
+    return Unmasked(outside, len(maskable), is_below_trigger, is_below_step)
 
 
 def _raw_chars(facts: Facts, place: int) -> int:

@@ -28,6 +28,7 @@ def session(results: int, chars: int = 9_000) -> list[dict[str, Any]]:
         (20, 50, {}, "nothing masked: the 10 results outside of the window are exempt, or too short"),
         (20, 9_000, {"exclude_tools": ["run"]}, "nothing masked: the 10 results outside of the window are exempt"),
         (60, 9_000, {"trigger_tokens": 10**6}, "nothing masked: the history is below trigger_tokens"),
+        (12, 9_000, {"boundary": 5}, "nothing masked: 2 results outside of the window, less than a step of boundary"),
         (20, 9_000, {"boundary": "sliding"}, "10 of 20 results masked"),
         (60, 9_000, {}, "43 of 60 results masked since request 54"),
     ],
