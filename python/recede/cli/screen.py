@@ -16,8 +16,10 @@ from recede.reduction._kinds import CHARS_PER_TOKEN
 COLUMNS = 80
 ELONGATION = 0.15  # the research has 13 to 18 % more turns of agents with summaries
 
-# Of the recorded sessions with fewer requests, 1 in 30 saves more than half a percent; of those with more, half do.
-_PAYS_FROM = 40
+PAYS_FROM = 40
+"""Of the recorded sessions with fewer requests, 1 in 30 saves more than half a percent; of those with more, half do.
+
+`pytest tests/contract/test_advice.py -k begins_to_pay` holds it."""
 _LEAST = 0.005  # a share below it is nothing
 _WORTH = 0.05  # of what was paid: less is no reason to take another choice
 _MOST = 0.9  # the sessions that are named bring this share of what is saved
@@ -265,10 +267,10 @@ def _nothing(sessions: Sequence[Session]) -> list[str]:
     middle_one = round(median(session.requests for session in played))
     if not any(session.results for session in played):
         return ["nothing would be saved: your sessions have no tool results to mask"]
-    if middle_one < _PAYS_FROM:
+    if middle_one < PAYS_FROM:
         return [
             f"nothing would be saved: your sessions are short: {counted(middle_one, 'request')} at the median;",
-            f"masking begins to pay after about {_PAYS_FROM}",
+            f"masking begins to pay after about {PAYS_FROM}",
         ]
     return ["nothing would be saved: your tool results are too small for masking to pay"]
 
