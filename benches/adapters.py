@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Protocol
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "integrations"))
 sys.path.append(str(Path(__file__).resolve().parents[1] / "scripts"))
 
-from sessions import LAST, Turn, as_dicts, session, shown
+from sessions import LAST, Turn, as_chat, as_dicts, session, shown, shown_in_chat
 
 import recede
 from recede.costs import CACHES, Prices, Usage, replay
@@ -286,10 +286,10 @@ def checked_requests(framework: Any, hook: Any, turns: list[Turn]) -> list[list[
 
 
 def check(framework: Any, turns: list[Turn], view: list[tuple[str, str]]) -> None:
-    read = hasattr(framework.case, "dicts")  # recede reads these messages itself
-    history = framework.messages(turns) if read else dicts(turns)
+    is_read = hasattr(framework.case, "dicts")  # recede reads these messages itself; others have no marks, as chats
+    history = framework.messages(turns) if is_read else [message for part in asked(turns) for message in as_chat(part)]
     plan = recede.reduce(history, keep=KEEP).messages
-    if view != (framework.case.results if read else shown)(plan):
+    if view != (framework.case.results if is_read else shown_in_chat)(plan):
         raise SystemExit(f"an adapter sends another view than reduce after {len(turns)} turns")
 
 

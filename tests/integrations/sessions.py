@@ -103,14 +103,17 @@ def as_chat(turns: list[Turn]) -> list[dict[str, Any]]:
 
 def shown(history: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """The results of `as_dicts`, or of a view of it: ids and texts."""
-    found = []
-    for message in history:
-        for block in message["content"] if isinstance(message["content"], list) else []:
-            if block["type"] == "tool_result":
-                content = block["content"]
-                text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
-                found.append((block["tool_use_id"], text))
-    return found
+    blocks = (block for message in history if isinstance(message["content"], list) for block in message["content"])
+    return [(one["tool_use_id"], _text_of(one["content"])) for one in blocks if one["type"] == "tool_result"]
+
+
+def shown_in_chat(history: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The same of `as_chat`."""
+    return [(one["tool_call_id"], _text_of(one["content"])) for one in history if one["role"] == "tool"]
+
+
+def _text_of(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
 class Case(Protocol):

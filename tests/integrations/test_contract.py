@@ -23,7 +23,7 @@ sys.path.insert(0, str(HERE))
 
 import case_dicts
 from frameworks import of_run
-from sessions import Call, Result, Turn, as_chat, as_dicts, numbered_from_zero, session, shown
+from sessions import Call, Result, Turn, as_chat, as_dicts, numbered_from_zero, session, shown, shown_in_chat
 from unions import LONG
 
 import recede
@@ -77,12 +77,7 @@ def unmarked(case: Any, turns: list[Turn], **options: Any) -> list[tuple[str, st
     """As `planned`, without the marks of Anthropic's blocks: other adapters do not set any."""
     if hasattr(case, "dicts"):
         return planned(case, turns, **options)
-    view = recede.reduce(as_chat(turns), **options).messages
-    return [(one["tool_call_id"], text_of(one["content"])) for one in view if one["role"] == "tool"]
-
-
-def text_of(content: Any) -> str:
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    return shown_in_chat(recede.reduce(as_chat(turns), **options).messages)
 
 
 def reduction(case: Any, turns: list[Turn], **options: Any) -> recede.Reduction:
