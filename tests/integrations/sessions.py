@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -87,10 +86,10 @@ def as_dicts(turns: list[Turn]) -> list[dict[str, Any]]:
 
 
 def as_chat(turns: list[Turn]) -> list[dict[str, Any]]:
-    """The session as messages of chat completions, which have no place for cache marks."""
+    """The session as messages of chat completions, which have no place for cache marks, with arguments as adapters see."""
     history: list[dict[str, Any]] = [{"role": "user", "content": TASK}]
     for turn in turns:
-        functions = [(call.id, {"name": call.name, "arguments": json.dumps(call.args)}) for call in turn.calls]
+        functions = [(call.id, {"name": call.name, "arguments": call.args}) for call in turn.calls]
         calls = [{"id": call_id, "type": "function", "function": function} for call_id, function in functions]
         history.append({"role": "assistant", "content": turn.said, "tool_calls": calls})
         for result in turn.results.values():
