@@ -86,7 +86,7 @@ def as_dicts(turns: list[Turn]) -> list[dict[str, Any]]:
 
 
 def as_chat(turns: list[Turn]) -> list[dict[str, Any]]:
-    """The session as messages of chat completions, which have no place for cache marks, with arguments as adapters see."""
+    """The session as messages of chat completions, which have no place for marks; arguments as adapters see them."""
     history: list[dict[str, Any]] = [{"role": "user", "content": TASK}]
     for turn in turns:
         functions = [(call.id, {"name": call.name, "arguments": call.args}) for call in turn.calls]
