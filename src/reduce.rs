@@ -6,7 +6,7 @@ use crate::outline::Outline;
 use crate::plan::{Costs, Outcome, Plan, SummaryInput, cut_results, marks_in_view, masked_at, pins, plan};
 use crate::policy::Policy;
 use crate::scan::scan;
-use crate::session::{Counter, Limited, plan_limited};
+use crate::session::{Counter, plan_limited};
 use crate::source::{Bytes, count_newlines};
 use crate::splice::{Spliced, splice};
 
@@ -65,7 +65,7 @@ pub fn reduce_scanned(
     let outcome = plan(&outline, &Bytes(data), policy, costs, summary);
     let outcome = if let Outcome::Replay = outcome {
         let messages: Vec<&[u8]> = outline.spans.iter().map(|span| span.of(data)).collect();
-        over_limit(&messages, &outline, given, costs, summary, counter)
+        plan_limited(&messages, &outline, given, costs, summary, counter).ok().flatten() // it was read before
     } else {
         Some(outcome)
     };
@@ -81,23 +81,6 @@ pub fn reduce_scanned(
                 plan.changes().then(|| splice(data, &outline, policy, &plan, marks(data, &outline, policy, &plan)));
             Reduced::View(view, outline, plan)
         }
-    }
-}
-
-/// The plan of a history over its limit: of a session that is replayed. None if the counter failed.
-pub fn over_limit(
-    messages: &[&[u8]],
-    outline: &Outline,
-    policy: &Policy,
-    costs: Option<&Costs>,
-    summary: &SummaryInput,
-    counter: Counter,
-) -> Option<Outcome> {
-    // The messages were read before, so none is malformed.
-    match plan_limited(messages, outline, policy, costs, summary, counter).ok()? {
-        Limited::Plan(plan) => Some(Outcome::Plan(plan)),
-        Limited::AskSummary(dropped, previous, built_in) => Some(Outcome::AskSummary { dropped, previous, built_in }),
-        Limited::Stopped => None,
     }
 }
 

@@ -29,9 +29,10 @@ use crate::outline::Outline;
 use crate::pairs::{self, Repair};
 use crate::placeholder::Placeholder;
 use crate::plan::{self, Costs, Outcome};
-use crate::reduce::{Reduced, over_limit, reduce_scanned};
+use crate::reduce::{Reduced, reduce_scanned};
 use crate::repaired::{RepairStep, repaired as write_repaired};
 use crate::scan::{field, scan};
+use crate::session::plan_limited;
 use crate::shape::{self, Key};
 use crate::source::OneText;
 use convert::{
@@ -76,8 +77,8 @@ fn reduce<'py>(
                 let (messages, mut asked) = (limited::serialized(&dicts)?, Asked::of(answer));
                 let messages: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
                 let counter = &mut |question| asked.costs(question);
-                let planned = over_limit(&messages, &outline, given, costs.as_ref(), &summary, counter);
-                planned.ok_or_else(|| asked.raised())?
+                let planned = plan_limited(&messages, &outline, given, costs.as_ref(), &summary, counter);
+                planned.ok().flatten().ok_or_else(|| asked.raised())?
             }
             outcome => outcome,
         };

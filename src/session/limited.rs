@@ -7,7 +7,7 @@ use crate::clip::Clip;
 use crate::outline::Outline;
 use crate::pairs::Pairs;
 use crate::placeholder::{CountedClip, Form};
-use crate::plan::{Costs, Cut, Masked, Plan, Stage, Step, Summary, SummaryInput};
+use crate::plan::{Costs, Cut, Masked, Outcome, Plan, Stage, Step, Summary, SummaryInput};
 use crate::policy::{NOW, Policy};
 use crate::scan;
 use crate::source::{Bytes, Source};
@@ -26,18 +26,8 @@ pub enum Question {
 /// What it answers; None if it failed.
 pub type Counter<'a> = &'a mut dyn FnMut(Question) -> Option<Costs>;
 
-/// The plan of a history over its limit, or what that needs.
-#[derive(Debug)]
-pub enum Limited {
-    /// The plan.
-    Plan(Box<Plan>),
-    /// A summary of these messages is wanted; then the previous one, and the built-in one.
-    AskSummary(Vec<usize>, Option<Vec<u8>>, Vec<u8>),
-    /// The counter failed.
-    Stopped,
-}
-
-/// Plans serialized messages. Only the newest request takes a summary of the caller's, and those before it the built-in one.
+/// The plan of a history over its limit: of a session that is replayed. Only the newest request takes a summary of the caller's,
+/// and those before it the built-in one. None if the counter failed.
 ///
 /// # Errors
 /// Those of [`Session::append`].
@@ -48,7 +38,7 @@ pub fn plan_limited(
     costs: Option<&Costs>,
     summary: &SummaryInput,
     counter: Counter,
-) -> Result<Limited> {
+) -> Result<Option<Outcome>> {
     let asks = policy.ask_summary;
     // The current request is the last one.
     let at_end = |request: usize| if request == NOW { messages.len() } else { request };
@@ -71,25 +61,25 @@ pub fn plan_limited(
                 Update::AskSummary(..) if is_last && asks && *summary != SummaryInput::NotAsked => {
                     answer = summary.clone();
                 }
-                Update::AskSummary(dropped, previous, built_in) if is_last && asks => {
-                    drop(dropped);
-                    return Ok(Limited::AskSummary(session.asked.clone(), previous, built_in));
+                Update::AskSummary(_, previous, built_in) if is_last && asks => {
+                    let dropped = session.asked.clone();
+                    return Ok(Some(Outcome::AskSummary { dropped, previous, built_in }));
                 }
                 Update::AskSummary(.., built_in) => answer = SummaryInput::Given(built_in, None),
                 Update::AskTextCosts(texts) => {
-                    let Some(found) = counter(Question::Texts(texts)) else { return Ok(Limited::Stopped) };
+                    let Some(found) = counter(Question::Texts(texts)) else { return Ok(None) };
                     session.set_text_costs(found.texts);
                 }
                 Update::AskCosts => {
                     let (kept, numbers) = session.pending_messages();
-                    let Some(found) = counter(Question::Messages(kept, numbers)) else { return Ok(Limited::Stopped) };
+                    let Some(found) = counter(Question::Messages(kept, numbers)) else { return Ok(None) };
                     session.apply_compaction(Some(found), None)?;
                     break;
                 }
             }
         }
     }
-    Ok(Limited::Plan(Box::new(session.plan_of_view(messages, outline))))
+    Ok(Some(Outcome::Plan(Box::new(session.plan_of_view(messages, outline)))))
 }
 
 /// The costs of a message.

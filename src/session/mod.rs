@@ -32,7 +32,7 @@ use crate::store::{RecordKind, Store, StoreError};
 use base::Base;
 pub use compaction::Attempts;
 use compaction::{Origin, Past, PendingCompaction};
-pub use limited::{Counter, Limited, Question, plan_limited};
+pub use limited::{Counter, Question, plan_limited};
 use log::Log;
 use log::ledger::Ledger;
 pub use log::{MessageCosts, ResultPlace, TextFormat, TextsToCount};
