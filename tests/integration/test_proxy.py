@@ -402,6 +402,22 @@ def test_a_client_that_goes_cancels_the_request_upstream() -> None:
         assert upstream.gone.wait(30)
 
 
+def test_a_client_that_goes_once_it_has_the_usage_is_counted() -> None:
+    """Codex closes its connection at the event that ends an answer, before the end of the answer itself."""
+    never = threading.Event()
+    usage = b'data: {"type": "response.completed", "response": {"usage": {"input_tokens": 5, "output_tokens": 2}}}\n\n'
+
+    def answer(_: Request) -> Answer:
+        yield STREAM + chunked(usage)
+        yield never
+
+    with recording(answer) as upstream, proxying(upstream.url) as proxy:
+        with streaming(proxy.url, anthropic_body(1)) as response:
+            assert response.read(len(usage)) == usage
+        assert upstream.gone.wait(30)
+    assert (proxy.totals.sums.requests, proxy.totals.sums.sent_tokens) == (1, 5)
+
+
 def test_a_client_that_goes_before_the_answer_cancels_the_request_upstream() -> None:
     with recording(lambda _: [threading.Event()]) as upstream, proxying(upstream.url) as proxy:
         body = anthropic_body(1)

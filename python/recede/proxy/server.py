@@ -240,7 +240,7 @@ class Proxy:
         assert self._session is not None
         answer: Answer | None = None
         reader: AnswerReader | None = None
-        status = 0
+        status, is_whole = 0, False
         try:
             async with self._session.request(
                 request.method,
@@ -260,10 +260,11 @@ class Proxy:
                     reader = AnswerReader(found.content_type, found.headers.get("Content-Encoding", ""))
                 await answer.prepare(request)
                 async for piece in found.content.iter_any():
-                    await answer.write(piece)
                     if reader is not None:
                         reader.feed(piece)
+                    await answer.write(piece)
                 await answer.write_eof()
+                is_whole = True
         except (aiohttp.ClientConnectionResetError, ConnectionResetError) as error:
             if answer is not None and answer.prepared:
                 return self._break(request, answer, path, status, "the client has gone")
@@ -275,10 +276,12 @@ class Proxy:
             if answer is not None and answer.prepared:
                 return self._break(request, answer, path, status, f"the answer broke off: {type(error).__name__}")
             return self._unreachable(provider, path, error)
-        if reader is not None:
-            reader.end()
-            self.totals.answered(masked, reader.usage, reader.model)
-        else:
+        finally:
+            if reader is not None:
+                reader.end()
+                if is_whole or reader.usage is not None:  # agents leave as soon as they have read what they wait for
+                    self.totals.answered(masked, reader.usage, reader.model)
+        if reader is None:
             self.totals.passed_on(masked, status)
         self._changed.set()
         self._log_request(request.method, path, status, masked, time.monotonic() - began)
