@@ -87,6 +87,7 @@ _WITHOUT_ORACLE = frozenset(
     test_moves_of_managers
     test_off
     test_omitted_texts
+    test_over_limit
     test_panics
     test_pins_in_sessions
     test_replay

@@ -25,6 +25,7 @@ __all__ = [
     "BoundaryMove",
     "Finding",
     "JsonReduction",
+    "OverLimit",
     "PairReport",
     "Reduction",
     "ToolReport",
@@ -100,6 +101,33 @@ class Unmasked(NamedTuple):
     maskable: int
     is_below_trigger: bool
     is_below_step: bool
+
+
+class OverLimit(NamedTuple):
+    """Requests over the trigger, or over the limit where there is no trigger, by what they needed.
+
+    Attributes:
+        masks: masks alone.
+        cuts: long results were cut, too.
+        summary: messages were summarized.
+        truncation: messages were dropped without a summary.
+
+    Example:
+        >>> import recede
+        >>> history = recede.History(keep=2, boundary="sliding", max_input_tokens=100)
+        >>> for number in range(3):
+        ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        ...     history.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "a word " * 20})
+        ...     view = history.view()
+        >>> history.stats().over_limit
+        OverLimit(masks=1, cuts=0, summary=0, truncation=0)
+    """
+
+    masks: int = 0
+    cuts: int = 0
+    summary: int = 0
+    truncation: int = 0
 
 
 class Reduction(NamedTuple):

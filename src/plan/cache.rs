@@ -8,6 +8,7 @@
 //! Entries are compared with the previous request alone: those of a view that a late result brings back, since it undoes a
 //! summary, are taken to be gone.
 
+use super::outcome::Need;
 use std::collections::BTreeMap;
 
 /// A place in a view: the characters and the content blocks before it.
@@ -36,6 +37,8 @@ pub struct Sent {
     pub masked: usize,
     /// Turns replaced by a summary.
     pub summarized: usize,
+    /// What it needed, over a budget.
+    pub need: Option<Need>,
     /// Characters of input and output of a model that wrote a summary before this request.
     pub summary: (usize, usize),
     /// Characters that the cache serves, where that is known: at the optimum.

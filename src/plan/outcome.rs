@@ -19,6 +19,27 @@ pub enum Stage {
     Fallback,
 }
 
+/// What the view of a request over the trigger or the limit needed, the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Masks alone, if those.
+    Masks,
+    /// Results were cut.
+    Cuts,
+    /// Messages are summarized.
+    Summary,
+    /// Messages are dropped without a summary.
+    Truncation,
+}
+
+impl Need {
+    /// Its name in Python.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        ["masks", "cuts", "summary", "truncation"][self as usize]
+    }
+}
+
 /// A masked or cut observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Masked {
@@ -41,6 +62,12 @@ impl Masked {
     #[must_use]
     pub fn is_masked(&self) -> bool {
         !matches!(self.form, Form::Clip(_) | Form::Arrival(_) | Form::Restored { .. })
+    }
+
+    /// Whether it was cut when it arrived.
+    #[must_use]
+    pub fn is_arrival(&self) -> bool {
+        matches!(self.form, Form::Arrival(_))
     }
 
     /// Whether it is cut, not masked.

@@ -7,7 +7,7 @@ use super::named::{NamedTuple, named};
 use super::walk;
 use crate::misses::MOST_GRAMS;
 use crate::outline::Outline;
-use crate::plan;
+use crate::plan::{self, Need};
 use crate::policy::{Model, Policy};
 use crate::quoted::{Examined, FromResult};
 use crate::scan::scan;
@@ -180,6 +180,7 @@ fn sent_view(py: Python<'_>, (sent, served): SentView) -> PyResult<Bound<'_, PyA
         masked_count = sent.masked,
         summarized_turns = sent.summarized,
         summary_input_chars = input,
-        summary_output_chars = output
+        summary_output_chars = output,
+        needed = sent.need.map_or("", Need::name)
     )
 }

@@ -14,6 +14,7 @@ mod base;
 mod compaction;
 mod limited;
 mod log;
+mod need;
 mod provider;
 mod recall;
 mod replay;
@@ -36,6 +37,7 @@ pub use limited::{Counter, Question, plan_limited};
 use log::Log;
 use log::ledger::Ledger;
 pub use log::{MessageCosts, ResultPlace, TextFormat, TextsToCount};
+use need::Needs;
 use provider::Decided;
 pub use replay::replay;
 pub use reports::{Cold, Reports};
@@ -69,6 +71,7 @@ pub struct Session {
     /// Failures of summaries, each with how many messages there were.
     attempts: Vec<(usize, Attempts)>,
     reports: Reports,
+    needs: Needs,
     /// The mark of the last block of each view, if the caller marks that.
     own_mark: Option<Vec<u8>>,
     /// The budget that measured characters of tokens change, if any.
@@ -149,6 +152,7 @@ impl Session {
             turns: TurnState::default(),
             attempts: vec![],
             reports: Reports::default(),
+            needs: Needs::default(),
             own_mark: None,
             calibrated_budget: None,
             cold_by_options,
@@ -317,6 +321,7 @@ impl Session {
             (None, _) => {}
         }
         self.update_marks();
+        self.count_need();
         Ok(Update::Done)
     }
 

@@ -44,6 +44,7 @@ pub fn replay(
             earlier: end_of(&view[..view.len().saturating_sub(appended.len())]),
             masked: session.counts().masked,
             summarized: session.ledger.totals.turns - session.log.turns.count(),
+            need: session.need(),
             summary,
             ..Sent::default()
         });

@@ -22,7 +22,7 @@ from oracle.splice import field_around, span_of, splice
 from oracle.summary import built_in_summary
 from oracle.walk import walk
 from recede._errors import TranscriptError
-from recede._report import BoundaryMove, Unmasked
+from recede._report import BoundaryMove, OverLimit, Unmasked
 from recede.reduction._exchange import (
     Changes,
     Chunks,
@@ -97,6 +97,8 @@ class Messages:
         self.given_cold = tuple(policy.cold)
         self.cold: tuple[tuple[int, int | None], ...] = ()  # messages when it was told, and at the next request
         self.sums: list[int] = []
+        self.needed: list[str] = []  # of each request over the trigger or limit; and the messages of the last one seen
+        self.asked_at = -1
         self.facts = self._facts()
         self.plan = self._raw()
         self.plain = self.view = b"[]"  # with the marks that were appended; as it is sent
@@ -148,7 +150,8 @@ class Messages:
     def rewind(self, messages: int) -> bool:
         """It is as it was before the next message came."""
         if messages < len(self.messages):
-            vars(self).update(self.states[messages], states=self.states[:messages], sums=self.sums)
+            kept = {name: getattr(self, name) for name in ("sums", "needed", "asked_at")}
+            vars(self).update(self.states[messages], states=self.states[:messages], **kept)
         return True
 
     def report(self, sums: list[int] | None = None, calibrated_chars: int | None = None, is_cold: bool = False) -> None:
@@ -217,6 +220,28 @@ class Messages:
         self, summary: Given = None, texts: Counted | None = None, costs: Costs | None = None, mark: None = None
     ) -> SummaryRequest | CountRequest | RecountRequest | None:
         """Makes the view current: None, or what must be answered first: a summary, texts or messages to be counted."""
+        asked = self._updated(summary, texts, costs)
+        messages = self.facts.outline.messages
+        if asked is None and len(self.messages) != self.asked_at and not (messages and messages[-1].is_agent_made):
+            self.asked_at = len(self.messages)
+            self.needed = [*self.needed, self._need()]
+        return asked
+
+    def _need(self) -> str:
+        """What the view of a request needed; "" below the trigger, or below the limit without one."""
+        if self.past:
+            if None in self.places:
+                return "summary"
+            return "truncation" if len(self.places) < len(self.messages) else "cuts"
+        policy = self.facts.policy
+        most = policy.trigger or policy.max_cost
+        if most is None or self.facts.cost(self._raw()) <= most:
+            return ""
+        return "cuts" if any(one.is_clipped for one in self.plan.masked.values()) else "masks"
+
+    def _updated(
+        self, summary: Given, texts: Counted | None, costs: Costs | None
+    ) -> SummaryRequest | CountRequest | RecountRequest | None:
         if texts is not None and self.costs is not None:
             self.costs[2].update(texts)
         if costs is not None:
@@ -384,6 +409,7 @@ class Messages:
             self._cold_requests(),
             self.facts.policy.provider,
             self.sums,
+            tuple(map(self.needed.count, OverLimit._fields)),
         )
 
     def moves(self, start: int, end: int | None = None) -> Moves:

@@ -105,7 +105,7 @@ def _hidden(outline: Outline, policy: Policy) -> set[int]:
 def _rows(outline: Outline, policy: Policy, cache: Any) -> list[Row]:
     sent = _sent(outline, policy, cache)
     return [
-        (*figures, one.masked, one.summarized, one.summary_input_chars, one.summary_output_chars)
+        (*figures, one.masked, one.summarized, one.summary_input_chars, one.summary_output_chars, "")
         for one, figures in zip(sent, served(cache, sent, policy.pins_boundary), strict=True)
     ]
 

@@ -14,6 +14,7 @@ from test_sessions import HISTORIES, masked_options, session_options
 from test_stored_sessions import identities, outcome, recalled
 
 import recede
+from recede._report import OverLimit
 
 MESSAGES = st.lists(HISTORIES, min_size=1, max_size=6).map(
     lambda parts: [message for part in parts for message in part]
@@ -41,7 +42,8 @@ class Summarizer:
 
 def figures(history: History) -> recede.HistoryStats:
     """Without which view was shown before, and how often this object's summarizer failed, which stays."""
-    return history.stats()._replace(changed_message=None, changed_byte=None, summary_failures=0)
+    unknown = {"changed_message": None, "changed_byte": None, "summary_failures": 0, "over_limit": OverLimit()}
+    return history.stats()._replace(**unknown)
 
 
 def assert_same(rewound: History, plain: History, own: list[Any]) -> None:

@@ -34,8 +34,9 @@ def contents(manager: HybridContextManager) -> list[tuple[int, str]]:
 
 def test_summaries_come_at_every_nth_turn(engine: str) -> None:
     manager = HybridContextManager(told, **SMALL)
-    for _ in range(13):
+    for turn in range(13):
         manager.add_turn(*TURN)
+        assert manager.report().masking_turns == min(turn + 1, 4)  # the first summary is sent with the fifth
     assert contents(manager) == [(2, "<1-2>"), (6, "<1-2><3-6>"), (10, "<1-2><3-6><7-10>")]
     assert "[Summary through turn 10:\n<1-2><3-6><7-10>\n]" in manager.get_context("S", "U")
     messages = manager.get_messages("S", "U")
@@ -247,6 +248,7 @@ def test_an_agent_runs_to_its_limit(engine: str) -> None:
     assert report["efficiency_score"] == agent.report().saved_tokens / agent.report().raw_tokens
     assert agent.report().cost == 0.5 * (agent.report().sent_tokens + agent.report().summarizer_tokens)
     assert agent.report().summarizer_tokens > 0
+    assert agent.report().masking_turns == agent.metrics["masking_turns"]
 
 
 def test_an_agent_is_an_object_with_generate_and_sees_its_context(engine: str) -> None:

@@ -44,6 +44,7 @@ def for_people(
         costs = compare_costs(replays, elongation)
         parts.append(_costs_table(costs, replays))
         lines = [*_verdict(costs, sessions, is_flat=is_flat), *_notes(costs, len(sessions), elongation)]
+        lines += _over_limit(replays)
     return "\n".join([*parts, prose([*lines, *said, price_line(replays)]) + "\n"])
 
 
@@ -97,6 +98,19 @@ def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float) -> lis
         lines.append(f"lower bound: knowing the future, the same window would have cost {gain(1 / best.of_optimum)}")
     if sessions > 1 and best is not raw and best.loss_count:
         lines.append(f"the cheapest cost more than raw in {best.loss_count} of {sessions} sessions")
+    return lines
+
+
+def _over_limit(replays: Sequence[Replay]) -> list[str]:
+    """For each budget: of the requests over it, for how many masks alone were enough."""
+    lines = []
+    for same in zip(*(replay.policies for replay in replays), strict=True):
+        masks, *others = map(sum, zip(*(one.over_limit for one in same), strict=True))
+        if total := masks + sum(others):
+            needed = zip(("results cut", "a summary", "messages dropped"), others, strict=True)
+            rest = "".join(f", {counted(count, 'request')} had {what}" for what, count in needed if count)
+            over = f"{percent(masks / total)} of {counted(total, 'request')} over the limit"
+            lines.append(f"{same[0].policy}: masks alone were enough for {over}{rest}")
     return lines
 
 

@@ -96,7 +96,9 @@ def calibrated(turns: Sequence[ReplayedTurn], policy: str, found: Calibration) -
         counts = turn.masked_count, turn.summarized_turns
         summary = round(scale * turn.summary_input_chars), round(scale * turn.summary_output_chars)
         written = sent - read if is_written else 0
-        made.append(ReplayedTurn(turn.messages, sent, read, written, round(scale * answer), *counts, *summary))
+        made.append(
+            ReplayedTurn(turn.messages, sent, read, written, round(scale * answer), *counts, *summary, turn.needed)
+        )
         last_view, last_extra = turn.view_chars, extra
     return tuple(made)
 

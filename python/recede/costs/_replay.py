@@ -9,6 +9,7 @@ from operator import attrgetter, mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
+from recede._report import OverLimit
 from recede.costs._cache import CACHES, Cache, CacheFacts, cache_facts, named_cache
 from recede.costs._calibration import Calibration, calibrated
 from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy, costs_of, worst_moment
@@ -67,6 +68,11 @@ class PolicyReplay(NamedTuple):
         calls = sum(turn.summary_input_chars > 0 for turn in self.turns)
         *sent, asked, summaries = map(sum, zip((0,) * 6, *map(_PRICED, self.turns), strict=True))
         return Usage._make((len(self.turns), *sent, calls, asked, summaries))
+
+    @property
+    def over_limit(self) -> OverLimit:
+        """What the requests over a budget needed."""
+        return OverLimit(*map([turn.needed for turn in self.turns].count, OverLimit._fields))
 
 
 class Replay(NamedTuple):
@@ -359,8 +365,8 @@ class AskedReplay(NamedTuple):
         policies = []
         for name, sent in zip(self.policies, self._sent(others, data), strict=True):
             turns = tuple(
-                ReplayedTurn(messages, view, cached, written, answer_chars, *counts)
-                for (messages, answer_chars), (view, cached, written, *counts) in zip(requests, sent, strict=True)
+                ReplayedTurn._make((messages, *one[:3], answer_chars, *one[3:]))
+                for (messages, answer_chars), one in zip(requests, sent, strict=True)
             )
             counted = turns if self.calibration is None else calibrated(turns, name, self.calibration)
             policies.append(PolicyReplay(name, counted))

@@ -23,6 +23,7 @@ class ReplayedTurn(NamedTuple):
         summarized_turns: the number of turns that the summary replaces; with a budget, that the view no longer has.
         summary_input_chars: characters sent for a new summary before this request; 0 without one.
         summary_output_chars: characters of that summary.
+        needed: over a budget ``masks``, ``cuts``, ``summary`` or ``truncation``, by what the view shows; else "".
 
     Example:
         >>> import recede
@@ -39,11 +40,12 @@ class ReplayedTurn(NamedTuple):
     summarized_turns: int = 0
     summary_input_chars: int = 0
     summary_output_chars: int = 0
+    needed: str = ""
 
     @property
     def usage(self) -> Usage:
         """The usage of this request."""
-        return Usage(1, *self[1:5], int(self.summary_input_chars > 0), *self[7:])
+        return Usage(1, *self[1:5], int(self.summary_input_chars > 0), *self[7:9])
 
     @property
     def view_tokens(self) -> int:

@@ -139,6 +139,7 @@ class SentView(NamedTuple):
     summarized_turns: int
     summary_input_chars: int
     summary_output_chars: int
+    needed: str
 
 
 class RecountRequest(NamedTuple):

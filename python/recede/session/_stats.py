@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from recede._report import BoundaryMove, Unmasked, changes_of, why_unmasked
+from recede._report import BoundaryMove, OverLimit, Unmasked, changes_of, why_unmasked
 from recede.reduction._kinds import tokens_of
 from recede.session._moves import StoredMoves
 from recede.session._reported import ReportedUsage, usage_of_sums
@@ -31,6 +31,7 @@ class SessionStats(NamedTuple):
     cold_requests: list[int]
     provider: str
     reported_sums: list[int]
+    needs: tuple[int, int, int, int]
 
 
 class HistoryStats(NamedTuple):
@@ -53,6 +54,7 @@ class HistoryStats(NamedTuple):
         unmasked: what of them could be masked, if nothing is.
         summary_failures: how often the summarizer raised or returned no text, since this object was made.
         reported: what the provider counted, by `History.reported`.
+        over_limit: what requests over the trigger or limit needed, whose views were taken since this object was made.
 
     Example:
         >>> import recede
@@ -79,6 +81,7 @@ class HistoryStats(NamedTuple):
     observations: int
     unmasked: Unmasked
     reported: ReportedUsage = ReportedUsage()
+    over_limit: OverLimit = OverLimit()
 
     @property
     def reason(self) -> str:
@@ -121,4 +124,5 @@ def stats_of(session: Any, summary_failures: int) -> HistoryStats:
         observations=stats.observations,
         unmasked=stats.unmasked,
         reported=usage_of_sums(stats.reported_sums),
+        over_limit=OverLimit(*stats.needs),
     )

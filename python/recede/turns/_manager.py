@@ -230,7 +230,8 @@ class TurnManager(Turns):
         Prompts are not counted: they are the same with and without masking.
         """
         with self._lock:
-            return ContextReport(tuple(self._session.requests(0, len(self))), self._spent_tokens, price_per_token)
+            requests = tuple(self._session.requests(0, len(self)))
+            return ContextReport(requests, self._spent_tokens, price_per_token, self._turns_before_summaries)
 
 
 def check_texts(reasoning: object, action: object, observation: object) -> None:

@@ -272,10 +272,9 @@ class ProductionHybridContextManager(HybridContextManager):
         """The number of turns in each phase, summaries made, and tokens saved over all requests."""
         with self._lock:
             stats = self._session.stats()
-            masking = len(self) if self._masking_turns is None else self._masking_turns
             return {
-                "masking_turns": masking,
-                "summarizing_turns": len(self) - masking,
+                "masking_turns": self._turns_before_summaries,
+                "summarizing_turns": len(self) - self._turns_before_summaries,
                 "summaries_created": self._summary_count,
                 "tokens_saved": stats.raw_tokens - stats.sent_tokens,
             }

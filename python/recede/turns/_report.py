@@ -81,6 +81,7 @@ class ContextReport(NamedTuple):
         turns: each request.
         summarizer_tokens: tokens of the input and output of summarizers.
         price_per_token: of each of these tokens.
+        masking_turns: for how many of the turns masks alone were enough: those before the first summary.
 
     Example:
         >>> import recede
@@ -94,6 +95,7 @@ class ContextReport(NamedTuple):
     turns: tuple[TurnTokens, ...]
     summarizer_tokens: int
     price_per_token: float
+    masking_turns: int = 0
 
     @property
     def raw_tokens(self) -> int:

@@ -60,6 +60,10 @@ class Turns:
     _masking_turns: int | None = None  # number of turns at the first summary
     _spent_tokens = 0  # tokens that summarizers read and wrote
 
+    @property
+    def _turns_before_summaries(self) -> int:
+        return len(self) if self._masking_turns is None else self._masking_turns
+
     def _open(self, policy: Any, store: TurnStore | None, options: Mapping[str, Any]) -> None:
         """Begin a session, or resume that of a store; texts after its last snapshot are counted again."""
         if store is not None:
@@ -245,7 +249,7 @@ class Turns:
 
     def _replace_by(self, summary: Summary, chars: int, tokens: int, spent_tokens: int) -> None:
         """Replace the turns up to its last one by a summary of this many characters and tokens."""
-        masking_turns = len(self) if self._masking_turns is None else self._masking_turns
+        masking_turns = self._turns_before_summaries
         spent_tokens += self._spent_tokens
         if self._store is None:
             self._summaries.append(summary)

@@ -270,7 +270,7 @@ impl PySession {
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let (evicted, totals, counts, changed, moves, reports, (observations, unmasked)) =
+            let (evicted, totals, counts, changed, moves, reports, (observations, unmasked), needs) =
                 self.shared.look(py, |session| {
                     let reports =
                         (session.cold_requests(), session.reports().sums.clone(), session.provider().to_owned());
@@ -282,6 +282,7 @@ impl PySession {
                         session.move_counts(),
                         reports,
                         session.unmasked(),
+                        session.needs(),
                     )
                 });
             named!(
@@ -301,7 +302,8 @@ impl PySession {
                 moves = moves.1,
                 cold_requests = reports.0,
                 provider = reports.2,
-                reported_sums = reports.1
+                reported_sums = reports.1,
+                needs = needs
             )
         })
     }

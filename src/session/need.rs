@@ -1,0 +1,46 @@
+//! What requests over the trigger or the limit needed.
+
+use super::Session;
+use super::compaction::Origin;
+use crate::plan::Need;
+
+/// How many requests had each need; and how many messages the last one had that was counted.
+#[derive(Debug, Default, Clone)]
+pub struct Needs {
+    counts: [usize; 4],
+    counted: Option<usize>,
+}
+
+impl Session {
+    /// What the current view needed; None below the trigger, or below the limit where there is no trigger.
+    #[must_use]
+    pub fn need(&self) -> Option<Need> {
+        if let Some(compaction) = &self.compaction {
+            return Some(match &self.origins {
+                origins if origins.contains(&Origin::New) => Need::Summary,
+                origins if origins.len() < compaction.past => Need::Truncation,
+                _ => Need::Cuts,
+            });
+        }
+        let most = if self.policy.trigger > 0 { Some(self.policy.trigger) } else { self.policy.max_cost };
+        let is_cut = || self.masked(0, self.log.len()).iter().any(|one| one.is_clipped() && !one.is_arrival());
+        (self.log.cost > most?).then(|| if is_cut() { Need::Cuts } else { Need::Masks })
+    }
+
+    /// Counts the current request, once, where its view is made.
+    pub(super) fn count_need(&mut self) {
+        let end = self.len();
+        if self.log.ends_with_run() || self.needs.counted.replace(end) == Some(end) {
+            return;
+        }
+        if let Some(need) = self.need() {
+            self.needs.counts[need as usize] += 1;
+        }
+    }
+
+    /// How many requests needed masks alone, cuts, a summary, and truncation.
+    #[must_use]
+    pub fn needs(&self) -> [usize; 4] {
+        self.needs.counts
+    }
+}

@@ -1,0 +1,84 @@
+"""When masking was enough: what requests over a limit needed, by what their views show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from children import recede_command
+
+import recede
+from recede._report import OverLimit
+from support import ROOT, turns, user
+
+History = list[dict[str, Any]]
+
+
+def need_of(sent: History, view: History, limit: int) -> str:
+    """What a view shows that its request needed."""
+    new = [str(message["content"]) for message in view if message not in sent]
+    if any(text.startswith("Conversation summary:") for text in new):
+        return "summary"
+    if len(view) < len(sent):
+        return "truncation"
+    if recede.count_chars(sent) <= 4 * limit:
+        return ""
+    return "cuts" if any("chars omitted" in text for text in new) else "masks"
+
+
+SESSION: History = json.loads((ROOT / "examples" / "session.json").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("history", "limit"),
+    [
+        (SESSION, 20_000),
+        (SESSION, 8_000),
+        ([user("Go."), *turns(30, chars=9_000)], 9_000),
+        ([user("Go."), *turns(3, chars=30_000)], 4_000),
+        ([user("Go."), *turns(12, chars=400)], 120),
+        ([user("x " * 2_000), *turns(4, chars=400)], 60),
+    ],
+)
+def test_needs_are_counted_by_what_the_views_show(history: History, limit: int) -> None:
+    kept, needed = recede.History(keep=3, max_input_tokens=limit), []
+    for place, message in enumerate([*history, {"role": "assistant"}]):
+        if message["role"] == "assistant" and history[place - 1]["role"] != "assistant":
+            needed.append(need_of(history[:place], kept.view(), limit))
+            assert kept.view() is not None  # a view that is taken again counts once
+        kept.extend(history[place : place + 1])
+    assert kept.stats().over_limit == OverLimit(*map(needed.count, OverLimit._fields))
+    assert sum(kept.stats().over_limit) > 0
+
+
+def test_below_a_limit_and_without_one_nothing_is_counted() -> None:
+    for options in ({}, {"max_input_tokens": 10**6}, {"trigger_tokens": 10**6}):
+        history = recede.History(**options)
+        history.extend([user("Go."), *turns(20)])
+        history.view()
+        assert history.stats().over_limit == OverLimit()
+
+
+def test_a_trigger_is_what_requests_are_over() -> None:
+    history, sent = recede.History(keep=2, trigger_tokens=1_000, max_input_tokens=50_000), turns(10, chars=1_000)
+    over = 0
+    for place in range(0, len(sent), 2):
+        history.extend(sent[place : place + 2])
+        history.view()
+        over += recede.count_chars(sent[: place + 2]) > 4_000
+    assert history.stats().over_limit == OverLimit(masks=over)
+    assert over > 3
+
+
+def test_a_replay_says_when_masks_were_enough(tmp_path: Path) -> None:
+    replay = recede.costs.replay(SESSION, ["budget:tokens=8000,fill=0.5", "break_even:window=10"])
+    needed = [one.over_limit for one in replay.policies]
+    assert needed[0] == needed[2] == OverLimit()
+    assert needed[1].masks > 50 and needed[1].summary > 100
+    (tmp_path / "one.json").write_text(json.dumps(SESSION))
+    said = recede_command("replay", "--policy", "budget:tokens=8000,fill=0.5", tmp_path / "one.json").stdout.decode()
+    share = round(100 * needed[1].masks / sum(needed[1]))
+    assert f"masks alone were enough for {share} % of {sum(needed[1])} requests over the limit" in said
+    assert f"{needed[1].summary} requests had a summary" in said
