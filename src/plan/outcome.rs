@@ -64,12 +64,6 @@ impl Masked {
         !matches!(self.form, Form::Clip(_) | Form::Arrival(_) | Form::Restored { .. })
     }
 
-    /// Whether it was cut when it arrived.
-    #[must_use]
-    pub fn is_arrival(&self) -> bool {
-        matches!(self.form, Form::Arrival(_))
-    }
-
     /// Whether it is cut, not masked.
     #[must_use]
     pub fn is_clipped(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::compaction::Origin;
-use crate::plan::Need;
+use crate::plan::{Masked, Need, masked_in};
 
 /// How many requests had each need; and how many messages the last one had that was counted.
 #[derive(Debug, Default, Clone)]
@@ -23,8 +23,15 @@ impl Session {
             });
         }
         let most = if self.policy.trigger > 0 { Some(self.policy.trigger) } else { self.policy.max_cost };
-        let is_cut = || self.masked(0, self.log.len()).iter().any(|one| one.is_clipped() && !one.is_arrival());
-        (self.log.cost > most?).then(|| if is_cut() { Need::Cuts } else { Need::Masks })
+        (self.log.cost > most?).then(|| if self.shows_cuts() { Need::Cuts } else { Need::Masks })
+    }
+
+    /// Whether a result is cut because of the limit, and not masked since.
+    fn shows_cuts(&self) -> bool {
+        let (fold, tentative) = (&self.log.fold, &self.view.tentative);
+        let is_masked_in = |layer, one: &Masked| masked_in(layer, one.results()).iter().any(Masked::is_masked);
+        let is_shown = |one: &Masked| !is_masked_in(&fold.masked, one) && !is_masked_in(tentative, one);
+        fold.cuts.iter().chain(tentative).any(|one| one.is_clipped() && is_shown(one))
     }
 
     /// Counts the current request, once, where its view is made.
