@@ -31,7 +31,7 @@ View = Callable[[History], History]
 
 
 class Cost(NamedTuple):
-    """What requests cost, in characters of input; and how many did not begin as the request before."""
+    """The cost of requests, in characters of input; and how many did not begin as the request before."""
 
     paid: float
     changes: int
@@ -50,7 +50,7 @@ def _is_of_model(message: Any) -> bool:
 
 
 def cost(sent: list[History], view_of: View) -> Cost:
-    """What these requests cost, each with its view."""
+    """The cost of these requests, each with its view."""
     sizes: dict[int, tuple[int, Any]] = {}  # with what is measured, whose address is then nobody else's
 
     def size(message: Any) -> int:
@@ -119,7 +119,7 @@ class ForcedMoves:
 
 
 class Played(NamedTuple):
-    """What all sessions cost under a limit, of raw, by each door; and the changes of a beginning."""
+    """The cost of all sessions under a limit, of raw, by each door; and the changes of a beginning."""
 
     of_raw: dict[str, float]
     changes: dict[str, int]

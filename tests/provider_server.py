@@ -72,7 +72,7 @@ class Server:
         self._lock = threading.Lock()
 
     def too_long(self, body: dict[str, Any]) -> str | None:
-        """What a provider says of a request that is longer than the window of its model."""
+        """The words of a provider for a request that is longer than the window of its model."""
         tokens = len(json.dumps(body, ensure_ascii=False)) // 4
         is_longer = self.window is not None and tokens > self.window
         return f"prompt is too long: {tokens} tokens > {self.window} maximum" if is_longer else None

@@ -228,7 +228,7 @@ class Messages:
         return asked
 
     def _need(self) -> str:
-        """What the view of a request needed; "" below the trigger, or below the limit without one."""
+        """The need of a request; "" below the trigger, or below the limit without one."""
         if self.past:
             if None in self.places:
                 return "summary"

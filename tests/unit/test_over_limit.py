@@ -17,7 +17,7 @@ History = list[dict[str, Any]]
 
 
 def need_of(sent: History, view: History, limit: int) -> str:
-    """What a view shows that its request needed."""
+    """The need of a request, by what its view shows."""
     new = [str(message["content"]) for message in view if message not in sent]
     if any(text.startswith("Conversation summary:") for text in new):
         return "summary"

@@ -71,7 +71,7 @@ class PolicyReplay(NamedTuple):
 
     @property
     def over_limit(self) -> OverLimit:
-        """What the requests over a budget needed."""
+        """Requests over a budget, by what they needed."""
         return OverLimit(*map([turn.needed for turn in self.turns].count, OverLimit._fields))
 
 
