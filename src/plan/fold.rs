@@ -4,7 +4,7 @@
 use super::context::PlanContext;
 use super::mask::{Excluded, Masker};
 use super::outcome::{Masked, Masking, Move, Unmasked, shown};
-use super::step::{after_cut, cut_of};
+use super::step::{after_cut, cut_chars};
 use super::units::Paid;
 use super::units::{message_of, shift};
 use super::view_summary::SummaryInView;
@@ -328,7 +328,7 @@ impl Fold {
     pub(super) fn into_masking(self) -> Masking {
         let mut masked = self.masked;
         for one in &mut masked {
-            one.removed += cut_of(&self.cuts, one.result).map_or(0, |cut| cut.removed); // a mask over a cut removes what both do
+            one.removed += cut_chars(&self.cuts, one.result); // a mask over a cut removes what both do
         }
         Masking {
             masked: shown(self.cuts, masked),

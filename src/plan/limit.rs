@@ -9,7 +9,7 @@ use super::cost_bound::Bill;
 use super::fold::Fold;
 use super::mask::Masker;
 use super::outcome::{Masked, Move, merged};
-use super::step::{Step, after_cut, cut_of};
+use super::step::{Step, after_cut, cut_chars, cut_of};
 use super::summarize::begins_with_summary;
 use super::units::{message_of, shift};
 use crate::outline::reserve;
@@ -36,7 +36,7 @@ impl Fold {
         self.step_of_bill(context, end, self.bill(context, end, is_now).as_ref(), is_request)
     }
 
-    /// The same for a request that is charged this.
+    /// The step of a request with this bill.
     pub(super) fn step_of_bill(&self, context: PlanContext, end: usize, bill: Option<&Bill>, is_request: bool) -> Step {
         let policy = context.policy;
         let mut step = Step { cost: self.core.cost, boundary: self.core.boundary, ..Step::default() };
@@ -120,12 +120,7 @@ impl Fold {
     /// Characters that the cut under a mask removed.
     #[must_use]
     pub fn removed_by_cut(&self, masked: &Masked) -> usize {
-        if masked.is_masked() { self.cut_chars(masked.result) } else { 0 }
-    }
-
-    /// Characters that the cut of an observation removed.
-    pub(super) fn cut_chars(&self, result: u32) -> usize {
-        cut_of(&self.cuts, result).map_or(0, |cut| cut.removed)
+        if masked.is_masked() { cut_chars(&self.cuts, masked.result) } else { 0 }
     }
 
     /// Cuts of long results that are raw even after these masks, the longest first, until the view fits.

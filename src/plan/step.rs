@@ -53,9 +53,14 @@ pub(super) fn cut_of(cuts: &[Masked], result: u32) -> Option<&Masked> {
     cuts.binary_search_by_key(&result, |one| one.result).ok().map(|place| &cuts[place])
 }
 
+/// Characters that the cut of an observation removed.
+pub(super) fn cut_chars(cuts: &[Masked], result: u32) -> usize {
+    cut_of(cuts, result).map_or(0, |cut| cut.removed)
+}
+
 /// The mask of an observation, which removes less if that is cut already; None if it removes nothing more.
 pub(super) fn after_cut(cuts: &[Masked], masked: Option<Masked>) -> Option<Masked> {
     let mut masked = masked?;
-    masked.removed = masked.removed.saturating_sub(cut_of(cuts, masked.result).map_or(0, |cut| cut.removed));
+    masked.removed = masked.removed.saturating_sub(cut_chars(cuts, masked.result));
     (masked.removed > 0).then_some(masked)
 }
