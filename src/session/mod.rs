@@ -385,12 +385,6 @@ impl Session {
         self.flip_if_masked(&moved);
         None
     }
-
-    /// How many messages the later stages have planned in total.
-    #[must_use]
-    pub fn messages_planned(&self) -> usize {
-        self.messages_planned
-    }
 }
 
 /// The outline of a message alone.

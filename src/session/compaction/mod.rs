@@ -86,6 +86,12 @@ impl Origin {
 }
 
 impl Session {
+    /// How many messages the later stages have planned in total.
+    #[must_use]
+    pub fn messages_planned(&self) -> usize {
+        self.messages_planned
+    }
+
     /// The later stages, over the whole session.
     ///
     /// # Errors
