@@ -37,7 +37,7 @@ pub struct Sent {
     pub masked: usize,
     /// Turns replaced by a summary.
     pub summarized: usize,
-    /// What it needed, over a budget.
+    /// The need of the request, over a budget.
     pub need: Option<Need>,
     /// Characters of input and output of a model that wrote a summary before this request.
     pub summary: (usize, usize),

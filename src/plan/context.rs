@@ -65,7 +65,7 @@ pub struct PlanContext<'a> {
     pub source: &'a dyn Source,
     /// The parameters.
     pub policy: &'a Policy,
-    /// That of the parameters.
+    /// The placeholder of the parameters.
     pub placeholder: &'a Placeholder<'a>,
     /// Costs, if those are not characters.
     pub costs: Option<&'a Costs>,

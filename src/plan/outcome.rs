@@ -19,7 +19,7 @@ pub enum Stage {
     Fallback,
 }
 
-/// What the view of a request over the trigger or the limit needed, the least first.
+/// The needs of a request over the trigger or the limit, the least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     /// Masks alone, if those.
@@ -33,7 +33,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// Its name in Python.
+    /// The name in Python.
     #[must_use]
     pub fn name(self) -> &'static str {
         ["masks", "cuts", "summary", "truncation"][self as usize]
@@ -131,7 +131,7 @@ impl Unmasked {
     pub const BELOW_TRIGGER: Self =
         Unmasked { outside_window: 0, maskable: 0, is_below_trigger: true, is_below_step: false };
 
-    /// Of a history with so many results outside of the window, of which so many could be masked.
+    /// The reasons of a history with so many results outside of the window, of which so many could be masked.
     #[must_use]
     pub fn of(policy: &Policy, outside_window: usize, maskable: usize, is_below_trigger: bool) -> Self {
         let is_below_trigger = is_below_trigger && outside_window > 0;

@@ -1,4 +1,4 @@
-//! What requests over the trigger or the limit needed.
+//! Needs of the requests over the trigger or the limit, counted for each session.
 
 use super::Session;
 use super::compaction::Origin;
@@ -12,7 +12,7 @@ pub struct Needs {
 }
 
 impl Session {
-    /// What the current view needed; None below the trigger, or below the limit where there is no trigger.
+    /// The need of the current view; None below the trigger, or below the limit where there is no trigger.
     #[must_use]
     pub fn need(&self) -> Option<Need> {
         if let Some(compaction) = &self.compaction {
