@@ -281,9 +281,10 @@ class Proxy:
                 reader.end()
                 if is_whole or reader.usage is not None:  # agents leave as soon as they have read what they wait for
                     self.totals.answered(masked, reader.usage, reader.model)
+                    self._changed.set()
         if reader is None:
             self.totals.passed_on(masked, status)
-        self._changed.set()
+            self._changed.set()
         self._log_request(request.method, path, status, masked, time.monotonic() - began)
         return answer
 
