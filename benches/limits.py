@@ -6,10 +6,8 @@ them costs. The door that masks is compared with forced moves of other sizes, by
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import pairwise
 from operator import ne
 from typing import Any, NamedTuple
 
@@ -17,13 +15,13 @@ from economy import long_sessions
 
 import recede
 from formatting import markdown
+from recede.costs import PRESETS, SYSTEM_CHARS, replay
 from recede.masker import Masker
 
 LIMITS = (8_000, 16_000, 64_000)
 FREE = (0.0, 0.125, 0.25, 0.5, 0.75)
 """The parts of the limit that the other forced moves leave free."""
-READ, WRITE = 0.1, 1.25
-SYSTEM_CHARS = 12_000
+PRICES = PRESETS["anthropic"]
 LONG_CHARS = 4_000
 
 History = list[Any]
@@ -31,41 +29,40 @@ View = Callable[[History], History]
 
 
 class Cost(NamedTuple):
-    """The cost of requests, in characters of input; and how many did not begin as the request before."""
+    """The cost of requests, by characters; and how many did not begin as the request before."""
 
     paid: float
     changes: int
 
 
+class Sizes:
+    """The characters of messages, each counted once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, Any]] = {}  # with the message, whose address is then nobody else's
+
+    def __call__(self, message: Any) -> int:
+        """The characters of a message."""
+        if id(message) not in self._known:
+            self._known[id(message)] = recede.count_chars([message]), message
+        return self._known[id(message)][0]
+
+
 def requests(messages: History) -> list[History]:
-    """The messages of each request: all before a run of the model."""
-    is_start = [_is_of_model(after) and not _is_of_model(before) for before, after in pairwise(messages)]
-    starts = [place for place, found in enumerate(is_start, 1) if found]
-    return [messages[:end] for end in (starts if _is_of_model(messages[-1]) else [*starts, len(messages)])]
+    """The messages of each request."""
+    return [messages[: turn.messages] for turn in replay(messages, []).policies[0].turns]
 
 
-def _is_of_model(message: Any) -> bool:
-    kind = str(message.get("type"))
-    return message.get("role") == "assistant" or kind == "reasoning" or kind.endswith("_call")
-
-
-def cost(sent: list[History], view_of: View) -> Cost:
+def cost(sent: list[History], view_of: View, size: Sizes) -> Cost:
     """The cost of these requests, each with its view."""
-    sizes: dict[int, tuple[int, Any]] = {}  # with what is measured, whose address is then nobody else's
-
-    def size(message: Any) -> int:
-        if id(message) not in sizes:
-            sizes[id(message)] = len(json.dumps(message, ensure_ascii=False)), message
-        return sizes[id(message)][0]
-
     before: History = []
-    paid, changes = SYSTEM_CHARS * (WRITE - READ), 0
+    paid, changes = SYSTEM_CHARS * (PRICES.write - PRICES.cached), 0
     for messages in sent:
         view = view_of(messages)
         differs = map(ne, view, before)
         same = next((place for place, found in enumerate(differs) if found), min(len(view), len(before)))
-        new = sum(map(size, view[same:]))
-        paid += READ * (SYSTEM_CHARS + sum(map(size, view[:same]))) + WRITE * new
+        read = SYSTEM_CHARS + sum(map(size, view[:same]))
+        paid += PRICES.cached * read + PRICES.write * sum(map(size, view[same:]))
         changes += same < len(before)
         before = view
     return Cost(paid, changes)
@@ -74,17 +71,18 @@ def cost(sent: list[History], view_of: View) -> Cost:
 class ForcedMoves:
     """A door that masks only where a limit forces it to: oldest first, until a part of the limit is free."""
 
-    def __init__(self, messages: History, limit: int, free: float) -> None:
+    def __init__(self, messages: History, limit: int, free: float, size: Sizes) -> None:
+        self.size = size
         self.most, self.target = 4 * limit, 4 * limit * (1 - free)
         self.view = list(messages)
         self.masked = recede.reduce(messages, keep=0, boundary="sliding").messages
         self.cut = recede.reduce(messages, keep=len(messages), max_result_chars=LONG_CHARS).messages
-        self.chars: dict[int, int] = {}  # by the address of a message that one of these lists has
+        self.sent = 0  # messages of the last request; later ones are the newest turn
 
     def __call__(self, messages: History) -> History:
         """The view of the next request."""
-        end = len(messages)
-        newest = max((place for place in range(1, end) if _is_of_model(messages[place - 1])), default=0)
+        newest, end = self.sent, len(messages)
+        self.sent = end
         total = sum(map(self.size, self.view[:end]))
         if total > self.most and not self.moved(newest, total):
             self.cut_until_it_fits(end, total)
@@ -111,12 +109,6 @@ class ForcedMoves:
                 total -= self.size(self.view[place]) - self.size(self.cut[place])
                 self.view[place] = self.cut[place]
 
-    def size(self, message: Any) -> int:
-        """The characters that count towards the limit."""
-        if id(message) not in self.chars:
-            self.chars[id(message)] = recede.count_chars([message])
-        return self.chars[id(message)]
-
 
 class Played(NamedTuple):
     """The cost of all sessions under a limit, of raw, by each door; and the changes of a beginning."""
@@ -130,7 +122,7 @@ def played(limit: int, sessions: Iterable[History]) -> Played:
     paid: dict[str, float] = {}
     changes: dict[str, int] = {}
     for messages in sessions:
-        sent = requests(messages)
+        sent, size = requests(messages), Sizes()
         history, moves = recede.History(max_input_tokens=limit), list[Any]()
         masker: Masker[Any] = Masker(max_input_tokens=limit, on_move=moves.append)
         doors: dict[str, View] = {
@@ -138,10 +130,10 @@ def played(limit: int, sessions: Iterable[History]) -> Played:
             "reduce": lambda given: checked(recede.reduce(given, max_input_tokens=limit), limit),
             "History": partial(next_view, history),
             "masking": masker.view,
-            **{f"free {free:.0%}": ForcedMoves(messages, limit, free) for free in FREE},
+            **{f"free {free:.0%}": ForcedMoves(messages, limit, free, size) for free in FREE},
         }
         for name, view_of in doors.items():
-            found = cost(sent, view_of)
+            found = cost(sent, view_of, size)
             paid[name] = paid.get(name, 0) + found.paid
             changes[name] = changes.get(name, 0) + found.changes
             if name == "masking" and found.changes > len(moves):
