@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,7 +47,7 @@ def economy(_: Plan) -> Section:
     cost = _cost(_paused())
     what = f"claude_code, the same with 12,000 and the pauses of the logs: {PINNED} / raw"
     claims.append(Claim("11", what, f"{cost.of_raw:.3f}", "at most 0.57", cost.of_raw <= 0.57))
-    every = [_replayed(one, "break_even:window=10", "ideal", 12_000, optimum=True) for one in _every()]
+    every = [_replayed(one, "break_even:window=10", "ideal", 12_000, optimum=True) for one in every_session()]
     cost = _cost(every)
     figure = f"{cost.of_optimum or 0:.3f} (worst session {cost.worst_of_raw:.2f} of raw)"
     is_met = (cost.of_optimum or 2) <= 1.04 and cost.worst_of_raw <= 1.1
@@ -71,8 +70,8 @@ def _long(name: str) -> Iterator[list[Any]]:
 
 
 def long_sessions() -> Iterator[list[Any]]:
-    """Those of all formats."""
-    return itertools.chain.from_iterable(_long(folder.name) for folder in sorted(CORPUS.iterdir()) if folder.is_dir())
+    """The recorded sessions with many observations."""
+    return filter(_is_long, every_session())
 
 
 def _is_long(messages: list[Any]) -> bool:
@@ -80,7 +79,8 @@ def _is_long(messages: list[Any]) -> bool:
     return sum(tool.observations for tool in tools) >= MIN_OBSERVATIONS
 
 
-def _every() -> Iterator[list[Any]]:
+def every_session() -> Iterator[list[Any]]:
+    """The recorded sessions that have a history."""
     folders = (folder for folder in sorted(CORPUS.iterdir()) if folder.is_dir())
     return (one.messages for folder in folders for one in _sessions(folder))
 

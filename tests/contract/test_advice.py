@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,6 @@ from recede import costs, transcripts
 from recede._agents import AGENTS
 from recede.cli.advice import advice
 from recede.cli.played import MASKED
-from recede.cli.screen import PAYS_FROM
 from recede.costs import PRESETS
 from support import dumps, tool_result, tool_use, turns, user
 
@@ -210,23 +207,6 @@ def test_the_line_for_a_program_saves_at_least_what_the_screen_says(folder: str)
             shares.append(cost(views, "", "openai") / cost(sent, "", "openai"))
             assert shares[-1] <= masked.usage.cost(prices) / raw.usage.cost(prices) + 0.01
     assert min(shares) < 0.9 or folder != "openhands"
-
-
-def test_masking_begins_to_pay_after_as_many_requests_as_the_screen_says() -> None:
-    need(CORPUS)
-    saves: dict[bool, list[bool]] = {False: [], True: []}
-    for messages in recorded_histories():
-        played = costs.replay(messages, [MASKED])
-        if requests := played.policies[0].turns:
-            saves[len(requests) >= PAYS_FROM].append(played.costs[1].of_raw < 0.995)
-    assert sum(saves[False]) <= len(saves[False]) / 30
-    assert sum(saves[True]) >= len(saves[True]) / 2
-
-
-def recorded_histories() -> Iterator[Messages]:
-    for path in sorted(CORPUS.glob("*/*")):
-        with suppress(ValueError):  # of a file without a history
-            yield from (one.messages for one in transcripts.read_all(path))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the agent is a shell script")

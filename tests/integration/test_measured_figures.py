@@ -13,7 +13,11 @@ sys.path.append(str(ROOT / "benches"))
 
 import figures
 import limits
-from economy import long_sessions
+from economy import every_session, long_sessions
+
+from recede import costs
+from recede.cli.played import MASKED
+from recede.cli.screen import PAYS_FROM
 
 # Of the others `make test-slow` takes care, but for one that takes minutes.
 QUICK = ("replay.md", "transcripts.md", "benches/results.py", "benches/cluster.py", "benches/economy.py")
@@ -55,3 +59,14 @@ def test_a_limit_costs_a_caller_without_a_session_what_it_costs_one(limit: int, 
     assert of_raw["reduce"] <= 1.05 * of_raw["History"]
     assert of_raw["masking"] <= 1.05 * min(cost for name, cost in of_raw.items() if name.startswith("free"))
     assert 0 < changes["History"] <= changes["reduce"]
+
+
+def test_masking_begins_to_pay_after_as_many_requests_as_the_screen_says() -> None:
+    need(CORPUS)
+    saves: dict[bool, list[bool]] = {False: [], True: []}
+    for messages in every_session():
+        played = costs.replay(messages, [MASKED])
+        if requests := played.policies[0].turns:
+            saves[len(requests) >= PAYS_FROM].append(played.costs[1].of_raw < 0.995)
+    assert sum(saves[False]) <= len(saves[False]) / 30
+    assert sum(saves[True]) >= len(saves[True]) / 2

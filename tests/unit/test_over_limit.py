@@ -46,8 +46,9 @@ def test_needs_are_counted_by_what_the_views_show(history: History, limit: int) 
     kept, needed = recede.History(keep=3, max_input_tokens=limit), []
     for place, message in enumerate([*history, {"role": "assistant"}]):
         if message["role"] == "assistant" and history[place - 1]["role"] != "assistant":
-            needed.append(need_of(history[:place], kept.view(), limit))
-            assert kept.view() is not None  # a view that is taken again counts once
+            view = kept.view()
+            needed.append(need_of(history[:place], view, limit))
+            assert kept.view() == view  # taken again, it counts once
         kept.extend(history[place : place + 1])
     assert kept.stats().over_limit == OverLimit(*map(needed.count, OverLimit._fields))
     assert sum(kept.stats().over_limit) > 0

@@ -17,9 +17,8 @@ COLUMNS = 80
 ELONGATION = 0.15  # the research has 13 to 18 % more turns of agents with summaries
 
 PAYS_FROM = 40
-"""Of the recorded sessions with fewer requests, 1 in 30 saves more than half a percent; of those with more, half do.
-
-`pytest tests/contract/test_advice.py -k begins_to_pay` holds it."""
+"""The requests from which on masking pays: of recorded sessions with fewer, 1 in 30 saves more than half a percent; of
+those with more, half do. `pytest tests/integration/test_measured_figures.py -k begins_to_pay` holds it."""
 _LEAST = 0.005  # a share below it is nothing
 _WORTH = 0.05  # of what was paid: less is no reason to take another choice
 _MOST = 0.9  # the sessions that are named bring this share of what is saved
