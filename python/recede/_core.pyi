@@ -1,6 +1,6 @@
 """The extension module built from src/py: plain data in and out, documented at the public functions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
 
@@ -29,6 +29,7 @@ from recede.turns._turns import TurnSessionStats
 __all__ = [
     "FactsSession",
     "Policy",
+    "Request",
     "Session",
     "Store",
     "TurnSession",
@@ -38,7 +39,6 @@ __all__ = [
     "count_chars",
     "fields",
     "mask_observation",
-    "mask_request",
     "masked_message",
     "quoted",
     "reduce",
@@ -66,6 +66,20 @@ _Replay: TypeAlias = tuple[list[ReplayedRequest], list[list[SentView]]]
 @final
 class Policy:
     def __new__(cls, parameters: dict[str, Any]) -> Policy: ...
+
+@final
+class Request:
+    def __new__(cls, data: bytes, kept_by_provider: Sequence[str]) -> Request: ...
+    @property
+    def is_kept_by_provider(self) -> bool: ...
+    @property
+    def model(self) -> str | None: ...
+    @property
+    def ttl(self) -> str | None: ...
+    @property
+    def retention(self) -> str | None: ...
+    def points(self) -> list[tuple[int, bytes]]: ...
+    def mask(self, policy: Policy, cold: list[int], costs: _CostsAndTexts | None = None) -> JsonReduction: ...
 
 @final
 class Session:
@@ -183,12 +197,6 @@ def reduce_json(
     summary: _Summary | None = None,
     answer: Any = None,
 ) -> JsonReduction | SummaryRequest | CountRequest: ...
-def mask_request(
-    data: bytes,
-    kept_by_provider: Sequence[str],
-    rules: Callable[[str | None, str | None, str | None, list[tuple[int, bytes]]], tuple[Policy, list[int]]],
-    costs: _CostsAndTexts | None = None,
-) -> JsonReduction | None: ...
 def fields(data: bytes, surrogates: bool, names: list[str]) -> Any: ...
 def reduce_column(
     schema: object, array: object, policy: Policy, threads: int, with_views: bool

@@ -334,9 +334,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_class::<store::PyStore>()?;
         module.add_class::<session::PyTurnSession>()?;
         module.add_class::<session::PyFactsSession>()?;
+        module.add_class::<request::PyRequest>()?;
         module.add_function(wrap_pyfunction!(reduce, module)?)?;
         module.add_function(wrap_pyfunction!(reduce_json, module)?)?;
-        module.add_function(wrap_pyfunction!(request::mask_request, module)?)?;
         module.add_function(wrap_pyfunction!(column::reduce_column, module)?)?;
         module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
         module.add_function(wrap_pyfunction!(replay::replay_json, module)?)?;

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from definitions.requests import points_of
 from oracle.walk import walk
 from recede import _engine
-from recede.reduction._policy import compiled
 from recede.testing import histories
 
 _NAMES = st.sampled_from(["f", "g", "é"])
@@ -31,9 +30,7 @@ _GEMINI = _TURNS.map(lambda turns: [message for turn in turns for message in tur
 
 
 def asked(body: bytes) -> list[tuple[int, bytes]]:
-    found: list[tuple[int, bytes]] = []
-    policy = compiled(_engine.engine, "mask", {"keep_results": 0, "boundary": "break_even"})
-    _engine.engine.mask_request(body, (), lambda model, ttl, retention, points: (policy, found.extend(points) or []))
+    found: list[tuple[int, bytes]] = _engine.engine.Request(body, ()).points()
     return found
 
 

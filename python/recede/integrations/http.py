@@ -48,7 +48,7 @@ class _Transport:
         """Warn about a history that is not masked."""
         if path.endswith("/batches"):
             self._say(BATCHES_WORDS)
-        elif route_of("POST", path) is not None:
+        elif route_of(path) is not None:
             try:
                 request = json.loads(body)
             except ValueError:

@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 from multidict import CIMultiDict, CIMultiDictProxy
 
-__all__ = ["Answer", "Request", "Server", "error_of", "passed_on"]
+__all__ = ["Answer", "Request", "Server", "body_of", "error_of", "passed_on"]
 
 _log = logging.getLogger("recede.proxy")
 _of_aiohttp = logging.getLogger("recede.proxy.aiohttp")
@@ -106,6 +106,17 @@ class _Handler(web.RequestHandler):
         answer = web.Response(status=status, text=f"recede proxy: {what} ({type(exc).__name__})\n")
         answer.force_close()
         return answer
+
+
+async def body_of(request: web.BaseRequest, max_bytes: int) -> bytes | None:
+    """Read the body of a request; None if it is longer than this."""
+    pieces, size = [], 0
+    async for piece in request.content.iter_any():
+        pieces.append(piece)
+        size += len(piece)
+        if size > max_bytes:
+            return None
+    return b"".join(pieces)
 
 
 def passed_on(headers: CIMultiDictProxy[str], left_out: frozenset[str] = frozenset()) -> CIMultiDict[str]:

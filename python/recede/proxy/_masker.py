@@ -172,9 +172,13 @@ class RequestMasker:
             >>> recede.proxy.RequestMasker().mask("POST", "/v1/messages", {}, b'{"messages": [').fault
             'eof'
         """
-        route = route_of(method, path)
-        if route is None:
-            return MaskedRequest(body)
+        route = route_of(path)
+        return MaskedRequest(body) if method != "POST" or route is None else self.mask_on(route, path, headers, body)
+
+    def mask_on(
+        self, route: Route, path: str, headers: Mapping[str, str] | Iterable[tuple[str, str]], body: bytes
+    ) -> MaskedRequest:
+        """`mask` for the body of a POST request on this route."""
         pairs = headers.items() if isinstance(headers, Mapping) else headers
         named = {name.lower(): value for name, value in pairs}
         if named.get("x-recede", "").strip().lower() == "off":
@@ -192,7 +196,7 @@ class RequestMasker:
 
     def _mask(self, route: Route, path: str, encoding: str, body: bytes) -> MaskedRequest:
         plain = decoded(body, encoding, MAX_BODY_BYTES)
-        cache, model, static = route.provider, None, 0
+        cache, static = route.provider, 0
         costs: Any = None
         if has_limits(self._options):
             counter = self._options.get("token_counter")
@@ -200,25 +204,17 @@ class RequestMasker:
             if counter is not None:
                 texts = self._engine.texts(history_of(plain), self._policy(cache, None))
                 costs = (*costs_of(texts, counter, image_chars_of({})), cut_costs(texts, counter))
-        found: list[tuple[int, bytes]] = []
-        cold: list[int] = []
-
-        def rules(
-            named: str | None, ttl: str | None, retention: str | None, points: list[tuple[int, bytes]]
-        ) -> tuple[Any, list[int]]:
-            nonlocal cache, model, found, cold
-            cache = "anthropic_1h" if cache == "anthropic" and ttl == "1h" else cache
-            # OpenAI keeps entries for a day on request.
-            is_kept = cache == "openai" and retention == "24h"
-            seconds = 86_400.0 if is_kept else CACHES[cache].ttl_seconds
-            model, found = _model_of(path, named), points
-            policy = self._policy(cache, model, static)
-            cold = self._ledger.cold_requests(points, ttl_seconds=seconds, now=self._clock(), note=not route.is_counted)
-            return policy, cold
-
-        done = self._engine.mask_request(plain, KEPT_BY_PROVIDER, rules, costs)
-        if done is None:
+        request = self._engine.Request(plain, KEPT_BY_PROVIDER)
+        if request.is_kept_by_provider:
             return MaskedRequest(body)
+        if cache == "anthropic" and request.ttl == "1h":
+            cache = "anthropic_1h"
+        # OpenAI keeps entries for a day on request.
+        is_kept_a_day = cache == "openai" and request.retention == "24h"
+        seconds = 86_400.0 if is_kept_a_day else CACHES[cache].ttl_seconds
+        model, points = _model_of(path, request.model), request.points()
+        cold = self._ledger.cold_requests(points, ttl_seconds=seconds, now=self._clock(), note=not route.is_counted)
+        done = request.mask(self._policy(cache, model, static), cold, costs)
         if done.within_limit is False and not self._was_over:
             self._was_over = True
             _log.warning("%s", OVER_LIMIT)
@@ -231,10 +227,10 @@ class RequestMasker:
             masked_count=done.masked_count,
             chars_before=done.chars_before,
             chars_after=done.chars_after,
-            moved=bool(moves) and moves[-1].request == len(found) - 1,
-            cold=bool(found) and found[-1][0] in cold,
+            moved=bool(moves) and moves[-1].request == len(points) - 1,
+            cold=bool(points) and points[-1][0] in cold,
             counted=route.is_counted,
-            points=tuple(found),
+            points=tuple(points),
             model=model,
         )
 

@@ -1,4 +1,4 @@
-"""Routes: which requests have a history that can be masked, by method and path, and their provider."""
+"""Routes: the paths whose requests have a history that can be masked, and the provider of a request."""
 
 from __future__ import annotations
 
@@ -34,18 +34,16 @@ _OF_GEMINI = ("/v1beta/", "/upload/v1beta/")
 _KEY = re.compile(r"[?&]key=")
 
 
-def route_of(method: str, path: str) -> Route | None:
-    """Find the route of a request; None if it has no history. A base URL may prefix the provider's path."""
-    if method != "POST":
-        return None
+def route_of(path: str) -> Route | None:
+    """Find the route of a path; None if no request there has a history. A base URL may prefix the provider's path."""
     path = path.partition("?")[0].replace("%3A", ":")
     path = f"/v1{path}" if path in OF_MESSAGES else path
     route = next((route for end, route in _ROUTES.items() if path.endswith(end)), None)
     return Route("gemini") if route is not None and path.startswith(_OF_GEMINI) else route
 
 
-def provider_of(method: str, path: str, headers: Mapping[str, str]) -> str | None:
-    """Find the provider of a request by its path and headers; None if they name none, or two.
+def provider_of(method: str, path: str, headers: Mapping[str, str], route: Route | None) -> str | None:
+    """Find the provider of a request by its headers, path and route; None if they name none, or two.
 
     The key that it has goes to no one else: what says whose the key is comes before the path.
     """
@@ -60,7 +58,6 @@ def provider_of(method: str, path: str, headers: Mapping[str, str]) -> str | Non
         keys.add("chatgpt")
     if keys:
         return keys.pop() if len(keys) == 1 else None
-    route = route_of("POST", path)
     if route is not None:
         return route.provider
     if place == "/api/hello" or (method == "HEAD" and place == "/"):  # Claude Code asks whether there is a network

@@ -21,9 +21,9 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from recede.proxy._answers import AnswerReader
-from recede.proxy._http import Answer, Request, Server, error_of, passed_on
+from recede.proxy._http import Answer, Request, Server, body_of, error_of, passed_on
 from recede.proxy._masker import MAX_BODY_BYTES, MaskedRequest, RequestMasker
-from recede.proxy._routes import provider_of, route_of
+from recede.proxy._routes import Route, provider_of, route_of
 from recede.proxy._totals import Totals
 from recede.proxy._upstreams import UPSTREAMS, checked_upstream, is_address, name_of, network_proxies, path_to, place_of
 
@@ -174,7 +174,8 @@ class Proxy:
             text = "this is no proxy of the network; set the base URL of the client to its address\n"
             return web.Response(status=405, text=f"recede proxy: {text}", headers={"Allow": "GET, POST"})
         self.has_requests = True
-        provider = self._provider(request, path)
+        route = route_of(path)
+        provider = self._provider(request, path, route)
         if request.headers.get("Upgrade", "").lower() == "websocket":
             # Codex then falls back to HTTP at once; another status costs it seconds.
             answer = error_of(provider or "openai", 426, "WebSockets are not passed on; use HTTP")
@@ -184,11 +185,11 @@ class Proxy:
             _log.warning("%s %s is refused: its provider is not known", request.method, path.partition("?")[0])
             self._note_error()
             return error_of("openai", 400, _WHOSE)
-        return await self._forward(request, path, provider)
+        return await self._forward(request, path, provider, route if request.method == "POST" else None)
 
-    def _provider(self, request: web.BaseRequest, path: str) -> str | None:
+    def _provider(self, request: web.BaseRequest, path: str, route: Route | None) -> str | None:
         """Find the provider of a request. Nothing is guessed: a request has a key, which is for one provider alone."""
-        found = provider_of(request.method, path, request.headers)
+        found = provider_of(request.method, path, request.headers, route)
         if found is not None:
             self._of_command |= {found} if self._is_of_command else set()
         elif len(set(self.upstreams.values())) == 1:
@@ -210,7 +211,9 @@ class Proxy:
             return "requests of pages of other origins are refused"
         return None
 
-    async def _forward(self, request: web.BaseRequest, path: str, provider: str) -> web.StreamResponse:
+    async def _forward(
+        self, request: web.BaseRequest, path: str, provider: str, route: Route | None
+    ) -> web.StreamResponse:
         began = time.monotonic()
         headers = passed_on(request.headers, _NOT_SENT)
         if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
@@ -218,16 +221,13 @@ class Proxy:
         url = self.upstreams[provider]
         body: bytes | AsyncIterator[bytes] | None = None
         masked = MaskedRequest(b"")
-        if route_of(request.method, path) is not None:
-            pieces, size = [], 0
-            async for piece in request.content.iter_any():
-                pieces.append(piece)
-                size += len(piece)
-                if size > MAX_BODY_BYTES:
-                    return error_of(provider, 413, f"a request has at most {MAX_BODY_BYTES >> 20} MB")
-            masked = self._masker.mask(request.method, path, request.headers.items(), b"".join(pieces))
-            body = b"".join(pieces) if self.totals.is_observing else masked.body
-            del pieces
+        if route is not None:
+            given = await body_of(request, MAX_BODY_BYTES)
+            if given is None:
+                return error_of(provider, 413, f"a request has at most {MAX_BODY_BYTES >> 20} MB")
+            masked = self._masker.mask_on(route, path, request.headers.items(), given)
+            body = given if self.totals.is_observing else masked.body
+            del given
             if masked.changed and not self.totals.is_observing:
                 headers.popall("Content-Encoding", None)
             masked = masked._replace(body=b"")
