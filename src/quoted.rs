@@ -64,17 +64,14 @@ impl Examined<'_> {
         let answers = Answers::of(&context, most_grams);
         let by_age = answers.quotations(&context, &ranks);
         let by_policy = policies.iter().map(|policy| {
-            let Replayed { mut hidden_from, summaries, .. } = replay(policy);
-            for (from, _) in hidden_from.iter_mut().zip(&is_kept).filter(|(_, is_kept)| **is_kept) {
-                *from = NEVER;
-            }
+            let Replayed { hidden_from, summaries, .. } = replay(policy);
             let max_result_chars = policy.max_result_chars;
             let maskable = hidden_from.iter().zip(&is_kept).filter(|(_, is_kept)| !**is_kept).map(|(from, _)| *from);
             if maskable.is_sorted() && summaries.is_empty() && max_result_chars.is_none() {
                 return missed(&by_age, |result| hidden_from[result]);
             }
             let context = Context { max_result_chars, summaries: &summaries, turns: &turns, ..context };
-            let (order, ranks) = order_of(&hidden_from);
+            let (order, ranks) = order_of(&hidden_from, &is_kept);
             missed(&answers.quotations(&context, &ranks), |rank| hidden_from[order[rank]])
         });
         let first = turns.starts.partition_point(|start| (*start as usize) < shown);
@@ -112,9 +109,10 @@ fn missed(quotations: &[Quotation], hidden_from: impl Fn(usize) -> u32) -> Vec<u
     requests
 }
 
-/// The results in the order in which they are hidden, and the place of each in it.
-fn order_of(hidden_from: &[u32]) -> (Vec<usize>, Vec<u32>) {
-    let mut order: Vec<usize> = (0..hidden_from.len()).filter(|result| hidden_from[*result] != NEVER).collect();
+/// The results that are not kept in the order in which they are hidden, and the place of each in it. A result that this policy never
+/// hides is the last, not visible text: a quotation is the same under every policy.
+fn order_of(hidden_from: &[u32], is_kept: &[bool]) -> (Vec<usize>, Vec<u32>) {
+    let mut order: Vec<usize> = (0..hidden_from.len()).filter(|result| !is_kept[*result]).collect();
     order.sort_by_key(|result| hidden_from[*result]);
     let mut ranks = vec![ALWAYS; hidden_from.len()];
     order.iter().zip(0..).for_each(|(result, place)| ranks[*result] = place);
