@@ -9,6 +9,7 @@ mod chat_message;
 mod converse;
 mod frame;
 mod gemini;
+mod message;
 mod openai;
 mod parts;
 mod quick;
@@ -24,10 +25,10 @@ pub use responses::STREAMS;
 pub use value::{RawCall, RawResult, Sink, Value};
 pub use words::{Keys, Role};
 
-use core::cell::Cell;
-use parts::{count, member_chars, observation, size_of, texts};
-use value::{Place, present, refuse_repeated, word};
-use words::{ItemType, PairRole, PartType, RoleName};
+use message::RawMessage;
+use parts::{count, member_chars, size_of};
+use value::{present, refuse_repeated, word};
+use words::{ItemType, PartType, RoleName};
 
 // Compared in this order, so the most common ones come first.
 words::keys! {
@@ -270,24 +271,6 @@ impl MessageFacts {
     }
 }
 
-/// A message, with the fields that determine its shape.
-struct RawMessage<'a, V: Value> {
-    object: &'a V::Object,
-    role: RoleName,
-    pair_role: PairRole,
-    pair_id: Option<V>,
-    item: ItemType,
-    content: Option<V>,
-    /// How many blocks it has.
-    blocks: Cell<usize>,
-    tool_calls: Option<V>,
-    /// A call as chat once had it, which has no id.
-    function_call: Option<V>,
-    tool_call_id: Option<V>,
-    /// Whether it is flagged as an error, if it may be a result.
-    is_error: bool,
-}
-
 /// Reads a message.
 #[inline]
 pub fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Result<MessageFacts, V::Stop> {
@@ -322,67 +305,6 @@ pub fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Result<Me
         is_responses_item: message.item != ItemType::Other,
         ..facts
     })
-}
-
-impl<'a, V: Value> RawMessage<'a, V> {
-    #[inline]
-    fn of(object: &'a V::Object, sink: &mut impl Sink<V>) -> Result<Self, V::Stop> {
-        // Once all its fields were found, no other is looked up.
-        let mut remaining = V::members(object);
-        let mut get = |key: Key| -> Result<Option<V>, V::Stop> {
-            if remaining == 0 {
-                return Ok(None);
-            }
-            let value = V::get(object, key)?;
-            remaining -= usize::from(value.is_some());
-            Ok(value)
-        };
-        let role = word(get(Key::Role)?.as_ref(), RoleName::of);
-        let content = get(Key::Content)?;
-        if role == RoleName::Tool
-            && let Some(content) = &content
-        {
-            sink.prefetch(content);
-        }
-        let tool_call_id = if role == RoleName::Tool { get(Key::ToolCallId)? } else { None };
-        let tool_calls = if role == RoleName::Assistant { get(Key::ToolCalls)? } else { None };
-        let pair_role = word(get(Key::PairRole)?.as_ref(), PairRole::of);
-        let pair_id = if pair_role == PairRole::Other { None } else { get(Key::PairId)? };
-        let item = word(get(Key::Type)?.as_ref(), ItemType::of);
-        let function_call = if role == RoleName::Assistant { get(Key::FunctionCallSnake)? } else { None };
-        let blocks = Cell::new(content.as_ref().map_or(0, V::length));
-        let may_be_result = role == RoleName::Tool || pair_role == PairRole::Result || item == ItemType::CallOutput;
-        let is_error = may_be_result
-            && (get(Key::IsError)?.is_some_and(|flag| flag.is_true())
-                || word(get(Key::Status)?.as_ref(), |status| status == b"error" || status == b"failed"));
-        Ok(RawMessage {
-            object,
-            role,
-            pair_role,
-            pair_id,
-            item,
-            content,
-            blocks,
-            tool_calls,
-            function_call,
-            tool_call_id,
-            is_error,
-        })
-    }
-
-    /// Reads the content as text.
-    fn content(&self, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-        let found = texts(self.content.as_ref(), BLOCK_KEYS, &Place::of(Key::Content), CONTENT_DEPTH, sink)?;
-        count(found.chars + found.kept, sink);
-        Ok(())
-    }
-
-    /// Reads the content as the observation of the result with this id.
-    #[inline]
-    fn content_result(&self, id: Option<&V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-        let result = RawResult::of(id, self.content.as_ref(), 0, self.is_error);
-        observation(&result, BLOCK_KEYS, &Place::of(Key::Content), CONTENT_DEPTH, sink)
-    }
 }
 
 #[inline]

@@ -222,7 +222,7 @@ def test_the_boundary_is_pinned_without_planning_all_messages() -> None:
         view = masker.view(messages, marks_elsewhere=1)
         assert view == cold_view(None, messages, {**options, "marks_elsewhere": 1})
     assert [index for index, one in enumerate(view) if "cache_control" in str(one)] == [53, 59]
-    (known,) = masker._conversations
+    (known,) = masker._remembered.newest_first()
     assert known._marked == {59}
 
 
@@ -353,7 +353,7 @@ def test_a_request_after_a_move_says_nothing_of_the_cache() -> None:
     for end in range(81, len(messages) + 1, 2):  # the boundary moves at each request
         masker.view(messages[:end])
         masker.reported({"input_tokens": 9_000, "output_tokens": 1, "cache_read_input_tokens": 0})
-    (known,) = masker._conversations
+    (known,) = masker._remembered.newest_first()
     assert known.reports._cold_in_a_row == 0
 
 

@@ -142,36 +142,8 @@ def replay(
 
     Args:
         messages: the raw history, as for `reduce`; the `.messages` of a transcript.
-        policies: the policies to compare, each written ``name:key=value,key=value``; ``raw`` is always included.
-
-            - ``raw``: everything is sent.
-            - ``sliding:window=10``: all observations but the newest 10 are masked.
-            - ``stepped:window=10,chunk=5``: the same, but the boundary moves by 5 observations at once.
-            - ``break_even:window=10``: the boundary moves when that breaks even at these prices.
-            - ``high_water:window=10,chars=200000``: it moves when the view is larger than this.
-            - ``optimum:window=10``: the offline lower bound for this window, which knows the future.
-            - ``clear_tool_uses:trigger=100000,keep=3,at_least=0``: Anthropic's context editing. When the context has
-              more tokens than ``trigger``, all results but the newest ``keep`` are cleared, if that clears at least
-              ``at_least`` tokens.
-            - ``langchain_clear:trigger=100000,keep=3``: LangChain's `ClearToolUsesEdit`. At each request whose raw
-              history has more tokens than ``trigger``, all results but the newest ``keep`` are cleared.
-            - ``clip:chars=4000``: results are cut to this length from their first request on.
-            - ``keep_last:messages=20``: the system messages, the first user message, the last 20 messages and
-              what pairs with them; the rest is dropped.
-            - ``summary:every=21,tail=10``: nothing is masked; at turns 31, 52, … all turns but the last 10 are
-              summarized.
-            - ``hybrid:window=10,at=43,tail=10``: all observations but those of the last 10 turns are masked, and at
-              turns 43, 86, … all turns but the last 10 are summarized. ``boundary`` and ``chunk`` decide when the
-              boundary moves (``boundary=break_even``, ``boundary=stepped,chunk=5``).
-
-            - ``budget:tokens=20000,fill=0.5``: a `History` with ``max_input_tokens=20000``, or ``chars=80000`` for
-              ``max_input_chars``; its boundary breaks even at these prices. ``fill=none`` is the published rule, and
-              `History` has the other defaults.
-
-            The numbers of ``summary`` and ``hybrid`` can be omitted and default to the published values. With
-            ``every=break_even`` or ``at=break_even`` a summary is made when that breaks even; with ``at=never`` none is
-            made, which leaves a mask whose window counts turns. With ``cache_breakpoint=boundary`` requests of a mask
-            have one more cache breakpoint, on the last masked result.
+        policies: the policies to compare, each written ``name:key=value,key=value``; `recede.costs` has a list. ``raw``
+            is always included.
         prices: per million tokens; see `Prices` for the defaults.
         cache: how the provider caches prompts: a `Cache`, or its name in `CACHES`.
         times: when requests were made, in seconds since any moment, by how many messages came before each. A request

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
 from itertools import islice
@@ -17,6 +16,7 @@ from recede._errors import TranscriptError, no_such, without_text
 from recede._off import is_off
 from recede.masker._conversation import KnownConversation
 from recede.masker._readers import AdapterReader, DictReader
+from recede.masker._remembered import Remembered
 from recede.masker._stats import MaskerStats
 from recede.reduction._counting import approx_tokens
 from recede.reduction._kinds import optional_function, whole_number
@@ -120,14 +120,11 @@ class Masker(Generic[_M]):
         if self._recall and self._reader.text is None:
             raise TypeError(_NEEDS_TEXT)
         self._dispatch = dispatch and self._reader.text is not None
-        self._most, self._max_bytes = whole_number(1)("most", most), whole_number()("max_bytes", max_bytes)
-        self._bytes = 0
+        self._remembered = Remembered(whole_number(1)("most", most), whole_number()("max_bytes", max_bytes))
         self._check = check
         self._on_move = optional_function("on_move", on_move)
         self._lock = threading.RLock()
         self._is_busy = False
-        self._conversations: OrderedDict[KnownConversation, None] = OrderedDict()  # the one used last is at the end
-        self._by_key: dict[Hashable, list[KnownConversation]] = {}
         self._of_thread = threading.local()
         self._figures = MaskerStats()
 
@@ -255,7 +252,7 @@ class Masker(Generic[_M]):
             LookupError: no such observation is remembered, or it has images and no text.
         """
         with self._alone():
-            for conversation in reversed(self._conversations):
+            for conversation in self._remembered.newest_first():
                 place = conversation.session.place_by_handle(handle)
                 if place is not None:
                     text, images = self._reader.read(conversation.known.messages[place[0]], place[1])
@@ -297,7 +294,7 @@ class Masker(Generic[_M]):
     def stats(self) -> MaskerStats:
         """The figures of the calls so far."""
         with self._lock:
-            return self._figures._replace(conversations=len(self._conversations))
+            return self._figures._replace(conversations=len(self._remembered), evicted=self._remembered.evicted)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -322,20 +319,19 @@ class Masker(Generic[_M]):
             return self._new(None, provider, static or 0)  # nothing to remember
         conversation, same, marked = self._found(given, provider)
         if provider is not None and not conversation.has_provider:  # counted before its first request
-            self._forget(conversation)
+            self._remembered.forget(conversation)
             static = conversation.static if static is None else static
-            conversation, same, marked = self._remember(self._new(conversation.key, provider, static)), 0, []
+            conversation, same, marked = self._remembered.add(self._new(conversation.key, provider, static)), 0, []
         elif static is not None and static != conversation.static:  # another prompt: nothing is cached of this one
-            self._forget(conversation)
+            self._remembered.forget(conversation)
             new = self._new(conversation.key, provider, static, conversation.options)
-            conversation, same, marked = self._remember(new), 0, []
+            conversation, same, marked = self._remembered.add(new), 0, []
         try:
-            self._bytes += conversation.sync(given, same, marked)
+            added = conversation.sync(given, same, marked)
         except BaseException:
-            self._forget(conversation)
+            self._remembered.forget(conversation)
             raise
-        while self._bytes > self._max_bytes and len(self._conversations) > 1:
-            self._evict()
+        self._remembered.grow(added)
         self._of_thread.last = weakref.ref(conversation)  # what is forgotten takes no memory
         return conversation
 
@@ -350,13 +346,13 @@ class Masker(Generic[_M]):
 
     def _found(self, messages: list[_M], provider: Provider | None) -> tuple[KnownConversation, int, list[int]]:
         """The conversation to continue, how many of the messages it knows, and which of these differ in cache marks."""
-        for last in islice(reversed(self._conversations), 1):
+        for last in islice(self._remembered.newest_first(), 1):
             same, marked = last.known.prefix(messages)
             if same == len(last.known.messages) > 0:
                 self._count(continued=1)
                 return last, same, marked
         key = self._reader.key(messages)
-        found = [(one, *one.known.prefix(messages)) for one in reversed(self._by_key.get(key, ()))]
+        found = [(one, *one.known.prefix(messages)) for one in self._remembered.of_key(key)]
         # What has changed in place for one of them has changed for those, too, that do not look.
         changed = sorted(same for one, same, _ in found if one.known.changed_in_place(same, messages))
         for number, (one, same, marked) in enumerate(found):
@@ -365,11 +361,11 @@ class Masker(Generic[_M]):
         best, same, marked = max(found, key=lambda one: one[1], default=(None, 0, []))
         if best is None or same == 0:
             self._count(begun=1)
-            return self._remember(self._new(key, provider)), 0, []
+            return self._remembered.add(self._new(key, provider)), 0, []
         if len(best.known.messages) - same > NEWEST or (self._recall and best.has_masks_from(same)):
             self._count(forked=1)
-            return self._remember(best.fork(key)), same, marked
-        self._conversations.move_to_end(best)
+            return self._remembered.add(best.fork(key)), same, marked
+        self._remembered.use(best)
         self._count(**{"continued" if same == len(best.known.messages) else "rewound": 1})
         return best, same, marked
 
@@ -387,26 +383,6 @@ class Masker(Generic[_M]):
         if self._counter is not None and self._has_limits:
             new.counts = partial(self._reader.costs, policy, self._counter)
         return new
-
-    def _remember(self, conversation: KnownConversation) -> KnownConversation:
-        self._conversations[conversation] = None
-        self._by_key.setdefault(conversation.key, []).append(conversation)
-        self._bytes += conversation.bytes
-        if len(self._conversations) > self._most:
-            self._evict()
-        return conversation
-
-    def _evict(self) -> None:
-        self._forget(next(iter(self._conversations)))
-        self._count(evicted=1)
-
-    def _forget(self, conversation: KnownConversation) -> None:
-        del self._conversations[conversation]
-        self._bytes -= conversation.bytes
-        alike = self._by_key[conversation.key]
-        alike.remove(conversation)
-        if not alike:
-            del self._by_key[conversation.key]
 
     def _count(self, **figures: int) -> None:
         added = {name: getattr(self._figures, name) + count for name, count in figures.items()}

@@ -1,0 +1,64 @@
+"""The conversations that a `Masker` remembers."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
+
+from recede.masker._conversation import KnownConversation
+
+__all__ = ["Remembered"]
+
+
+class Remembered:
+    """At most so many conversations, of so many bytes; of more, those used longest ago are evicted."""
+
+    def __init__(self, most: int, max_bytes: int) -> None:
+        self._most, self._max_bytes = most, max_bytes
+        self._bytes = 0
+        self._conversations: OrderedDict[KnownConversation, None] = OrderedDict()  # the one used last is at the end
+        self._by_key: dict[Hashable, list[KnownConversation]] = {}
+        self.evicted = 0
+
+    def __len__(self) -> int:
+        return len(self._conversations)
+
+    def newest_first(self) -> Iterator[KnownConversation]:
+        """All of them, the one used last first."""
+        return reversed(self._conversations)
+
+    def of_key(self, key: Hashable) -> Iterator[KnownConversation]:
+        """Those of a key, the one added last first."""
+        return reversed(self._by_key.get(key, ()))
+
+    def use(self, conversation: KnownConversation) -> None:
+        """Make it the one used last."""
+        self._conversations.move_to_end(conversation)
+
+    def add(self, conversation: KnownConversation) -> KnownConversation:
+        """Remember a conversation, and return it."""
+        self._conversations[conversation] = None
+        self._by_key.setdefault(conversation.key, []).append(conversation)
+        self._bytes += conversation.bytes
+        if len(self) > self._most:
+            self._evict()
+        return conversation
+
+    def grow(self, added_bytes: int) -> None:
+        """The one used last has grown by these bytes."""
+        self._bytes += added_bytes
+        while self._bytes > self._max_bytes and len(self) > 1:
+            self._evict()
+
+    def forget(self, conversation: KnownConversation) -> None:
+        """Drop a conversation."""
+        del self._conversations[conversation]
+        self._bytes -= conversation.bytes
+        alike = self._by_key[conversation.key]
+        alike.remove(conversation)
+        if not alike:
+            del self._by_key[conversation.key]
+
+    def _evict(self) -> None:
+        self.forget(next(iter(self._conversations)))
+        self.evicted += 1

@@ -1,0 +1,86 @@
+//! The fields of a message that determine its shape.
+
+use super::parts::{count, observation, texts};
+use super::value::{Place, RawResult, Sink, Value, word};
+use super::words::{ItemType, PairRole, RoleName};
+use super::{BLOCK_KEYS, CONTENT_DEPTH, Key};
+use core::cell::Cell;
+
+/// A message, with the fields that determine its shape.
+pub struct RawMessage<'a, V: Value> {
+    pub object: &'a V::Object,
+    pub role: RoleName,
+    pub pair_role: PairRole,
+    pub pair_id: Option<V>,
+    pub item: ItemType,
+    pub content: Option<V>,
+    /// How many blocks it has.
+    pub blocks: Cell<usize>,
+    pub tool_calls: Option<V>,
+    /// A call as chat once had it, which has no id.
+    pub function_call: Option<V>,
+    pub tool_call_id: Option<V>,
+    /// Whether it is flagged as an error, if it may be a result.
+    pub is_error: bool,
+}
+
+impl<'a, V: Value> RawMessage<'a, V> {
+    #[inline]
+    pub fn of(object: &'a V::Object, sink: &mut impl Sink<V>) -> Result<Self, V::Stop> {
+        // Once all its fields were found, no other is looked up.
+        let mut remaining = V::members(object);
+        let mut get = |key: Key| -> Result<Option<V>, V::Stop> {
+            if remaining == 0 {
+                return Ok(None);
+            }
+            let value = V::get(object, key)?;
+            remaining -= usize::from(value.is_some());
+            Ok(value)
+        };
+        let role = word(get(Key::Role)?.as_ref(), RoleName::of);
+        let content = get(Key::Content)?;
+        if role == RoleName::Tool
+            && let Some(content) = &content
+        {
+            sink.prefetch(content);
+        }
+        let tool_call_id = if role == RoleName::Tool { get(Key::ToolCallId)? } else { None };
+        let tool_calls = if role == RoleName::Assistant { get(Key::ToolCalls)? } else { None };
+        let pair_role = word(get(Key::PairRole)?.as_ref(), PairRole::of);
+        let pair_id = if pair_role == PairRole::Other { None } else { get(Key::PairId)? };
+        let item = word(get(Key::Type)?.as_ref(), ItemType::of);
+        let function_call = if role == RoleName::Assistant { get(Key::FunctionCallSnake)? } else { None };
+        let blocks = Cell::new(content.as_ref().map_or(0, V::length));
+        let may_be_result = role == RoleName::Tool || pair_role == PairRole::Result || item == ItemType::CallOutput;
+        let is_error = may_be_result
+            && (get(Key::IsError)?.is_some_and(|flag| flag.is_true())
+                || word(get(Key::Status)?.as_ref(), |status| status == b"error" || status == b"failed"));
+        Ok(RawMessage {
+            object,
+            role,
+            pair_role,
+            pair_id,
+            item,
+            content,
+            blocks,
+            tool_calls,
+            function_call,
+            tool_call_id,
+            is_error,
+        })
+    }
+
+    /// Reads the content as text.
+    pub fn content(&self, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+        let found = texts(self.content.as_ref(), BLOCK_KEYS, &Place::of(Key::Content), CONTENT_DEPTH, sink)?;
+        count(found.chars + found.kept, sink);
+        Ok(())
+    }
+
+    /// Reads the content as the observation of the result with this id.
+    #[inline]
+    pub fn content_result(&self, id: Option<&V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+        let result = RawResult::of(id, self.content.as_ref(), 0, self.is_error);
+        observation(&result, BLOCK_KEYS, &Place::of(Key::Content), CONTENT_DEPTH, sink)
+    }
+}
