@@ -183,7 +183,7 @@ macro_rules! parameters {
             is_limit: bool = false,
             /// Nothing is masked up to this cost of the raw history.
             trigger: usize = 0,
-            /// Other budgets of requests: each after at least this many messages, ascending. Then `max_cost` is that of the last.
+            /// Other budgets of requests: each after at least this many messages, ascending.
             max_cost_since: Vec<(usize, usize)> = vec![],
             /// The part of the budget, in millionths, that a later stage fills; None: the published rule.
             fill_millionths: Option<usize> = None,
@@ -315,13 +315,6 @@ impl Policy {
     #[must_use]
     pub fn with_terms(self, Terms { provider, boundary, cache, pins_boundary }: Terms) -> Self {
         Policy { provider, boundary, cache, pins_boundary, ..self }
-    }
-
-    /// The terms in force.
-    #[must_use]
-    pub fn terms(&self) -> Terms {
-        let Policy { provider, boundary, cache, pins_boundary, .. } = self;
-        Terms { provider: provider.clone(), boundary: *boundary, cache: *cache, pins_boundary: *pins_boundary }
     }
 
     /// The budget of a request after this many messages.

@@ -39,12 +39,12 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits of a policy.
+    /// The limits of a request after this many messages.
     #[must_use]
-    pub fn of(policy: &Policy) -> Self {
+    pub fn of(policy: &Policy, messages: usize) -> Self {
         let masks = policy.observation_masking;
         Limits {
-            max_cost: policy.max_cost,
+            max_cost: policy.max_cost_at(messages),
             is_enabled: policy.enabled,
             masks_within_limit: masks && policy.boundary.remembers(),
             attempts: [
@@ -69,10 +69,10 @@ impl Limits {
     }
 }
 
-/// Whether a history of this cost is sent as it is, since masks begin only above its budget.
+/// Whether a history of this many messages and this cost is sent as it is, since masks begin only above its budget.
 #[must_use]
-pub fn is_within_budget(policy: &Policy, raw_cost: usize) -> bool {
-    policy.goal == Goal::Reduce && !policy.is_limit && Limits::of(policy).send_raw(raw_cost)
+pub fn is_within_budget(policy: &Policy, messages: usize, raw_cost: usize) -> bool {
+    policy.goal == Goal::Reduce && !policy.is_limit && Limits::of(policy, messages).send_raw(raw_cost)
 }
 
 /// Decides by the cost of the raw history, whether its pairs are whole, and the cost of each attempt, None if that equals the

@@ -102,7 +102,7 @@ impl Planner<'_> {
     fn reduce(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
         let (mut masking, mut attempts, mut uncounted) = (Masking::default(), None, None);
         let raw_cost = self.cost(&masking);
-        let answer = decide(Limits::of(self.policy), raw_cost, self.holds_pairs(|_| true), |attempt| {
+        let answer = decide(Limits::of(self.policy, self.end), raw_cost, self.holds_pairs(|_| true), |attempt| {
             let next = match attempt {
                 Attempt::Boundary | Attempt::Window => {
                     attempts.get_or_insert_with(|| self.maskings().into_iter()).next()?
@@ -122,7 +122,7 @@ impl Planner<'_> {
         if let Some(texts) = uncounted {
             return Err(texts);
         }
-        Ok(match (answer, self.policy.fill_millionths.zip(self.policy.max_cost)) {
+        Ok(match (answer, self.policy.fill_millionths.zip(self.max_cost())) {
             (Answer::Raw, _) => self.done(None, Masking::default()),
             (Answer::Masked(_), _) => self.masked(masking),
             (Answer::Later, Some(shares)) => return self.fill(masking, summary, shares),
@@ -149,7 +149,7 @@ impl Planner<'_> {
     fn mask_alone(&self) -> Outcome {
         let mut maskings = self.maskings().into_iter();
         let rounded = maskings.next().unwrap_or_default();
-        let is_over = self.policy.max_cost.is_some_and(|max| self.cost(&rounded) > max);
+        let is_over = self.max_cost().is_some_and(|max| self.cost(&rounded) > max);
         let whole = if is_over { maskings.next() } else { None };
         self.masked(whole.unwrap_or(rounded))
     }
@@ -182,7 +182,7 @@ impl Planner<'_> {
             let is_below_trigger = !fold.has_begun(context, self.end);
             return Ok(self.masked(Masking { is_below_trigger, ..fold.into_masking() }));
         }
-        let shares = self.policy.fill_millionths.zip(self.policy.max_cost);
+        let shares = self.policy.fill_millionths.zip(self.max_cost());
         match shares.filter(|_| self.policy.is_session) {
             Some(shares) => {
                 fold.exhaust(context, self.end);

@@ -74,8 +74,13 @@ impl<'a> Planner<'a> {
         !self.policy.strict_pairs || !self.orphans.iter().any(|message| keeps(*message))
     }
 
+    /// The budget of the request after these messages.
+    pub(super) fn max_cost(&self) -> Option<usize> {
+        self.policy.max_cost_at(self.end)
+    }
+
     pub(super) fn fits(&self, cost: usize) -> bool {
-        self.policy.max_cost.is_none_or(|max| cost <= max)
+        self.max_cost().is_none_or(|max| cost <= max)
     }
 
     /// The cost of the whole history with these observations masked.
@@ -147,7 +152,7 @@ impl<'a> Planner<'a> {
             cut_chars,
             summary,
             unmasked,
-            within_limit: self.policy.max_cost.map(|max| cost + summary_cost <= max),
+            within_limit: self.max_cost().map(|max| cost + summary_cost <= max),
             chars: (self.chars + self.outline.cut_chars(0..self.outline.results.len()), chars + summary_chars),
             ..Plan::default()
         }
@@ -158,7 +163,7 @@ impl<'a> Planner<'a> {
         if !self.policy.masks() {
             return Unmasked::default();
         }
-        if is_within_budget(self.policy, self.cost(&Masking::default())) {
+        if is_within_budget(self.policy, self.end, self.cost(&Masking::default())) {
             return Unmasked::BELOW_TRIGGER;
         }
         let outside_window = self.window.older_end;

@@ -1,5 +1,6 @@
 //! What remains of evicted messages: the state with which the session continues without them.
 
+use super::places::InView;
 use crate::plan::{BlockPlace, FoldState};
 
 /// State of the evicted messages, and totals of the whole session.
@@ -24,8 +25,8 @@ pub struct Base {
 /// A mark of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentMark {
-    /// Its message, from the first of the session.
-    pub message: usize,
+    /// Its message.
+    pub message: InView,
     /// The block in that.
     pub block: usize,
     /// Its value.

@@ -1,8 +1,7 @@
 //! Sessions with a limit; and a history over its limit, given whole: the view of a session from which one was taken at each of its
 //! requests.
 
-use super::compaction::Origin;
-use super::{Result, Session, TextFormat, Update};
+use super::{Appended, InLog, InView, Result, Session, TextFormat, Update};
 use crate::clip::Clip;
 use crate::outline::Outline;
 use crate::pairs::Pairs;
@@ -117,13 +116,9 @@ impl Session {
         let mut plan = Plan { kept: Some(vec![false; messages.len()]), ..Plan::default() };
         let gone = self.compaction.as_ref().map_or(&[][..], |compaction| &compaction.masked);
         for message in 0..self.log.len() {
-            let index = match self.origins.get(message) {
-                None => self.past.end() + message - self.origins.len(),
-                Some(Origin::Appended(index) | Origin::Rendered(index)) => *index as usize,
-                Some(Origin::New) => {
-                    plan.summary = Some(self.summary_in_log(message));
-                    continue;
-                }
+            let Some(Appended(index)) = self.origin(InView(message)).appended() else {
+                plan.summary = Some(self.summary_in_log(message));
+                continue;
             };
             if let Some(summary) = plan.summary.as_mut().filter(|summary| summary.before == usize::MAX) {
                 summary.before = index;
@@ -131,7 +126,7 @@ impl Session {
             if let Some(kept) = &mut plan.kept {
                 kept[index] = true;
             }
-            let shown = self.rendered_message(message);
+            let shown = self.rendered_message(InLog(message));
             if shown == messages[index] {
                 continue;
             }
@@ -167,7 +162,7 @@ impl Session {
         plan.boundary = plan.masked.iter().rfind(|one| one.is_masked()).map_or(0, |last| last.result as usize + 1);
         plan.moves = self.moves_from(0);
         plan.chars = (input.total_chars(image_chars), self.counts().chars);
-        plan.within_limit = self.policy.max_cost.map(|max| self.view_cost() <= max);
+        plan.within_limit = self.max_cost().map(|max| self.view_cost() <= max);
         (plan.pairs, plan.turns) = (Pairs::of(input), Turns::of(input));
         plan.orphans = plan.pairs.orphans(input);
         plan

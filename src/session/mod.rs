@@ -15,6 +15,7 @@ mod compaction;
 mod limited;
 mod log;
 mod need;
+mod places;
 mod provider;
 mod recall;
 mod replay;
@@ -32,15 +33,17 @@ use crate::scan::scan_message;
 use crate::store::{RecordKind, Store, StoreError};
 use base::Base;
 pub use compaction::Attempts;
-use compaction::{Origin, Past, PendingCompaction};
+use compaction::{Past, PendingCompaction};
 pub use limited::{Counter, Question, plan_limited};
 use log::Log;
 use log::ledger::Ledger;
 pub use log::{MessageCosts, ResultPlace, TextFormat, TextsToCount};
 use need::Needs;
+use places::{Appended, InLog, InView, Origin};
 use provider::Decided;
 pub use replay::replay;
 pub use reports::{Cold, Reports};
+use std::sync::Arc;
 use stored::snapshot;
 use stored::{Stored, stored_message};
 use turns::state::TurnState;
@@ -51,6 +54,9 @@ pub use view::{Chunks, Counts, Mask, ViewMessage};
 /// An append-only session.
 #[derive(Debug, Clone)]
 pub struct Session {
+    /// The policy that was given.
+    given: Arc<Policy>,
+    /// That of the next request; see [`Session::renew_policy`].
     policy: Policy,
     decided: Option<Decided>,
     raw_cost_at_most: usize,
@@ -72,13 +78,13 @@ pub struct Session {
     attempts: Vec<(usize, Attempts)>,
     reports: Reports,
     needs: Needs,
-    /// The mark of the last block of each view, if the caller marks that.
-    own_mark: Option<Vec<u8>>,
-    /// The budget that measured characters of tokens change, if any.
-    calibrated_budget: Option<usize>,
-    /// The requests with a cold cache that the options name.
-    cold_by_options: Vec<usize>,
+    /// The mark of the last block of each view, if the caller marks that; and how many marks each request has elsewhere.
+    own_mark: Option<(Vec<u8>, usize)>,
+    /// The budget is one of tokens, of which characters may be measured.
+    calibrates: bool,
     messages_planned: usize,
+    /// How many moves of the boundary the caller knows.
+    known_moves: usize,
     /// The appended messages that a summary was last asked for.
     asked: Vec<usize>,
     /// The first message of those, given as facts, whose requests are not made yet.
@@ -134,10 +140,11 @@ impl Session {
     /// An empty session. A history that costs at most `raw_cost_at_most` is sent raw.
     #[must_use]
     pub fn new(policy: Policy, raw_cost_at_most: usize, format: TextFormat) -> Self {
-        let cold_by_options = policy.cold.clone();
+        // The caller has the built-in summary, too. This way the session knows which views wanted a summary and failed.
+        let policy = Policy { ask_summary: true, is_session: true, ..policy };
         Session {
-            // The caller has the built-in summary, too. This way the session knows which views wanted a summary and failed.
-            policy: Policy { ask_summary: true, is_session: true, ..policy },
+            given: Arc::new(policy.clone()),
+            policy,
             decided: None,
             raw_cost_at_most,
             log: Log::after(Base::default(), format),
@@ -154,9 +161,9 @@ impl Session {
             reports: Reports::default(),
             needs: Needs::default(),
             own_mark: None,
-            calibrated_budget: None,
-            cold_by_options,
+            calibrates: false,
             messages_planned: 0,
+            known_moves: 0,
             asked: vec![],
             unrequested: None,
             is_changing: false,
@@ -166,7 +173,7 @@ impl Session {
     /// The budget is one of tokens, of which characters may be measured.
     #[must_use]
     pub fn calibrating(self) -> Self {
-        Session { calibrated_budget: self.policy.max_cost, ..self }
+        Session { calibrates: true, ..self }
     }
 
     /// Runs what changes the session. After a panic in it text, outline, pairs and view may be out of step, and the session
@@ -186,7 +193,7 @@ impl Session {
     /// How many messages were appended.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.past.end() + self.log.end() - self.origins.len()
+        self.places().appended(self.view_end()).unwrap_or_default().0
     }
 
     /// Whether no message was appended.
@@ -209,9 +216,9 @@ impl Session {
 
     /// An appended message; None if it is not in memory.
     fn message_in_memory(&self, message: usize) -> Option<&[u8]> {
-        match message.checked_sub(self.past.end()) {
+        match self.places().in_view(Appended(message)) {
             None => self.past.message(message),
-            Some(new) => Some(self.log.message((new + self.origins.len()).checked_sub(self.log.base.messages)?)),
+            Some(place) => Some(self.log.message(self.places().in_log(place)?.0)),
         }
     }
 
@@ -295,8 +302,7 @@ impl Session {
     pub fn update_view(&mut self, summary: &SummaryInput, mut store: Option<&mut Store>) -> Result<Update> {
         let attempts = self.attempts.len();
         if self.pending.is_none() && !self.view.is_current {
-            self.set_cold_now();
-            self.set_budgets();
+            self.renew_policy_for_cold();
             let asked = match self.policy.goal {
                 Goal::Mask => {
                     self.update_masked();
@@ -335,7 +341,7 @@ impl Session {
             }
         } else if self.log.cost > self.raw_cost_at_most {
             let mut tentative = self.move_boundary();
-            if !Limits::of(&self.policy).fit(self.log.fold.cost()) {
+            if !Limits::of(&self.policy, self.log.len()).fit(self.log.fold.cost()) {
                 self.view.is_masked_to_window = true;
                 tentative = self.log.with_fold(&self.policy, |ground, fold| fold.peek(ground, false));
             }
@@ -346,19 +352,20 @@ impl Session {
     fn update_reduced(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Option<Update>> {
         let holds_pairs = !self.policy.strict_pairs || self.log.pairs.orphan_count(&self.log.outline) == 0;
         let (mut peek, mut is_to_window) = (None, false);
-        let answer = decide(Limits::of(&self.policy), self.log.cost, holds_pairs, |attempt| match attempt {
-            Attempt::Boundary => {
-                peek = self.move_boundary();
-                Some(peek.as_ref().map_or(self.log.fold.cost(), |peek| peek.cost))
-            }
-            Attempt::Window if self.policy.boundary.remembers() => None,
-            Attempt::NewestTurn | Attempt::Clipped => None, // the later stages begin with them
-            Attempt::Window => {
-                is_to_window = true;
-                peek = self.log.with_fold(&self.policy, |context, fold| fold.peek(context, false));
-                Some(peek.as_ref()?.cost)
-            }
-        });
+        let answer =
+            decide(Limits::of(&self.policy, self.log.len()), self.log.cost, holds_pairs, |attempt| match attempt {
+                Attempt::Boundary => {
+                    peek = self.move_boundary();
+                    Some(peek.as_ref().map_or(self.log.fold.cost(), |peek| peek.cost))
+                }
+                Attempt::Window if self.policy.boundary.remembers() => None,
+                Attempt::NewestTurn | Attempt::Clipped => None, // the later stages begin with them
+                Attempt::Window => {
+                    is_to_window = true;
+                    peek = self.log.with_fold(&self.policy, |context, fold| fold.peek(context, false));
+                    Some(peek.as_ref()?.cost)
+                }
+            });
         self.view.is_masked_to_window = is_to_window;
         match answer {
             Answer::Raw => self.show_raw(),

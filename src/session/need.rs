@@ -1,7 +1,7 @@
 //! Needs of the requests over the trigger or the limit, counted for each session.
 
 use super::Session;
-use super::compaction::Origin;
+use super::places::Origin;
 use crate::plan::{Masked, Need, masked_in};
 
 /// How many requests had each need; and how many messages the last one had that was counted.
@@ -22,7 +22,7 @@ impl Session {
                 _ => Need::Cuts,
             });
         }
-        let most = if self.policy.trigger > 0 { Some(self.policy.trigger) } else { self.policy.max_cost };
+        let most = if self.policy.trigger > 0 { Some(self.policy.trigger) } else { self.max_cost() };
         (self.log.cost > most?).then(|| if self.shows_cuts() { Need::Cuts } else { Need::Masks })
     }
 

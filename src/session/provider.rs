@@ -1,16 +1,15 @@
 //! Whose prompt cache a session assumes: the shape of its first call or result decides that, and no later message changes it.
 
 use super::stored::stored_message;
-use super::{Result, Session, scanned};
-use crate::policy::Terms;
+use super::{Appended, InLog, Result, Session, scanned};
 use crate::shape::Shape;
 use crate::store::Store;
 
-/// The message that decided, and the terms before it.
+/// The message that decided, and its shape.
 #[derive(Debug, Clone)]
 pub struct Decided {
-    message: usize,
-    before: Terms,
+    message: Appended,
+    pub shape: Shape,
 }
 
 impl Session {
@@ -27,15 +26,14 @@ impl Session {
         }
         let shapes = self.log.outline.messages[from..].iter().map(|message| message.shape);
         let Some((place, shape)) = shapes.enumerate().find(|(_, shape)| shape.decides_provider()) else { return };
-        self.decide(self.len() - self.log.len() + from + place, shape);
+        let message = self.places().appended(self.places().of_log(InLog(from + place)));
+        self.decide(message.unwrap_or_default(), shape);
         self.log.charge_again(&self.policy, requested);
     }
 
-    fn decide(&mut self, message: usize, shape: Shape) {
-        self.decided = Some(Decided { message, before: self.policy.terms() });
-        if let Some(policy) = self.policy.decided(shape) {
-            self.policy = policy;
-        }
+    fn decide(&mut self, message: Appended, shape: Shape) {
+        self.decided = Some(Decided { message, shape });
+        self.renew_policy();
     }
 
     /// Decides by the first stored messages, which are not appended again.
@@ -46,7 +44,7 @@ impl Session {
             }
             let shape = scanned(&stored_message(store, message)?)?.messages[0].shape;
             if shape.decides_provider() {
-                self.decide(message, shape);
+                self.decide(Appended(message), shape);
             }
         }
         Ok(())
@@ -54,9 +52,11 @@ impl Session {
 
     /// Takes a decision back that needs more than this many messages. Returns whether there was one.
     pub(super) fn undecide(&mut self, messages: usize) -> bool {
-        let Some(decided) = self.decided.take_if(|decided| decided.message >= messages) else { return false };
-        self.policy = core::mem::take(&mut self.policy).with_terms(decided.before);
-        true
+        let is_undone = self.decided.take_if(|decided| decided.message.0 >= messages).is_some();
+        if is_undone {
+            self.renew_policy();
+        }
+        is_undone
     }
 
     /// Whether views have marks at the boundary.

@@ -15,7 +15,7 @@ impl Session {
             return (self.observations, Unmasked::default());
         }
         let is_small = (1..=self.raw_cost_at_most).contains(&self.log.cost);
-        if is_small || is_within_budget(&self.policy, self.log.cost) {
+        if is_small || is_within_budget(&self.policy, self.log.len(), self.log.cost) {
             return (self.observations, Unmasked::BELOW_TRIGGER);
         }
         (self.observations, self.log.with_context(&self.policy, |context| self.log.fold.unmasked(context)))

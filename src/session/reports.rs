@@ -1,8 +1,8 @@
 //! What the caller reports of the provider: that its cache is cold, and the tokens that it counted. Both are part of the session:
 //! stored at once, and resumed.
 
-use super::{Result, Session};
-use crate::policy::NOW;
+use super::{Appended, Result, Session};
+use crate::policy::{NOW, Policy};
 use crate::store::Store;
 
 /// Characters that a thousand tokens have where nothing was measured; and a change of less than this part of them is none.
@@ -76,20 +76,33 @@ impl Session {
         let since = self.len() + 1;
         self.reports.calibrations.retain(|(other, _)| *other < since);
         self.reports.calibrations.push((since, chars));
-        self.set_budgets();
+        self.renew_policy();
     }
 
-    /// Sets the budget of each request, whose messages are those of the log.
-    pub(super) fn set_budgets(&mut self) {
-        let Some(given) = self.calibrated_budget.filter(|_| !self.reports.calibrations.is_empty()) else { return };
-        let in_log = |since: usize| match since.checked_sub(self.past.end()) {
-            Some(since) => since + self.origins.len(),
-            None => 0,
+    /// Changes the policy to that of the next request: the given one, with the terms of the provider that the history has decided,
+    /// and with what was reported of requests. After a compaction these are counted in its view, and masking has begun.
+    pub(super) fn renew_policy(&mut self) {
+        let decided = self.decided.as_ref().and_then(|decided| self.given.decided(decided.shape));
+        let given = decided.unwrap_or_else(|| (*self.given).clone());
+        self.policy = Policy {
+            max_cost_since: self.calibrated_budgets(),
+            cold: self.cold_requests_in_view(),
+            trigger: if self.compaction.is_some() { 0 } else { given.trigger },
+            marks_elsewhere: self.own_mark.as_ref().map_or(given.marks_elsewhere, |(_, elsewhere)| *elsewhere),
+            ..given
         };
+    }
+
+    fn calibrated_budgets(&self) -> Vec<(usize, usize)> {
+        let (true, Some(given)) = (self.calibrates, self.given.max_cost) else { return vec![] };
+        let in_view = |since: usize| self.places().in_view(Appended(since)).unwrap_or_default().0;
         let calibrated = |chars: usize| given / ASSUMED_CHARS * chars + given % ASSUMED_CHARS * chars / ASSUMED_CHARS;
-        let budgets = self.reports.calibrations.iter().map(|(since, chars)| (in_log(*since), calibrated(*chars)));
-        self.policy.max_cost_since = core::iter::once((0, given)).chain(budgets).collect();
-        self.policy.max_cost = self.policy.max_cost_at(self.log.end());
+        self.reports.calibrations.iter().map(|(since, chars)| (in_view(*since), calibrated(*chars))).collect()
+    }
+
+    /// The budget of the current request.
+    pub(super) fn max_cost(&self) -> Option<usize> {
+        self.policy.max_cost_at(self.log.end())
     }
 
     /// What was reported.
@@ -103,7 +116,7 @@ impl Session {
     pub fn cold_requests(&self) -> Vec<usize> {
         let now = self.next_is_cold().then(|| self.len());
         let reported = self.reports.cold.iter().filter_map(|cold| cold.request);
-        let mut requests: Vec<usize> = self.cold_by_options.iter().copied().chain(reported).chain(now).collect();
+        let mut requests: Vec<usize> = self.given.cold.iter().copied().chain(reported).chain(now).collect();
         requests.sort_unstable();
         requests.dedup();
         requests
@@ -119,24 +132,22 @@ impl Session {
         let is_cold = self.reports.cold.last().is_some_and(|cold| cold.request.is_none() && cold.reported <= message);
         if is_cold && let Some(cold) = self.reports.cold.last_mut() {
             cold.request = Some(message);
-            self.set_cold();
+            self.renew_policy();
         }
     }
 
-    /// Reports the rules of the boundary, whose messages are those of the log: after a compaction they begin with its view.
-    pub(super) fn set_cold(&mut self) {
-        let in_log = |request: usize| match request {
+    fn cold_requests_in_view(&self) -> Vec<usize> {
+        let in_view = |request: usize| match request {
             NOW => Some(NOW),
-            appended => Some(appended.checked_sub(self.past.end())? + self.origins.len()),
+            appended => Some(self.places().in_view(Appended(appended))?.0),
         };
-        self.policy.cold = self.cold_requests().into_iter().filter_map(in_log).collect();
-        self.set_budgets();
+        self.cold_requests().into_iter().filter_map(in_view).collect()
     }
 
-    /// The current request, which moves with each message until it is made.
-    pub(super) fn set_cold_now(&mut self) {
+    /// A cold request moves with each message until it is made.
+    pub(super) fn renew_policy_for_cold(&mut self) {
         if self.next_is_cold() {
-            self.set_cold();
+            self.renew_policy();
         }
     }
 }

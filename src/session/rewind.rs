@@ -84,7 +84,7 @@ impl Session {
         if reports != self.reports {
             self.reports = reports;
             self.stored.has_unwritten_reports = self.stored.is_used;
-            self.set_cold();
+            self.renew_policy();
         }
         self.stored.missing = self.stored.missing.saturating_sub(dropped);
         self.stored.replayed = self.stored.replayed.min(messages);
@@ -92,6 +92,7 @@ impl Session {
         if self.undecide(messages) {
             self.log.charge_again(&self.policy, self.log.len());
         }
+        self.known_moves = self.known_moves.min(self.move_counts().1);
         let Log { outline, pairs, base, .. } = &self.log;
         let stored = self.ledger.stored_messages.saturating_sub(base.messages);
         let answered = pairs.late_from(outline.results_before(stored)).filter_map(|result| outline.results[result].id);

@@ -28,7 +28,6 @@ from recede.reduction._exchange import (
     Chunks,
     CountRequest,
     MessageTexts,
-    Moves,
     RecountRequest,
     SummaryRequest,
 )
@@ -98,6 +97,7 @@ class Messages:
         self.cold: tuple[tuple[int, int | None], ...] = ()  # messages when it was told, and at the next request
         self.sums: list[int] = []
         self.needed: list[str] = []  # of each request over the trigger or limit; and the messages of the last one seen
+        self.known_moves = 0
         self.asked_at = -1
         self.facts = self._facts()
         self.plan = self._raw()
@@ -127,7 +127,7 @@ class Messages:
         surrogates: bool,
         costs: tuple[int, list[tuple[int, int]]] | None = None,
         texts: Counted | None = None,
-    ) -> int:
+    ) -> tuple[int, list[BoundaryMove]]:
         """Malformed JSON, or a shape that is no message, is an error that names the byte of the message."""
         state = {**vars(self), "messages": [*self.messages]}
         is_after_run = bool(self.facts.outline.messages) and self.facts.outline.messages[-1].is_agent_made
@@ -145,13 +145,14 @@ class Messages:
             self.costs = [*messages, costs[0]], [*observations, *costs[1]], {**known, **dict(texts or ())}
             self.facts.costs = self.costs
         self.is_current = False
-        return 0
+        return 0, self._new_moves()
 
     def rewind(self, messages: int) -> bool:
         """It is as it was before the next message came."""
         if messages < len(self.messages):
-            kept = {name: getattr(self, name) for name in ("sums", "needed", "asked_at")}
+            kept = {name: getattr(self, name) for name in ("sums", "needed", "asked_at", "known_moves")}
             vars(self).update(self.states[messages], states=self.states[:messages], **kept)
+            self.known_moves = min(self.known_moves, len(self.plan.moves))
         return True
 
     def report(self, sums: list[int] | None = None, calibrated_chars: int | None = None, is_cold: bool = False) -> None:
@@ -218,14 +219,18 @@ class Messages:
 
     def update_view(
         self, summary: Given = None, texts: Counted | None = None, costs: Costs | None = None, mark: None = None
-    ) -> SummaryRequest | CountRequest | RecountRequest | None:
-        """Makes the view current: None, or what must be answered first: a summary, texts or messages to be counted."""
+    ) -> list[BoundaryMove] | SummaryRequest | CountRequest | RecountRequest:
+        """Makes the view current; the new moves, or what must be answered first: a summary, texts or messages."""
         asked = self._updated(summary, texts, costs)
         messages = self.facts.outline.messages
         if asked is None and len(self.messages) != self.asked_at and not (messages and messages[-1].is_agent_made):
             self.asked_at = len(self.messages)
             self.needed = [*self.needed, self._need()]
-        return asked
+        return self._new_moves() if asked is None else asked
+
+    def _new_moves(self) -> list[BoundaryMove]:
+        known, self.known_moves = self.known_moves, len(self.plan.moves)
+        return self.moves(known)
 
     def _need(self) -> str:
         """The need of a request; "" below the trigger, or below the limit without one."""
@@ -412,9 +417,9 @@ class Messages:
             tuple(map(self.needed.count, OverLimit._fields)),
         )
 
-    def moves(self, start: int, end: int | None = None) -> Moves:
-        """How many moves the boundary made, and those from one on, up to another."""
-        return Moves(len(self.plan.moves), [BoundaryMove(*move) for move in self.plan.moves[start:end]])
+    def moves(self, start: int, end: int | None = None) -> list[BoundaryMove]:
+        """The moves of the boundary from one on, up to another."""
+        return [BoundaryMove(*move) for move in self.plan.moves[start:end]]
 
     def message(self, index: int) -> bytes:
         return self.messages[index]

@@ -55,7 +55,7 @@ def limited(
             counted = None if costs is None else (costs[0][index], [costs[1][place] for place in results])
             session.append(data[index], True, counted, None if costs is None else [*costs[2].items()])
         given: Given = None
-        while (asked := session.update_view(given)) is not None:
+        while not isinstance(asked := session.update_view(given), list):
             if isinstance(asked, CountRequest):
                 session.update_view(given, texts=answer(asked))
             elif isinstance(asked, RecountRequest):

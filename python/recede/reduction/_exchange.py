@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-
-if TYPE_CHECKING:
-    from recede._report import BoundaryMove
+from typing import Any, Literal, NamedTuple
 
 __all__ = [
     "Changes",
@@ -13,7 +10,6 @@ __all__ = [
     "CountRequest",
     "FactsUpdate",
     "MessageTexts",
-    "Moves",
     "ObservationTexts",
     "Quoted",
     "RecountRequest",
@@ -189,13 +185,6 @@ class Changes(NamedTuple):
     first: int
     messages: list[int | Rendered | bytes]
     is_kept: bool
-
-
-class Moves(NamedTuple):
-    """Moves of the boundary of a session, and how many it has in all."""
-
-    total: int
-    moves: list[BoundaryMove]
 
 
 class FactsUpdate(NamedTuple):

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from recede._errors import TranscriptError
 from recede.reduction._counting import costs_of, counted, cut_costs
-from recede.reduction._kinds import CEILING
 from recede.reduction._on_move import report_move
 from recede.reduction._planning import asked_summary
 from recede.session._json import loads
 from recede.session._options import HistoryOptions
 
 if TYPE_CHECKING:
+    from recede._report import BoundaryMove
     from recede.reduction._exchange import RecountRequest, SummaryRequest
 
 __all__ = ["Callbacks"]
@@ -28,8 +28,7 @@ class Callbacks:
     def __init__(self, options: HistoryOptions, on_move: Any) -> None:
         self._options = options
         self._on_move = on_move
-        self._reported_moves = 0
-        self.is_loading = False  # the moves up to the next view were reported already
+        self.is_loading = False  # the moves up to the next view were reported before the session was stored
         self._is_running = False
         self.summarizer_error: Exception | None = None
         self.summary_failures = 0
@@ -73,22 +72,11 @@ class Callbacks:
     def _costs_of(self, texts: list[Any]) -> Any:
         return self._called(costs_of, texts, self._options.counter, self._options.image_chars)
 
-    def report_moves(self, session: Any) -> None:
-        """Report the new moves; those before a summary are no longer counted."""
-        found = session.moves(self._reported_moves)
-        self._reported_moves = found.total
+    def report_moves(self, moves: list[BoundaryMove]) -> None:
+        """Report new moves."""
         if not self.is_loading:
-            for move in found.moves:
+            for move in moves:
                 self._called(report_move, move, self._on_move)
-
-    def begin_loading(self, session: Any) -> None:
-        """The moves up to the next view were reported before the session was stored."""
-        self.is_loading = True
-        self._reported_moves = session.moves(CEILING).total
-
-    def forget_moves(self, session: Any) -> None:
-        """After a rewind, report the moves after those that the session still has."""
-        self._reported_moves = min(self._reported_moves, session.moves(CEILING).total)
 
     def counted(self, texts: list[str]) -> list[tuple[str, int]]:
         """Each text and its cost."""

@@ -16,6 +16,7 @@ from recede.session._reported import Reports
 from recede.session._view import CurrentView
 
 if TYPE_CHECKING:
+    from recede._report import BoundaryMove
     from recede.session._options import HistoryOptions
     from recede.store._turn_store import TurnStore
 
@@ -68,15 +69,15 @@ class LiveSession:
         """Append a message, and keep its object if there is one."""
         self.prepare()
         if self._has_uncounted:
-            self._count_kept()
-        core, index, first = self.core, len(self.core), self.messages.first
+            self.callbacks.report_moves(self._count_kept())
+        core, index, first, moves = self.core, len(self.core), self.messages.first, []
         try:
-            first = core.append(data, surrogates, *self.callbacks.costs(core, data, surrogates))
+            first, moves = core.append(data, surrogates, *self.callbacks.costs(core, data, surrogates))
         finally:  # also if only the write to the store failed
             if message is not None and len(core) > index:
                 self.messages.add(index, message, has_objects)
         self.messages.evict(first)
-        self.callbacks.report_moves(core)
+        self.callbacks.report_moves(moves)
 
     def append_object(self, message: Any) -> None:
         """Append a message that is an object."""
@@ -120,25 +121,23 @@ class LiveSession:
             self._rebuild(messages)
         self.messages.rewind(messages)
         self.reports.forget()
-        self.callbacks.forget_moves(self.core)
 
     # The view
 
     def update_view(self) -> None:
         """Make the view current, with a summary if one is needed, and report its moves."""
         self.prepare()
-        self._plan_view()
-        self.callbacks.report_moves(self.core)
+        self.callbacks.report_moves(self._plan_view())
         self.callbacks.is_loading = False
 
-    def _plan_view(self) -> None:
+    def _plan_view(self) -> list[BoundaryMove]:
+        """Make the view current; return the new moves."""
         summary: Any = None
         texts: list[tuple[str, int]] | None = None
-        while (asked := self.core.update_view(summary, texts, mark=self._own_mark)) is not None:
+        while not isinstance(asked := self.core.update_view(summary, texts, mark=self._own_mark), list):
             if isinstance(asked, RecountRequest):
                 self._has_uncounted = True
-                self._count_kept()
-                return
+                return self._count_kept()
             try:
                 if isinstance(asked, CountRequest):
                     texts = self.callbacks.counted(asked.texts)
@@ -148,13 +147,16 @@ class LiveSession:
                 if isinstance(asked, SummaryRequest) or summary is not None:
                     self.core.update_view(False)
                 raise
+        return asked
 
-    def _count_kept(self) -> None:
-        """Count the messages after a new summary, with which the session then continues."""
+    def _count_kept(self) -> list[BoundaryMove]:
+        """Count the messages after a new summary, with which the session then continues; return the new moves."""
         asked = self.core.update_view()
-        if asked is not None and self.options.counts:
-            self.core.update_view(costs=self.callbacks.costs_of_kept(asked))
+        if isinstance(asked, RecountRequest):
+            asked = self.core.update_view(costs=self.callbacks.costs_of_kept(asked))
         self._has_uncounted = False
+        moves: list[BoundaryMove] = asked
+        return moves
 
     def mark_newest(self, mark: tuple[bytes, int]) -> None:
         """Mark the last block of each view, with this many marks elsewhere in its request."""
@@ -188,7 +190,7 @@ class LiveSession:
             start, end, left = len(self.core), source.count(_MESSAGE), source.max_bytes()
             self.messages.evict(0 if self.store is None else start)
             if end:
-                self.callbacks.begin_loading(self.core)
+                self.callbacks.is_loading = True
             for first in range(start, end, _BATCH):
                 for *_, message in source.records(_MESSAGE, first + 1, min(_BATCH, end - first)):
                     left -= len(message)

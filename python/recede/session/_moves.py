@@ -19,7 +19,7 @@ class StoredMoves(Sequence[BoundaryMove]):
         self._session, self._stored, self._newest = session, stored, newest
 
     def _read(self, start: int, end: int) -> Iterator[BoundaryMove]:
-        return iter(self._session.moves(start, end).moves)
+        return iter(self._session.moves(start, end))
 
     def __len__(self) -> int:
         return self._stored + len(self._newest)

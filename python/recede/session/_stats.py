@@ -106,7 +106,7 @@ def stats_of(session: Any, summary_failures: int) -> HistoryStats:
     """The figures of a session, whose view is current."""
     stats: SessionStats = session.stats()
     changed_message, changed_byte = stats.changed or (None, None)
-    newest = tuple(session.moves(stats.stored_moves).moves)
+    newest = tuple(session.moves(stats.stored_moves))
     moves = StoredMoves(session, stats.stored_moves, newest) if stats.stored_moves else newest
     return HistoryStats(
         messages=len(session),

@@ -23,7 +23,6 @@ static SESSION_STATS: NamedTuple = NamedTuple::new("recede.session._stats", "Ses
 static RECOUNT_REQUEST: NamedTuple = NamedTuple::of_exchange("RecountRequest");
 static CHANGES: NamedTuple = NamedTuple::of_exchange("Changes");
 static RENDERED: NamedTuple = NamedTuple::of_exchange("Rendered");
-static MOVES: NamedTuple = NamedTuple::of_exchange("Moves");
 static MASKS: NamedTuple = NamedTuple::new("recede.reduction._masks", "Masks");
 static MASK: NamedTuple = NamedTuple::new("recede.reduction._masks", "Mask");
 
@@ -98,26 +97,28 @@ impl PySession {
         })
     }
 
-    /// Appends a message, with its costs and those of its results as a limit cuts them; returns the first one in memory.
+    /// Appends a message, with its costs and those of its results as a limit cuts them; returns the first one in memory,
+    /// and the new moves of the boundary.
     #[pyo3(signature = (message, surrogates, costs=None, texts=None))]
-    fn append(
+    fn append<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         message: &[u8],
         surrogates: bool,
         costs: MessageCosts,
-        texts: Option<Vec<(Bound<'_, PyString>, usize)>>,
-    ) -> PyResult<usize> {
+        texts: Option<Vec<(Bound<'py, PyString>, usize)>>,
+    ) -> PyResult<(usize, Bound<'py, PyList>)> {
         guarded(|| {
             let texts = texts.unwrap_or_default().into_iter();
             let texts: Vec<_> = texts.map(|(text, cost)| (bytes_of(&text), cost)).collect();
-            self.shared.change(py, |session, store| {
+            let (first, moves) = self.shared.change(py, |session, mut store| {
                 if !texts.is_empty() {
                     session.set_text_costs(texts);
                 }
-                session.append(message, surrogates, costs, store)?;
-                Ok(session.first_message_in_memory())
-            })
+                session.append(message, surrogates, costs, store.as_deref_mut())?;
+                Ok((session.first_message_in_memory(), session.new_moves(store)?))
+            })?;
+            Ok((first, moves_of(py, &moves)?))
         })
     }
 
@@ -181,7 +182,7 @@ impl PySession {
 
     // Views
 
-    /// Makes the view current. Returns None; or a `SummaryRequest`, to be called again with a summary; or a `CountRequest`, to be
+    /// Makes the view current. Returns the new moves of the boundary; or a `SummaryRequest`, to be called again with a summary; or a `CountRequest`, to be
     /// called again with each text and its costs; or a `RecountRequest`, to be called again with the costs. With a mark, the last
     /// block of each view has that, no other is sent but those at the boundary, and this many are around the messages.
     #[pyo3(signature = (summary=None, texts=None, costs=None, mark=None))]
@@ -192,35 +193,37 @@ impl PySession {
         texts: Option<Vec<(Bound<'py, PyString>, usize)>>,
         costs: Option<RawCosts>,
         mark: Option<(Vec<u8>, usize)>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let summary = summary_of(summary)?;
             let texts = texts.unwrap_or_default();
             let texts: Vec<(Vec<u8>, usize)> = texts.iter().map(|(text, cost)| (bytes_of(text), *cost)).collect();
             let costs = costs_of(costs);
-            let update = self.shared.change(py, |session, store| {
+            let (update, moves) = self.shared.change(py, |session, mut store| {
                 if let Some((value, elsewhere)) = mark {
                     session.mark_newest(value, elsewhere);
                 }
                 if !texts.is_empty() {
                     session.set_text_costs(texts);
                 }
-                match costs {
-                    None => session.update_view(&summary, store),
-                    costs => session.apply_compaction(costs, store).map(|()| Update::Done),
-                }
+                let update = match costs {
+                    None => session.update_view(&summary, store.as_deref_mut())?,
+                    costs => session.apply_compaction(costs, store.as_deref_mut()).map(|()| Update::Done)?,
+                };
+                let is_done = matches!(update, Update::Done);
+                Ok((update, if is_done { session.new_moves(store)? } else { vec![] }))
             })?;
             let list =
                 |messages: Vec<Vec<u8>>| PyList::new(py, messages.iter().map(|message| PyBytes::new(py, message)));
             match update {
-                Update::Done => Ok(None),
+                Update::Done => Ok(moves_of(py, &moves)?.into_any()),
                 Update::AskSummary(messages, previous, built_in) => {
-                    summary_request(list(messages)?.into_any(), previous.as_deref(), &built_in).map(Some)
+                    summary_request(list(messages)?.into_any(), previous.as_deref(), &built_in)
                 }
-                Update::AskTextCosts(texts) => count_request(py, &texts).map(Some),
+                Update::AskTextCosts(texts) => count_request(py, &texts),
                 Update::AskCosts => {
                     let (messages, numbers) = self.shared.look(py, Session::pending_messages);
-                    named!(RECOUNT_REQUEST, py, messages = list(messages)?, numbers = numbers).map(Some)
+                    named!(RECOUNT_REQUEST, py, messages = list(messages)?, numbers = numbers)
                 }
             }
         })
@@ -310,13 +313,10 @@ impl PySession {
 
     /// The moves of the boundary from one on, up to another or the last.
     #[pyo3(signature = (start, end=None))]
-    fn moves<'py>(&self, py: Python<'py>, start: usize, end: Option<usize>) -> PyResult<Bound<'py, PyAny>> {
+    fn moves<'py>(&self, py: Python<'py>, start: usize, end: Option<usize>) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
             let end = end.unwrap_or(usize::MAX);
-            let (total, moves) = self
-                .shared
-                .read(py, |session, store| Ok((session.move_counts().1, session.moves(start..end, store)?)))?;
-            named!(MOVES, py, total = total, moves = moves_of(py, &moves)?)
+            moves_of(py, &self.shared.read(py, |session, store| session.moves(start..end, store))?)
         })
     }
 }

@@ -133,7 +133,7 @@ impl PyTurnSession {
 
     /// The moves of the boundary since this was called last.
     fn new_moves<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        guarded(|| moves_of(py, &self.shared.change(py, |session, _| Ok(session.new_moves()))?))
+        guarded(|| moves_of(py, &self.shared.change(py, |session, _| Ok(session.new_turn_moves()))?))
     }
 
     /// The tokens of the requests before the turns after the first `start` ones, up to that after turn `end`.

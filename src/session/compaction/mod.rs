@@ -10,9 +10,10 @@ use crate::plan::{Costs, Masked, Outcome, Plan, SummaryInput, masked_in, plan};
 use crate::scan::scan;
 use crate::session::base::Base;
 use crate::session::log::{Log, TextFormat};
+use crate::session::places::Origin;
 use crate::session::stored::mismatched_compaction;
 use crate::session::stored::snapshot::Compaction;
-use crate::session::{Result, Session, Update};
+use crate::session::{InView, Result, Session, Update};
 use crate::source::Bytes;
 use crate::splice::splice;
 use crate::store::Store;
@@ -49,17 +50,6 @@ impl Past {
     }
 }
 
-/// The origin of a message of the log after a compaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// The appended message of this index.
-    Appended(u32),
-    /// The rendering of the appended message of this index, or that message in a resumed session.
-    Rendered(u32),
-    /// A summary.
-    New,
-}
-
 /// A new compaction whose costs may still be unknown.
 #[derive(Debug, Clone)]
 pub struct PendingCompaction {
@@ -69,20 +59,6 @@ pub struct PendingCompaction {
     /// The message of the summary, empty without one; None if the compaction is stored already.
     summary: Option<Vec<u8>>,
     compaction: Compaction,
-}
-
-impl Origin {
-    /// The index of the appended message and 1; 0 without one.
-    fn source(self) -> usize {
-        match self {
-            Origin::Appended(index) | Origin::Rendered(index) => index as usize + 1,
-            Origin::New => 0,
-        }
-    }
-
-    fn of_stored(source: usize) -> Self {
-        source.checked_sub(1).map_or(Origin::New, |index| Origin::Rendered(index as u32))
-    }
 }
 
 impl Session {
@@ -102,7 +78,7 @@ impl Session {
         store: Option<&mut Store>,
     ) -> Result<Option<Update>> {
         let (turns, cost) = (self.ledger.totals.turns, self.log.cost);
-        let may_ask = self.attempts().may_ask(turns, cost, self.policy.max_cost.unwrap_or(0));
+        let may_ask = self.attempts().may_ask(turns, cost, self.max_cost().unwrap_or(0));
         let summary = if may_ask { summary } else { &SummaryInput::Failed };
         self.messages_planned += self.log.len();
         let is_changing = core::mem::take(&mut self.is_changing); // planning changes nothing
@@ -152,14 +128,11 @@ impl Session {
         let mut messages: Vec<Vec<u8>> =
             (0..self.log.len()).map(|message| self.log.message(message).to_vec()).collect();
         let mut is_rendered = false;
-        let index = |message: &usize| match self.origins.get(*message) {
-            Some(origin) => origin.source().saturating_sub(1),
-            None => (self.past.end() + message).saturating_sub(self.origins.len()),
-        };
-        self.asked = dropped.iter().map(index).collect();
-        for message in dropped {
-            if let Some(Origin::Rendered(index)) = self.origins.get(*message) {
-                messages[*message] = self.message(*index as usize, store.as_deref_mut())?;
+        let origins: Vec<Origin> = dropped.iter().map(|message| self.origin(InView(*message))).collect();
+        self.asked = origins.iter().map(|origin| origin.appended().unwrap_or_default().0).collect();
+        for (message, origin) in dropped.iter().zip(origins) {
+            if let Origin::Rendered(appended) = origin {
+                messages[*message] = self.message(appended.0, store.as_deref_mut())?;
                 is_rendered = true;
             }
         }
@@ -201,11 +174,10 @@ impl Session {
         }
         let is_of_task = |source: &Option<usize>| source.is_some_and(|message| message < plan.task_end);
         let task_end = sources.iter().rposition(is_of_task).map_or(0, |last| last + 1);
-        let appended = |message: usize| Origin::Appended((self.past.end() + message - self.origins.len()) as u32);
         let origin = |(source, rendered): (&Option<usize>, &&[u8])| {
             let Some(message) = *source else { return Origin::New };
-            match self.origins.get(message).copied().unwrap_or_else(|| appended(message)) {
-                Origin::Appended(index) if before.message(message) != *rendered => Origin::Rendered(index),
+            match self.origin(InView(message)) {
+                Origin::Appended(appended) if before.message(message) != *rendered => Origin::Rendered(appended),
                 origin => origin,
             }
         };
@@ -270,8 +242,9 @@ impl Session {
             self.past.push(before.message(message));
         }
         self.origins = origins;
-        self.set_cold();
-        self.policy.trigger = 0; // masking has begun
+        let bytes = compaction.bytes();
+        self.compaction = Some(compaction);
+        self.renew_policy();
         self.log.request_from(&self.policy, 0);
         let end = self.log.len();
         self.log.with_fold(&self.policy, |context, fold| fold.grow(context, end));
@@ -282,9 +255,8 @@ impl Session {
             } else {
                 self.succeed();
             }
-            self.stored.compactions.push([compaction.bytes(), message]);
+            self.stored.compactions.push([bytes, message]);
         }
-        self.compaction = Some(compaction);
         self.update_marks();
         match store {
             Some(store) if !self.stored.compactions.is_empty() => self.store_snapshot(store),

@@ -9,7 +9,7 @@ use crate::outline::{Call, Message, Outline, ToolResult, reserve};
 use crate::placeholder::Placeholder;
 use crate::plan::{Costs, Move, PlanContext};
 use crate::policy::Policy;
-use crate::session::Session;
+use crate::session::{InLog, Session};
 use crate::source::{OneText, Source};
 use crate::text::{clip, count_chars};
 use std::collections::HashMap;
@@ -220,7 +220,7 @@ impl Session {
     pub fn update_facts(&mut self) {
         self.make_requests();
         if !self.view.is_current {
-            self.set_cold_now();
+            self.renew_policy_for_cold();
             self.update_masked();
             self.record_change();
         }
@@ -290,6 +290,6 @@ impl Session {
     /// The place of a result in memory.
     pub(in crate::session) fn place_of(&self, result: usize) -> ResultPlace {
         let message = self.log.outline.results[result].message as usize;
-        (self.log.base.messages + message, result - self.log.outline.results_before(message))
+        (self.places().of_log(InLog(message)).0, result - self.log.outline.results_before(message))
     }
 }

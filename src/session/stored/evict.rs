@@ -11,7 +11,7 @@ use crate::policy::Goal;
 use crate::session::base::Base;
 use crate::session::log::ledger::Ledger;
 use crate::session::log::{Log, TextFormat};
-use crate::session::{Result, Session, scanned};
+use crate::session::{InLog, Result, Session, scanned};
 use crate::store::{RecordKind, Store};
 use std::collections::HashMap;
 
@@ -156,7 +156,7 @@ impl Session {
             !masked_in(&self.log.fold.masked, results(message)).is_empty()
                 || !self.log.outline.cuts_of(results(message)).is_empty()
         };
-        let sent = |message: usize| self.sent_message(self.log.base.messages + message);
+        let sent = |message: usize| self.sent_message(InLog(message));
         (0..count).map(|message| is_masked(message).then(|| sent(message))).collect()
     }
 
@@ -169,11 +169,11 @@ impl Session {
         for (id, number) in self.ledger.ids() {
             updates.entry(id.to_vec()).or_default().number = Some(number as u32);
         }
-        let Log { outline, pairs, base, .. } = &self.log;
+        let Log { outline, pairs, .. } = &self.log;
         for call in 0..outline.calls_before(count) {
             if let Some(id) = outline.calls[call].id {
                 let message = outline.calls[call].message as usize;
-                let call = (base.messages + message, pairs.pairs.is_answered(call));
+                let call = (self.places().of_log(InLog(message)).0, pairs.pairs.is_answered(call));
                 updates.entry(outline.text(id).to_vec()).or_default().call = Some(call);
             }
         }
@@ -189,7 +189,7 @@ impl Session {
         let is_marked = |message| marks.binary_search_by_key(&message, |(marked, ..)| *marked).is_ok();
         let bytes = |message: usize| match &shown[message] {
             None => self.log.message(message).len() + 1,
-            Some(_) if is_marked(message) => self.rendered_message(message).len() + 1,
+            Some(_) if is_marked(message) => self.rendered_message(InLog(message)).len() + 1,
             Some(shown) => shown.len() + 1,
         };
         Base {
@@ -234,10 +234,9 @@ impl Session {
     #[must_use]
     pub fn first_message_in_memory(&self) -> usize {
         if self.past.end() > self.past.first {
-            self.past.first
-        } else {
-            self.past.end() + self.log.base.messages.saturating_sub(self.origins.len())
+            return self.past.first;
         }
+        self.places().appended(self.places().of_log(InLog(0))).map_or(self.past.end(), |first| first.0)
     }
 
     /// [`late_calls`] of the last message, which are marked as answered.

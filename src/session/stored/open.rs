@@ -29,7 +29,7 @@ impl Session {
         }
         let mut snapshot = Session::snapshot_of(store)?.unwrap_or_default();
         self.reports = snapshot.reports.before(messages); // also with other options: they are facts
-        self.set_cold();
+        self.renew_policy();
         let compaction = self.last_compaction(store)?;
         let known = compaction.as_ref().map_or(snapshot.ledger.messages, |compaction| compaction.past);
         self.decide_by_stored(store, known.min(messages))?;
@@ -77,6 +77,7 @@ impl Session {
         }
         self.ledger = ledger;
         (self.stored.ids, self.stored.moves, self.stored.stale) = (ids, moves, stale);
+        self.known_moves = moves;
         if !reads {
             return Ok(Some(0));
         }
@@ -169,7 +170,7 @@ impl Session {
     pub fn load(&mut self, store: &mut Store, snapshot: Snapshot, counts: bool) -> Result<usize> {
         self.attempts = snapshot.attempts;
         self.reports = snapshot.reports.before(store.last(RecordKind::Message) as usize);
-        self.set_cold();
+        self.renew_policy();
         for summary in 1..=store.last(RecordKind::Summary) {
             if let Some(Record { fields, last: Some(message) }) = store.get(RecordKind::Summary, summary, true)? {
                 // As `last_compaction` reads it: a damaged record may have more fields.

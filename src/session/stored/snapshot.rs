@@ -11,6 +11,7 @@ use crate::outline::Outline;
 use crate::plan::{BlockPlace, FoldState};
 use crate::scan::scan_message;
 use crate::session::Attempts;
+use crate::session::InView;
 use crate::session::base::{Base, EvictedMarks, SentMark};
 use crate::session::log::ledger::Ledger;
 use crate::session::reports::Reports;
@@ -97,7 +98,8 @@ impl Snapshot {
         let Snapshot { options, ledger, ids, moves, stale, base, attempts, reports, turns, rows } = self;
         let Base { fold, marks: EvictedMarks { pin, newest }, .. } = base;
         let place = |mark: Option<BlockPlace>| mark.map_or((0, 0), |(message, block)| (message + 1, block));
-        let pins = [fold.boundaries.into(), place(*pin), place(newest.as_ref().map(|mark| (mark.message, mark.block)))];
+        let pins =
+            [fold.boundaries.into(), place(*pin), place(newest.as_ref().map(|mark| (mark.message.0, mark.block)))];
         let mut out = TaggedFields::new();
         out.add(tag::OPTIONS, options);
         out.numbers(tag::LEDGER, ledger);
@@ -151,7 +153,7 @@ impl Snapshot {
         if newest.is_some() && !is_json(&value) {
             return None;
         }
-        let newest = newest.map(|(message, block)| SentMark { message, block, value });
+        let newest = newest.map(|(message, block)| SentMark { message: InView(message), block, value });
         let fold = FoldState {
             messages: base.messages,
             paid: field(&fields, tag::PAID)?,

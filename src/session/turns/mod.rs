@@ -238,10 +238,10 @@ impl Session {
     }
 
     /// The moves of the boundary since this was called last.
-    pub fn new_moves(&mut self) -> Vec<Move> {
+    pub fn new_turn_moves(&mut self) -> Vec<Move> {
         let moves = &self.log.fold.moves;
-        let reported = core::mem::replace(&mut self.turns.reported_moves, moves.len());
-        moves[reported..].to_vec()
+        let known = core::mem::replace(&mut self.known_moves, moves.len());
+        moves[known..].to_vec()
     }
 
     /// What the next request masks, and how much that saves.

@@ -87,8 +87,6 @@ pub struct TurnState {
     pub requests: Vec<RequestTokens>,
     /// Evicted turns that are in no summary; empty if summaries are off.
     pub evicted: Vec<EvictedTurn>,
-    /// How many moves of the fold were reported.
-    pub reported_moves: usize,
 }
 
 /// What later summaries need of an evicted turn.

@@ -152,8 +152,8 @@ impl Session {
         let texts = self.log.texts.drain();
         log.texts = texts.filter_map(|(result, text)| Some((result.checked_sub(count as u32)?, text))).collect();
         log.resume(&self.policy);
-        log.fold.moves = self.log.fold.moves.split_off(self.turns.reported_moves);
-        self.turns.reported_moves = 0;
+        log.fold.moves = self.log.fold.moves.split_off(self.known_moves);
+        self.known_moves = 0;
         self.log = log;
         Ok(count)
     }

@@ -3,21 +3,24 @@
 //! view.
 
 use crate::marks::{Marked, Marks, Pins, WantedMark, last_markable, remarked};
+use crate::outline::Span;
 use crate::plan::{
     BlockPlace, Masked, PlanContext, Wanted, block_of, blocks_between, marks_in_view, older_end, previous_request,
 };
 use crate::session::base::{EvictedMarks, SentMark};
 use crate::session::log::Log;
 use crate::session::stored::write_rendered;
-use crate::session::{Result, Session};
+use crate::session::{InLog, InView, Result, Session};
 use crate::store::Store;
 
 impl Session {
     /// The last block of each view has this mark, sent with this many outside of the messages; those that were appended are not
     /// sent.
     pub fn mark_newest(&mut self, value: Vec<u8>, elsewhere: usize) {
-        if self.own_mark.as_ref() != Some(&value) || self.policy.marks_elsewhere != elsewhere {
-            (self.own_mark, self.policy.marks_elsewhere) = (Some(value), elsewhere);
+        let own = Some((value, elsewhere));
+        if self.own_mark != own {
+            self.own_mark = own;
+            self.renew_policy();
             self.view.is_current = false;
         }
     }
@@ -46,35 +49,36 @@ impl Session {
     /// The newest mark, and those at the boundary.
     fn marks_of_view(&self) -> Vec<SentMark> {
         let Some(newest) = self.newest_mark() else { return vec![] };
-        let one = Marked { message: newest.message, block: newest.block, count: 1, stays: true };
+        let one = Marked { message: newest.message.0, block: newest.block, count: 1, stays: true };
         let marks = Marks { blocks: vec![one], elsewhere: self.policy.marks_elsewhere, on_tools: 0 };
-        let (first, cache) = (self.log.base.messages, self.policy.cache);
+        let (places, cache) = (self.places(), self.policy.cache);
+        let in_log = |(message, block): BlockPlace| (places.in_log(InView(message)).unwrap_or_default().0, block);
         let between = |from: BlockPlace, to: BlockPlace| {
-            blocks_between(&self.log.outline, (from.0 - first, from.1), (to.0 - first, to.1), cache.lookback_blocks)
+            blocks_between(&self.log.outline, in_log(from), in_log(to), cache.lookback_blocks)
         };
         let pins = self.wanted_marks().pins(&marks, cache, between);
         let added = pins.into_iter().flat_map(|pins| pins.added);
-        let added: Vec<_> =
-            added.map(|(message, block, _)| SentMark { message, block, value: newest.value.clone() }).collect();
+        let mark = |(message, block, _)| SentMark { message: InView(message), block, value: newest.value.clone() };
+        let added: Vec<_> = added.map(mark).collect();
         core::iter::once(newest).chain(added).collect()
     }
 
     fn newest_mark(&self) -> Option<SentMark> {
-        let Log { base, data, marks, .. } = &self.log;
-        if let Some(value) = &self.own_mark {
+        let Log { base, marks, .. } = &self.log;
+        if let Some((value, _)) = &self.own_mark {
             if self.policy.marks_elsewhere >= self.policy.cache.most_marks {
                 return None; // ours gives way to the client's
             }
             let block = |message| last_markable(self.log.message(message)).map(|block| (message, block));
             let (message, block) = (0..self.log.len()).rev().find_map(block)?;
-            return Some(SentMark { message: base.messages + message, block, value: value.clone() });
+            return Some(SentMark { message: self.places().of_log(InLog(message)), block, value: value.clone() });
         }
-        match marks.last() {
-            Some((message, block, value)) => {
-                Some(SentMark { message: base.messages + message, block: *block, value: value.of(data).to_vec() })
-            }
-            None => base.marks.newest.clone(),
-        }
+        marks.last().map(|mark| self.appended_mark(mark)).or_else(|| base.marks.newest.clone())
+    }
+
+    fn appended_mark(&self, (message, block, value): &(usize, usize, Span)) -> SentMark {
+        let message = self.places().of_log(InLog(*message));
+        SentMark { message, block: *block, value: value.of(&self.log.data).to_vec() }
     }
 
     /// The marks of a session of facts as its view has them, and the pins of that; see [`crate::plan::pins`].
@@ -103,9 +107,9 @@ impl Session {
         let mut masked: Vec<Masked> = [last(&fold.masked), last(tentative)].into_iter().flatten().collect();
         masked.sort_unstable_by_key(|one| one.result);
         let wanted = Wanted::of(outline, turns, masked.iter(), boundaries);
-        let in_session = |(message, block): BlockPlace| (base.messages + message, block);
-        let pin = if masked.is_empty() { base.marks.pin } else { wanted.pin.map(in_session) };
-        Wanted { pin, carried: wanted.carried.map(in_session) }
+        let in_view = |(message, block): BlockPlace| (self.places().of_log(InLog(message)).0, block);
+        let pin = if masked.is_empty() { base.marks.pin } else { wanted.pin.map(in_view) };
+        Wanted { pin, carried: wanted.carried.map(in_view) }
     }
 
     /// The boundary at the previous request, and now.
@@ -128,19 +132,15 @@ impl Session {
 
     /// The marks of the evicted messages after evicting some more.
     pub(in crate::session) fn evicted_marks(&self, count: usize) -> EvictedMarks {
-        let Log { base, outline, data, fold, marks, .. } = &self.log;
+        let Log { base, outline, fold, marks, .. } = &self.log;
         let first = outline.results_before(count);
         let masked = &fold.masked[..fold.masked.partition_point(|one| (one.result as usize) < first)];
         let pin = masked.last().map(|last| block_of(outline, last.result as usize));
         let newest = marks[..marks.partition_point(|(message, ..)| *message < count)].last();
-        let newest = newest.map(|(message, block, value)| SentMark {
-            message: base.messages + message,
-            block: *block,
-            value: value.of(data).to_vec(),
-        });
+        let in_view = |(message, block): BlockPlace| (self.places().of_log(InLog(message)).0, block);
         EvictedMarks {
-            pin: pin.map_or(base.marks.pin, |pin| pin.map(|(message, block)| (base.messages + message, block))),
-            newest: newest.or_else(|| base.marks.newest.clone()),
+            pin: pin.map_or(base.marks.pin, |pin| pin.map(in_view)),
+            newest: newest.map(|mark| self.appended_mark(mark)).or_else(|| base.marks.newest.clone()),
         }
     }
 
@@ -162,7 +162,7 @@ impl Session {
     }
 
     /// Renders messages in memory as they are sent; returns also how many bytes they have without changes of marks.
-    pub(in crate::session) fn render_sent(&self, start: usize, end: usize) -> (Vec<u8>, usize) {
+    pub(in crate::session) fn render_sent(&self, start: InView, end: InView) -> (Vec<u8>, usize) {
         let marked = self.marked_messages(start, end);
         if marked.is_empty() {
             let out = self.render(start, end);
@@ -179,9 +179,10 @@ impl Session {
             if at < message {
                 out.extend(render(at, message, &mut bytes));
             }
-            out.push(render(message, message + 1, &mut bytes)[0]);
-            out.extend(self.sent_message(message));
-            at = message + 1;
+            let next = InView(message.0 + 1);
+            out.push(render(message, next, &mut bytes)[0]);
+            out.extend(self.sent_message(self.places().in_log(message).unwrap_or_default()));
+            at = next;
         }
         if at < end {
             out.extend(render(at, end, &mut bytes));
@@ -190,15 +191,15 @@ impl Session {
     }
 
     /// Messages in memory that have marks, appended or sent.
-    pub(in crate::session) fn marked_messages(&self, start: usize, end: usize) -> Vec<usize> {
+    pub(in crate::session) fn marked_messages(&self, start: InView, end: InView) -> Vec<InView> {
         if !self.writes_marks() {
             return vec![];
         }
-        let Log { base, marks, .. } = &self.log;
-        let first = marks.partition_point(|(message, ..)| base.messages + message < start);
-        let appended = marks[first..].iter().map(|(message, ..)| base.messages + message);
-        let sent = self.view.marks.iter().map(|mark| mark.message).filter(|message| *message >= base.messages);
-        let mut found: Vec<usize> = appended
+        let (marks, places) = (&self.log.marks, self.places());
+        let first = marks.partition_point(|(message, ..)| places.of_log(InLog(*message)) < start);
+        let appended = marks[first..].iter().map(|(message, ..)| places.of_log(InLog(*message)));
+        let sent = self.view.marks.iter().map(|mark| mark.message).filter(|message| places.in_log(*message).is_some());
+        let mut found: Vec<InView> = appended
             .take_while(|message| *message < end)
             .chain(sent.filter(|message| (start..end).contains(message)))
             .collect();
@@ -208,12 +209,11 @@ impl Session {
     }
 
     /// Renders a message in memory with the marks of the view.
-    pub(in crate::session) fn sent_message(&self, message: usize) -> Vec<u8> {
-        let Log { base, outline, .. } = &self.log;
-        let here = message - base.messages;
+    pub(in crate::session) fn sent_message(&self, message: InLog) -> Vec<u8> {
         if !self.writes_marks() {
-            return self.rendered_message(here);
+            return self.rendered_message(message);
         }
+        let (outline, InLog(here), message) = (&self.log.outline, message, self.places().of_log(message));
         let newest = self.view.marks.first().filter(|newest| newest.message == message);
         let has_blocks = outline.messages[here].shape.has_blocks();
         let is_newest = |block: usize| newest.is_some_and(|newest| !has_blocks || newest.block == block);
@@ -224,7 +224,7 @@ impl Session {
         remarked(&shown[1..], &self.marks_on(message))
     }
 
-    fn marks_on<'a>(&'a self, message: usize) -> Vec<WantedMark<'a>> {
+    fn marks_on<'a>(&'a self, message: InView) -> Vec<WantedMark<'a>> {
         let marks = self.view.marks.iter().enumerate().filter(|(_, mark)| mark.message == message);
         let wanted = |(place, mark): (usize, &'a SentMark)| WantedMark {
             block: mark.block,
@@ -235,9 +235,14 @@ impl Session {
     }
 
     /// Appends an evicted message, as it is sent, with the comma or bracket before it; returns how many bytes were read.
-    pub(in crate::session) fn write_sent(&self, store: &mut Store, message: usize, out: &mut Vec<u8>) -> Result<usize> {
+    pub(in crate::session) fn write_sent(
+        &self,
+        store: &mut Store,
+        message: InView,
+        out: &mut Vec<u8>,
+    ) -> Result<usize> {
         let start = out.len() + 1;
-        let read = write_rendered(store, message, out)?;
+        let read = write_rendered(store, message.0, out)?;
         if self.writes_marks() {
             let sent = remarked(&out[start..], &self.marks_on(message));
             out.truncate(start);

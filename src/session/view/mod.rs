@@ -11,13 +11,12 @@ use crate::scan::scan;
 use crate::session::base::SentMark;
 use crate::session::log::Log;
 use crate::session::stored::index;
-use crate::session::{Failure, Result, Session};
+use crate::session::{Failure, InLog, InView, Result, Session};
 use crate::store::Store;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The last view, and what its readers have cached. Messages are indexed from the first of the session, results from the
-/// first in memory.
+/// The last view, and what its readers have cached. Results are indexed from the first in memory.
 #[derive(Debug, Default, Clone)]
 pub struct View {
     /// Whether it has the masks of the fold and the tentative ones; else nothing is masked.
@@ -27,20 +26,20 @@ pub struct View {
     pub tentative_move: Option<Move>,
     pub tentative_boundary: Option<usize>,
     /// The first message that changed since the chunks, the list, and the masks were read last.
-    pub chunks_from: usize,
-    pub list_from: usize,
-    pub masks_from: usize,
+    pub chunks_from: InView,
+    pub list_from: InView,
+    pub masks_from: InView,
     /// The ends of the closed chunks: message, byte.
-    pub chunk_ends: Vec<(usize, usize)>,
+    pub chunk_ends: Vec<(InView, usize)>,
     /// Whether no message was appended since; and how many messages it has.
     pub is_current: bool,
-    messages: usize,
+    end: InView,
     /// Observations, by result and whether that is a cut, that are masked or cut and were not in the view before, or the reverse; and
     /// of the evicted ones the first message, with its byte in the view.
     flipped: HashMap<(u32, bool), Masked>,
-    first_evicted_flip: Option<(usize, usize)>,
+    first_evicted_flip: Option<(InView, usize)>,
     /// The first message of the most recent change, and its byte if known.
-    changed: Option<(usize, Option<usize>)>,
+    changed: Option<(InView, Option<usize>)>,
     /// The marks of ours and the newest one, which is the first.
     pub marks: Vec<SentMark>,
     /// Whether it is masked up to the window, whatever the boundary; and the boundary before and now, if a later stage planned it.
@@ -127,7 +126,7 @@ impl Session {
 
     /// Renders the last view.
     pub(in crate::session) fn last_view(&self) -> Vec<u8> {
-        let messages = self.view.messages;
+        let messages = self.view.end.0;
         let layers = [&self.log.fold.cuts, &self.log.fold.masked, &self.view.tentative];
         let now = || layers.into_iter().flatten().filter(|_| self.view.is_masked);
         let flipped = &self.view.flipped;
@@ -151,13 +150,13 @@ impl Session {
         self.view.is_masked = false;
         self.view.tentative.clear();
         self.view.flipped.clear();
-        self.invalidate_from(0);
+        self.invalidate_from(InView(0));
         self.record_change();
     }
 
     /// The next view is the first that is shown.
     pub(in crate::session) fn forget_shown(&mut self) {
-        (self.view.messages, self.view.is_current) = (0, false);
+        (self.view.end, self.view.is_current) = (InView(0), false);
     }
 
     /// Rewinds the log to this many messages.
@@ -165,10 +164,10 @@ impl Session {
         let tentative = core::mem::take(&mut self.view.tentative);
         self.flip_if_masked(&tentative);
         let unmasked = self.log.rewind(&self.policy, messages);
-        let (end, results) = (self.log.end(), self.log.outline.results.len());
+        let (end, results) = (self.view_end(), self.log.outline.results.len());
         self.view.flipped.retain(|(result, _), _| (*result as usize) < results);
-        if self.view.messages > end {
-            self.view.messages = end;
+        if self.view.end > end {
+            self.view.end = end;
             self.view.changed = Some((end, None));
         }
         self.flip_if_masked(&unmasked);
@@ -178,9 +177,9 @@ impl Session {
 
     /// Flips the masks of these observations in the view.
     pub(in crate::session) fn flip(&mut self, masked: &[Masked]) {
-        let (outline, evicted) = (&self.log.outline, self.log.base.messages);
-        let message = |one: &Masked| evicted + outline.results[one.result as usize].message as usize;
-        for one in masked.iter().filter(|one| message(one) < self.view.messages) {
+        let (results, places) = (&self.log.outline.results, self.places());
+        let message = |one: &Masked| places.of_log(InLog(results[one.result as usize].message as usize));
+        for one in masked.iter().filter(|one| message(one) < self.view.end) {
             let layer = layer_of(one);
             if self.view.flipped.remove(&layer).is_none() {
                 self.view.flipped.insert(layer, one.clone());
@@ -192,7 +191,7 @@ impl Session {
     }
 
     /// Readers must read the view again from this message on.
-    pub(in crate::session) fn invalidate_from(&mut self, message: usize) {
+    pub(in crate::session) fn invalidate_from(&mut self, message: InView) {
         self.view.chunks_from = self.view.chunks_from.min(message);
         self.view.list_from = self.view.list_from.min(message);
         self.view.masks_from = self.view.masks_from.min(message);
@@ -200,31 +199,29 @@ impl Session {
 
     /// Records the first message that changed in the view that was just made.
     pub(in crate::session) fn record_change(&mut self) {
-        let (results, evicted) = (&self.log.outline.results, self.log.base.messages);
-        let messages = self.view.flipped.keys().map(|(result, _)| evicted + results[*result as usize].message as usize);
+        let flipped = self.view.flipped.keys().map(|(result, _)| self.message_of(*result)).min();
         if let Some((message, byte)) = self.view.first_evicted_flip.take() {
             self.view.changed = Some((message, Some(byte)));
-        } else if let Some(first) = messages.min() {
+        } else if let Some(first) = flipped {
             self.view.changed = Some((first, None));
         }
         self.view.flipped.clear();
-        self.view.messages = self.log.end();
+        self.view.end = self.view_end();
         self.view.is_current = true;
     }
 
     /// Prepares for the eviction of the first messages in memory: where they begin in the view is final, and noted while it
     /// can be computed.
     pub(in crate::session) fn evict_from_view(&mut self, count: usize) {
-        let (evicted, outline) = (self.log.base.messages, &self.log.outline);
-        let first_result = outline.results_before(count) as u32;
-        let flipped = self.view.flipped.keys().map(|(result, _)| result).filter(|result| **result < first_result);
-        let first = flipped.map(|result| evicted + outline.results[*result as usize].message as usize).min();
+        let first_result = self.log.outline.results_before(count) as u32;
+        let flipped = self.view.flipped.keys().map(|(result, _)| *result).filter(|result| *result < first_result);
+        let first = flipped.map(|result| self.message_of(result)).min();
         let before = self.view.first_evicted_flip.map(|(message, _)| message);
         if let Some(first) = first.filter(|first| before.is_none_or(|before| *first < before)) {
             self.view.first_evicted_flip = Some((first, self.byte_of(first)));
         }
         if let Some((message, None)) = self.view.changed
-            && message < evicted + count
+            && message < self.places().of_log(InLog(count))
         {
             self.view.changed = Some((message, Some(self.byte_of(message))));
         }
@@ -235,14 +232,18 @@ impl Session {
     }
 
     /// Where a message in memory begins in the view.
-    fn byte_of(&self, message: usize) -> usize {
-        let base = &self.log.base;
+    fn byte_of(&self, message: InView) -> usize {
         // The comma or bracket before a message is counted with it.
-        base.view_bytes + self.bytes_between(base.messages, message) + 1
+        self.log.base.view_bytes + self.bytes_between(self.places().of_log(InLog(0)), message) + 1
+    }
+
+    /// The message of a result in memory.
+    fn message_of(&self, result: u32) -> InView {
+        self.places().of_log(InLog(self.log.outline.results[result as usize].message as usize))
     }
 
     /// Bytes of messages in the view, each with the comma or bracket before it.
-    fn bytes_between(&self, start: usize, end: usize) -> usize {
+    fn bytes_between(&self, start: InView, end: InView) -> usize {
         if start < end { self.render(start, end).len() } else { 0 }
     }
 
@@ -256,9 +257,9 @@ impl Session {
         };
         let same = old.iter().zip(new).take_while(|(old, new)| old.of(before) == new.of(after)).count();
         if same < old.len() {
-            self.view.changed = Some((same, Some(start(&after_outline, after, same))));
+            self.view.changed = Some((InView(same), Some(start(&after_outline, after, same))));
         } else if let Some((message, byte @ None)) = &mut self.view.changed {
-            *byte = Some(start(&before_outline, before, *message));
+            *byte = Some(start(&before_outline, before, message.0));
         }
     }
 
@@ -272,10 +273,10 @@ impl Session {
             }
             let valid = message.min(self.view.chunks_from);
             let chunks = self.view.chunk_ends.partition_point(|(end, _)| *end <= valid);
-            let (start, bytes) = chunks.checked_sub(1).map_or((0, 0), |last| self.view.chunk_ends[last]);
+            let (start, bytes) = chunks.checked_sub(1).map_or((InView(0), 0), |last| self.view.chunk_ends[last]);
             bytes + self.bytes_between(start, message) + 1
         };
-        Some((message, byte.unwrap_or_else(before)))
+        Some((message.0, byte.unwrap_or_else(before)))
     }
 
     /// The masked observations of these messages in memory, and those that are cut.
@@ -291,15 +292,15 @@ impl Session {
     }
 
     /// Renders messages in memory, each with the comma or bracket before it.
-    pub(in crate::session) fn render(&self, start: usize, end: usize) -> Vec<u8> {
-        let evicted = self.log.base.messages;
-        let (start, end, mut out) = (start - evicted, end - evicted, vec![]);
+    pub(in crate::session) fn render(&self, start: InView, end: InView) -> Vec<u8> {
+        let [start, end] = [start, end].map(|message| self.places().in_log(message).unwrap_or_default().0);
+        let mut out = vec![];
         self.log.render(&self.policy, (start, end), &self.masked(start, end), &[], &mut out);
         out
     }
 
     /// Renders a message in memory.
-    pub(in crate::session) fn rendered_message(&self, message: usize) -> Vec<u8> {
+    pub(in crate::session) fn rendered_message(&self, InLog(message): InLog) -> Vec<u8> {
         let mut shown = vec![];
         self.log.render(&self.policy, (message, message + 1), &self.masked(message, message + 1), &[], &mut shown);
         shown.split_off(1)
@@ -358,6 +359,17 @@ impl Session {
         let here = moves.iter().copied().chain(step).take(places.end.saturating_sub(stored));
         found.extend(here.skip(places.start.saturating_sub(stored)));
         Ok(found)
+    }
+
+    /// The moves since this was called last. Those before a compaction are no longer counted.
+    ///
+    /// # Errors
+    /// Those of the store; the next call returns them.
+    pub fn new_moves(&mut self, store: Option<&mut Store>) -> Result<Vec<Move>> {
+        let (known, end) = (self.known_moves, self.move_counts().1);
+        let moves = if known < end { self.moves(known..end, store)? } else { vec![] };
+        self.known_moves = end;
+        Ok(moves)
     }
 
     pub(in crate::session) fn shown_moves(&self) -> (&[Move], Option<Move>) {

@@ -2,10 +2,10 @@
 
 use crate::placeholder::Form;
 use crate::plan::facts;
-use crate::session::compaction::Origin;
 use crate::session::log::facts::ResultPlace;
+use crate::session::places::Origin;
 use crate::session::stored::{observation_of, stored_bytes, too_long, write_rendered};
-use crate::session::{Failure, Result, Session, scanned};
+use crate::session::{Appended, Failure, InLog, InView, Result, Session, scanned};
 use crate::store::Store;
 
 /// A chunk is closed at about this many bytes: a view of 40 MB is a few hundred chunks, and the open one is copied in
@@ -55,34 +55,35 @@ impl Session {
     pub fn chunks(&mut self, known: usize, store: Option<&mut Store>) -> Result<Chunks> {
         let reused = self.view.chunk_ends.partition_point(|(end, _)| *end <= self.view.chunks_from).min(known);
         self.view.chunk_ends.truncate(reused);
-        self.view.chunks_from = usize::MAX;
+        self.view.chunks_from = InView(usize::MAX);
         let mut closed = vec![];
-        if self.next_chunk() < self.log.base.messages {
+        if self.places().in_log(self.next_chunk()).is_none() {
             let read = store.ok_or(Failure::Closed).and_then(|store| self.evicted_chunks(store, &mut closed));
             read.inspect_err(|_| self.forget_chunks())?;
         }
-        let (mut start, end) = (self.next_chunk(), self.log.end());
+        let (mut start, end) = (self.next_chunk(), self.view_end());
         let mut bytes = 0;
-        for message in self.next_chunk()..end {
-            bytes += self.bytes_of(message - self.log.base.messages);
+        for message in self.places().in_log(start).unwrap_or_default().0..self.log.len() {
+            bytes += self.bytes_of(message);
             if bytes >= CHUNK_BYTES {
-                let (chunk, appended_bytes) = self.render_sent(start, message + 1);
-                self.add_chunk(message + 1, appended_bytes, chunk, &mut closed);
-                (start, bytes) = (message + 1, 0);
+                let next = self.places().of_log(InLog(message + 1));
+                let (chunk, appended_bytes) = self.render_sent(start, next);
+                self.add_chunk(next, appended_bytes, chunk, &mut closed);
+                (start, bytes) = (next, 0);
             }
         }
-        let mut open = if start < end || start == 0 { self.render_sent(start, end).0 } else { vec![] };
+        let mut open = if start < end || start == InView(0) { self.render_sent(start, end).0 } else { vec![] };
         open.push(b']');
         Ok(Chunks { reused, closed, open })
     }
 
     /// The first message after the closed chunks.
-    fn next_chunk(&self) -> usize {
-        self.view.chunk_ends.last().map_or(0, |(end, _)| *end)
+    fn next_chunk(&self) -> InView {
+        self.view.chunk_ends.last().map_or(InView(0), |(end, _)| *end)
     }
 
     /// Closes a chunk, which has this many bytes without changes of marks.
-    fn add_chunk(&mut self, end: usize, bytes: usize, chunk: Vec<u8>, closed: &mut Vec<Vec<u8>>) {
+    fn add_chunk(&mut self, end: InView, bytes: usize, chunk: Vec<u8>, closed: &mut Vec<Vec<u8>>) {
         let before = self.view.chunk_ends.last().map_or(0, |(_, bytes)| *bytes);
         self.view.chunk_ends.push((end, before + bytes));
         closed.push(chunk);
@@ -90,13 +91,13 @@ impl Session {
 
     /// The chunks of evicted messages.
     fn evicted_chunks(&mut self, store: &mut Store, closed: &mut Vec<Vec<u8>>) -> Result<()> {
-        let (start, end) = (self.next_chunk(), self.log.base.messages);
+        let (InView(start), end) = (self.next_chunk(), self.log.base.messages);
         let (mut chunk, mut left) = (vec![], store.max_bytes()?);
         for message in start..end {
-            let read = self.write_sent(store, message, &mut chunk)?;
+            let read = self.write_sent(store, InView(message), &mut chunk)?;
             left = left.checked_sub(read as u64).ok_or_else(too_long)?;
             if chunk.len() >= CHUNK_BYTES || message + 1 == end {
-                self.add_chunk(message + 1, chunk.len(), core::mem::take(&mut chunk), closed);
+                self.add_chunk(InView(message + 1), chunk.len(), core::mem::take(&mut chunk), closed);
             }
         }
         Ok(())
@@ -111,7 +112,7 @@ impl Session {
     /// The chunks read last have reached no reader.
     pub fn forget_chunks(&mut self) {
         self.view.chunk_ends.clear();
-        self.view.chunks_from = 0;
+        self.view.chunks_from = InView(0);
     }
 
     /// Approximate bytes of a message in memory in the view.
@@ -131,38 +132,36 @@ impl Session {
     /// # Errors
     /// Those of the store, which has the evicted messages; nothing counts as read then.
     pub fn changes(&mut self, known: usize, mut store: Option<&mut Store>) -> Result<Change> {
-        let (from, evicted) = (self.view.list_from.min(known), self.log.base.messages);
+        let (from, evicted) = (self.view.list_from.0.min(known), self.log.base.messages);
         let mut items = vec![];
         for message in from..evicted {
             let mut shown = vec![];
-            self.write_sent(store.as_deref_mut().ok_or(Failure::Closed)?, message, &mut shown)?;
+            self.write_sent(store.as_deref_mut().ok_or(Failure::Closed)?, InView(message), &mut shown)?;
             items.push(ViewMessage::Bytes(shown.split_off(1)));
         }
         let first = from.saturating_sub(evicted);
         let masked = self.masked(first, self.log.len());
         let results = &self.log.outline.results;
         let mut masked = masked.iter().map(|one| results[one.result as usize].message as usize).peekable();
-        let remarked = self.marked_messages(evicted + first, self.log.end());
+        let remarked = self.marked_messages(self.places().of_log(InLog(first)), self.view_end());
         for message in first..self.log.len() {
             let mut is_changed = masked.peek() == Some(&message);
             while masked.next_if_eq(&message).is_some() {}
-            let is_marked = remarked.binary_search(&(evicted + message)).is_ok();
-            let sent = || if is_marked { self.sent_message(evicted + message) } else { self.rendered_message(message) };
+            let (here, place) = (InLog(message), self.places().of_log(InLog(message)));
+            let is_marked = remarked.binary_search(&place).is_ok();
+            let sent = || if is_marked { self.sent_message(here) } else { self.rendered_message(here) };
             is_changed |= is_marked && sent() != self.log.message(message);
-            let (index, is_rendered) = match self.origins.get(evicted + message) {
-                None => (Some(self.past.end() + evicted + message - self.origins.len()), is_changed),
-                Some(Origin::Appended(index)) => (Some(*index as usize), is_changed),
-                Some(Origin::Rendered(index)) => (Some(*index as usize), true),
-                Some(Origin::New) => (None, true),
-            };
+            let origin = self.origin(place);
             // If only the store has the appended message, the log has its bytes.
-            items.push(match index.filter(|index| *index >= self.past.first) {
-                Some(index) if is_rendered => ViewMessage::Rendered(index, sent()),
-                Some(index) => ViewMessage::Appended(index),
+            items.push(match origin.appended().filter(|appended| appended.0 >= self.past.first) {
+                Some(Appended(index)) if is_changed || matches!(origin, Origin::Rendered(_)) => {
+                    ViewMessage::Rendered(index, sent())
+                }
+                Some(Appended(index)) => ViewMessage::Appended(index),
                 None => ViewMessage::Bytes(sent()),
             });
         }
-        self.view.list_from = self.log.end();
+        self.view.list_from = self.view_end();
         Ok((from, items))
     }
 
@@ -172,7 +171,7 @@ impl Session {
     /// # Errors
     /// Those of the store, which has the evicted messages; nothing counts as read then.
     pub fn masks(&mut self, since: usize, store: Option<&mut Store>) -> Result<(usize, Vec<Mask>)> {
-        let (first, evicted) = (self.view.masks_from, self.log.base.messages);
+        let (InView(first), evicted) = (self.view.masks_from, self.log.base.messages);
         let from = first.min(since);
         let mut masks = match store {
             _ if from >= evicted => vec![],
@@ -194,7 +193,7 @@ impl Session {
                 masks.extend(text.map(|text| (self.place_of(result), text)));
             }
         });
-        self.view.masks_from = self.log.end();
+        self.view.masks_from = self.view_end();
         Ok((first, masks))
     }
 }
