@@ -74,7 +74,7 @@ impl Clip {
         [beginning, self.marker().as_bytes(), end].concat()
     }
 
-    /// What it keeps of decoded text, of which [`Clip::apply`] makes the same.
+    /// The part of decoded text that it keeps, of which [`Clip::apply`] makes the same.
     #[must_use]
     pub fn kept(&self, text: &[u8]) -> Vec<u8> {
         let (beginning, end) = self.ends(text);
@@ -89,27 +89,27 @@ impl Clip {
 /// A part of a message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PartFacts {
-    /// It has text that counts.
+    /// Whether it has text that counts.
     pub has_text: bool,
-    /// It counts, but has no text: an image, or a part of an unknown type.
+    /// Whether it counts, but has no text: an image, or a part of an unknown type.
     pub is_image: bool,
-    /// It has a cache mark of its own.
+    /// Whether it has a cache mark of its own.
     pub is_marked: bool,
 }
 
-/// What stays of the parts of a message that is cut: one part has all text, images and unknown parts go, and those that do not count stay.
+/// The parts that stay of a message that is cut: one part has all text, images and unknown parts go, and those that do not count stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CutParts {
     /// The part with the text: the first that had some.
     pub text: usize,
-    /// All that stay.
+    /// The parts that stay.
     pub kept: Vec<usize>,
     /// The part whose cache mark it takes over.
     pub mark_of: Option<usize>,
 }
 
 impl CutParts {
-    /// None if no part has text.
+    /// The cut of these parts; None if none has text.
     #[must_use]
     pub fn of(parts: &[PartFacts]) -> Option<Self> {
         let text = parts.iter().position(|part| part.has_text)?;
@@ -159,12 +159,12 @@ fn marker_of(text: &[u8]) -> Option<&[u8]> {
     Some(&text[..text.len() - rest.len()])
 }
 
-/// What follows a handle.
+/// The text that follows a handle.
 fn after_handle(text: &[u8]) -> Option<&[u8]> {
     text.split_at_checked(HANDLE_CHARS).filter(|(handle, _)| is_handle(handle)).map(|(_, rest)| rest)
 }
 
-/// What follows a number.
+/// The text that follows a number.
 fn after_number(text: &[u8]) -> Option<&[u8]> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     (1..=MOST_DIGITS).contains(&digits).then(|| &text[digits..])

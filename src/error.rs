@@ -1,6 +1,6 @@
 //! Errors in an input: what and where. Messages are written in Python, for both engines.
 
-/// What is wrong.
+/// Kinds of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The input ends in the middle of a value.
@@ -32,7 +32,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name in both engines.
+    /// The name in both engines.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl Kind {
 /// Why an input is not a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong.
+    /// The kind.
     pub kind: Kind,
     /// The first offending byte, where the input was bytes.
     pub offset: Option<usize>,

@@ -13,7 +13,7 @@ pub const FIELD: &str = "cache_control";
 /// How deep parts of a block may have marks: a result has documents, and these have texts.
 pub const LEVELS: usize = 2;
 
-/// Where a mark goes whose observation is replaced.
+/// The new place of a mark whose observation is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
     /// After the observation, as a new field of its block.
@@ -89,9 +89,9 @@ fn may_name_mark(bytes: &[u8]) -> bool {
 /// A block that has marks: its own, or those of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marked {
-    /// Its message.
+    /// The message.
     pub message: usize,
-    /// Its place in the content.
+    /// The place in the content.
     pub block: usize,
     /// How many marks it has.
     pub count: usize,
@@ -110,7 +110,7 @@ pub struct Marks {
     pub on_tools: usize,
 }
 
-/// What a plan changes about marks.
+/// The changes that a plan makes to marks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Pins {
     /// Blocks that get a mark, in order: message, place, and the marked block whose oldest mark is copied.
@@ -256,9 +256,9 @@ pub fn last_markable(message: &[u8]) -> Option<usize> {
 /// A mark that a message is to have.
 #[derive(Debug, Clone, Copy)]
 pub struct WantedMark<'a> {
-    /// Its block.
+    /// The block.
     pub block: usize,
-    /// Its value.
+    /// The value.
     pub value: &'a [u8],
     /// Whether the newest mark that the block has stays instead.
     pub is_own: bool,

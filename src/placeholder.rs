@@ -14,27 +14,27 @@ use std::borrow::Cow;
 /// How masking replaces an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
-    /// Not at all: it stays.
+    /// The observation itself.
     Stay,
-    /// By the placeholder.
+    /// The placeholder.
     Placeholder,
-    /// By its first characters and the placeholder; without such characters, the placeholder is clipped.
+    /// The first characters and the placeholder; without such characters, the placeholder is clipped.
     Cut {
         /// Characters of the beginning.
         text_chars: usize,
     },
-    /// By its beginning and its end; boxed, since there are few, and many placeholders.
+    /// The beginning and the end; boxed, since there are few, and many placeholders.
     Clip(Box<CountedClip>),
-    /// The same, when it arrived.
+    /// The beginning and the end, cut when it arrived.
     Arrival(Box<Clip>),
-    /// By the text of an earlier result, to which it refers.
+    /// The text of an earlier result, to which it refers.
     Restored {
-        /// That result.
+        /// The earlier result.
         source: u32,
     },
-    /// By its dispatch blocks, with or without the line that reports what is omitted.
+    /// The dispatch blocks, with or without the line that reports what is omitted.
     Dispatch {
-        /// With the line.
+        /// Whether it has the line.
         with_head: bool,
     },
 }
@@ -44,7 +44,7 @@ pub enum Form {
 pub struct CountedClip {
     /// How much of beginning and end.
     pub clip: Clip,
-    /// What that costs.
+    /// The cost of that.
     pub cost: usize,
 }
 
@@ -53,15 +53,15 @@ pub struct CountedClip {
 pub struct ObservationFacts<'a> {
     /// Characters of the text or JSON.
     pub chars: usize,
-    /// It is JSON, of which a cut keeps nothing.
+    /// Whether it is JSON, of which a cut keeps nothing.
     pub is_json: bool,
-    /// Its newlines.
+    /// The newlines.
     pub newlines: usize,
-    /// Its images.
+    /// The images.
     pub images: usize,
     /// The turn.
     pub turn: usize,
-    /// Its number among all observations, from 1.
+    /// The number among all observations, from 1.
     pub number: usize,
     /// The tool's name.
     pub tool: &'a [u8],
@@ -188,7 +188,7 @@ impl<'a> Placeholder<'a> {
         out.truncate(start + clip(&out[start..], self.max_chars.unwrap_or(usize::MAX)));
     }
 
-    /// The same placeholder, written as the inside of a JSON string.
+    /// The placeholder, written as the inside of a JSON string.
     #[must_use]
     pub fn encoded(&self) -> Placeholder<'static> {
         let encode = |template: &Template| -> Template {

@@ -6,10 +6,10 @@ use crate::provider::ProviderCache;
 use crate::shape::Shape;
 use std::borrow::Cow;
 
-/// What to compute.
+/// Goals of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Goal {
-    /// All stages, by the budget.
+    /// Every stage, by the budget.
     #[default]
     Reduce,
     /// Stage 1 alone.
@@ -25,13 +25,13 @@ pub enum Goal {
 pub enum Field {
     /// Characters of the observation's text.
     Chars,
-    /// Its lines.
+    /// The lines.
     Lines,
-    /// Its images.
+    /// The images.
     Images,
-    /// Its turn.
+    /// The turn.
     Turn,
-    /// Its number among all observations, from 1.
+    /// The number among all observations, from 1.
     Number,
     /// The tool's name.
     Tool,
@@ -47,7 +47,7 @@ pub enum Boundary {
     /// At each request, to the window.
     #[default]
     Sliding,
-    /// In steps of this many observations.
+    /// Steps of this many observations.
     Stepped(usize),
     /// When the move breaks even, at these prices of a token.
     BreakEven {
@@ -110,7 +110,7 @@ impl Boundary {
 pub struct Summaries {
     /// When one is made.
     pub due: Due,
-    /// What one costs.
+    /// The prices of one.
     pub prices: SummaryPrices,
     /// How many of the newest turns stay raw.
     pub tail: usize,
@@ -121,7 +121,7 @@ pub struct Summaries {
 /// When a summary is made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Due {
-    /// By the number of turns.
+    /// A number of turns.
     Turns {
         /// Turns before the first.
         first: usize,
@@ -141,7 +141,7 @@ pub struct SummaryPrices {
     pub write: f64,
     /// Input of the model that writes summaries.
     pub input: f64,
-    /// Its output.
+    /// The output.
     pub output: f64,
 }
 
@@ -154,7 +154,7 @@ pub struct Model {
     pub prompt_chars: usize,
 }
 
-/// Whose prompt cache the rule of the boundary assumes, for histories of one shape.
+/// The provider whose prompt cache the rule of the boundary assumes, for histories of one shape.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
     /// The provider's name.
@@ -175,7 +175,7 @@ pub type Template = Vec<(Vec<u8>, Option<Field>)>;
 macro_rules! parameters {
     ($then:ident) => {
         $then! {
-            /// What is asked for.
+            /// The goal.
             goal: Goal = Goal::Reduce,
             /// The budget.
             max_cost: Option<usize> = None,
@@ -219,7 +219,7 @@ macro_rules! parameters {
             terms_by_shape: Vec<(Shape, Terms)> = vec![],
             /// When the boundary moves.
             boundary: Boundary = Boundary::Sliding,
-            /// What the cache serves, and which marks it takes.
+            /// The facts of the cache: what it serves, and which marks it takes.
             cache: ProviderCache = ProviderCache::default(),
             /// The boundary moves once the waste has cost this part of what the move costs.
             break_even_at: f64 = 0.5,
@@ -250,7 +250,7 @@ macro_rules! parameters {
             summary_role: Option<String> = None,
             /// Ask the caller for the summary.
             ask_summary: bool = false,
-            /// Of a session: open calls stay, and a window that is larger than what is to be filled shrinks to the newest unit.
+            /// Whether it is that of a session: open calls stay, and a window that is larger than what is to be filled shrinks to the newest unit.
             is_session: bool = false,
             /// Periodic summaries of old turns; in replays and managers.
             summaries: Option<Summaries> = None,

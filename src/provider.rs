@@ -1,14 +1,14 @@
-//! What a policy knows of a provider's prompt cache. The rows are in Python, in `recede.providers`: the one table of them.
+//! Facts of a provider's prompt cache. The rows are in Python, in `recede.providers`: the one table of them.
 
-/// What a prompt cache serves of a request.
+/// The part of a request that a prompt cache serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CacheRule {
     /// Any prefix that the previous request had.
     #[default]
     Ideal,
-    /// One in whole steps of tokens.
+    /// A prefix in whole steps of tokens.
     Prefix,
-    /// One that ends where a request was marked.
+    /// A prefix that ends where a request was marked.
     Breakpoints,
 }
 

@@ -1,4 +1,4 @@
-//! Which requests of a session quote what a policy had hidden by then.
+//! The requests of a session that quote what a policy had hidden by then.
 
 use crate::misses::{ALWAYS, Answers, Context, Quotation};
 use crate::outline::Outline;
@@ -15,7 +15,7 @@ pub struct FromResult {
     pub request: usize,
     /// The result.
     pub result: usize,
-    /// Its tool.
+    /// The tool.
     pub tool: Option<Vec<u8>>,
     /// How many results before the request are newer.
     pub distance: usize,
@@ -32,9 +32,9 @@ pub struct Quoted {
     pub results: usize,
     /// How many of its own requests were examined.
     pub examined: usize,
-    /// All quotations of results that an earlier request has shown.
+    /// Quotations of results that an earlier request has shown.
     pub quotations: Vec<FromResult>,
-    /// For each policy, the requests that quote what it hides from them.
+    /// The requests that quote what a policy hides from them, by policy.
     pub by_policy: Vec<Vec<usize>>,
 }
 
@@ -42,7 +42,7 @@ pub struct Quoted {
 pub struct Examined<'a> {
     /// The serialized history.
     pub data: &'a [u8],
-    /// Its outline.
+    /// The outline.
     pub outline: &'a Outline,
     /// How many of the first messages belong to an earlier context: they are visible, and their requests do not count.
     pub shown: usize,

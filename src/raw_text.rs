@@ -15,13 +15,13 @@ pub struct RawText<'a> {
 }
 
 impl<'a> RawText<'a> {
-    /// That of these pieces.
+    /// The characters of these pieces.
     #[must_use]
     pub fn of(data: &'a [u8], pieces: &'a [Span]) -> Self {
         RawText { data, pieces, at: 0 }
     }
 
-    /// That of an observation.
+    /// The characters of an observation.
     #[must_use]
     pub fn of_result(data: &'a [u8], outline: &'a Outline, result: usize) -> Self {
         let result = &outline.results[result];

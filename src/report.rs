@@ -8,7 +8,7 @@ use crate::plan::{Masked, Move, Plan, Stage, Unmasked};
 pub enum Figure<'a> {
     /// A yes or no.
     Flag(bool),
-    /// The same, where there is a question.
+    /// A flag, where there is a question.
     MaybeFlag(Option<bool>),
     /// How many.
     Count(usize),
@@ -22,7 +22,7 @@ pub enum Figure<'a> {
     Results(Vec<u8>),
     /// Why nothing is masked.
     Unmasked(Unmasked),
-    /// By tool.
+    /// Figures by tool.
     Tools(&'a [(Option<u32>, ToolCount)]),
     /// Moves of the boundary.
     Moves(&'a [Move]),

@@ -44,7 +44,7 @@ pub trait Source {
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl Bytes<'_> {
-    /// Where the value of a field is that the message at `span` has.
+    /// The place of a field's value in the message at `span`.
     #[must_use]
     pub fn value_of(&self, span: Span, key: &str) -> Span {
         scan::member(self.0, span, key.as_bytes()).unwrap_or(span)
@@ -144,7 +144,7 @@ impl Source for Bytes<'_> {
     }
 }
 
-/// One text alone, as a history of one observation.
+/// A text alone, as a history of one observation.
 pub struct OneText(pub Vec<u8>);
 
 impl Source for OneText {

@@ -47,7 +47,7 @@ pub fn may_have(template: &Template, chars: usize) -> bool {
     chars >= least && (numbers < fields().count() || chars <= least + numbers * (MAX_DIGITS - 1))
 }
 
-/// One element of a template to match.
+/// An element of a template to match.
 #[derive(Clone, Copy, PartialEq)]
 enum TemplatePart {
     Byte(u8),

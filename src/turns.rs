@@ -7,7 +7,7 @@ use crate::outline::Outline;
 pub struct Turns {
     /// First message of each run, ascending.
     pub starts: Vec<u32>,
-    /// One past the last message of each run.
+    /// The end of each run: one past its last message.
     pub ends: Vec<u32>,
     /// Evicted turns, which come before these and are still counted.
     evicted: usize,
@@ -70,7 +70,7 @@ impl Turns {
         self.starts.partition_point(|start| *start as usize <= message)
     }
 
-    /// One past the last message of the run that contains a message; outside of runs, one past the message.
+    /// The end of the run that contains a message; outside of runs, one past the message.
     #[must_use]
     pub fn run_end(&self, message: usize) -> usize {
         match self.begun(message).checked_sub(1) {

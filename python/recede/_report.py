@@ -56,7 +56,7 @@ class ToolReport(NamedTuple):
 
 
 class BoundaryMove(NamedTuple):
-    """One move of the boundary between masked and raw observations.
+    """A move of the boundary between masked and raw observations.
 
     Attributes:
         request: the request of the session before which it moved, from 0; there is one before each run.
@@ -83,7 +83,7 @@ class BoundaryMove(NamedTuple):
 
 
 class Unmasked(NamedTuple):
-    """What could be masked in a view in which nothing is; zeros in other views.
+    """The results that could be masked in a view in which nothing is; zeros in other views.
 
     Attributes:
         outside_window: results outside of the window.
@@ -214,7 +214,7 @@ class Reduction(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """One sentence: what was masked, cut and dropped; or why nothing was, and what would change that."""
+        """A sentence that says what was masked, cut and dropped; or why nothing was, and what would change that."""
         results = sum(tool.observations for tool in self.tools.values())
         request = self.boundary_moves[-1].request if self.boundary_moves else None
         done = changes_of(self.masked_count, results, request, self.clipped_count, self.dropped_count)
@@ -266,7 +266,7 @@ def _places(packed: bytes) -> tuple[tuple[int, int], ...]:
 
 
 def changes_of(masked: int, results: int, request: int | None, cut: int, dropped: int) -> str:
-    """What a view does not show, in words; empty if it shows all."""
+    """Describe what a view does not show; empty if it shows all."""
     since = "" if request is None else f" since request {request + 1}"
     parts = [f"{masked} of {results} results masked{since}"] * bool(masked)
     parts += [f"{cut} cut"] * bool(cut)

@@ -35,7 +35,7 @@ class LoggedUsage(NamedTuple):
 
     @property
     def sent_tokens(self) -> int:
-        """All input tokens."""
+        """The sum of the input tokens."""
         return sum(self[:4])
 
 

@@ -27,7 +27,7 @@ impl Found {
 /// A fault in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong.
+    /// Kinds of malformed strings.
     pub kind: Kind,
     /// The first offending byte.
     pub at: usize,
@@ -115,7 +115,7 @@ fn character_width(data: &[u8], surrogates: bool) -> Option<usize> {
     valid.chars().next().map(char::len_utf8)
 }
 
-/// Which bytes are preceded by an odd run of backslashes; branch-free, with a carry from block to block.
+/// Marks the bytes that follow an odd run of backslashes; branch-free, with a carry from block to block.
 #[inline]
 pub(super) fn find_escaped(slash: u64, carry: &mut u64) -> u64 {
     const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
@@ -130,7 +130,7 @@ pub(super) fn find_escaped(slash: u64, carry: &mut u64) -> u64 {
 pub(super) struct Rare {
     pub minus: usize,
     pub may_hold_needle: bool,
-    /// Where the low half of a surrogate pair would be.
+    /// The place where the low half of a surrogate pair would be.
     after_high: usize,
 }
 

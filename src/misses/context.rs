@@ -31,7 +31,7 @@ const ARGUMENTS: [&[u8]; 4] = [b"arguments", b"input", b"args", b"action"];
 pub struct Context<'a> {
     /// The serialized history.
     pub data: &'a [u8],
-    /// Its outline.
+    /// The outline.
     pub outline: &'a Outline,
     /// The runs of its agent.
     pub turns: &'a Turns,

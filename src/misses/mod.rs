@@ -57,7 +57,7 @@ pub trait Texts {
 pub struct Quotation {
     /// The request.
     pub request: u32,
-    /// Of all its stretches of 16 grams, the least of the largest rank in each: once that is hidden, some stretch is.
+    /// The least rank that hides a stretch: of all stretches of 16 grams, the least of the largest rank in each.
     pub rank: u32,
     /// The normalized text.
     pub text: Vec<u8>,
@@ -94,7 +94,7 @@ impl Answers {
         answers
     }
 
-    /// What the answers quote, in order. Each result has a rank: the order in which results are hidden, [`ALWAYS`] for what never
+    /// Quotations of the answers, in order. Each result has a rank: the order in which results are hidden, [`ALWAYS`] for what never
     /// is.
     pub fn quotations(&self, texts: &impl Texts, ranks: &[u32]) -> Vec<Quotation> {
         let mut shown = Ranks(vec![0; self.table.len()]);
@@ -146,7 +146,7 @@ fn is_examined(part: Part, every: usize) -> bool {
     matches!(part, Part::Answer(request) if (request as usize).is_multiple_of(every))
 }
 
-/// For each gram, the largest rank of the texts so far that have it, plus one; 0 if none has.
+/// The largest rank of the texts so far that have a gram, plus one, by gram; 0 if none has.
 struct Ranks(Vec<u32>);
 
 impl Ranks {

@@ -79,7 +79,7 @@ impl Table {
         ((hash / 64) as usize, 1 << (hash % 64))
     }
 
-    /// Where a gram is, or would be.
+    /// The place of a gram, or the place where it would be.
     #[inline]
     fn place(&self, gram: u64) -> usize {
         let mut place = (gram >> (64 - self.bits)) as usize;

@@ -15,7 +15,7 @@ pub use texts::TextSpan;
 pub struct Span {
     /// First byte.
     pub start: usize,
-    /// One past the last byte.
+    /// The end: one past the last byte.
     pub end: usize,
 }
 
@@ -30,7 +30,7 @@ impl Span {
 /// The name of a tool, as an index for [`Outline::name`].
 pub type Name = Option<u32>;
 
-/// One message.
+/// A message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Message {
     /// Characters of its text and calls, without images.
@@ -45,9 +45,9 @@ pub struct Message {
     pub first_piece: u32,
     /// Blocks of its content, if that is a list.
     pub blocks: u32,
-    /// Its role.
+    /// The role.
     pub role: Role,
-    /// Its shape.
+    /// The shape.
     pub shape: Shape,
     /// Made by the agent: an assistant message, a `…_call` item or a reasoning item.
     pub is_agent_made: bool,
@@ -65,23 +65,23 @@ impl Message {
     }
 }
 
-/// One tool call.
+/// A tool call.
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
-    /// Its id in [`Outline::text`], if it has one.
+    /// The id in [`Outline::text`], if it has one.
     pub id: Option<TextSpan>,
     /// The tool.
     pub name: Name,
     /// The message that makes it.
     pub message: u32,
-    /// Its place among the blocks of its message.
+    /// The place among the blocks of its message.
     pub block: u32,
 }
 
-/// One tool result, with its observation.
+/// A tool result, with its observation.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolResult {
-    /// Its id in [`Outline::text`], if it has one.
+    /// The id in [`Outline::text`], if it has one.
     pub id: Option<TextSpan>,
     /// The tool, if its shape names it.
     pub name: Name,
@@ -93,7 +93,7 @@ pub struct ToolResult {
     pub newlines: u32,
     /// The message that holds it.
     pub message: u32,
-    /// Its place among the blocks of its message.
+    /// The place among the blocks of its message.
     pub block: u32,
     /// Images in the observation.
     pub images: u32,
@@ -107,7 +107,7 @@ pub struct ToolResult {
     pub is_error: bool,
     /// Never masked.
     pub is_pinned: bool,
-    /// What surrounds its text.
+    /// The frame of its text.
     pub frame: Frame,
     /// False only if its text has no dispatch block.
     pub may_hold_dispatch: bool,
@@ -116,13 +116,13 @@ pub struct ToolResult {
 /// The facts of a history.
 #[derive(Debug, Clone)]
 pub struct Outline {
-    /// Its messages, oldest first.
+    /// The messages, oldest first.
     pub messages: Vec<Message>,
     /// The bytes of each, if the input was bytes; else empty.
     pub spans: Vec<Span>,
-    /// All calls, in document order.
+    /// Calls, in document order.
     pub calls: Vec<Call>,
-    /// All results, in document order: the sequence of observations.
+    /// Results, in document order: the sequence of observations.
     pub results: Vec<ToolResult>,
     /// The raw text of each string, without quotes, if the input was bytes.
     pub pieces: Vec<Span>,
@@ -134,7 +134,7 @@ pub struct Outline {
     pub unread: Vec<u32>,
     /// How many of the first messages may be the task, in a session after a compaction; else 0.
     pub task_end: usize,
-    /// It begins with a summary of an earlier reduction, whose text is not known here.
+    /// Whether it begins with a summary of an earlier reduction, whose text is not known here.
     pub begins_with_summary: bool,
     /// The position after the bracket that opens the array, if the input was bytes.
     pub array_start: usize,
@@ -220,7 +220,7 @@ impl Outline {
         }
     }
 
-    /// Its current end.
+    /// The current end.
     #[must_use]
     pub fn mark(&self) -> Mark {
         Mark {
@@ -234,7 +234,7 @@ impl Outline {
         }
     }
 
-    /// Its end before this message.
+    /// The end before this message.
     #[must_use]
     pub fn mark_before(&self, message: usize) -> Mark {
         let (calls, results) = (self.calls_before(message), self.results_before(message));
@@ -317,7 +317,7 @@ impl Outline {
         message.chars.saturating_add((message.images as usize).saturating_mul(image_chars))
     }
 
-    /// The same without cuts.
+    /// The characters without cuts.
     #[must_use]
     pub fn raw_chars_of(&self, message: usize, image_chars: usize) -> usize {
         self.chars_of(message, image_chars).saturating_add(self.cut_chars(self.results_of(message)))

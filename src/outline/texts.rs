@@ -12,7 +12,7 @@ const LINEAR_SEARCH_NAMES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextSpan {
     start: u32,
-    /// One more than its end, so that a missing one takes no room of its own.
+    /// The end plus one, so that a missing text takes no room of its own.
     after_end: NonZeroU32,
 }
 

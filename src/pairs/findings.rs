@@ -27,7 +27,7 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
-    /// Its name in both engines.
+    /// The name in both engines.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl FindingKind {
 /// A finding: its kind, its message, and the id of the call or result.
 pub type Finding<'a> = (FindingKind, usize, Option<&'a [u8]>);
 
-/// All faults of the pairs of a history, in document order.
+/// Faults of the pairs of a history, in document order.
 #[must_use]
 pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
     let pairs = Pairs::of(outline);

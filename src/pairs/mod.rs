@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 const NONE: u32 = u32::MAX;
 
-/// Which call each result belongs to.
+/// The call of each result.
 #[derive(Debug, Default, Clone)]
 pub struct Pairs {
     /// Results of evicted calls, in order: result, tool, whether it is the first result of its call.

@@ -12,9 +12,9 @@ pub struct OpenCalls {
     end: usize,
     /// The first message whose calls are open.
     from: usize,
-    /// Where the run of the last read message begins.
+    /// The start of the run of the last read message.
     run: usize,
-    /// By tool, those without an id and those with one: of the last message the first call is on top. They may be answered by now.
+    /// Calls by tool, those without an id and those with one: of the last message the first call is on top. They may be answered by now.
     calls: HashMap<(Shape, Name), [Vec<u32>; 2]>,
 }
 

@@ -5,7 +5,7 @@ use crate::outline::{Outline, Shape};
 use crate::turns::Turns;
 use std::collections::HashMap;
 
-/// One step that repairs orphans.
+/// A step that repairs orphans.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
     /// Drop a message.

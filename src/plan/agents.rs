@@ -127,7 +127,7 @@ impl Fold {
         self.core.cost = self.core.cost + sum(&self.core.restored, usize::MAX) - sum(before, usize::MAX);
     }
 
-    /// What references in messages before this one show in addition after a move.
+    /// Characters that references in messages before this one show in addition after a move.
     pub(super) fn restored_by_move(&self, context: PlanContext, message: usize) -> usize {
         if context.references.is_empty() {
             return 0;
@@ -178,7 +178,7 @@ impl Fold {
 }
 
 impl Planner<'_> {
-    /// With what follows from the texts of the agent: cleared results as placeholders, references with the text of their source.
+    /// Adds what follows from the texts of the agent: cleared results as placeholders, references with the text of their source.
     pub(super) fn with_agent_texts(&self, mut masking: Masking) -> Masking {
         let context = self.context();
         if !self.policy.markers.is_empty() {

@@ -1,4 +1,4 @@
-//! What a provider's prompt cache serves of each request of a session.
+//! The share of each request of a session that a provider's prompt cache serves.
 //!
 //! With the prefix rule a request reads what it shares with the previous one, from a minimum on and in whole steps. With
 //! breakpoints the cache has entries only where a request was marked: a request reads the longest entry that ends at a mark of
@@ -45,7 +45,7 @@ pub struct Sent {
     pub read: Option<usize>,
 }
 
-/// Where a cache has entries.
+/// The places at which a cache has entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
     /// After each request, in whole steps of this many tokens; 0: anywhere.
@@ -53,7 +53,7 @@ pub enum Rule {
         /// Tokens of a step.
         step: usize,
     },
-    /// Where a request was marked.
+    /// After each mark of a request.
     Breakpoints {
         /// How many blocks before a mark an entry may end, the marked one included.
         lookback: usize,
@@ -63,7 +63,7 @@ pub enum Rule {
 /// A provider's cache, and the requests that are made to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cache {
-    /// Where it has entries.
+    /// The places at which it has entries.
     pub rule: Rule,
     /// The least tokens of an entry.
     pub min_tokens: usize,
@@ -79,7 +79,7 @@ pub struct Cache {
     pub times: Vec<(usize, f64)>,
 }
 
-/// What a request reads from the cache and writes to it, in characters.
+/// Characters that a request reads from the cache and writes to it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Served {
     /// Characters sent, including the system prompt.
@@ -106,7 +106,7 @@ impl Cache {
         self.tokens(chars) >= self.min_tokens
     }
 
-    /// What is served of a prefix of this many characters, of which the cache has an entry.
+    /// The served part of a prefix of this many characters, of which the cache has an entry.
     pub(super) fn serves(&self, chars: usize) -> usize {
         match self.rule {
             _ if !self.takes(chars) => 0,
@@ -135,7 +135,7 @@ impl Cache {
         now - used > self.ttl
     }
 
-    /// What each request reads and writes. `is_pinned`: it is also marked at the boundary.
+    /// Characters that each request reads and writes. `is_pinned`: it is also marked at the boundary.
     #[must_use]
     pub fn serve(&self, requests: &[usize], sent: &[Sent], is_pinned: bool) -> Vec<Served> {
         let mut session = CachedSession { cache: self, is_pinned, before: None, entries: BTreeMap::new() };
@@ -164,8 +164,8 @@ struct CachedSession<'a> {
     is_pinned: bool,
     /// The previous request, and when it was made.
     before: Option<(Sent, f64)>,
-    /// With breakpoints: the entries that are a prefix of the previous request, by their number of blocks: characters, and when
-    /// each was last used.
+    /// Entries of a cache with breakpoints that are a prefix of the previous request, by their number of blocks: characters, and
+    /// when each was last used.
     entries: BTreeMap<usize, (usize, f64)>,
 }
 

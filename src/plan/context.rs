@@ -1,4 +1,4 @@
-//! What the rules read: a history, its facts, and the costs of its texts.
+//! Inputs of the rules: a history, its facts, and the costs of its texts.
 
 use super::outcome::Masked;
 use crate::handle::Handle;
@@ -13,11 +13,11 @@ use std::collections::HashMap;
 /// Costs of messages and observations, if those are not their characters.
 #[derive(Debug, Default, Clone)]
 pub struct Costs {
-    /// Of each message, without its observations.
+    /// Costs of the messages, without their observations.
     pub messages: Vec<usize>,
-    /// Of each observation, raw and masked.
+    /// Costs of the observations, raw and masked.
     pub observations: Vec<(usize, usize)>,
-    /// Of texts that were requested.
+    /// Costs of texts that were requested.
     pub texts: HashMap<Vec<u8>, usize>,
 }
 
@@ -26,7 +26,7 @@ pub struct Costs {
 pub struct Uncounted(pub Vec<Vec<u8>>);
 
 impl Costs {
-    /// Of an observation: raw, and as masked or cut.
+    /// The cost of an observation: raw, and as masked or cut.
     pub(super) fn of(&self, masked: &Masked) -> (usize, usize) {
         let (raw, after) = self.observations[masked.result as usize];
         match &masked.form {
@@ -35,7 +35,7 @@ impl Costs {
         }
     }
 
-    /// Of a whole history, unmasked.
+    /// The cost of a whole history, unmasked.
     #[must_use]
     pub fn total(&self) -> usize {
         let observations = self.observations.iter().map(|(raw, _)| *raw);
@@ -61,7 +61,7 @@ pub struct Reference {
 pub struct PlanContext<'a> {
     /// The history.
     pub outline: &'a Outline,
-    /// Its text.
+    /// The text.
     pub source: &'a dyn Source,
     /// The parameters.
     pub policy: &'a Policy,
@@ -71,7 +71,7 @@ pub struct PlanContext<'a> {
     pub costs: Option<&'a Costs>,
     /// The pairs of the history.
     pub pairs: &'a Pairs,
-    /// Its turns.
+    /// The turns.
     pub turns: &'a Turns,
     /// Results that refer to earlier ones; none in a session.
     pub references: &'a [Reference],

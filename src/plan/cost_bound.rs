@@ -1,4 +1,4 @@
-//! What the requests of a history cost under the cache that the rule of the boundary assumes; and its bound: no request
+//! Costs of the requests of a history under the cache that the rule of the boundary assumes; and their bound: no request
 //! makes the views so far cost more than the raw history by more than a given part. docs/cache-rule.md has the proof.
 //!
 //! What only the provider knows is taken at its worst: the raw history is served all that it can be, the view no more than what
@@ -19,12 +19,12 @@ impl ProviderCache {
         CHARS_PER_TOKEN.saturating_mul(self.min_tokens)
     }
 
-    /// What whole steps may leave of a prefix.
+    /// The rest of a prefix after whole steps, at most.
     fn step_rest_chars(self) -> usize {
         CHARS_PER_TOKEN.saturating_mul(self.step_tokens).saturating_sub(1)
     }
 
-    /// What is served, at the least, of a prefix of this many characters.
+    /// The part of a prefix of this many characters that is served, at the least.
     fn serves(self, chars: usize) -> usize {
         if chars < self.min_chars() { 0 } else { chars.saturating_sub(self.step_rest_chars()) }
     }
@@ -36,7 +36,7 @@ impl ProviderCache {
     }
 }
 
-/// What a request is charged: with the raw history, with the boundary where it is, and after a move.
+/// The charge of a request: with the raw history, with the boundary where it is, and after a move.
 #[derive(Debug)]
 pub(super) struct Bill {
     raw: Charged,
@@ -73,7 +73,7 @@ impl Fold {
                 < context.policy.cache.lookback_blocks
     }
 
-    /// What a request after this many messages is charged, to which the fold must have grown; None where no rule reads it.
+    /// The charge of a request after this many messages, to which the fold must have grown; None where no rule reads it.
     pub(super) fn bill(&self, context: PlanContext, end: usize, is_now: bool) -> Option<Bill> {
         let policy = context.policy;
         if !matches!(policy.boundary, Boundary::BreakEven { .. }) {

@@ -16,14 +16,14 @@ pub enum Attempt {
     Clipped,
 }
 
-/// Which view is the answer.
+/// The view that is the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// The history unchanged.
     Raw,
     /// The view of this attempt.
     Masked(Attempt),
-    /// That of stage 2 or 3.
+    /// The view of stage 2 or 3.
     Later,
 }
 

@@ -25,7 +25,7 @@ struct Filling<'a> {
     planner: &'a Planner<'a>,
     masking: Masking,
     budget: i128,
-    /// In millionths of the budget.
+    /// The share of the budget, in millionths.
     filled: i128,
     /// Messages of the task, oldest first, with their costs.
     task: Vec<(usize, usize)>,
@@ -34,7 +34,7 @@ struct Filling<'a> {
     landmarks: Landmarks,
 }
 
-/// What is kept.
+/// The messages that are kept.
 struct Kept {
     messages: BTreeSet<usize>,
     /// The cut message of the task.
@@ -42,12 +42,12 @@ struct Kept {
     cost: usize,
 }
 
-/// What replaces the rest.
+/// The replacement of the rest.
 enum Replacement {
     Nothing,
     /// A summary that the caller must make.
     Asked(Outcome),
-    /// This text, with its cost.
+    /// A text, with its cost.
     Summary(Vec<u8>, usize),
 }
 

@@ -1,4 +1,4 @@
-//! What the rules of the boundary remember between requests. It is a fold over the messages and prefix-stable: a growing session
+//! The memory of the boundary's rules between requests. It is a fold over the messages and prefix-stable: a growing session
 //! and a plan of the whole history agree.
 
 use super::context::PlanContext;
@@ -31,7 +31,7 @@ pub struct FoldState {
     pub requests: usize,
     /// Remaining messages that the last request had sent.
     pub before: usize,
-    /// What all requests were charged.
+    /// The charge of all requests.
     pub paid: Paid,
     /// The boundary among the remaining observations, before the last request and after it.
     pub boundaries: [usize; 2],
@@ -53,7 +53,7 @@ pub struct Fold {
     pub(super) summary: SummaryInView,
     /// The next request writes the whole view to the cache in any case.
     pub(super) is_rewritten: bool,
-    /// Of a session of turns: characters of those that a summary replaces, and of the summary.
+    /// Characters of the turns that a summary replaces, and of the summary, in a session of turns.
     pub(super) replaced: (usize, usize),
     /// Prefix sums of the view's characters: after each message.
     pub(super) chars_before: Vec<usize>,
@@ -66,7 +66,7 @@ pub struct Fold {
     pub(super) points: Vec<Point>,
     /// Cut observations, in order; some are masked since.
     pub cuts: Vec<Masked>,
-    /// With rewind points: the results of `masked` and `cuts`, in the order in which they were masked or cut.
+    /// The results of `masked` and `cuts` in the order in which they were masked or cut, if there are rewind points.
     pub(super) masked_by_time: Vec<u32>,
     pub(super) cuts_by_time: Vec<u32>,
 }
@@ -98,11 +98,11 @@ pub(super) struct FoldCore {
     /// The first observation after the boundary; the same before the last request.
     pub(super) boundary: usize,
     pub(super) boundary_before: usize,
-    /// What all requests were charged.
+    /// The charge of all requests.
     pub(super) paid: Paid,
     /// Results that were masked before they left the window.
     pub(super) early: Vec<u32>,
-    /// With a limit: raw results that are long enough to be cut.
+    /// Raw results that are long enough to be cut, if there is a limit.
     pub(super) long: Vec<u32>,
     /// Results outside of the window that the agent has cleared itself.
     pub(super) cleared: Vec<u32>,
@@ -239,7 +239,7 @@ impl Fold {
         message.checked_sub(1).map_or(self.evicted_chars, |before| self.chars_before[before])
     }
 
-    /// The same with the summary of a session of turns in place of what it replaces.
+    /// Characters of the view before a message, with the summary of a session of turns in place of what it replaces.
     pub(super) fn view_before(&self, message: usize) -> usize {
         (self.chars_before(message) + self.replaced.1).saturating_sub(self.replaced.0)
     }
@@ -341,7 +341,7 @@ impl Fold {
         }
     }
 
-    /// What could be masked, if nothing is.
+    /// The results that could be masked, if nothing is.
     #[must_use]
     pub fn unmasked(&self, context: PlanContext) -> Unmasked {
         let outside_window = self.evicted_observations + self.core.aging.older_end;

@@ -66,7 +66,7 @@ impl Summaries {
         }
     }
 
-    /// What a model costs with this input and output.
+    /// The cost of a model with this input and output.
     #[must_use]
     pub fn call_cost(&self, (given, written): (usize, usize)) -> f64 {
         cost(given, self.prices.input) + cost(written, self.prices.output)
@@ -100,7 +100,7 @@ struct HybridReplay<'a> {
     place: usize,
     /// How many turns are replaced by a summary.
     summarized: usize,
-    /// Its characters, and its text if it is the built-in one.
+    /// The characters, and its text if it is the built-in one.
     chars: usize,
     text: Option<Vec<u8>>,
     /// Whether the summary covers a message, for each message.

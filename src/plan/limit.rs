@@ -29,7 +29,7 @@ impl Fold {
             || (self.evicted_messages == 0 && begins_with_summary(context.outline, context.source))
     }
 
-    /// What a request after this many messages changes, to which the fold must have grown. After the answer, where none is made, a
+    /// The changes of a request after this many messages, to which the fold must have grown. After the answer, where none is made, a
     /// boundary that depends on requests stays.
     #[must_use]
     pub fn step(&self, context: PlanContext, end: usize, is_now: bool, is_request: bool) -> Step {
@@ -83,7 +83,7 @@ impl Fold {
         self.step_of(context, &all, cuts)
     }
 
-    /// What a forced move may mask: all that is outside of the window, then what is in it, oldest first, but neither of the newest
+    /// The candidates of a forced move: all that is outside of the window, then what is in it, oldest first, but neither of the newest
     /// turn nor unseen. And how many of them bring the cost of the view to `target`; all if none do.
     fn forced_move(&self, context: PlanContext, end: usize, target: usize) -> (Vec<Masked>, usize) {
         let mut all = self.core.waiting.clone();
@@ -212,7 +212,7 @@ impl Fold {
         self.core.is_over
     }
 
-    /// What the view has after the answer to the last request, where none is made.
+    /// Steps after the answer to the last request, where no request is made.
     pub(super) fn answer(&mut self, context: PlanContext, end: usize) {
         self.grow(context, end);
         let step = self.step(context, end, false, false);

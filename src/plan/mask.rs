@@ -13,7 +13,7 @@ use crate::turns::Turns;
 pub(super) struct Masker<'a> {
     context: PlanContext<'a>,
     placeholder: &'a Placeholder<'a>,
-    /// If the placeholder names the turn.
+    /// The turns, if the placeholder names the turn.
     turns: Option<&'a Turns>,
     excluded: &'a Excluded,
 }
@@ -47,7 +47,7 @@ impl<'a> Masker<'a> {
         (before >= after).then_some(Masked { result, form: Form::Placeholder, removed: before - after })
     }
 
-    /// What takes the place of a result that the agent has cleared, wherever it is: the placeholder, or nothing if that is longer.
+    /// The replacement of a result that the agent has cleared, wherever it is: the placeholder, or nothing if that is longer.
     pub fn cleared(&self, result: usize) -> Option<Masked> {
         let PlanContext { outline, pairs, .. } = self.context;
         self.context.is_cleared(result).then(|| {
@@ -134,7 +134,7 @@ impl<'a> Masker<'a> {
     }
 }
 
-/// By tool: whether its results are never masked.
+/// Whether a tool's results are never masked, by tool.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Excluded(Vec<bool>);
 

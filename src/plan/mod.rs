@@ -76,7 +76,7 @@ pub fn built_in(outline: &Outline, source: &dyn Source, policy: &Policy, message
     built_in_summary(&planner, messages, objective_from, previous.as_deref())
 }
 
-/// One past the last observation that is old after this many messages.
+/// The number of observations that are old after this many messages.
 #[must_use]
 pub fn older_end(context: PlanContext, messages: usize) -> usize {
     let PlanContext { outline, policy, pairs, turns, .. } = context;
@@ -213,7 +213,7 @@ impl Planner<'_> {
         self.outline.messages.last().is_some_and(|message| !message.is_agent_made)
     }
 
-    /// Where a boundary that depends on no request was at the previous one.
+    /// The previous place of a boundary that depends on no request.
     fn boundary_before(&self) -> usize {
         let end = previous_request(self.outline, &self.turns).unwrap_or(0);
         self.policy.rounded(older_end(self.context(), end))

@@ -1,4 +1,4 @@
-//! What planning gives: a Plan, or an input that it needs.
+//! Results of planning: a Plan, or a request for an input that it needs.
 
 use crate::clip::Clip;
 use crate::outline::Shape;
@@ -8,7 +8,7 @@ use crate::policy::{Boundary, Policy};
 use crate::turns::Turns;
 use std::ops::Range;
 
-/// Which stage gave the answer.
+/// The stage that gave the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Stage 1.
@@ -45,7 +45,7 @@ impl Need {
 pub struct Masked {
     /// The result.
     pub result: u32,
-    /// What replaces it.
+    /// The replacement.
     pub form: Form,
     /// Characters removed.
     pub removed: usize,
@@ -107,7 +107,7 @@ pub(super) struct Masking {
     pub removed: usize,
     pub boundary: usize,
     pub boundary_before: usize,
-    /// If the boundary depends on earlier requests.
+    /// Moves of the boundary, if it depends on earlier requests.
     pub moves: Vec<Move>,
     /// Whether masking has not begun, for a trigger.
     pub is_below_trigger: bool,
@@ -127,7 +127,7 @@ pub struct Unmasked {
 }
 
 impl Unmasked {
-    /// Of a history for which masks have not begun.
+    /// The facts of a history for which masks have not begun.
     pub const BELOW_TRIGGER: Self =
         Unmasked { outside_window: 0, maskable: 0, is_below_trigger: true, is_below_step: false };
 
@@ -188,24 +188,24 @@ pub struct Cut {
     pub message: usize,
     /// The cut.
     pub clip: Clip,
-    /// Its cost after the cut.
+    /// The cost after the cut.
     pub cost: usize,
 }
 
 /// A summary and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Its decoded text, including the first line.
+    /// The decoded text, including the first line.
     pub text: Vec<u8>,
     /// The role of its message.
     pub role: String,
-    /// It is inserted before the first kept message from this one on.
+    /// The summary is inserted before the first kept message from this one on.
     pub before: usize,
     /// The shape of its message.
     pub shape: Shape,
 }
 
-/// What to mask, drop and insert.
+/// The decisions: what to mask, drop and insert.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// The stage that gave the answer.
@@ -218,7 +218,7 @@ pub struct Plan {
     pub boundary: usize,
     /// The boundary at the previous request, for pins.
     pub boundary_before: usize,
-    /// Its moves, if it depends on earlier requests.
+    /// The moves, if it depends on earlier requests.
     pub moves: Vec<Move>,
     /// Whether each message is kept; None: all are.
     pub kept: Option<Vec<bool>>,
@@ -228,7 +228,7 @@ pub struct Plan {
     pub cut_chars: usize,
     /// Kept messages that are these bytes, in order: of a session that was replayed.
     pub rendered: Vec<(usize, Vec<u8>)>,
-    /// Where the task ends; 0 where nobody asked for it.
+    /// The end of the task; 0 where nobody asked for it.
     pub task_end: usize,
     /// The summary, if any.
     pub summary: Option<Summary>,
@@ -288,7 +288,7 @@ pub enum SummaryInput {
     NotAsked,
     /// Failed: plan without stage 2.
     Failed,
-    /// Its decoded text, and its cost if that is not its characters.
+    /// The decoded text, and its cost if that is not its characters.
     Given(Vec<u8>, Option<usize>),
 }
 
@@ -297,7 +297,7 @@ pub enum SummaryInput {
 pub enum Outcome {
     /// The plan.
     Plan(Box<Plan>),
-    /// It needs a summary.
+    /// A summary is needed.
     AskSummary {
         /// Messages to summarize.
         dropped: Vec<usize>,
@@ -306,7 +306,7 @@ pub enum Outcome {
         /// The built-in summary.
         built_in: Vec<u8>,
     },
-    /// It needs the costs of these texts.
+    /// The costs of these texts are needed.
     AskCosts(Vec<Vec<u8>>),
     /// Masks and cuts are not enough at some request: the view is that of a session, which has made all requests.
     Replay,

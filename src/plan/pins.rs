@@ -57,7 +57,7 @@ pub fn marks_in_view(outline: &Outline, masked: &[Masked], mut marks: Marks) -> 
 }
 
 impl Wanted {
-    /// What is wanted where these are masked, with the boundary at the previous request and now.
+    /// The wanted marks where these are masked, with the boundary at the previous request and now.
     #[must_use]
     pub fn of<'a>(
         outline: &Outline,

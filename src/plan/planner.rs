@@ -158,7 +158,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What could be masked where nothing is.
+    /// The results that could be masked where nothing is.
     fn unmasked(&self, is_below_trigger: bool) -> Unmasked {
         if !self.policy.masks() {
             return Unmasked::default();

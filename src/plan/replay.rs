@@ -31,9 +31,9 @@ pub struct Request {
 /// A session under a policy.
 #[derive(Debug, Default)]
 pub struct Replayed {
-    /// Its requests.
+    /// The requests.
     pub sent: Vec<Sent>,
-    /// For each result the first request whose view does not have it raw; [`NEVER`] if all have.
+    /// The first request whose view does not have a result raw, by result; [`NEVER`] if all have.
     pub hidden_from: Vec<u32>,
     /// Summaries whose texts are known, each with the first request that has it.
     pub summaries: Vec<(u32, Vec<u8>)>,
@@ -72,7 +72,7 @@ pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
     turns.starts.iter().zip(&turns.ends).map(|(start, end)| answer(*start, *end)).collect()
 }
 
-/// What each request of a session would have sent under a policy that masks or truncates; other goals leave views unchanged.
+/// Replays the requests of a session under a policy that masks or truncates; other goals leave views unchanged.
 #[must_use]
 pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, cache: &Cache) -> Replayed {
     let outline = &*arrived(outline, source, policy);

@@ -1,4 +1,4 @@
-//! What a request changes in the view: the observations that it masks and cuts.
+//! Steps: the observations that a request masks and cuts in the view.
 
 use super::outcome::{Masked, Move, merged};
 
@@ -13,12 +13,12 @@ pub struct Peek {
     pub step: Move,
 }
 
-/// What a request changes in the view.
+/// The changes of a request in the view.
 #[derive(Debug, Default, Clone)]
 pub struct Step {
     /// The observations that it masks, in order.
     pub masked: Vec<Masked>,
-    /// Those that it cuts, in order.
+    /// The observations that it cuts, in order.
     pub cuts: Vec<Masked>,
     /// The cost of the view after it.
     pub cost: usize,
@@ -33,7 +33,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// All observations that it changes, in order.
+    /// The observations that it changes, in order.
     #[must_use]
     pub fn changes(&self) -> Vec<Masked> {
         merged(self.masked.clone(), self.cuts.clone())

@@ -73,13 +73,13 @@ impl Planner<'_> {
         self.finish(Some(Stage::Fallback), masking, Some(self.truncated()), None, None)
     }
 
-    /// What stage 3 keeps.
+    /// The messages that stage 3 keeps.
     pub(super) fn truncated(&self) -> Vec<bool> {
         let landmarks = Landmarks::of(self.outline, self.end);
         self.flags(&self.keeping(&landmarks).truncated())
     }
 
-    /// What stage 2 keeps besides its summary.
+    /// The messages that stage 2 keeps besides its summary.
     pub(super) fn keep_set(&self, excluded: &[usize]) -> Vec<bool> {
         let landmarks = Landmarks::of(self.outline, self.end);
         self.flags(&self.keeping(&landmarks).keep_set(excluded))
@@ -105,7 +105,7 @@ impl Planner<'_> {
 }
 
 impl Keeping<'_> {
-    /// What stage 3 keeps.
+    /// The messages that stage 3 keeps.
     fn truncated(&self) -> BTreeSet<usize> {
         let mut kept = self.keep_set(&[]);
         let summaries = earlier_summaries(self.context.outline, self.context.source, self.end);

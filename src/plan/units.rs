@@ -1,4 +1,4 @@
-//! What rules count: characters and blocks, what requests were charged, and places of results.
+//! Units of the rules: characters and blocks, charges of requests, and places of results.
 
 use super::outcome::Masked;
 use crate::outline::Outline;
@@ -38,16 +38,16 @@ impl Charged {
     }
 }
 
-/// What all requests so far were charged, and the entry that a mark at the boundary has.
+/// Charges of all requests so far, and the entry that a mark at the boundary has.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Paid {
-    /// With the views that were sent.
+    /// The charge of the views that were sent.
     pub view: Charged,
-    /// With the raw history.
+    /// The charge of the raw history.
     pub raw: Charged,
     /// Characters of the view up to the last masked observation.
     pub boundary: usize,
-    /// The same, if the request before was marked there; else 0.
+    /// Characters up to the boundary, if the request before was marked there; else 0.
     pub marked: usize,
     /// Characters given to models for summaries, and written by them.
     pub calls: (usize, usize),

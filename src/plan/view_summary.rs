@@ -9,7 +9,7 @@ pub(super) struct SummaryInView {
     pub hidden_before: Vec<usize>,
     /// The first replaced message.
     pub place: usize,
-    /// Its characters.
+    /// The characters.
     pub chars: usize,
 }
 

@@ -10,15 +10,15 @@ use std::collections::VecDeque;
 
 /// The recent part of a history.
 pub struct Window {
-    /// Its first message.
+    /// The first message.
     pub start: usize,
     /// Observations before this one are older than the window, except for tools with their own window.
     pub bound: usize,
-    /// One past the last observation that is older than the window.
+    /// The number of observations that are older than the window.
     pub older_end: usize,
     /// The first observation that no request has shown: it and all after it stay, whatever the window.
     unseen: usize,
-    /// By tool: the first observation of its own window.
+    /// The first observation of a tool's own window, by tool.
     by_tool: Vec<Option<usize>>,
 }
 
@@ -86,7 +86,7 @@ fn last_messages(outline: &Outline, count: usize, end: usize) -> usize {
     non_system.nth(count - 1).unwrap_or(0)
 }
 
-/// By tool: the start of its own window among the first `results`; None for tools without one.
+/// The start of a tool's own window among the first `results`, by tool; None for tools without one.
 fn windows_by_tool(outline: &Outline, policy: &Policy, pairs: &Pairs, results: usize) -> Vec<Option<usize>> {
     // By tool: how many more results to keep, and the start of the window so far.
     let mut windows: Vec<Option<(usize, usize)>> =
@@ -103,7 +103,7 @@ fn windows_by_tool(outline: &Outline, policy: &Policy, pairs: &Pairs, results: u
     windows.into_iter().map(|window| window.map(|(_, start)| start)).collect()
 }
 
-/// By tool: the size of its own window, if it has one.
+/// The size of a tool's own window, if it has one.
 fn counts_by_tool(outline: &Outline, policy: &Policy) -> Vec<Option<usize>> {
     (0..outline.name_count() as u32).map(|name| own_count(policy, outline.name(name))).collect()
 }
@@ -126,7 +126,7 @@ pub struct Aging {
     /// The results that a request has shown; and those that left their tool's window before that.
     shown: usize,
     unseen: Vec<u32>,
-    /// One past the last observation that is older.
+    /// The number of observations that are older.
     pub older_end: usize,
 }
 

@@ -42,7 +42,7 @@ struct Texts<'a> {
     offset: usize,
     /// Bits; None if all rows are valid.
     validity: Option<&'a [u8]>,
-    /// Of eight bytes each, since they need not be aligned.
+    /// Buffers of eight bytes each, since they need not be aligned.
     offsets: &'a [u8],
     data: &'a [u8],
 }

@@ -138,7 +138,7 @@ impl Parameter for Goal {
 }
 
 impl Parameter for Boundary {
-    /// Its name and numbers.
+    /// Reads a name and its numbers.
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (name, first, second): (PyBackedStr, f64, f64) = value.extract()?;
         Boundary::of(&name, first, second)
@@ -147,7 +147,7 @@ impl Parameter for Boundary {
 }
 
 impl Parameter for ProviderCache {
-    /// Its rule and numbers.
+    /// Reads a rule and its numbers.
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (rule, min_tokens, step_tokens, lookback_blocks, most_marks): (PyBackedStr, _, _, _, _) =
             value.extract()?;
@@ -162,7 +162,7 @@ impl Parameter for ProviderCache {
 }
 
 impl Parameter for Vec<(Shape, Terms)> {
-    /// Of each shape: its name, and the parameters that are different.
+    /// Reads the name of each shape, and the parameters that are different for it.
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         type Raw<'py> = (PyBackedStr, (String, Bound<'py, PyAny>, Bound<'py, PyAny>, bool));
         let shapes: Vec<Raw<'_>> = value.extract()?;
@@ -217,10 +217,10 @@ pub fn costs_of(costs: Option<RawCosts>) -> Option<Costs> {
     costs.map(|(messages, observations)| Costs { messages, observations, ..Costs::default() })
 }
 
-/// The same, with the costs of texts that were asked for.
+/// Costs, with those of texts that were asked for.
 pub type RawCostsAndTexts<'py> = (Vec<usize>, Vec<(usize, usize)>, Bound<'py, PyDict>);
 
-/// The same for the core.
+/// Those costs for the core.
 pub fn costs_and_texts_of(costs: Option<RawCostsAndTexts>) -> PyResult<Option<Costs>> {
     let Some((messages, observations, counted)) = costs else { return Ok(None) };
     let mut texts = HashMap::with_capacity(counted.len());

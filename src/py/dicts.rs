@@ -24,7 +24,7 @@ const LINES_AHEAD: usize = 1024;
 pub struct Dicts<'py> {
     /// The caller's list, which is read only once: other code may change it at any time.
     pub given: Bound<'py, PyList>,
-    /// Its messages then, in a private list.
+    /// The messages then, in a private list.
     pub list: Bound<'py, PyList>,
     /// The value of each observation; None for those masked by `premask`.
     pub values: Vec<Option<Any<'py>>>,
@@ -76,7 +76,7 @@ impl<'py> Dicts<'py> {
 struct OwnText {
     text: Vec<u8>,
     constant_chars: usize,
-    /// Its bytes before the current observation.
+    /// The bytes before the current observation.
     before: usize,
 }
 
@@ -115,7 +115,7 @@ impl<'py> Sink<Any<'py>> for OwnText {
     }
 }
 
-/// All texts of a message, observations included; and how many precede the current observation.
+/// Texts of a message, observations included; and how many precede the current observation.
 struct Pieces(Vec<Vec<u8>>, usize);
 
 impl<'py> Sink<Any<'py>> for Pieces {

@@ -46,7 +46,7 @@ impl Asked {
         }
     }
 
-    /// What the caller gets where planning was stopped.
+    /// The answer to a caller where planning was stopped.
     pub fn raised(self) -> PyErr {
         self.error.unwrap_or_else(|| {
             pyo3::exceptions::PyRuntimeError::new_err(

@@ -19,7 +19,7 @@ pub struct DictMarks<'py> {
 }
 
 impl<'py> DictMarks<'py> {
-    /// Those of a history whose view may get others. They are read before [`apply`](super::apply::apply), which masks messages in
+    /// Marks of a history whose view may get others. They are read before [`apply`](super::apply::apply), which masks messages in
     /// the same list.
     pub fn of(dicts: &Dicts<'py>, outline: &Outline, policy: &Policy, plan: &Plan) -> PyResult<Option<Self>> {
         if !(plan.changes() && policy.pins_boundary && plan.rendered.is_empty()) {
@@ -59,7 +59,7 @@ impl<'py> DictMarks<'py> {
         messages
     }
 
-    /// Where they are, besides this many elsewhere in a request.
+    /// The places of the marks, besides this many elsewhere in a request.
     pub fn places(&self, elsewhere: usize) -> Marks {
         Marks { blocks: self.blocks.clone(), elsewhere, ..Marks::default() }
     }
@@ -91,7 +91,7 @@ fn mark_of<'py>(object: &Bound<'py, PyDict>) -> PyResult<Option<Any<'py>>> {
     Ok(object.get_item(intern!(object.py(), "cache_control"))?.filter(|mark| !mark.is_none()))
 }
 
-/// All marks of a block, the newest last: those of its parts for so many levels, then its own.
+/// Marks of a block, the newest last: those of its parts for so many levels, then its own.
 fn marks_within<'py>(block: &Bound<'py, PyDict>, levels: usize) -> PyResult<Vec<Any<'py>>> {
     let mut marks = vec![];
     if levels > 0

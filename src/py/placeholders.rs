@@ -12,7 +12,7 @@ use pyo3::types::PyString;
 pub struct PlaceholderTexts<'a, 'py> {
     py: Python<'py>,
     pub placeholder: Placeholder<'a>,
-    /// By number of digits: a placeholder with one number and an extra character, and the end of the number.
+    /// Placeholders by number of digits: one with a number and an extra character, and the end of the number.
     models: [Option<(Bound<'py, PyString>, usize)>; MAX_DIGITS + 1],
     /// The placeholder without a number.
     constant: Option<Bound<'py, PyString>>,

@@ -38,7 +38,7 @@ pub struct Premask<'a, 'py> {
 }
 
 impl<'a, 'py> Premask<'a, 'py> {
-    /// None if the plan cannot be predicted, or masking early saves nothing.
+    /// Predicts the plan; None if that is impossible, or masking early saves nothing.
     pub fn of(dicts: &Dicts<'py>, policy: &'a Policy, has_costs: bool) -> Option<Self> {
         let masks = match policy.goal {
             Goal::Mask => true,

@@ -1,4 +1,4 @@
-//! What reductions answer: the view, with the counters of the plan.
+//! Results of reductions: the view, with the counters of the plan.
 
 use super::convert::to_str;
 use super::named::{NamedField, NamedTuple, field_of, named};

@@ -43,7 +43,7 @@ pub fn replay<'py>(
     })
 }
 
-/// The same for serialized input.
+/// Replays a serialized history.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
 pub fn replay_json<'py>(
@@ -68,7 +68,7 @@ pub fn replay_json<'py>(
     })
 }
 
-/// What each request of a session with a budget would have sent. Of a model: the characters of its summaries, and of its prompt
+/// Replays each request of a session with a budget. Of a model: the characters of its summaries, and of its prompt
 /// besides turns and previous summary.
 #[pyfunction]
 #[pyo3(signature = (data, surrogates, policy, cache, model=None))]
@@ -97,7 +97,7 @@ pub fn replay_session<'py>(
     })
 }
 
-/// What the requests of a context quote from results, and for each policy which of them quote what it had hidden; see
+/// Finds what the requests of a context quote from results, and for each policy which of them quote what it had hidden; see
 /// `recede.costs.misses`. The first `shown` messages are those of an earlier context; `all` masks whatever is ever masked.
 #[pyfunction]
 #[pyo3(signature = (data, surrogates, all, policies, cache, shown, most_grams=None))]

@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 #[pyclass(frozen, name = "Request", module = "recede._core")]
 pub struct PyRequest {
     data: Py<PyBytes>,
-    /// None once it is masked.
+    /// The facts of the body; None once it is masked.
     outline: Mutex<Option<Outline>>,
     /// Whether it has one of the fields of a history that the provider keeps.
     #[pyo3(get)]

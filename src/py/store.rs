@@ -322,7 +322,7 @@ impl PyStore {
         done.map_err(|error| self.raised(py, &error))
     }
 
-    /// The same, with None if the store is closed or belongs to another process.
+    /// Runs `work` with the store, or None if that is closed or belongs to another process.
     pub(super) fn with_any<T: Send>(&self, py: Python<'_>, work: impl FnOnce(Option<&mut Store>) -> T + Send) -> T {
         py.detach(|| if self.process == process::id() { work(self.held().as_mut()) } else { work(None) })
     }

@@ -27,7 +27,7 @@ pub fn warn_dicts<'py>(
     warn(given, outline, policy, type_of)
 }
 
-/// The same of serialized input.
+/// The warning about serialized input.
 pub fn warn_json(data: &Bound<'_, PyBytes>, outline: &Outline, policy: &Policy) -> PyResult<()> {
     let bytes = data.as_bytes();
     let type_of = |index: usize| {

@@ -34,7 +34,7 @@ struct Entry {
     members: u32,
     /// Their keys.
     keys: Keys,
-    /// Of a text, without its quotes.
+    /// The start of a value; of a text, without its quotes.
     start: usize,
     end: usize,
     /// [`Counted::minus`] of a text; of any other value its size as compact JSON.
@@ -188,7 +188,7 @@ impl<'a> Node<'a> {
         (self.entry().kind == kind).then_some(self)
     }
 
-    /// Its direct children.
+    /// The direct children.
     #[inline]
     fn inner(&self) -> impl Iterator<Item = Node<'a>> + use<'a> {
         let (Node { tape, place }, end) = (*self, self.entry().next);
@@ -202,7 +202,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Its bytes, including quotes or brackets.
+    /// The bytes, including quotes or brackets.
     pub fn span(&self) -> Span {
         let Entry { kind, start, end, .. } = *self.entry();
         let quote = usize::from(kind == ValueKind::Text);

@@ -66,7 +66,7 @@ impl OutlineWriter<'_> {
         id.and_then(Value::text).map(|id| self.outline.keep(&id.decoded()))
     }
 
-    /// What was read of an observation that is no text counts, but is no text.
+    /// Counts what was read of an observation that is no text.
     #[cold]
     fn forget_pieces(&mut self) {
         let pieces = (self.totals.pieces - self.before.pieces) as usize;

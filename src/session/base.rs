@@ -1,4 +1,4 @@
-//! What remains of evicted messages: the state with which the session continues without them.
+//! The rest of evicted messages: the state with which the session continues without them.
 
 use super::places::InView;
 use crate::plan::{BlockPlace, FoldState};
@@ -12,7 +12,7 @@ pub struct Base {
     pub view_bytes: usize,
     /// Characters of the session.
     pub chars: usize,
-    /// Its cost.
+    /// The cost.
     pub cost: usize,
     /// See `GrowingPairs::counts`.
     pub counts: (usize, usize),
@@ -25,11 +25,11 @@ pub struct Base {
 /// A mark of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentMark {
-    /// Its message.
+    /// The message.
     pub message: InView,
     /// The block in that.
     pub block: usize,
-    /// Its value.
+    /// The value.
     pub value: Vec<u8>,
 }
 

@@ -13,7 +13,7 @@ use crate::source::{Bytes, Source};
 use crate::store::Store;
 use crate::turns::Turns;
 
-/// What a token counter is asked for.
+/// A question to a token counter.
 #[derive(Debug)]
 pub enum Question {
     /// The costs of these texts.
@@ -22,7 +22,7 @@ pub enum Question {
     Messages(Vec<Vec<u8>>, Vec<u32>),
 }
 
-/// What it answers; None if it failed.
+/// The counter's answer; None if it failed.
 pub type Counter<'a> = &'a mut dyn FnMut(Question) -> Option<Costs>;
 
 /// The plan of a history over its limit: of a session that is replayed. Only the newest request takes a summary of the caller's,
@@ -87,7 +87,7 @@ fn costs_of(costs: &Costs, outline: &Outline, message: usize) -> (usize, Vec<(us
 }
 
 impl Session {
-    /// What the current request changes in the view.
+    /// The changes of the current request in the view.
     pub(super) fn next_step(&mut self) -> Step {
         let (end, is_request) = (self.log.len(), !self.log.ends_with_run());
         self.log.with_fold(&self.policy, |context, fold| {
@@ -96,7 +96,7 @@ impl Session {
         })
     }
 
-    /// With a limit that drops messages where masks and cuts are not enough.
+    /// Updates the view under a limit that drops messages where masks and cuts are not enough.
     pub(super) fn update_limited(
         &mut self,
         summary: &SummaryInput,

@@ -56,7 +56,7 @@ pub use view::{Chunks, Counts, Mask, ViewMessage};
 pub struct Session {
     /// The policy that was given.
     given: Arc<Policy>,
-    /// That of the next request; see [`Session::renew_policy`].
+    /// The policy of the next request; see [`Session::renew_policy`].
     policy: Policy,
     decided: Option<Decided>,
     raw_cost_at_most: usize,
@@ -98,11 +98,11 @@ pub struct Session {
 pub enum Update {
     /// The view is current.
     Done,
-    /// It needs a summary: messages to be summarized, earlier summary, built-in summary.
+    /// A summary is needed: messages to be summarized, earlier summary, built-in summary.
     AskSummary(Vec<Vec<u8>>, Option<Vec<u8>>, Vec<u8>),
-    /// It needs the costs of these texts; see [`Session::set_text_costs`].
+    /// The costs of these texts are needed; see [`Session::set_text_costs`].
     AskTextCosts(Vec<Vec<u8>>),
-    /// It needs the costs of the messages after a compaction; see [`Session::apply_compaction`].
+    /// The costs of the messages after a compaction are needed; see [`Session::apply_compaction`].
     AskCosts,
 }
 
@@ -222,7 +222,7 @@ impl Session {
         }
     }
 
-    /// Of each observation of a message, if it were appended now: its text after a cut, and its placeholder; None without.
+    /// Texts to count of each observation of a message, if it were appended now: after a cut, and the placeholder; None without.
     ///
     /// # Errors
     /// Those of [`Session::append`].

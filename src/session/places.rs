@@ -62,17 +62,17 @@ pub struct Places {
 }
 
 impl Places {
-    /// None for what the last compaction left.
+    /// The appended message of a message in the view; None for what the last compaction left.
     pub fn appended(self, message: InView) -> Option<Appended> {
         Some(Appended(message.0.checked_sub(self.left)? + self.compacted))
     }
 
-    /// None before the last compaction.
+    /// The message in the view of an appended one; None before the last compaction.
     pub fn in_view(self, message: Appended) -> Option<InView> {
         Some(InView(message.0.checked_sub(self.compacted)? + self.left))
     }
 
-    /// None if it is evicted.
+    /// The message in memory of a message in the view; None if it is evicted.
     pub fn in_log(self, message: InView) -> Option<InLog> {
         message.0.checked_sub(self.evicted).map(InLog)
     }

@@ -1,4 +1,4 @@
-//! Whose prompt cache a session assumes: the shape of its first call or result decides that, and no later message changes it.
+//! The provider whose prompt cache a session assumes: the shape of its first call or result decides, and no later message changes it.
 
 use super::stored::stored_message;
 use super::{Appended, InLog, Result, Session, scanned};

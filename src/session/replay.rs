@@ -6,7 +6,7 @@ use crate::plan::{CachePlace, Request, Sent, SummaryInput, blocks_of};
 use crate::policy::{Model, Policy};
 use crate::text::count_chars;
 
-/// What each request of serialized messages would have sent from a [`Session`] with this policy. Without a model the built-in
+/// Replays the requests of serialized messages as a [`Session`] with this policy. Without a model the built-in
 /// summary is taken, which is free. A summary counts each turn that the view no longer has. No policy of a session pins its
 /// boundary, so requests have none.
 ///

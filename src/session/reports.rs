@@ -1,4 +1,4 @@
-//! What the caller reports of the provider: that its cache is cold, and the tokens that it counted. Both are part of the session:
+//! Reports about the provider: that its cache is cold, and the tokens that it counted. Both are part of the session:
 //! stored at once, and resumed.
 
 use super::{Appended, Result, Session};
@@ -9,7 +9,7 @@ use crate::store::Store;
 const ASSUMED_CHARS: usize = 4_000;
 const LEAST_CHANGE: usize = 50;
 
-/// What was reported.
+/// Everything that was reported.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Reports {
     /// When the cache was cold.
@@ -30,7 +30,7 @@ pub struct Cold {
 }
 
 impl Reports {
-    /// As they were after this many messages; what was spent stays.
+    /// The reports after this many messages; what was spent stays.
     #[must_use]
     pub fn before(&self, messages: usize) -> Self {
         let known = |cold: &Cold| Cold { request: cold.request.filter(|request| *request < messages), ..*cold };
@@ -105,7 +105,7 @@ impl Session {
         self.policy.max_cost_at(self.log.end())
     }
 
-    /// What was reported.
+    /// The reports so far.
     #[must_use]
     pub fn reports(&self) -> &Reports {
         &self.reports

@@ -1,8 +1,8 @@
-//! What surrounds the text of an observation.
+//! Frames: what surrounds the text of an observation.
 
 use super::Key;
 
-/// What surrounds the text that replaces an observation.
+/// The frame of a text that replaces an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Frame {
     /// Nothing: the text is a string.
@@ -14,13 +14,13 @@ pub enum Frame {
     Json,
     /// The text is a part before the `tool_reference` parts of its list, which stay: the model may call the tools that they name.
     Beside,
-    /// The same, for a list with parts of unknown types.
+    /// A frame of a list with parts of unknown types.
     BesideJson,
     /// The text is the first output of a shell; the others become empty.
     Streams,
     /// The text is the `text` of the one block of a list.
     TextBlocks,
-    /// The same, for a list that contained more than text.
+    /// A frame of a list that contained more than text.
     Blocks,
     /// The text is the `output` of an object, for an observation that was no text.
     Output,
@@ -36,7 +36,7 @@ pub enum Wrap {
 }
 
 impl Frame {
-    /// Its containers, outermost first.
+    /// The containers, outermost first.
     #[must_use]
     pub fn wraps(self) -> &'static [Wrap] {
         match self {

@@ -105,7 +105,7 @@ pub enum Shape {
 pub struct Path {
     /// The list of its blocks, if results are blocks.
     pub blocks: Option<Key>,
-    /// From the block, or from the message; each in all its spellings.
+    /// Fields from the block, or from the message; each in all its spellings.
     pub fields: &'static [&'static [Key]],
 }
 
@@ -245,9 +245,9 @@ pub fn role_of(name: &[u8]) -> Role {
 
 /// The facts of a message of any shape.
 pub struct MessageFacts {
-    /// Its role.
+    /// The role.
     pub role: Role,
-    /// Its shape.
+    /// The shape.
     pub shape: Shape,
     /// Blocks of its content, if that is a list.
     pub blocks: u32,

@@ -12,7 +12,7 @@ const SOURCE_KEYS: Keys = Keys::of(&[Key::Type, Key::Content]);
 /// The facts of a content besides its texts and images.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Found {
-    /// What surrounds its text, if it is an observation.
+    /// The frame of its text, if it is an observation.
     pub frame: Frame,
     /// Characters of parts of unknown types: an observation with one is no text.
     pub chars: usize,

@@ -23,11 +23,11 @@ pub trait Recorder {
 
 /// A message of a common layout.
 pub struct QuickMessage {
-    /// Its facts.
+    /// The facts.
     pub facts: MessageFacts,
-    /// Its characters.
+    /// The characters.
     pub chars: usize,
-    /// Its end.
+    /// The end.
     pub end: usize,
 }
 

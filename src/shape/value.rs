@@ -26,7 +26,7 @@ pub trait Value: Sized {
     fn is_null(&self) -> bool;
     /// Whether it is true.
     fn is_true(&self) -> bool;
-    /// Its first byte, if the input was bytes.
+    /// The first byte, if the input was bytes.
     fn offset(&self) -> Option<usize> {
         None
     }
@@ -45,7 +45,7 @@ pub trait Value: Sized {
     fn is_foreign(&self) -> bool {
         false
     }
-    /// Its size as the arguments of a call, nested this deep in its message.
+    /// The size as the arguments of a call, nested this deep in its message.
     fn size(&self, depth: usize) -> Result<usize, Self::Stop>;
     /// The size of an object, likewise.
     fn object_size(object: &Self::Object, depth: usize) -> Result<usize, Self::Stop>;
@@ -55,13 +55,13 @@ pub trait Value: Sized {
 
 /// A call as read.
 pub struct RawCall<'a, V> {
-    /// Its id, if that is a string.
+    /// The id, if that is a string.
     pub id: Option<&'a V>,
     /// The tool, if that is a string.
     pub name: Option<&'a V>,
-    /// Its arguments, unless missing or null.
+    /// The arguments, unless missing or null.
     pub arguments: Option<&'a V>,
-    /// Its place among the blocks of its message.
+    /// The place among the blocks of its message.
     pub block: usize,
     /// Nesting level of its arguments in the message.
     pub depth: usize,
@@ -69,19 +69,19 @@ pub struct RawCall<'a, V> {
 
 /// A result as read.
 pub struct RawResult<'a, V> {
-    /// Its id, if that is a string.
+    /// The id, if that is a string.
     pub id: Option<&'a V>,
     /// The tool, if the shape names it.
     pub name: Option<&'a V>,
-    /// Its observation, if there is one.
+    /// The observation, if there is one.
     pub value: Option<&'a V>,
-    /// Its place among the blocks of its message.
+    /// The place among the blocks of its message.
     pub block: usize,
     /// Whether the result is flagged as an error.
     pub is_error: bool,
-    /// What surrounds its text.
+    /// The frame of its text.
     pub frame: Frame,
-    /// Its characters besides its text.
+    /// The characters besides its text.
     pub chars: usize,
 }
 
@@ -103,7 +103,7 @@ pub trait Sink<V: Value> {
     fn image(&mut self);
     /// Characters of something outside of observations that is no text.
     fn opaque(&mut self, chars: usize);
-    /// This message is of an unknown shape, or its result has text that is not understood.
+    /// Notes that this message is of an unknown shape, or its result has text that is not understood.
     fn unread(&mut self) {}
     /// A call.
     fn call(&mut self, call: &RawCall<V>) -> Result<(), V::Stop>;

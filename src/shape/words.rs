@@ -21,7 +21,7 @@ macro_rules! keys {
         }
 
         impl Key {
-            /// All of them.
+            /// Every key.
             pub const ALL: &[Key] = &[$(Key::$key),*];
 
             /// Finds the key with this text.
@@ -34,7 +34,7 @@ macro_rules! keys {
                 None
             }
 
-            /// Its text.
+            /// The text.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Key::$key => $text),* }
@@ -208,7 +208,7 @@ pub enum PartType {
     Image,
     /// `document`: binary data, or text.
     Document,
-    /// What the model thought: not counted.
+    /// Thoughts of the model: not counted.
     Thinking,
     /// `tool_use`.
     ToolUse,

@@ -5,7 +5,7 @@ use super::pager::Pager;
 use super::record::{self, CELL, Cell, IN_PLACE, LAST_IN_PLACE, Part, REFERENCE, Reference};
 use super::{Record, RecordKind, table, text};
 
-/// One change of a store. If any part fails, all of it is undone.
+/// A change of a store. If any part fails, all of it is undone.
 pub struct Changes<'a> {
     pager: &'a mut Pager,
 }
@@ -110,7 +110,7 @@ fn missing(pager: &mut Pager, id: u64) -> Result<StoreError> {
     Ok(StoreError::damaged(page, "a record is missing from its bucket"))
 }
 
-/// All fields but the last, and the last.
+/// The fields but the last, and the last.
 type RecordFields<'a> = (Vec<&'a [u8]>, &'a [u8]);
 
 /// Splits off the last field.

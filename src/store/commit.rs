@@ -126,7 +126,7 @@ impl Pager {
         self.fold(true)
     }
 
-    /// The same at the end; the log will be removed, and is not restarted.
+    /// Ends with a checkpoint; the log will be removed, and is not restarted.
     pub fn finish(&mut self) -> Result<bool> {
         self.fold(false)
     }

@@ -4,7 +4,7 @@ use super::file::FileName;
 use std::fmt;
 use std::io;
 
-/// What is wrong.
+/// Kinds of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreErrorKind {
     /// An error of the operating system: a full disk, a failed read, a missing permission.
@@ -34,7 +34,7 @@ pub enum StoreErrorKind {
 }
 
 impl StoreErrorKind {
-    /// Its name in Python.
+    /// The name in Python.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl StoreErrorKind {
 /// An error of the store. Commits are not affected.
 #[derive(Debug)]
 pub struct StoreError {
-    /// What is wrong.
+    /// The kind.
     pub kind: StoreErrorKind,
     /// The file.
     pub file: FileName,

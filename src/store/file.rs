@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub enum FileName {
     /// The store itself.
     Store,
-    /// Its log, while a writer has it open.
+    /// The log, while a writer has it open.
     Log,
     /// A store that is being created or compacted, before it is renamed.
     New,
@@ -66,7 +66,7 @@ pub trait BackendFile: Send {
     /// Writes all bytes, also past the end.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Its length in bytes.
+    /// The length in bytes.
     fn length(&self) -> io::Result<u64>;
 
     /// Truncates it.
@@ -84,10 +84,10 @@ pub trait BackendFile: Send {
     /// Releases the lock.
     fn unlock(&self) -> io::Result<()>;
 
-    /// Its identity: device and inode.
+    /// The identity: device and inode.
     fn identity(&self) -> io::Result<(u64, u64)>;
 
-    /// Its owner and permissions, if the system has them.
+    /// The owner and permissions, if the system has them.
     fn rights(&self) -> io::Result<Option<Rights>> {
         Ok(None)
     }

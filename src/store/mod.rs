@@ -50,7 +50,7 @@ pub struct Store {
 /// A stored record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// All fields but the last.
+    /// The fields but the last.
     pub fields: Vec<Vec<u8>>,
     /// The last field; `None` if it was not read.
     pub last: Option<Vec<u8>>,
@@ -175,7 +175,7 @@ impl Store {
         changes::get(&mut self.pager, kind, id, wants_last)
     }
 
-    /// Its sizes.
+    /// The sizes.
     pub fn stats(&self) -> Result<Stats> {
         let header = &self.pager.header;
         Ok(Stats {

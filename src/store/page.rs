@@ -37,7 +37,7 @@ pub enum PageKind {
     Overflow = 4,
     /// Texts.
     Text = 5,
-    /// Not in use.
+    /// A page that is not in use.
     Free = 6,
 }
 
@@ -60,24 +60,24 @@ impl Page {
         Page(Arc::new(bytes))
     }
 
-    /// All bytes.
+    /// The bytes of the page.
     #[must_use]
     pub fn bytes(&self) -> &[u8; PAGE] {
         &self.0
     }
 
-    /// Its content.
+    /// The content.
     #[must_use]
     pub fn content(&self) -> &[u8] {
         &self.0[HEAD..]
     }
 
-    /// Its content, mutable.
+    /// The content, mutable.
     pub fn content_mut(&mut self) -> &mut [u8] {
         &mut Arc::make_mut(&mut self.0)[HEAD..]
     }
 
-    /// Its count.
+    /// The count.
     #[must_use]
     pub fn count(&self) -> usize {
         usize::from(u16_at(&self.0[..], 6))
@@ -110,7 +110,7 @@ impl Page {
         put_u32(&mut Arc::make_mut(&mut self.0)[..], 12, next);
     }
 
-    /// Its kind, if valid.
+    /// The kind, if valid.
     #[must_use]
     pub fn kind(&self) -> Option<PageKind> {
         use PageKind::{Bucket, Directory, Free, Header, Overflow, Text};
@@ -141,7 +141,7 @@ impl Page {
         Ok(())
     }
 
-    /// Its length without trailing zeros, in blocks of 64 bytes.
+    /// The length without trailing zeros, in blocks of 64 bytes.
     #[must_use]
     pub fn length(&self) -> usize {
         let empty = self.0.chunks_exact(64).rev().take_while(|block| **block == [0; 64]).count();

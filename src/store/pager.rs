@@ -64,7 +64,7 @@ pub struct Pager {
     pub(super) committed: Header,
     pub(super) changed: HashMap<u32, Page>,
     pub(super) cache: PageCache,
-    /// For rollback: each page that the operation changed, and whether it was changed before.
+    /// Pages that the operation changed, for rollback, and whether each was changed before.
     pub(super) undo: HashMap<u32, Option<Page>>,
     pub(super) undo_header: Header,
     /// A write or a sync failed, so the content of the disk is unknown.

@@ -27,17 +27,17 @@ pub enum RecordKind {
     Turn = 1,
     /// A message of a history.
     Message = 2,
-    /// What a summary or a cut left.
+    /// The rest of a summary or a cut.
     Summary = 3,
     /// State from which a session resumes.
     Session = 4,
 }
 
 impl RecordKind {
-    /// All kinds, by number.
+    /// The kinds, by number.
     pub const ALL: [Self; KINDS] = [Self::Turn, Self::Message, Self::Summary, Self::Session];
 
-    /// Its index in tables.
+    /// The index in tables.
     #[must_use]
     pub fn index(self) -> usize {
         self as usize - 1
@@ -63,7 +63,7 @@ pub struct Reference {
     pub page: u32,
     /// Offset in the content of that page.
     pub offset: u16,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub length: u32,
     /// Its CRC-32.
     pub sum: u32,
@@ -87,27 +87,27 @@ impl Reference {
 /// Bytes in the record, or in text pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part<'a> {
-    /// In the record.
+    /// A text in the record.
     Here(Cow<'a, [u8]>),
-    /// In text pages.
+    /// A text in text pages.
     Aside(Reference),
 }
 
 /// A record in a bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell<'a> {
-    /// Its kind.
+    /// The kind.
     pub kind: RecordKind,
-    /// Its number within its kind.
+    /// The number within its kind.
     pub id: u64,
-    /// Its encoded fields, without the last one if that is in text pages.
+    /// The encoded fields, without the last one if that is in text pages.
     pub fields: Part<'a>,
     /// The last field, if it is in text pages.
     pub last: Option<Reference>,
 }
 
 impl<'a> Cell<'a> {
-    /// Its bytes; at most [`IN_PLACE`] if the caller has respected that.
+    /// The bytes; at most [`IN_PLACE`] if the caller has respected that.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let flags = if self.last.is_some() { LAST_ASIDE } else { 0 };

@@ -21,7 +21,7 @@ pub struct StoreFault {
 /// The report of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// All faults.
+    /// The faults.
     pub faults: Vec<StoreFault>,
     /// Whole records of each kind.
     pub records: [u64; KINDS],
@@ -42,9 +42,9 @@ enum Use {
 struct Check<'a> {
     pager: &'a mut Pager,
     report: Report,
-    /// By page of the file.
+    /// Owners by page of the file.
     uses: Vec<Use>,
-    /// By kind and id, whether the record was found.
+    /// Whether a record was found, by kind and id.
     seen: [Vec<u64>; KINDS],
     bucket_bytes: u64,
     /// Bytes of texts in text pages; each is stored once, so the pages are an upper bound.

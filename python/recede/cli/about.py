@@ -1,4 +1,4 @@
-"""What `recede --version` prints: a bug report needs the scanner as well."""
+"""The output of `recede --version`: a bug report needs the scanner as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to type: for the agent whose logs these are, for a framework that is recognized, for a loop of one's own."""
+"""Advice on what to type: for the agent whose logs these are, for a framework that is recognized, for a plain loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OWN = "recede.History(keep=10)"
 
 
 class Advice(NamedTuple):
-    """What to type for the sessions of one origin.
+    """Advice on what to type for the sessions of one origin.
 
     Attributes:
         title: the agent, the framework, or "your own loop".
@@ -33,7 +33,7 @@ class Advice(NamedTuple):
 
 
 def title_of(format: str) -> str:
-    """Whose sessions have this format."""
+    """Name the agent whose sessions have this format."""
     agent = agent_of((_COMMANDS[format],)) if format in _COMMANDS else None
     if agent is not None:
         return agent.title

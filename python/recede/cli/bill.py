@@ -1,4 +1,4 @@
-"""What the logs of sessions say was paid, and the replay of the raw history held against it."""
+"""Bills: what the logs of sessions say was paid, and the replay of the raw history held against it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ log_options = all_of(
 
 
 def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked: bool) -> Logged:
-    """What a log says of its session."""
+    """The bill that a log records of its session."""
     prices = session_prices(transcript, own)
     checks = (
         [check_bill(transcript, own, pauses=pauses) for pauses in ("timed", "logged")] if is_checked else [None, None]
@@ -85,7 +85,7 @@ def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked
 
 
 def without_copies(sessions: Sequence[Session]) -> list[tuple[Session | None, list[str]]]:
-    """Each session without the requests that one before it has too, and a warning if there are any.
+    """Drop the requests that an earlier session has too, and warn if there are any.
 
     A session that is resumed is written into another file, which begins with copies. One that has nothing else is None.
     What other policies would have cost is counted once too; their state is that of the whole session.
@@ -122,7 +122,7 @@ def without_requests(replay: Replay, requests: Collection[int]) -> Replay:
 
 
 def logged_lines(sessions: Sequence[Session], *, is_flat: bool) -> list[str]:
-    """What was paid by the logs, and what they do not say; flat prices ask for no model."""
+    """Lines on what was paid by the logs, and what they do not say; flat prices ask for no model."""
     logs = [session.log for session in sessions if session.log is not None]
     bill = Bill.total(log.bill for log in logs)
     lines = []

@@ -69,7 +69,7 @@ def price_line(replays: Sequence[Replay]) -> str:
 
 
 def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session], *, is_flat: bool) -> list[str]:
-    """What was paid, and what would have been."""
+    """Lines on what was paid, and what would have been."""
     raw, best = costs[0], cheapest_policy(costs)
     if not raw.usage.requests:
         return ["no request was made: the history holds no message of an agent"]
@@ -83,7 +83,7 @@ def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session], *, is_fla
 
 
 def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float) -> list[str]:
-    """What else the figures say: windows, summaries, the lower bound."""
+    """Further notes on the figures: windows, summaries, the lower bound."""
     raw, *others = [cost for cost in costs if not cost.is_optimum]
     best = cheapest_policy(costs)
     lines = _window([raw, *others])
@@ -102,7 +102,7 @@ def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float) -> lis
 
 
 def _over_limit(replays: Sequence[Replay]) -> list[str]:
-    """For each budget: of the requests over it, for how many masks alone were enough."""
+    """Lines on each budget: for how many of the requests over it masks alone were enough."""
     lines = []
     for same in zip(*(replay.policies for replay in replays), strict=True):
         masks, *others = map(sum, zip(*(one.over_limit for one in same), strict=True))
@@ -115,7 +115,7 @@ def _over_limit(replays: Sequence[Replay]) -> list[str]:
 
 
 def _window(costs: Sequence[PolicyCost]) -> list[str]:
-    """Which window to take: a larger one forgets less, and costs more."""
+    """Advice on the window: a larger one forgets less, and costs more."""
     best: dict[int, float] = {}
     for cost in costs:
         if cost.window is not None:
@@ -164,7 +164,7 @@ def _turns_table(session: Session, sessions: int) -> str:
 
 
 def _format_table(sessions: list[Session], elongation: float) -> str:
-    """For each format, and for all, a row for each policy but raw."""
+    """A table with a row for each policy but raw, by format and for all."""
     groups: dict[str, list[Session]] = {}
     for session in sessions:
         groups.setdefault(session.format, []).append(session)

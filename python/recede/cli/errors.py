@@ -32,7 +32,7 @@ class BadFile(click.ClickException):
         self.kind = message if kind is None else kind
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """From one process to another."""
+        """Pickle the error, for another process."""
         return BadFile, (self.message, self.kind)
 
     def show(self, file: object = None) -> None:
@@ -42,7 +42,7 @@ class BadFile(click.ClickException):
 
 @contextmanager
 def errors_of(name: str, what: str = "") -> Iterator[None]:
-    """In it, an error of reading or writing becomes the line that names the file, and says what failed."""
+    """Turn errors of reading or writing inside the block into the line that names the file, and says what failed."""
     try:
         yield
     except BrokenPipeError:
@@ -68,5 +68,5 @@ def bad_file(name: str, reason: str) -> BadFile:
 
 
 def name_of(path: str) -> str:
-    """What a file is called in errors; `-` is standard input."""
+    """The name of a file in errors; `-` is standard input."""
     return "standard input" if path == "-" else path

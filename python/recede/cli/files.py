@@ -182,7 +182,7 @@ def _number(path: Path) -> int:
 
 
 def _saved(path: str) -> InputHistory:
-    """What `History.save` wrote."""
+    """Read a history that `History.save` wrote."""
     try:
         data = History.load(path).to_json()
     except TranscriptError as error:
@@ -275,7 +275,7 @@ def _values(name: str, number: int, line: bytes) -> list[bytes]:
 
 
 def read_bytes(path: str, max_bytes: int = transcripts.MAX_BYTES) -> bytes:
-    """All bytes of a file, or of standard input where the path is `-`, unpacked where they are gzipped."""
+    """Read the bytes of a file, or of standard input where the path is `-`, unpacked where they are gzipped."""
     is_input = path == "-"
     with open(0 if is_input else path, "rb", closefd=not is_input) as file:
         size = os.fstat(file.fileno()).st_size
@@ -299,7 +299,7 @@ def is_gzipped(path: str) -> bool:
 
 
 def state_folder() -> Path:
-    """Where what outlives a command is kept, unless a file is named."""
+    """The folder for what outlives a command, unless a file is named."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "recede"
 
 
@@ -357,7 +357,7 @@ def write(
 
 
 def for_screen(data: bytes) -> bytes:
-    """What others wrote, as it is; on a terminal with escapes for all that it would interpret."""
+    """A text that others wrote, as it is; on a terminal with escapes for all that it would interpret."""
     if not sys.stdout.isatty():
         return data
     return printable(data.decode(errors="replace").replace("\r\n", "\n"), keep="\n\t").encode()

@@ -16,7 +16,7 @@ _EVERYTHING = 1 << 60
 
 
 class Part(NamedTuple):
-    """What one tool, or another source, has in the last request.
+    """The part of the last request that a tool, or another source, has.
 
     Attributes:
         name: the tool, `TEXT` or `FIXED`.

@@ -1,4 +1,4 @@
-"""What is printed beside the results: warnings, folded by kind, and whether there are colors."""
+"""Output beside the results: warnings, folded by kind, and whether there are colors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def counted(number: int, noun: str) -> str:
 
 @contextmanager
 def log_shown(show: Callable[[str], Any], level: int = logging.WARNING) -> Iterator[None]:
-    """In it, what the library logs from this level on is shown, line by line."""
+    """Show what the library logs inside the block from this level on, line by line."""
     handler = logging.Handler(level)
     handler.emit = lambda record: show(record.getMessage())  # type: ignore[method-assign]
     logger = logging.getLogger("recede")
@@ -77,7 +77,7 @@ def verbosity() -> int:
 
 
 def warning_lines(warnings: Sequence[tuple[str, Sequence[str]]], failed: Sequence[BadFile]) -> list[str]:
-    """What to print, as the options want it.
+    """Format the warnings as the options want them.
 
     Args:
         warnings: a session, and the warnings of its reader.

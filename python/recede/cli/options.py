@@ -117,7 +117,7 @@ def _is_unset(value: Any) -> bool:
 
 
 def given(options: dict[str, Any], table: Mapping[str, Option] = OPTIONS) -> dict[str, Any]:
-    """Those that were given, as the library takes them: a flag is the other one of its two values."""
+    """The options that were given, as the library takes them: a flag is the other one of its two values."""
     found = {name: None if value is _NONE else value for name, value in options.items() if not _is_unset(value)}
     found |= {name: not table[name].default for name, value in found.items() if value is True}
     if "keep_by_tool" in options and found.get("keep_by_tool"):

@@ -1,4 +1,4 @@
-"""What a replay plays, and the playing: a plan and files in, sessions out."""
+"""Playing a replay: a plan and files in, sessions out."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MASK = re.compile(r"(?:sliding|stepped|break_even|high_water):\s*window=(\d+)")
 
 
 class Plan(NamedTuple):
-    """What is played, and how.
+    """The policies, prices and options of a replay.
 
     Attributes:
         policies: those of the table, with all their numbers; raw first.
@@ -65,12 +65,12 @@ class Plan(NamedTuple):
 
     @property
     def played(self) -> tuple[str, ...]:
-        """All policies: those of the table, of the screen and of the pictures."""
+        """The policies of the table, of the screen and of the pictures."""
         return tuple(dict.fromkeys((*self.policies, *CHOICES, *PICTURED) if self.has_pictures else self.policies))
 
 
 class Played(NamedTuple):
-    """What was played.
+    """The sessions that were played.
 
     Attributes:
         done: each history, and its session; None where all its requests are in another file.

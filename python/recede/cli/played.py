@@ -31,7 +31,7 @@ STUDY = (
 
 
 class Logged(NamedTuple):
-    """What the log of a session says.
+    """The figures that the log of a session has.
 
     Attributes:
         bill: what its requests cost, but for copies of those that another file has.
@@ -82,7 +82,7 @@ class Session(NamedTuple):
         return sum(tool.observations for tool in self.tools.values())
 
     def cost(self, policy: str) -> float:
-        """What it costs under a policy that was played."""
+        """The cost of the session under a policy that was played."""
         played = next(one for one in self.replay.policies if one.policy == policy)
         return played.usage.cost(self.replay.prices, self.replay.summary_prices)
 

@@ -22,7 +22,7 @@ _work: Callable[[Any], Any] | None = None  # of the children, which are forks: a
 
 
 def in_processes(work: Callable[[_File], _Outcome], files: Sequence[_File]) -> Iterator[_Outcome]:
-    """What the work gives for each file, in order.
+    """The result of the work for each file, in order.
 
     Processes are forked, and only on Linux, where that is safe. Elsewhere, and for few files, the work is done here.
     """
@@ -43,7 +43,7 @@ def in_processes(work: Callable[[_File], _Outcome], files: Sequence[_File]) -> I
 def in_workers(
     work: Callable[[_File], _Outcome], files: Sequence[_File], count: int
 ) -> Iterator[tuple[_File, _Outcome | None]]:
-    """What the work, which can be pickled, gives for each file, as they end; None where a worker died on it.
+    """The result of the work, which can be pickled, for each file, as they end; None where a worker died on it.
 
     A worker that dies ends the pool, and does not say on which of the running files. So these are done again, each in a
     pool of its own.

@@ -80,7 +80,7 @@ def quoted_lines(sessions: Sequence[Session]) -> list[str]:
 
 
 def quoted_shares(replays: Sequence[Replay]) -> dict[str, float]:
-    """By policy, the share of requests that quote what it had hidden, where that is known."""
+    """The share of requests that quote what a policy had hidden, by policy, where that is known."""
     shares = {policy.policy: quoted_share(replays, policy.policy) for policy in replays[0].policies}
     return {policy: share for policy, share in shares.items() if share is not None}
 
@@ -96,7 +96,7 @@ def curve_table(curve: WindowCurve) -> str:
 
 
 def advice(curve: WindowCurve, max_misses: float) -> str:
-    """Which window to take, or why none is advised."""
+    """Advice on the window, or why there is none."""
     best = curve.advised(max_misses)
     limit = f"at most {percent(max_misses)} of requests"
     if best is not None:

@@ -43,7 +43,7 @@ class Reading(NamedTuple):
     keep_texts: bool = True
 
     def of_found(self, size: int) -> Reading:
-        """The same for a file of this size that was found, not named: anybody may have put it there."""
+        """The limits for a file of this size that was found, not named: anybody may have put it there."""
         most = max(_FOUND_LINE_BYTES, _MOST_PACKED * size)
         return self._replace(
             max_bytes=min(self.max_bytes, most), max_line_bytes=min(self.max_line_bytes, _FOUND_LINE_BYTES)

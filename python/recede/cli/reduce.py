@@ -163,7 +163,7 @@ def _put_back(history: InputHistory, view: bytes) -> None:
 
 
 class _Target:
-    """Where views are written."""
+    """The place where views are written."""
 
     def __init__(self, output: str | None, files: Sequence[str], *, is_folder: bool) -> None:
         self._output = output

@@ -208,7 +208,7 @@ def replay(files: tuple[str, ...], since: float | None, project: str | None, rea
 
 
 def _plan(asked: SimpleNamespace) -> Plan:
-    """What the options ask to play."""
+    """Make the plan that the options ask for."""
     grid = {name: getattr(asked, name) for name in ("windows", "chunks", "keep_last")}
     has_grid = asked.is_all or any(_is_given(name) for name in grid)
     lists_misses = asked.misses or asked.sample is not None

@@ -32,7 +32,7 @@ _WORDS = {
 
 
 class Asked(NamedTuple):
-    """What the screen needs besides the sessions.
+    """Inputs of the screen besides the sessions.
 
     Attributes:
         again: the command that was typed; empty where it had options that change what is shown.
@@ -51,7 +51,7 @@ class Asked(NamedTuple):
     context_window: int = 0
 
     def typed(self, option: str) -> str:
-        """The same command with another option."""
+        """The command with another option."""
         return f"{self.again} {option}" if self.again and len(self.again) < 25 else f"the same with {option}"
 
 
@@ -76,19 +76,19 @@ class Choice(NamedTuple):
 
 
 def paid(session: Session, *, is_flat: bool) -> float:
-    """What a session cost by its log; where that says nothing, or prices are given, as its replay estimates it."""
+    """The cost of a session by its log; where that says nothing, or prices are given, as its replay estimates it."""
     is_logged = session.log is not None and session.log.bill.requests and not is_flat
     return session.log.bill.cost if is_logged and session.log is not None else session.cost("raw")
 
 
 def would_pay(session: Session, policy: str, *, is_flat: bool) -> float:
-    """What a session would have cost: its share of raw as replayed, of what was paid."""
+    """The cost that a session would have had: its share of raw as replayed, of what was paid."""
     raw = session.cost("raw")
     return paid(session, is_flat=is_flat) * (session.cost(policy) / raw if raw else 1.0)
 
 
 def choices(sessions: Sequence[Session], asked: Asked) -> dict[str, Choice]:
-    """What was paid and the choices beside it, by policy; those that nobody could act on are left out."""
+    """The choices beside what was paid, by policy; those that nobody could act on are left out."""
     found = {policy: _choice(sessions, policy, asked) for policy in CHOICES}
     raw, masked = found["raw"].dollars, found[MASKED].dollars
     if found[SUMMARIZED].dollars > masked - _WORTH * raw:
@@ -144,7 +144,7 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
 
 
 def _head(sessions: Sequence[Session]) -> str:
-    """Whose sessions these are, how many requests, and of which days."""
+    """The head of the screen: whose sessions these are, how many requests, and of which days."""
     titles = list(dict.fromkeys(title_of(session.format) for session in sessions))
     agents = [title for title in titles if title != "your own loop"]
     whose = f" of {', '.join(agents)}" if len(agents) == len(titles) else ""
@@ -237,7 +237,7 @@ def _tokens(session: Session, policy: str) -> float:
 
 
 def _to_type(sessions: Sequence[Session]) -> list[str]:
-    """What gets the saving, for each origin of the sessions that have requests."""
+    """Lines on how to get the saving, for each origin of the sessions that have requests."""
     lines, played = [], [session for session in sessions if session.requests]
     named = {session.format for session in played if any(session.tools)}
     textual = {session.format for session in played if session.results} - named
@@ -249,7 +249,7 @@ def _to_type(sessions: Sequence[Session]) -> list[str]:
 
 
 def _summaries(found: dict[str, Choice], asked: Asked) -> list[str]:
-    """What summaries cost, and what they do where agents take more turns with them."""
+    """Lines on what summaries cost, also where agents take more turns with them."""
     raw, choice = found["raw"].dollars, found[SUMMARIZED]
     longer = choice.dollars * (1 + asked.elongation)
     share = gain(longer / raw if raw else 1.0)
@@ -261,7 +261,7 @@ def _summaries(found: dict[str, Choice], asked: Asked) -> list[str]:
 
 
 def _nothing(sessions: Sequence[Session]) -> list[str]:
-    """That nothing would be saved, and why."""
+    """A line that says that nothing would be saved, and why."""
     played = [session for session in sessions if session.requests]
     middle_one = round(median(session.requests for session in played))
     if not any(session.results for session in played):

@@ -1,4 +1,4 @@
-"""Which files are read: those that are named, those in a folder, or the sessions in the usual places of agents."""
+"""Files to read: those that are named, those in a folder, or the sessions in the usual places of agents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CWD = re.compile(rb'"cwd":\s*("(?:[^"\\]|\\.)*")')
 
 
 class Place(NamedTuple):
-    """Where an agent keeps its sessions.
+    """The folder in which an agent keeps its sessions.
 
     Attributes:
         agent: its name.
@@ -212,14 +212,14 @@ def _project_of(path: Path) -> str:
 
 
 def _nothing(files: Sequence[str]) -> str:
-    """That filters left nothing, or that a folder has nothing."""
+    """An error that says that filters left nothing, or that a folder has nothing."""
     if files:
         return f"no files that may hold sessions are in {', '.join(files)}"
     return "no sessions that match --since and --project are in the usual places; name files: recede replay FILES..."
 
 
 class NothingFound(BadFile):
-    """No agent has left a session in its usual place: where was looked, and how to begin."""
+    """An error where no agent has left a session in its usual place: it says which were read, and how to begin."""
 
     def __init__(self) -> None:
         """The lines."""

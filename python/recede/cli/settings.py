@@ -19,7 +19,7 @@ __all__ = ["ConfiguredCommand", "settings_file"]
 
 
 def settings_file() -> Path:
-    """Where the settings are, whether there are any or not."""
+    """The path of the settings, whether there are any or not."""
     name, usual = ("APPDATA", "AppData/Roaming") if sys.platform == "win32" else ("XDG_CONFIG_HOME", ".config")
     given = Path(os.environ.get(name, ""))
     return (given if given.is_absolute() else Path.home() / usual) / "recede.toml"

@@ -1,4 +1,4 @@
-"""What a file that is no history looks like by its first bytes, and how a history that recede saved is known."""
+"""Signatures: kinds of files that are no history by their first bytes, and of histories that recede saved."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_saved_history(head: bytes) -> bool:
 
 
 def likeness(head: bytes) -> str | None:
-    """What the file looks like; None for JSON, however damaged, and for what is gzipped.
+    """Name the kind of a file; None for JSON, however damaged, and for what is gzipped.
 
     Example:
         >>> from recede.cli.signatures import likeness

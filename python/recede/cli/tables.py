@@ -89,7 +89,7 @@ def table(
     best: int | None = None,
     is_last_name: bool = False,
 ) -> str:
-    """One name or several, then figures.
+    """Format a table: one name or several, then figures.
 
     Args:
         headings: of the columns.

@@ -30,7 +30,7 @@ _MASKS = {"sliding": "masked at every request", "stepped": "masked in steps", "b
 
 
 def words_of(policy: str) -> str:
-    """What a policy does, in a few words; windows are named unless they are the default.
+    """Describe a policy in a few words; windows are named unless they are the default.
 
     Example:
         >>> from recede.cli.words import words_of

@@ -1,4 +1,4 @@
-"""Which requests of a client send a history, where it is in them, and what their answers say of usage."""
+"""Requests of clients that send a history: where it is in them, and what their answers say of usage."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def has_message(value: Any, level: int = 0) -> bool:
 
 
 class Answered:
-    """What is received for one request: its usage, once it is known."""
+    """The receiver of a request's usage, once it is known."""
 
     def __init__(self) -> None:
         self._started: dict[str, Any] = {}

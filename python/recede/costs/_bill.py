@@ -43,7 +43,7 @@ class Bill(NamedTuple):
 
     @property
     def sent_tokens(self) -> float:
-        """All input tokens."""
+        """The sum of the input tokens."""
         return self.input_tokens + self.cached_tokens + self.written_tokens
 
     @property

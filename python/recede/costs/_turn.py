@@ -1,4 +1,4 @@
-"""One request of a replayed session."""
+"""A request of a replayed session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ReplayedTurn"]
 
 
 class ReplayedTurn(NamedTuple):
-    """One request of a session under one policy, and its answer.
+    """A request of a session under one policy, and its answer.
 
     Attributes:
         messages: the number of messages before it.

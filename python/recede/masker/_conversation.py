@@ -134,7 +134,7 @@ class KnownConversation:
         return view
 
     def pinned_view(self, marks_elsewhere: int) -> list[Any] | None:
-        """The same with marks at the boundary, if its provider takes some; None if that needs plain dicts."""
+        """The view with marks at the boundary, if its provider takes some; None if that needs plain dicts."""
         if not self.update.pins_boundary:
             return self.view()
         if not self._is_plain:

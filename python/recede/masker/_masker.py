@@ -174,7 +174,7 @@ class Masker(Generic[_M]):
         return view
 
     def masks(self, messages: list[_M]) -> Masks:
-        """Which results the view of these messages masks, without making it.
+        """The results that the view of these messages masks, without making it.
 
         `first_changed` compares with the last call of this method for the conversation.
 

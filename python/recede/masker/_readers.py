@@ -63,7 +63,7 @@ class DictReader(DictComparison):
         return str(observation.text), int(observation.images)
 
     def key(self, messages: list[Any]) -> Hashable:
-        """What conversations that begin alike have in common."""
+        """A key that conversations that begin alike have in common."""
         for message in messages[:_FIRST_MESSAGES]:
             if isinstance(message, dict) and message.get("role") == "user":
                 return _content_of(message)
@@ -131,7 +131,7 @@ class AdapterReader:
         return next(changed, min(len(snapshots), len(messages))), []
 
     def key(self, messages: list[Any]) -> Hashable:
-        """What conversations that begin alike have in common."""
+        """A key that conversations that begin alike have in common."""
         if self._key is not None:
             return self._key(messages)
         for message in messages[:_FIRST_MESSAGES]:

@@ -11,7 +11,7 @@ __all__ = ["Remembered"]
 
 
 class Remembered:
-    """At most so many conversations, of so many bytes; of more, those used longest ago are evicted."""
+    """A number of conversations, and of bytes; of more, those used longest ago are evicted."""
 
     def __init__(self, most: int, max_bytes: int) -> None:
         self._most, self._max_bytes = most, max_bytes
@@ -24,11 +24,11 @@ class Remembered:
         return len(self._conversations)
 
     def newest_first(self) -> Iterator[KnownConversation]:
-        """All of them, the one used last first."""
+        """The conversations, the one used last first."""
         return reversed(self._conversations)
 
     def of_key(self, key: Hashable) -> Iterator[KnownConversation]:
-        """Those of a key, the one added last first."""
+        """The conversations of a key, the one added last first."""
         return reversed(self._by_key.get(key, ()))
 
     def use(self, conversation: KnownConversation) -> None:

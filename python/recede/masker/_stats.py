@@ -8,7 +8,7 @@ __all__ = ["MaskerStats"]
 
 
 class MaskerStats(NamedTuple):
-    """What became of the calls of a `Masker`; figures only, no answer depends on them.
+    """Figures of the calls of a `Masker`; no answer depends on them.
 
     Attributes:
         conversations: how many it remembers.

@@ -95,7 +95,7 @@ def pointed(
 
 
 def nothing_sent(command: tuple[str, ...], url: str) -> str:
-    """What to do about a command that has sent nothing to the proxy of this URL, in one sentence."""
+    """A sentence on what to do about a command that has sent nothing to the proxy of this URL."""
     agent = agent_of(command)
     if agent is None or not agent.otherwise:
         return (

@@ -1,4 +1,4 @@
-"""What is counted: the characters of a history, and the tokens of its texts by the caller's counter."""
+"""Counts: the characters of a history, and the tokens of its texts by the caller's counter."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def cut_costs(texts: list[MessageTexts], counter: TokenCounter) -> dict[str, int
 
 
 def counted(texts: list[str], counter: TokenCounter) -> list[tuple[str, int]]:
-    """Each text and its budget units; see `costs_of`."""
+    """Count texts: each with its budget units; see `costs_of`."""
     return [(text, CHARS_PER_TOKEN * count_tokens(counter, text)) for text in texts]
 
 

@@ -1,4 +1,4 @@
-"""What an engine and the package exchange, apart from the results: `import recede` needs none of it."""
+"""Values that an engine and the package exchange, apart from the results: `import recede` needs none of them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Repair(NamedTuple):
 
 
 class ObservationTexts(NamedTuple):
-    """What a token counter counts of an observation.
+    """Texts of an observation that a token counter counts.
 
     Attributes:
         text: the text.
@@ -80,7 +80,7 @@ class ObservationTexts(NamedTuple):
 
 
 class MessageTexts(NamedTuple):
-    """What a token counter counts of a message.
+    """Texts of a message that a token counter counts.
 
     Attributes:
         text: its own texts and calls.
@@ -126,7 +126,7 @@ class ReplayedRequest(NamedTuple):
 
 
 class SentView(NamedTuple):
-    """What a policy would have sent at a request; see `recede.costs.ReplayedTurn`."""
+    """The view that a policy would have sent at a request; see `recede.costs.ReplayedTurn`."""
 
     view_chars: int
     cached_chars: int
@@ -188,7 +188,7 @@ class Changes(NamedTuple):
 
 
 class FactsUpdate(NamedTuple):
-    """What changed in the view of a session of facts, and its sizes.
+    """Changes of the view of a session of facts, and its sizes.
 
     Attributes:
         first_changed: the first message that changed.

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def ask_engine(name: str, messages: list[Any], *rest: Any) -> tuple[Any, Forms | None]:
-    """What the engine answers about a history, and its plain forms where it holds objects of a client."""
+    """The engine's answer about a history, and its plain forms where it holds objects of a client."""
     function = getattr(_engine.engine, name)
     try:
         return function(messages, *rest), None

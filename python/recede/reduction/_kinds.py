@@ -282,7 +282,7 @@ def whole(least: int = 0, ceiling: int = CEILING) -> Kind:
 
 
 def choice(*choices: str) -> Kind:
-    """One of these words."""
+    """A check for one of these words."""
     quoted = ", ".join(f'"{choice}"' for choice in choices)
     return Kind(f"Literal[{quoted}]", _one_of(*choices), choices=choices)
 

@@ -1,4 +1,4 @@
-"""What masking decides: which results are shown as which text."""
+"""Decisions of masking: which results are shown as which text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Mask", "MaskColumns", "Masks"]
 
 
 class Mask(NamedTuple):
-    """One masked result.
+    """A masked result.
 
     Attributes:
         message_index: the place of its message in the history.
@@ -55,11 +55,11 @@ class MaskColumns(Sequence[Mask]):
         return other
 
     def of_messages(self, first: int, end: int) -> list[Mask]:
-        """Those of some messages."""
+        """The masks of some messages."""
         return self[bisect_left(self._messages, first) : bisect_left(self._messages, end)]
 
     def _start(self, index: int) -> int:
-        """Where the text of a mask begins."""
+        """The place where the text of a mask begins."""
         return self._ends[index - 1] if index else 0
 
     def _of(self, places: Iterable[int]) -> Iterator[Mask]:

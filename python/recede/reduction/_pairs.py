@@ -85,7 +85,7 @@ def _paired(messages: Any) -> Any:
 
 
 def _in_json(data: Any, repairs: list[Repair]) -> Any:
-    """The same in JSON, of which every other byte stays."""
+    """Repair JSON, of which every other byte stays."""
     raw, surrogates = as_bytes(data)
     steps = [(one.message, one.block, one.field, one.answer if one.kind.startswith("add") else None) for one in repairs]
     repaired = _engine.engine.repaired(raw, surrogates, steps)

@@ -79,7 +79,7 @@ def _costs(texts: list[MessageTexts], options: Any) -> Any:
 
 
 def _counter(policy: Any, options: Any) -> Callable[[Any], Any]:
-    """What answers an engine that replays a history over its limit: the costs of texts, or of messages."""
+    """The counter for an engine that replays a history over its limit: the costs of texts, or of messages."""
     from recede.reduction._exchange import CountRequest
 
     counter = options["token_counter"]

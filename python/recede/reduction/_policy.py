@@ -251,7 +251,7 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
 
 
 def _terms(option: dict[str, Any], provider: Provider | str) -> dict[str, Any]:
-    """Whose cache is assumed: of any history, and of those whose shape names another provider or takes marks."""
+    """The terms of the assumed cache: of any history, and of one whose shape names another provider or takes marks."""
     rule = _boundary(option)
 
     def of(one: Provider) -> tuple[str, tuple[str, float, float], tuple[str, int, int, int, int]]:

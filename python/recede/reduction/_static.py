@@ -1,4 +1,4 @@
-"""What of a request is sent with each view besides its messages, and counts towards its limit."""
+"""Static parts of a request: sent with each view besides its messages, and counted towards its limit."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def static_cost(request: Mapping[str, Any], counter: TokenCounter | None) -> int
 
 
 def static_cost_of_json(engine: Any, data: bytes, surrogates: bool, counter: TokenCounter | None) -> int:
-    """The same of a serialized request."""
+    """The static cost of a serialized request."""
     values = engine.fields(data, surrogates, list(_FIELDS))
     found = {name: loads(value) for name, value in zip(_FIELDS, values, strict=True) if value is not None}
     return static_cost(found, counter)

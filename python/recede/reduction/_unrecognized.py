@@ -16,7 +16,7 @@ _MAX_FIELDS, _MAX_FIELD_CHARS = 12, 40
 
 
 def unrecognized(messages: list[Any]) -> str | None:
-    """What to say of a history in which nothing was recognized.
+    """A warning about a history in which nothing was recognized.
 
     None if a message has the fields of a shape, or there are no messages, or all of them have a content that is empty.
     """

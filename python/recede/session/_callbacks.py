@@ -79,7 +79,7 @@ class Callbacks:
                 self._called(report_move, move, self._on_move)
 
     def counted(self, texts: list[str]) -> list[tuple[str, int]]:
-        """Each text and its cost."""
+        """The cost of each text."""
         found: list[tuple[str, int]] = self._called(counted, texts, self._options.counter)
         return found
 

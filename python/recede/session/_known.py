@@ -25,7 +25,7 @@ class DictComparison:
         return found
 
     def snapshots(self, messages: list[Any]) -> list[Any]:
-        """What `unchanged` compares messages with."""
+        """Snapshots of messages, which `unchanged` compares them with."""
         return list(map(_copied, messages))
 
     def unchanged(self, snapshots: list[Any], messages: list[Any]) -> tuple[int, list[int]]:
@@ -46,7 +46,7 @@ class KnownMessages:
         self._snapshots: list[Any] = []  # of the newest messages
 
     def copy(self) -> KnownMessages:
-        """The same messages."""
+        """A copy with the same messages."""
         other = KnownMessages(self._comparison, check=self._check)
         other.messages, other._snapshots = list(self.messages), list(self._snapshots)
         return other

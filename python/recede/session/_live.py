@@ -55,7 +55,7 @@ class LiveSession:
         )
 
     def prepare(self) -> None:
-        """What precedes each change: refuse one by a callback, and complete a rebuild that was interrupted."""
+        """Prepare a change: refuse one by a callback, and complete a rebuild that was interrupted."""
         self.callbacks.refuse()
         self._complete()
 

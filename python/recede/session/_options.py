@@ -26,7 +26,7 @@ _OWN = {"summarizer": None, "calibrate": None, "recall": None, "store": None, "o
 
 
 class HistoryOptions:
-    """What a history is made with, except its store.
+    """The options of a history, except its store.
 
     Attributes:
         given: the options by name, as they are saved.
@@ -88,7 +88,7 @@ class HistoryOptions:
 
     @classmethod
     def saved(cls, options: dict[str, Any]) -> HistoryOptions:
-        """Those that were saved, with the functions that are given again."""
+        """The options that were saved, with the functions that are given again."""
         design = options.pop(_DESIGN, None)
         if design not in (None, "budget"):
             raise ValueError(f"there is no design {design!r}")

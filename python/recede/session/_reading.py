@@ -118,7 +118,7 @@ class HistoryReader:
             return self._live.view.chunks(self._live.core)
 
     def masks(self, since: int | None = None) -> Masks:
-        """What the view masks, without making it: of a history without a limit.
+        """The results that the view masks, without making it: of a history without a limit.
 
         Args:
             since: only the masks of messages from this one on, or from ``first_changed`` on if that is earlier; None:

@@ -1,4 +1,4 @@
-"""What providers report about the requests of a `History`."""
+"""Reports of providers about the requests of a `History`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ReportedUsage(NamedTuple):
     chars_per_token: float | None = None
 
     def cost(self, prices: Any) -> float:
-        """What they cost in dollars, at the prices of a `recede.costs.Prices`."""
+        """The cost of these tokens in dollars, at the prices of a `recede.costs.Prices`."""
         cost: float = prices.cost(*self[1:5])
         return cost
 
@@ -74,7 +74,7 @@ class Reported(NamedTuple):
 
     @classmethod
     def of(cls, usage: Any, view: Any, view_chars: int) -> Reported | None:
-        """None for a usage without tokens."""
+        """Read a usage; None if it has no tokens."""
         value = plain(usage)
         if not isinstance(value, dict):
             raise TypeError(f"reported takes the usage of a response, not {type(usage).__name__}")

@@ -85,7 +85,7 @@ class HistoryStats(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """One sentence: what was masked and dropped; or why nothing was, and what would change that."""
+        """A sentence that says what was masked and dropped; or why nothing was, and what would change that."""
         request = self.boundary_moves[-1].request if self.masked_count and self.boundary_moves else None
         dropped = max(0, self.messages - self.view_messages)
         done = changes_of(self.masked_count, self.observations, request, 0, dropped)

@@ -10,7 +10,7 @@ __all__ = ["CurrentView"]
 
 
 class CurrentView:
-    """What was read of the view, of which only what has changed is read again."""
+    """The view as it was read, of which only what has changed is read again."""
 
     def __init__(self) -> None:
         self.clear()

@@ -21,7 +21,7 @@ _CONVERSE_IMAGE = {"image": {"format": "png", "source": {"bytes": "iVBORw0KGgo="
 
 
 class Shapes(Draws):
-    """For each shape, makes the messages of a run with calls of these ids, and the messages with their results."""
+    """Shapes: each makes the messages of a run with calls of these ids, and the messages with their results."""
 
     def _user(self, shape: str) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "user", "content": self._text()}

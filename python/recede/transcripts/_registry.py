@@ -1,4 +1,4 @@
-"""All formats in the order of detection, the most specific first."""
+"""The formats in the order of detection, the most specific first."""
 
 from __future__ import annotations
 

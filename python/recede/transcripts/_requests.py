@@ -11,7 +11,7 @@ __all__ = ["Compaction", "LoggedRequest", "LoggedUsage", "time_of", "usage_of"]
 
 
 class LoggedRequest(NamedTuple):
-    """One request to a model, as its session's log records it.
+    """A request to a model, as its session's log records it.
 
     Attributes:
         messages: the number of messages before its answer.

@@ -33,7 +33,7 @@ _SPACE = b" \t\r\n"
 
 
 class Record(NamedTuple):
-    """One JSON value of a file with one per line, and its location."""
+    """A JSON value of a file with one per line, and its location."""
 
     value: Any
     line: int

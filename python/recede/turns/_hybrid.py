@@ -299,7 +299,7 @@ class HybridContextManager(TurnManager):
 
     @property
     def summaries(self) -> list[Summary]:
-        """All summaries, as a new list; the last one is in the context."""
+        """The summaries, as a new list; the last one is in the context."""
         with self._lock:
             return self._all_summaries()
 
@@ -326,7 +326,7 @@ class HybridContextManager(TurnManager):
             return self._rendered(f"{system_prompt}\n{user_prompt}{_block(self._last_summary)}")
 
     def get_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
-        """The same as chat messages: system, user (with the summary), then an assistant and a user message per turn."""
+        """The context as chat messages: system, user (with the summary), then an assistant and a user one per turn."""
         with self._lock:
             return self._chat_messages(system_prompt, user_prompt + _block(self._last_summary))
 

@@ -1,4 +1,4 @@
-"""What all managers of turns have: settings, turns, contexts and figures."""
+"""The base of the managers of turns: settings, turns, contexts and figures."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class TurnManager(Turns):
 
     @property
     def trajectory(self) -> list[Turn]:
-        """All turns, unmasked, as a new list."""
+        """The turns, unmasked, as a new list."""
         with self._lock:
             return self._turns(0, len(self))
 

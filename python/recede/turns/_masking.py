@@ -124,7 +124,7 @@ class ObservationMaskingContextManager(TurnManager):
             return self._rendered(f"{system_prompt}\n{user_prompt}")
 
     def get_masked_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
-        """The same as chat messages: system, user, then for each turn an assistant and a user message.
+        """The context as chat messages: system, user, then for each turn an assistant and a user message.
 
         The list is new. Without a `store`, unchanged messages are the same objects as last time.
         """

@@ -280,7 +280,7 @@ class ProductionHybridContextManager(HybridContextManager):
             }
 
     def report(self, price_per_token: float | None = None) -> ContextReport:
-        """As for the other managers, with the `price_per_token` of this one by default."""
+        """Report tokens and savings as the other managers do, with the `price_per_token` of this one by default."""
         return super().report(self._price if price_per_token is None else price_per_token)
 
     def get_efficiency_report(self) -> EfficiencyReport:

@@ -1,4 +1,4 @@
-"""What managers of turns return: figures, reports and runs."""
+"""Results of managers of turns: figures, reports and runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TurnStats(NamedTuple):
 
 
 class TokenSavings(TypedDict):
-    """What masking saves in one context; see `ObservationMaskingContextManager.estimate_token_savings`.
+    """The saving of masking in one context; see `ObservationMaskingContextManager.estimate_token_savings`.
 
     Example:
         >>> import recede

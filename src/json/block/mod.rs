@@ -17,11 +17,11 @@ mod x86;
 /// Continuation bytes of UTF-8 are those below this, signed.
 const CONTINUATION_END: i8 = -64;
 
-/// One bit for each byte of a block.
+/// A bit for each byte of a block.
 struct Masks {
     quote: u64,
     slash: u64,
-    /// Letters of the most common escapes: at least these two, `n` and `t`.
+    /// Letters of the most common escapes: at least `n` and `t`.
     common: u64,
 }
 
@@ -82,7 +82,7 @@ impl Scanner {
         self.find(data, start, needle).map_or_else(|| plain(data, start, surrogates), Ok)
     }
 
-    /// The same string, if it is valid.
+    /// Validates a string, and returns it.
     #[inline]
     pub(super) fn find(self, data: &[u8], start: usize, needle: &Needle) -> Option<Counted> {
         // SAFETY: `available` has only scanners that the CPU supports.
@@ -118,7 +118,7 @@ pub(super) fn short_key(data: &[u8]) -> Option<&[u8]> {
     (quotes & stops & stops.wrapping_neg() != 0 && after.get(1) == Some(&b':')).then_some(key)
 }
 
-/// Which bytes are a quote; and which are a quote, a backslash, a control or not ASCII.
+/// Bits of the quotes; and of quotes, backslashes, controls and bytes that are not ASCII.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn plain_prefix(bytes: &[u8; 16]) -> (u32, u32) {
@@ -137,7 +137,7 @@ fn plain_prefix(bytes: &[u8; 16]) -> (u32, u32) {
     }
 }
 
-/// Which bytes are a quote; and which are a quote, a backslash, a control or not ASCII.
+/// Bits of the quotes; and of quotes, backslashes, controls and bytes that are not ASCII.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn plain_prefix(bytes: &[u8; 16]) -> (u32, u32) {

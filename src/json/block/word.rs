@@ -19,7 +19,7 @@ pub fn other(word: u64, byte: u8) -> u64 {
     ((word & !HIGH) ^ (LOW * u64::from(byte))).wrapping_add(!HIGH) | word
 }
 
-/// One bit for each byte: its highest.
+/// The highest bit of each byte.
 #[inline]
 fn bits(flags: [u64; 8]) -> u64 {
     // Gather bit by bit, then transpose the 8 by 8 bits: multiplications would cost more.

@@ -78,7 +78,7 @@ impl PySession {
         })
     }
 
-    /// Of each observation of a message, if it were appended now: its text after a cut, and its placeholder; None if its costs are
+    /// Texts to count of each observation of a message, if it were appended now: after a cut, and the placeholder; None if its costs are
     /// no longer needed.
     fn texts_to_count<'py>(
         &self,
@@ -122,7 +122,7 @@ impl PySession {
         })
     }
 
-    /// What the provider reported: new sums, how many characters a thousand tokens have, that the cache is cold.
+    /// Takes reports of the provider: new sums, how many characters a thousand tokens have, that the cache is cold.
     #[pyo3(signature = (sums=None, calibrated_chars=None, is_cold=false))]
     fn report(
         &self,
@@ -182,9 +182,9 @@ impl PySession {
 
     // Views
 
-    /// Makes the view current. Returns the new moves of the boundary; or a `SummaryRequest`, to be called again with a summary; or a `CountRequest`, to be
-    /// called again with each text and its costs; or a `RecountRequest`, to be called again with the costs. With a mark, the last
-    /// block of each view has that, no other is sent but those at the boundary, and this many are around the messages.
+    /// Makes the view current. Returns the new moves of the boundary; or a `SummaryRequest`, to be called again with a summary; or a
+    /// `CountRequest`, to be called again with each text and its costs; or a `RecountRequest`, to be called again with the costs. With
+    /// a mark, the last block of each view has that, no other is sent but those at the boundary, and this many are around the messages.
     #[pyo3(signature = (summary=None, texts=None, costs=None, mark=None))]
     fn update_view<'py>(
         &self,

@@ -1,4 +1,4 @@
-//! What the classes have in common: a session after its lock, its errors, and a few values.
+//! Code that the classes share: a session after its lock, its errors, and a few values.
 
 use crate::plan::Move;
 use crate::py::convert::{bytes_of, to_str, transcript_error};
@@ -79,8 +79,8 @@ impl Shared {
             (Failure::Closed, Some(store)) => store.get().closed(py),
             (Failure::Closed, None) => PyRuntimeError::new_err("the session has no store"),
             (Failure::Interrupted, _) => PyRuntimeError::new_err(
-                "an earlier bug of recede interrupted a change of this session, so that it can only be read: continue with a \
-                 new session of its messages, its turns or its store, and report that bug with its message",
+                "this session is read-only because recede crashed while changing it: create a new one from its messages, its turns or \
+                 its store, and please report the earlier error",
             ),
             (Failure::OtherWriter, store) => {
                 let path = store.as_ref().map_or(String::new(), |store| store.get().path().display().to_string());

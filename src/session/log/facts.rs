@@ -17,20 +17,20 @@ use std::collections::HashMap;
 /// The place of a result: its message, and its place among the results of that.
 pub type ResultPlace = (usize, usize);
 
-/// What must be kept of the text of a result.
+/// The part of a result's text that must be kept.
 #[derive(Debug, Clone)]
 pub struct KnownText {
-    /// All of it if it is a placeholder or has dispatch blocks, else what a cut keeps of it: beginning and end.
+    /// The whole text if it is a placeholder or has dispatch blocks, else what a cut keeps of it: beginning and end.
     text: Vec<u8>,
     is_whole: bool,
-    /// With a limit: the text as a forced cut leaves it, if it is long.
+    /// The text as a forced cut leaves it, if there is a limit and it is long.
     cut: Vec<u8>,
-    /// By which it is recalled; zeros where placeholders do not name it.
+    /// The handle by which it is recalled; zeros where placeholders do not name it.
     handle: Handle,
 }
 
 impl KnownText {
-    /// All of a text.
+    /// Keeps a whole text.
     pub fn whole(text: Vec<u8>) -> Self {
         KnownText { text, is_whole: true, cut: vec![], handle: Handle::default() }
     }
@@ -263,13 +263,13 @@ impl Session {
         self.log.texts.iter().filter(move |(_, known)| known.handle == handle).map(|(result, _)| *result as usize)
     }
 
-    /// The place of the newest of them.
+    /// The place of the newest observation with this handle.
     #[must_use]
     pub fn newest_by_handle(&self, handle: &[u8]) -> Option<ResultPlace> {
         Some(self.place_of(self.results_by_handle(handle).max()?))
     }
 
-    /// The same; None if others may be meant.
+    /// The place of the newest observation with this handle; None if others may be meant.
     #[must_use]
     pub fn place_by_handle(&self, handle: &[u8]) -> Option<ResultPlace> {
         let found = self.results_by_handle(handle);

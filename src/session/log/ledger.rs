@@ -10,7 +10,7 @@ pub struct Ledger {
     /// Messages and observations up to the last write to the store.
     pub stored_messages: usize,
     pub stored: usize,
-    /// Of each later observation: message, and place among its results.
+    /// The place of each later observation: message, and place among its results.
     pub places: Vec<(u32, u32)>,
     /// Their ids, and the text of these. No table: few are looked up.
     pub ids: Vec<Option<Span>>,

@@ -22,10 +22,10 @@ use facts::{Known, KnownTexts};
 /// How messages are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TextFormat {
-    /// As a JSON array without its end.
+    /// A JSON array without its end.
     #[default]
     Json,
-    /// Not at all: only facts are known.
+    /// No text: only facts are known.
     Facts,
 }
 
@@ -211,7 +211,7 @@ impl Log {
         costs.observations.extend(observations);
     }
 
-    /// Of each observation of a message, if it were appended now: its text after a cut, and its placeholder; None without.
+    /// Texts to count of each observation of a message, if it were appended now: after a cut, and the placeholder; None without.
     pub fn texts_to_count(
         &mut self,
         message: &[u8],

@@ -114,8 +114,8 @@ impl Session {
         Ok(())
     }
 
-    /// Not with a budget, since a later stage may need all messages; and not while stored messages are appended again, since
-    /// the ledger is ahead of the session then; and not where a limit is counted, since costs are not stored.
+    /// Whether messages may be evicted. Not with a budget, since a later stage may need all of them; and not while stored messages
+    /// are appended again, since the ledger is ahead of the session then; and not where a limit is counted, since costs are not stored.
     fn may_evict(&mut self) -> bool {
         let masks = self.policy.goal == Goal::Mask && self.log.cost > self.raw_cost_at_most;
         let is_counted = self.log.costs.is_some() && (self.policy.max_cost.is_some() || self.policy.trigger > 0);
@@ -252,7 +252,7 @@ impl Session {
     }
 }
 
-/// Of the message that was scanned last, the results of evicted calls.
+/// Results of evicted calls in the message that was scanned last.
 pub(in crate::session) fn late_calls(log: &mut Log, store: &mut Store) -> Result<Vec<LateResult>> {
     let message = log.outline.messages.len() - 1;
     let mut late = vec![];

@@ -18,9 +18,9 @@ const SNAPSHOT_RECORDS: u64 = 1;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IdEntry {
     pub hash: u64,
-    /// One more than the message of its newest evicted call; 0 for none.
+    /// The message of its newest evicted call, plus one; 0 for none.
     pub call: u32,
-    /// Its newest observation, from 1; 0 for none.
+    /// The newest observation, from 1; 0 for none.
     pub number: u32,
     /// 1 if the call has a result, else 0.
     pub is_answered: u32,

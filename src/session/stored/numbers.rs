@@ -5,7 +5,7 @@ use std::iter::from_fn;
 /// Above every real number of a session; sums of smaller numbers do not overflow.
 const LARGEST: usize = 1 << 48;
 
-/// What an untrusted number is taken for; None refuses it.
+/// The value that an untrusted number is taken for; None refuses it.
 pub type Limit = fn(usize) -> Option<usize>;
 pub const REFUSED: Limit = |number| (number < LARGEST).then_some(number);
 pub const CAPPED: Limit = |number| Some(number.min(LARGEST));
@@ -13,7 +13,7 @@ pub const CAPPED: Limit = |number| Some(number.min(LARGEST));
 /// Bytes that are read, and the limit of their numbers.
 pub struct Encoded<'a>(&'a [u8], Limit);
 
-/// What is written as numbers.
+/// A type that is written as numbers.
 pub trait Numbers: Sized {
     fn put(&self, out: &mut Vec<u8>);
 
@@ -26,13 +26,13 @@ pub trait Numbers: Sized {
         out
     }
 
-    /// What all of the bytes are.
+    /// Decodes all of the bytes.
     fn decoded(bytes: &[u8], limit: Limit) -> Option<Self> {
         let mut from = Encoded(bytes, limit);
         Self::take(&mut from).filter(|_| from.0.is_empty())
     }
 
-    /// Those at the start of the bytes.
+    /// Decodes the start of the bytes.
     fn first(bytes: &[u8], limit: Limit) -> impl Iterator<Item = Self> {
         let mut from = Encoded(bytes, limit);
         from_fn(move || Self::take(&mut from))

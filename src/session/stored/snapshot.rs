@@ -56,13 +56,13 @@ pub struct Compaction {
     pub past: usize,
     /// How many of its first messages may be the task; 0: those before the first run.
     pub task_end: usize,
-    /// Its messages.
+    /// The messages.
     pub messages: Vec<Vec<u8>>,
-    /// Of each the index of the appended message, and 1; 0 for a summary.
+    /// The index of each appended message, and 1; 0 for a summary.
     pub sources: Vec<usize>,
     /// The numbers of their observations.
     pub numbers: Vec<u32>,
-    /// Those of the masked ones.
+    /// The numbers of the masked observations.
     pub masked: Vec<u32>,
 }
 
@@ -83,7 +83,7 @@ pub struct Snapshot {
     pub base: Base,
     /// Failures of summaries, each with how many messages there were.
     pub attempts: Vec<(usize, Attempts)>,
-    /// What was reported of the provider.
+    /// Reports about the provider.
     pub reports: Reports,
     /// State of a session of turns.
     pub turns: Option<TurnState>,

@@ -244,7 +244,7 @@ impl Session {
         moves[known..].to_vec()
     }
 
-    /// What the next request masks, and how much that saves.
+    /// Figures of the next request: the masked turns, and how much that saves.
     pub fn figures(&mut self) -> Figures {
         self.request();
         self.turns.figures

@@ -1,13 +1,13 @@
-//! What a session of turns remembers: the sizes of turns, tokens of requests, and when a summary is due.
+//! State of a session of turns: the sizes of turns, tokens of requests, and when a summary is due.
 
 /// Tokens of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TurnTokens {
     /// Without its observation.
     pub own: usize,
-    /// Of its observation.
+    /// Tokens of its observation.
     pub observation: usize,
-    /// Of its placeholder.
+    /// Tokens of its placeholder.
     pub masked: usize,
 }
 
@@ -24,7 +24,7 @@ pub struct Row {
     pub newlines: usize,
     /// Characters of the placeholder; 0 if the observation stays raw.
     pub masked_chars: usize,
-    /// Its tokens.
+    /// The tokens.
     pub tokens: TurnTokens,
 }
 
@@ -48,13 +48,13 @@ impl Row {
 /// Tokens of a request without its prompts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestTokens {
-    /// Of all turns before it, unmasked.
+    /// Tokens of all turns before it, unmasked.
     pub raw: usize,
     /// Sent.
     pub sent: usize,
 }
 
-/// What is masked, and how much that saves.
+/// Figures of the masked turns, and how much masking saves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Masked turns, including those in a summary.
@@ -89,7 +89,7 @@ pub struct TurnState {
     pub evicted: Vec<EvictedTurn>,
 }
 
-/// What later summaries need of an evicted turn.
+/// The facts of an evicted turn that later summaries need.
 #[derive(Debug, Clone, Copy)]
 pub struct EvictedTurn {
     pub raw_chars: usize,

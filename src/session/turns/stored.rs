@@ -15,9 +15,9 @@ use crate::store::{self, RecordKind, Store, StoreError, StoreErrorKind};
 /// An evicted turn.
 #[derive(Debug)]
 pub struct StoredTurn {
-    /// Its number, from 1.
+    /// The number, from 1.
     pub number: usize,
-    /// Its sizes.
+    /// The sizes.
     pub row: Row,
     fields: Vec<Vec<u8>>,
     observation: Vec<u8>,
@@ -39,7 +39,7 @@ impl StoredTurn {
         self.fields.iter().take(3).map(Vec::len).sum::<usize>() + self.observation.len()
     }
 
-    /// Its texts in a context.
+    /// The texts in a context.
     fn rendered(self, placeholder: &Placeholder) -> [Vec<u8>; 3] {
         let Row { chars, newlines, .. } = self.row;
         let mut observation = self.observation;

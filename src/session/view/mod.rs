@@ -231,7 +231,7 @@ impl Session {
         *tentative = tentative.drain(..).filter_map(kept).collect();
     }
 
-    /// Where a message in memory begins in the view.
+    /// The byte of the view at which a message in memory begins.
     fn byte_of(&self, message: InView) -> usize {
         // The comma or bracket before a message is counted with it.
         self.log.base.view_bytes + self.bytes_between(self.places().of_log(InLog(0)), message) + 1

@@ -30,7 +30,7 @@ _OTHER_SHAPES = frozenset(["content", "empty", "history", "message", "part"])
 
 
 class Job(NamedTuple):
-    """What a job does with each row: reduce it, or measure it. The column is None for the usual names."""
+    """The work of a job on each row: reduce it, or measure it. The column is None for the usual names."""
 
     operator: Callable[[str], Any]
     has_views: bool
