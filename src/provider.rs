@@ -15,7 +15,7 @@ pub enum CacheRule {
 /// A provider's prompt cache, as the rule of the boundary assumes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProviderCache {
-    /// What it serves.
+    /// The rule of the part that it serves.
     pub rule: CacheRule,
     /// The least tokens of an entry.
     pub min_tokens: usize,

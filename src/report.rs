@@ -96,7 +96,7 @@ pub struct ToolCount {
     pub observations: usize,
     /// Masked ones.
     pub masked: usize,
-    /// Their characters, raw.
+    /// Characters of the results, raw.
     pub chars: usize,
     /// Characters that masking removed.
     pub removed_chars: usize,

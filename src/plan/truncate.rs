@@ -63,7 +63,7 @@ pub(super) struct Keeping<'a> {
     pub end: usize,
     /// The first message of the window.
     pub window_start: usize,
-    /// Their landmarks.
+    /// Landmarks of the messages.
     pub landmarks: &'a Landmarks,
 }
 

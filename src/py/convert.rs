@@ -220,7 +220,7 @@ pub fn costs_of(costs: Option<RawCosts>) -> Option<Costs> {
 /// Costs, with those of texts that were asked for.
 pub type RawCostsAndTexts<'py> = (Vec<usize>, Vec<(usize, usize)>, Bound<'py, PyDict>);
 
-/// Those costs for the core.
+/// Converts costs for the core.
 pub fn costs_and_texts_of(costs: Option<RawCostsAndTexts>) -> PyResult<Option<Costs>> {
     let Some((messages, observations, counted)) = costs else { return Ok(None) };
     let mut texts = HashMap::with_capacity(counted.len());

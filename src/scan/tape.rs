@@ -32,7 +32,7 @@ struct Entry {
     next: u32,
     /// Recorded members of an object, or elements of a list.
     members: u32,
-    /// Their keys.
+    /// The keys of the fields.
     keys: Keys,
     /// The start of a value; of a text, without its quotes.
     start: usize,

@@ -65,7 +65,7 @@ pub struct Reference {
     pub offset: u16,
     /// The length in bytes.
     pub length: u32,
-    /// Its CRC-32.
+    /// The CRC-32 of the bytes.
     pub sum: u32,
 }
 

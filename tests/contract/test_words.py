@@ -83,3 +83,25 @@ def test_paths_to_do_have_findings() -> None:
     for prefix in _TO_DO:
         names = [name for name in _files() if name.startswith(prefix)]
         assert any(_findings(name, (ROOT / name).read_text(encoding="utf-8")) for name in names), prefix
+
+
+_PRONOUN = re.compile("(?:What|Which|Where|Whose|Of|Its|Their|Those|That|The same|It|They|Some|Them) ")
+_RUST_DOC = re.compile(r"\s*//[/!] (.*)")
+
+
+def _first_lines(path: Path) -> list[str]:
+    """The first line of each docstring, and of each run of doc comments."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        return re.findall(r'^[ ]*"""(.+)', text, re.MULTILINE)
+    lines = text.splitlines()
+    runs = [line for before, line in zip(["", *lines], lines, strict=False) if not before.lstrip().startswith("//")]
+    return [found[1] for found in map(_RUST_DOC.match, runs) if found]
+
+
+def test_first_lines_name_their_noun() -> None:
+    paths = [*(ROOT / "src").rglob("*.rs"), *(ROOT / "python").rglob("*.py")]
+    found = [
+        f"{path.relative_to(ROOT)}: {line}" for path in paths for line in _first_lines(path) if _PRONOUN.match(line)
+    ]
+    assert not found, "begin with the noun, or with a verb:\n" + "\n".join(found)

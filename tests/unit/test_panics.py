@@ -76,7 +76,7 @@ def test_a_panic_inside_a_change_leaves_a_session_that_is_only_read(tmp_path: Pa
         history._live.core.append(dumps(TASK[3]), False, (9, []))
     asks: list[Callable[[], Any]] = [history.view, history.view_chunks, history.stats, lambda: history.rewind(1)]
     for ask in [*asks, lambda: history.append(user("More.")), lambda: history._live.core.texts_to_count(b"{}", False)]:
-        with pytest.raises(RuntimeError, match="read-only because recede crashed while changing it: create a new one from its messages"):
+        with pytest.raises(RuntimeError, match="read-only because recede crashed while"):
             ask()
     messages = history.messages
     assert len(messages) == len(history) > 3 and messages == TASK[: len(messages)]
@@ -102,7 +102,7 @@ def test_a_panic_of_a_manager_leaves_its_turns() -> None:
         manager.add_turn("Think.", f"cat {number}", "x" * 99)
     with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
         manager._session.replaced_chars(99)
-    with pytest.raises(RuntimeError, match="read-only because recede crashed while changing it: create a new one from its messages, its turns"):
+    with pytest.raises(RuntimeError, match="create a new one from its messages, its turns"):
         manager.add_turn("Think.", "cat 5", "x" * 99)
     assert [turn.action for turn in manager.trajectory] == [f"cat {number}" for number in range(5)]
 

@@ -68,7 +68,7 @@ log_options = all_of(
         help="Instead: the raw history as estimated, against what the logs say, tokens by kind and dollars.",
     ),
 )
-"""What is believed of a log, and whether a replay is held against it."""
+"""Options on what is believed of a log, and whether a replay is held against it."""
 
 
 def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked: bool) -> Logged:

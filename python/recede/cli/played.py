@@ -10,13 +10,13 @@ from recede.costs import Bill, BillCheck, Replay, SessionPrices
 from recede.reduction import ToolReport
 
 MASKED = "break_even:window=10"
-"""What `keep=10` does at every door: the choice that is recommended."""
+"""The recommended choice: `keep=10`, as at every door."""
 
 SUMMARIZED = "hybrid:window=10,at=43,tail=10,boundary=break_even"
 EACH_TIME = "sliding:window=10"
 
 CHOICES = ("raw", MASKED, SUMMARIZED, EACH_TIME)
-"""What the first screen compares."""
+"""The choices that the first screen compares."""
 
 _BOUNDARIES = ("", ",boundary=break_even")
 
@@ -27,7 +27,7 @@ STUDY = (
     *(f"hybrid:window=10,at={size},tail=10{moves}" for moves in _BOUNDARIES for size in (21, 43, 86)),
     *(f"hybrid:window=10,at=43,tail={tail}{moves}" for moves in _BOUNDARIES for tail in (5, 20)),
 )
-"""What the research compared, and its neighbors: windows of masks, turns in a summary, and turns that it leaves."""
+"""Choices of the research, and their neighbors: windows of masks, turns in a summary, and turns that it leaves."""
 
 
 class Logged(NamedTuple):

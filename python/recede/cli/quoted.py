@@ -20,7 +20,7 @@ _MOST_CHARS = 100
 _SHOWN = (1, 2, 3, 5, 7, 10, 14, 20, 30, 43, 58, 80, 100)
 
 PICTURED = tuple(f"break_even:window={window}" for window in _SHOWN)
-"""What the picture of cost against quotations is drawn from."""
+"""The points of the picture of cost against quotations."""
 
 
 class Listed(NamedTuple):

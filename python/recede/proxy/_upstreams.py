@@ -17,7 +17,7 @@ UPSTREAMS = {
     "gemini": "https://generativelanguage.googleapis.com",
     "chatgpt": "https://chatgpt.com/backend-api/codex",  # Codex with a login of ChatGPT
 }
-"""Where requests go, by provider."""
+"""The URL that requests go to, by provider."""
 
 
 def path_to(upstream: str, path: str) -> str:

@@ -12,7 +12,7 @@ pub struct Ledger {
     pub stored: usize,
     /// The place of each later observation: message, and place among its results.
     pub places: Vec<(u32, u32)>,
-    /// Their ids, and the text of these. No table: few are looked up.
+    /// The ids of these observations, and the text of the ids. No table: few are looked up.
     pub ids: Vec<Option<Span>>,
     pub id_text: Vec<u8>,
 }

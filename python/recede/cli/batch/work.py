@@ -19,7 +19,7 @@ from recede.cli.batch.tasks import Task
 from recede.cli.files import WRONG_SHAPES
 
 COLUMNS = ("messages", "body.messages", "params.messages", "conversations", "trajectory", "traj", "body.input", "input")
-"""Where a history is, if no column is named: the first of them that a row has."""
+"""Columns of a history, if none is named: the first of them that a row has."""
 
 _HISTORY, _PREFIX = "messages", "recede_"
 _NO_HISTORY = b"null"
