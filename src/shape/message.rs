@@ -71,6 +71,7 @@ impl<'a, V: Value> RawMessage<'a, V> {
     }
 
     /// Reads the content as text.
+    #[inline]
     pub fn content(&self, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
         let found = texts(self.content.as_ref(), BLOCK_KEYS, &Place::of(Key::Content), CONTENT_DEPTH, sink)?;
         count(found.chars + found.kept, sink);

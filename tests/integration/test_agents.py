@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -142,11 +143,13 @@ class Run(NamedTuple):
     """What an agent did.
 
     Attributes:
+        program: its path.
         stdout: what it said.
         stderr: what it and the proxy said beside that.
         model: the model that was played, with the requests that it has got.
     """
 
+    program: str
     stdout: str
     stderr: str
     model: PlayedModel
@@ -180,10 +183,32 @@ def _run(command: list[str], home: Path, model: PlayedModel, options: tuple[str,
     assert model.refused == []
     if options is not None:
         assert "requests: saved" in done.stderr and "figures at http://127.0.0.1:" in done.stderr
-    return Run(done.stdout, done.stderr, model)
+    return Run(command[0], done.stdout, done.stderr, model)
 
 
-def _both(agent: Any, folder: Path, turns: int = TURNS, sizes: tuple[int, ...] = ()) -> tuple[Run, Run, float]:
+ROWS: list[str] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Print the table of docs/proxy.md, after the last test."""
+    yield
+    if ROWS:
+        terminal = pytestconfig.pluginmanager.get_plugin("terminalreporter")
+        terminal.write_line("\n\n| agent, calls | model | bytes | cost |\n|---|---|--:|--:|\n" + "\n".join(ROWS))
+
+
+def _row(run: Run, note: str, turns: int) -> str:
+    """The agent with its version, its calls, and its model, which Gemini has in its path."""
+    said = subprocess.run([run.program, "--version"], capture_output=True, text=True, timeout=60).stdout
+    version = re.search(r"\d+\.\d+\.\d+", said)
+    model = run.model.bodies[-1].get("model") or run.model.requests[-1].target.rpartition("/")[2].partition(":")[0]
+    return f"| {Path(run.program).name} {version[0] if version else ''}{note}, {turns} | `{model}` |"
+
+
+def _both(
+    agent: Any, folder: Path, turns: int = TURNS, sizes: tuple[int, ...] = (), note: str = ""
+) -> tuple[Run, Run, float]:
     """Runs of an agent without and with the proxy, and what the second cost of the first."""
     runs = []
     for name, options in (("raw_", None), ("sent", ())):
@@ -194,7 +219,7 @@ def _both(agent: Any, folder: Path, turns: int = TURNS, sizes: tuple[int, ...] =
     assert len(sent.model.requests) == len(raw.model.requests)
     bytes_of = [sum(len(one.body) for one in run.model.requests) for run in runs]
     cost = sent.model.input_usd / raw.model.input_usd
-    print(f"{len(sent.model.requests)} requests: bytes {bytes_of[1] / bytes_of[0]:.2f}, cost {cost:.2f} of raw")
+    ROWS.append(f"{_row(sent, note, turns)} {bytes_of[1] / bytes_of[0]:.2f} | {cost:.2f} |")
     return raw, sent, cost
 
 
@@ -334,7 +359,7 @@ def test_a_file_that_claude_code_reads_again_is_shown(tmp_path: Path) -> None:
 
 def test_an_agent_that_clears_its_results_costs_no_more(tmp_path: Path) -> None:
     limits: dict[str, Any] = {"clearContextOnIdle": {"toolResultsTotalCharsThreshold": 200_000}}  # 500,000 by default
-    raw, _, cost = _both(partial(_qwen, **limits), tmp_path)
+    raw, _, cost = _both(partial(_qwen, **limits), tmp_path, note=", which clears past 200,000 characters")
     cleared = [json.dumps(body).count("[Old tool result content cleared]") for body in raw.model.bodies]
     assert cleared[0] == 0 and len(set(cleared)) >= 3 and cleared[-1] > 30
     assert cost < 1
