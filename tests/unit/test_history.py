@@ -6,8 +6,8 @@ import json
 import os
 import re
 import stat
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -428,24 +428,16 @@ def test_from_json_keeps_the_bytes_of_each_message() -> None:
 
 def test_several_threads_do_not_corrupt_it() -> None:
     history = History(keep=3)
-    errors: list[BaseException] = []
 
     def work(name: str) -> None:
-        try:
-            for number in range(60):
-                history.append(call(f"{name}{number}"))
-                history.append(result(f"{name}{number}", "y" * 300))
-                assert isinstance(history.view(), list)
-                b"".join(history.view_chunks())
-        except BaseException as error:
-            errors.append(error)
+        for number in range(60):
+            history.append(call(f"{name}{number}"))
+            history.append(result(f"{name}{number}", "y" * 300))
+            assert isinstance(history.view(), list)
+            b"".join(history.view_chunks())
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, "abcd"))
     assert len(history) == 480
     assert history.view() == recede.designs.mask_old_observations(history.messages, 3, boundary="break_even")
     assert sorted(message["content"] for message in history.messages if message["role"] == "tool") == ["y" * 300] * 240

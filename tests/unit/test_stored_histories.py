@@ -8,7 +8,7 @@ import json
 import struct
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -776,25 +776,20 @@ def test_a_disk_without_room_loses_nothing(path: Path) -> None:
 
 def test_every_call_may_come_while_another_thread_is_at_the_store(path: Path) -> None:
     messages = [user("Go."), *turns(150, chars=200)]
-    errors: list[Exception] = []
-    with recede.store.TurnStore(path) as store:
+    with recede.store.TurnStore(path) as store, ThreadPoolExecutor(1) as pool:
         history = History(keep=3, store=store)
         for message in messages[:100]:
             history.append(message)
         assert let_go(history) > 0
 
-        def work() -> None:
-            try:
-                for message in messages[100:]:
-                    history.append(message)
-                    history.view_json()
-            except Exception as error:
-                errors.append(error)
+        def append_others() -> None:
+            for message in messages[100:]:
+                history.append(message)
+                history.view_json()
 
-        worker = threading.Thread(target=work)
-        worker.start()
+        work = pool.submit(append_others)
         rounds = 0
-        while worker.is_alive() or rounds < 100:
+        while not work.done() or rounds < 100:
             length = len(history)
             assert bool(history) and repr(history).startswith("<History: ")
             assert next(iter(history)) == messages[0]
@@ -804,6 +799,5 @@ def test_every_call_may_come_while_another_thread_is_at_the_store(path: Path) ->
             assert len(history.stats().boundary_moves) >= 0
             assert len(store) == 0 and repr(store).startswith("<TurnStore: ") and store.stats().messages >= length
             rounds += 1
-        worker.join()
-        assert errors == []
+        work.result()
         assert list(history) == messages

@@ -8,7 +8,7 @@ import json
 import struct
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -376,20 +376,11 @@ def test_what_was_handed_out_stays_as_it_was(path: Path) -> None:
 
 
 def test_every_call_may_come_while_another_thread_is_at_the_store(path: Path, small_blocks: None) -> None:
-    errors: list[Exception] = []
-    with TurnStore(path) as store:
+    with TurnStore(path) as store, ThreadPoolExecutor(1) as pool:
         manager = fill(HybridContextManager(count_turns, 2, 30, 5, store=store), 60)
-
-        def work() -> None:
-            try:
-                fill(manager, 60)
-            except Exception as error:
-                errors.append(error)
-
-        worker = threading.Thread(target=work)
-        worker.start()
+        work = pool.submit(fill, manager, 60)
         rounds = 0
-        while worker.is_alive() or rounds < 30:
+        while not work.done() or rounds < 30:
             length = len(manager)
             assert bool(manager) and repr(manager).startswith("<HybridContextManager: ")
             assert len(manager.trajectory) >= length
@@ -399,8 +390,7 @@ def test_every_call_may_come_while_another_thread_is_at_the_store(path: Path, sm
             assert manager.summaries[0].end_turn == 25
             assert len(store) >= length and repr(store).startswith("<TurnStore: ")
             rounds += 1
-        worker.join()
-        assert errors == []
+        work.result()
         assert len(manager) == len(store) == 120
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -143,23 +143,15 @@ def test_a_wide_character_widens_no_context_but_its_own(engine: str) -> None:
 
 def test_several_threads_do_not_corrupt_it(engine: str) -> None:
     manager = ObservationMaskingContextManager(window_size_m=3)
-    errors: list[Exception] = []
 
     def work(name: str) -> None:
-        try:
-            for number in range(30):
-                manager.add_turn(name, str(number), f"{name} {number} " * 20)
-                context = manager.get_masked_context("S", "U")
-                assert context.count("omitted for brevity") >= context.count("Turn ") - 3
-        except Exception as error:
-            errors.append(error)
+        for number in range(30):
+            manager.add_turn(name, str(number), f"{name} {number} " * 20)
+            context = manager.get_masked_context("S", "U")
+            assert context.count("omitted for brevity") >= context.count("Turn ") - 3
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, "abcd"))
     for name in "abcd":
         own = [turn.action for turn in manager.trajectory if turn.reasoning == name]
         assert own == [str(number) for number in range(30)]
