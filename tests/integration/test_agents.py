@@ -193,9 +193,8 @@ ROWS: list[str] = []
 def table(pytestconfig: pytest.Config) -> Iterator[None]:
     """Print the table of docs/proxy.md, after the last test."""
     yield
-    if ROWS:
-        terminal = pytestconfig.pluginmanager.get_plugin("terminalreporter")
-        terminal.write_line("\n\n| agent, calls | model | bytes | cost |\n|---|---|--:|--:|\n" + "\n".join(ROWS))
+    with pytestconfig.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        print("\n\n| agent, calls | model | bytes | cost |\n|---|---|--:|--:|", *ROWS, sep="\n")
 
 
 def _row(run: Run, note: str, turns: int) -> str:
