@@ -143,13 +143,33 @@ RESPONSES_FAULTS: dict[str, tuple[list[Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", RESPONSES_FAULTS)
+# A request of each API, its faults, and the error of its client.
+APIS: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
+    "responses": (
+        openai_client, RESPONSES_FAULTS, openai.BadRequestError,
+        lambda client, items, stream: client.responses.create(model="m", input=items, stream=stream),
+    ),
+    "anthropic": (
+        anthropic_client, ANTHROPIC_FAULTS, anthropic.BadRequestError,
+        lambda client, messages, stream: client.messages.create(
+            model="m", max_tokens=9, messages=messages, stream=stream
+        ),
+    ),
+    "openai": (
+        openai_client, OPENAI_FAULTS, openai.BadRequestError,
+        lambda client, messages, stream: client.chat.completions.create(model="m", messages=messages, stream=stream),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("api", "name"), [(api, name) for api, (_, faults, *_) in APIS.items() for name in faults])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-def test_responses_refuses(name: str, stream: bool) -> None:
-    items, words = RESPONSES_FAULTS[name]
-    with serving() as server, openai_client(server) as client:
-        with pytest.raises(openai.BadRequestError, match=words):
-            client.responses.create(model="m", input=items, stream=stream)
+def test_faulty_requests_are_refused(api: str, name: str, stream: bool) -> None:
+    client_of, faults, error, create = APIS[api]
+    messages, words = faults[name]
+    with serving() as server, client_of(server) as client:
+        with pytest.raises(error, match=words):
+            create(client, messages, stream)
         assert len(server.refusals) == 1
 
 
@@ -158,26 +178,6 @@ def test_responses_refuses_what_only_chat_takes(field: str) -> None:
     refused = pytest.raises(openai.BadRequestError, match="Unsupported parameter")
     with serving() as server, openai_client(server) as client, refused:
         client.responses.create(model="m", input="Go.", extra_body={field: 5})
-
-
-@pytest.mark.parametrize("name", ANTHROPIC_FAULTS)
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-def test_anthropic_refuses(name: str, stream: bool) -> None:
-    messages, words = ANTHROPIC_FAULTS[name]
-    with serving() as server, anthropic_client(server) as client:
-        with pytest.raises(anthropic.BadRequestError, match=words):
-            client.messages.create(model="m", max_tokens=9, messages=messages, stream=stream)
-        assert len(server.refusals) == 1
-
-
-@pytest.mark.parametrize("name", OPENAI_FAULTS)
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-def test_openai_refuses(name: str, stream: bool) -> None:
-    messages, words = OPENAI_FAULTS[name]
-    with serving() as server, openai_client(server) as client:
-        with pytest.raises(openai.BadRequestError, match=words):
-            client.chat.completions.create(model="m", messages=messages, stream=stream)
-        assert len(server.refusals) == 1
 
 
 ANTHROPIC_SOUND: list[list[Any]] = [

@@ -85,22 +85,10 @@ def test_anthropic_call_is_answered_in_the_message_that_answers_its_siblings() -
     assert blocks[1:3] == [tool_result("1", NO_RESULT), tool_result("3", NO_RESULT)]
 
 
-def test_anthropic_call_without_answered_siblings_gets_a_message() -> None:
-    history = [tool_use("1", "2"), user("go on")]
-    assert repaired(history) == [
-        history[0],
-        user([tool_result("1", NO_RESULT), tool_result("2", NO_RESULT)]),
-        history[1],
-    ]
-
-
-def test_anthropic_calls_of_one_run_are_answered_in_one_message() -> None:
-    history = [tool_use("1"), tool_use("2"), user("go on")]
-    assert repaired(history) == [
-        *history[:2],
-        user([tool_result("1", NO_RESULT), tool_result("2", NO_RESULT)]),
-        history[2],
-    ]
+@pytest.mark.parametrize("run", [[tool_use("1", "2")], [tool_use("1"), tool_use("2")]], ids=["one_message", "two"])
+def test_anthropic_calls_of_a_run_are_answered_in_one_message(run: list[Message]) -> None:
+    results = user([tool_result("1", NO_RESULT), tool_result("2", NO_RESULT)])
+    assert repaired([*run, user("go on")]) == [*run, results, user("go on")]
 
 
 def test_a_result_without_a_call_is_left_out() -> None:
