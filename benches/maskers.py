@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
-import product
-
 import measuring
 import recede
 from claims import Claim, Plan, Section
@@ -31,7 +29,7 @@ LIMITS: dict[str, dict[int, float]] = {
     "check=True": {2_000: 1.5},
 }
 FIRST_SIGHT = {"first sight, own class": {2_000: 20.0}, "first sight, dicts": {2_000: 30.0}}
-TODAY = "convert, mask_observations, copy"
+TODAY = "convert, reduce, copy"
 # Bytes a message. The copies of masked messages are the view that the caller has.
 MEMORY: list[tuple[str, dict[str, bool], int | None]] = [
     ("memory at first sight", {}, 200),
@@ -99,7 +97,7 @@ def made_again(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def today(steps: list[Step]) -> list[Step]:
     """Without a `Masker`: everything is converted and planned, and what differs is copied."""
     dicts = list(map(as_dict, steps))
-    view = product.mask_observations(dicts, keep_results=KEEP, boundary="break_even").messages
+    view = recede.reduce(dicts, keep=KEEP).messages
     pairs = zip(steps, dicts, view, strict=True)
     return [step if shown is own else Step("tool", shown["content"], step.call) for step, own, shown in pairs]
 
@@ -134,7 +132,7 @@ def masker_calls(turns: int) -> dict[str, float]:
             pairs = zip(shown, steps, strict=False)
             views.append([one.text for one, step in pairs if one is not step])
         if any(view != views[0] for view in views):
-            raise SystemExit("a Masker gives another answer than mask_observations")
+            raise SystemExit("a Masker gives another answer than reduce")
     edited = [*messages[:turns], {"role": "user", "content": "No."}, *messages[turns + 1 : first]]
     _time(seconds, "an edit in the middle", ways["objects identical"][0].masks, edited)
     gc.enable()

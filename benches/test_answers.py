@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import maskers
 import product
 import pytest
 
@@ -31,6 +32,10 @@ def test_another_answer_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     case.messages[5]["content"] = "short"
     with pytest.raises(SystemExit, match="gives another answer than recede"):
         contenders.compare_answers(case)
+
+
+def test_a_masker_answers_as_reduce() -> None:
+    assert maskers.masker_calls(60)
 
 
 def test_views_of_a_corpus_are_those_of_a_plain_loop(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis.internal.conjecture import providers
 
 _HERE = Path(__file__).parent
 sys.path[:0] = [str(_HERE), str(_HERE / "data"), str(_HERE / "integration")]
@@ -45,7 +46,11 @@ settings.register_profile("long", settings.get_profile("random"), max_examples=2
 settings.register_profile(
     "unshrunk", settings.get_profile("random"), max_examples=800, phases=[Phase.explicit, Phase.generate]
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+_PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
+settings.load_profile(_PROFILE)
+if _PROFILE == "default" and hasattr(providers, "_get_local_constants"):
+    # Else examples take constants from the modules that a process has imported by then, and no two runs try the same.
+    providers._get_local_constants = lambda: providers._local_constants
 
 _SHARED_TESTS = (
     "test_budgets_corpus.py",

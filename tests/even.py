@@ -44,6 +44,10 @@ class Evenly:
         recent = options.get("preserve_recent_raw_turns", 4)
         spoken = [message.index for message in outline if not message.is_system]
         first_recent = spoken[-recent] if 0 < recent <= len(spoken) else (0 if recent else len(outline))
+        # Results that no request has shown are in every window.
+        answered = max((message.index for message in outline if message.is_agent_made), default=-1)
+        unseen = [message.index for message in outline if message.results and message.index > answered]
+        first_recent = min([first_recent, *unseen])
         earlier = summaries_of(history)
         self.task = task_of(history)
 

@@ -62,7 +62,7 @@ impl PlanContext<'_> {
             let seen = &outline.results[result];
             if is_stub(result) {
                 if let Some((source, previous)) = last.get_mut(&key) {
-                    let growth = outline.results[*source as usize].chars.saturating_sub(seen.chars);
+                    let growth = outline.results[*source as usize].chars.cast_signed() - seen.chars.cast_signed();
                     found.push(Reference { result: result as u32, source: *source, previous: *previous, growth });
                     *previous = result as u32;
                 }
@@ -94,41 +94,42 @@ impl Fold {
     }
 
     /// Characters that references in messages before this one show in addition.
-    pub(super) fn restored_before(&self, message: usize) -> usize {
+    pub(super) fn restored_before(&self, message: usize) -> isize {
         self.core.restored.iter().filter(|(other, _)| *other < message).map(|(_, growth)| growth).sum()
     }
 
     /// Adds the references of a new message that show the text of their source. Returns the characters that this adds.
-    pub(super) fn restore(&mut self, context: PlanContext, message: usize) -> usize {
+    pub(super) fn restore(&mut self, context: PlanContext, message: usize) -> isize {
         let results = context.outline.results_of(message);
         let here = |one: &&Reference| results.contains(&(one.result as usize));
         let now = shown(context.references, |result| self.is_masked(result));
-        let growth: usize = now.filter(here).map(|one| one.growth).sum();
-        if growth > 0 {
+        let growth: isize = now.filter(here).map(|one| one.growth).sum();
+        if growth != 0 {
             self.core.restored.push((message, growth));
         }
         growth
     }
 
     /// After a move: the references of all messages that now show the text of their source, instead of those of before.
-    pub(super) fn restore_again(&mut self, context: PlanContext, before: &[(usize, usize)]) {
+    pub(super) fn restore_again(&mut self, context: PlanContext, before: &[(usize, isize)]) {
         if context.references.is_empty() {
             return;
         }
         (0..self.chars_before.len()).for_each(|message| {
             self.restore(context, message);
         });
-        let sum = |restored: &[(usize, usize)], message| -> usize {
+        let sum = |restored: &[(usize, isize)], message| -> isize {
             restored.iter().filter(|(other, _)| *other <= message).map(|(_, growth)| growth).sum()
         };
         for (message, chars) in self.chars_before.iter_mut().enumerate() {
-            *chars = *chars + sum(&self.core.restored, message) - sum(before, message);
+            *chars = chars.saturating_add_signed(sum(&self.core.restored, message) - sum(before, message));
         }
-        self.core.cost = self.core.cost + sum(&self.core.restored, usize::MAX) - sum(before, usize::MAX);
+        let growth = sum(&self.core.restored, usize::MAX) - sum(before, usize::MAX);
+        self.core.cost = self.core.cost.saturating_add_signed(growth);
     }
 
     /// Characters that references in messages before this one show in addition after a move.
-    pub(super) fn restored_by_move(&self, context: PlanContext, message: usize) -> usize {
+    pub(super) fn restored_by_move(&self, context: PlanContext, message: usize) -> isize {
         if context.references.is_empty() {
             return 0;
         }
@@ -140,23 +141,23 @@ impl Fold {
     }
 
     /// Characters that references show in addition, more than before, once these observations are masked as well.
-    pub(super) fn restored_growth(&self, context: PlanContext, masked: &[Masked]) -> usize {
+    pub(super) fn restored_growth(&self, context: PlanContext, masked: &[Masked]) -> isize {
         if context.references.is_empty() || masked.is_empty() {
             return 0;
         }
         let is_new = |result: u32| masked.iter().any(|one| one.result == result);
         let end = self.core.aging.messages();
-        let after: usize = shown(context.references, |result| self.is_masked(result) || is_new(result))
+        let after: isize = shown(context.references, |result| self.is_masked(result) || is_new(result))
             .filter(|one| message_of(context.outline, one.result) < end)
             .map(|one| one.growth)
             .sum();
-        after.saturating_sub(self.restored_before(end))
+        after - self.restored_before(end)
     }
 
     /// Characters that a move removes from the view, without those that references then show.
     pub(super) fn net_gain(&self, context: PlanContext) -> usize {
         let end = self.core.aging.messages();
-        (self.core.gain + self.restored_before(end)).saturating_sub(self.restored_by_move(context, end))
+        self.core.gain.saturating_add_signed(self.restored_before(end) - self.restored_by_move(context, end))
     }
 
     /// Moves the boundary past results that the agent has cleared, with none between that could be masked: nothing is charged.
@@ -196,9 +197,8 @@ impl Planner<'_> {
         let restored: Vec<Reference> =
             shown(&self.references, |result| masking.holds(result as usize)).copied().collect();
         for Reference { result, source, growth, .. } in restored {
-            let chars = |result: u32| self.outline.results[result as usize].chars;
-            masking.removed -= growth;
-            let removed = chars(result).saturating_sub(chars(source));
+            let removed = usize::try_from(-growth).unwrap_or(0);
+            masking.removed -= usize::try_from(growth).unwrap_or(0);
             masking.push(Masked { result, form: Form::Restored { source }, removed });
         }
         masking.sorted()

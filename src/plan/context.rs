@@ -52,8 +52,8 @@ pub struct Reference {
     pub source: u32,
     /// The last one before it that is this source, or refers to it.
     pub previous: u32,
-    /// Characters that the source has more than the reference.
-    pub growth: usize,
+    /// Characters that the source has more than the reference; negative if the reference is longer.
+    pub growth: isize,
 }
 
 /// Read-only inputs shared by all rules.

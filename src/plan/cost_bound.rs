@@ -93,8 +93,8 @@ impl Fold {
         };
         let is_raw = chars == raw_chars && !self.is_rewritten;
         let stay = Charged::request(chars, policy.cache.serves(sent)).and_written(policy.cache.again(sent, is_cold));
-        let moved_chars = chars.saturating_sub(self.core.gain + self.restored_before(end));
-        let moved_chars = moved_chars + self.restored_by_move(context, end);
+        let growth = self.restored_by_move(context, end) - self.restored_before(end);
+        let moved_chars = chars.saturating_add_signed(growth).saturating_sub(self.core.gain);
         let moved = Charged::request(moved_chars, policy.cache.serves(kept));
         Some(Bill { raw, stay: if is_raw { raw } else { stay }, go: moved, again: policy.cache.again(kept, is_cold) })
     }
@@ -110,7 +110,8 @@ impl Fold {
         let cache = context.policy.cache;
         let changes = step.changes();
         let removed: usize = changes.iter().map(|one| one.removed).sum();
-        let chars = (self.view_before(end) + self.restored_growth(context, &step.masked)).saturating_sub(removed);
+        let growth = self.restored_growth(context, &step.masked);
+        let chars = self.view_before(end).saturating_add_signed(growth).saturating_sub(removed);
         let is_cold = self.is_cold(context.policy, end, is_now) || self.is_rewritten;
         let kept = match step.moved {
             Some(_) => self.kept_before(context, changes.first().map(|one| one.result)),
@@ -175,7 +176,7 @@ impl Fold {
         let cut: usize = masked_in(&self.cuts, after).iter().map(|one| one.removed).sum();
         let later = later.saturating_sub(cut);
         let restored = self.restored_before(message + 1) - self.restored_before(message);
-        self.view_before(message + 1).saturating_sub(later + restored)
+        self.view_before(message + 1).saturating_add_signed(-restored).saturating_sub(later)
     }
 }
 

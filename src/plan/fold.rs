@@ -107,7 +107,7 @@ pub(super) struct FoldCore {
     /// Results outside of the window that the agent has cleared itself.
     pub(super) cleared: Vec<u32>,
     /// Messages with references that show the text of their source, and the characters that this adds.
-    pub(super) restored: Vec<(usize, usize)>,
+    pub(super) restored: Vec<(usize, isize)>,
 }
 
 /// A rewind point: the state of a fold, which needs at least this many messages.
@@ -250,7 +250,7 @@ impl Fold {
         let summary = if *place < message { *chars } else { 0 };
         let hidden = hidden_before.get(message).copied().unwrap_or(0);
         let raw = (self.chars_before(message) - summary).saturating_add(hidden).saturating_add(self.core.removed);
-        raw - self.restored_before(message)
+        raw.saturating_add_signed(-self.restored_before(message))
     }
 
     /// Adds messages up to this number.
@@ -259,7 +259,7 @@ impl Fold {
         for message in self.chars_before.len()..end {
             let restored = if context.references.is_empty() { 0 } else { self.restore(context, message) };
             let chars = self.summary.chars(message, outline.chars_of(message, policy.image_chars));
-            self.chars_before.push(self.chars_before(message).saturating_add(chars).saturating_add(restored));
+            self.chars_before.push(self.chars_before(message).saturating_add(chars).saturating_add_signed(restored));
             let cost = match costs {
                 None => chars,
                 Some(costs) => outline
@@ -267,7 +267,7 @@ impl Fold {
                     .map(|result| costs.observations[result].0)
                     .fold(costs.messages[message], usize::saturating_add),
             };
-            self.core.cost = self.core.cost.saturating_add(cost).saturating_add(restored);
+            self.core.cost = self.core.cost.saturating_add(cost).saturating_add_signed(restored);
             self.core.raw_cost = self.core.raw_cost.saturating_add(cost);
             if let Some(max_chars) = policy.clip_results.filter(|_| policy.is_limit) {
                 let is_long =

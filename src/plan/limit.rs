@@ -33,7 +33,8 @@ impl Fold {
     /// boundary that depends on requests stays.
     #[must_use]
     pub fn step(&self, context: PlanContext, end: usize, is_now: bool, is_request: bool) -> Step {
-        self.step_of_bill(context, end, self.bill(context, end, is_now).as_ref(), is_request)
+        let bill = if is_request { self.bill(context, end, is_now) } else { None }; // no other step depends on one
+        self.step_of_bill(context, end, bill.as_ref(), is_request)
     }
 
     /// The step of a request with this bill.
@@ -159,7 +160,7 @@ impl Fold {
             }
         };
         let cost = masked.iter().chain(cuts).fold(self.core.cost, change);
-        cost + self.restored_growth(context, masked)
+        cost.saturating_add_signed(self.restored_growth(context, masked))
     }
 
     /// The cost of the view with these changes, of which the last alone has this cost, and those before it that one.

@@ -173,9 +173,9 @@ class RequestMasker:
             'eof'
         """
         route = route_of(path)
-        return MaskedRequest(body) if method != "POST" or route is None else self.mask_on(route, path, headers, body)
+        return MaskedRequest(body) if method != "POST" or route is None else self._mask_on(route, path, headers, body)
 
-    def mask_on(
+    def _mask_on(
         self, route: Route, path: str, headers: Mapping[str, str] | Iterable[tuple[str, str]], body: bytes
     ) -> MaskedRequest:
         """`mask` for the body of a POST request on this route."""

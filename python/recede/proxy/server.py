@@ -225,7 +225,7 @@ class Proxy:
             given = await body_of(request, MAX_BODY_BYTES)
             if given is None:
                 return error_of(provider, 413, f"a request has at most {MAX_BODY_BYTES >> 20} MB")
-            masked = self._masker.mask_on(route, path, request.headers.items(), given)
+            masked = self._masker._mask_on(route, path, request.headers.items(), given)
             body = given if self.totals.is_observing else masked.body
             del given
             if masked.changed and not self.totals.is_observing:
