@@ -99,7 +99,7 @@ class OfTurns(WithCalls):
         """Move the boundary after so many messages, whether that pays or not."""
         self.grow(end)
         if self.waiting:
-            self.move()
+            self.take(self.movable(), {}, False)
             self.marked = None
 
     def mask_before(self, message: int) -> None:
