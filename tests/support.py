@@ -137,6 +137,13 @@ def dumps(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
+def unmarked(value: Any) -> Any:
+    """A value without cache marks."""
+    if isinstance(value, dict):
+        return {name: unmarked(field) for name, field in value.items() if name != "cache_control"}
+    return [unmarked(element) for element in value] if isinstance(value, list) else value
+
+
 def loads(raw: bytes) -> Any:
     return json.loads(raw.decode("utf-8", "surrogatepass"))
 

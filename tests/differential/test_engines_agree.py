@@ -107,10 +107,9 @@ def test_replay_under_any_policy_that_masks_or_truncates(
     if options.get("cold") is True:  # in a replay there is no request that is being made
         options = {**options, "cold": [1, 3]}
     window = {name: options[name] for name in ("keep_messages", "keep_turns", "keep_results") if name in options}
-    # No policy of a replay has `min_masked_chars`, so with summaries the engines need not agree on it.
+    # No policy of a replay has `min_masked_chars`, or cuts beside summaries, so the engines need not agree on these.
     kept = set(options) - {"min_masked_chars", "cache_breakpoint", "max_result_chars"}
     any_gain = {name: options[name] for name in sorted(kept)}
-    cuts = {"max_result_chars": options.get("max_result_chars")}  # a parameter: designs have no such option
     text = data.draw(spelled(history)).encode("utf-8", "surrogatepass")
 
     def replayed(name: str) -> Any:
@@ -118,7 +117,7 @@ def test_replay_under_any_policy_that_masks_or_truncates(
         cache = cache_facts(CACHES["anthropic"], Prices(), None, 12_000)
         policies = [published.policy_of("mask", options, engine=engine), compiled(engine, "truncate", window)]
         pins = options.get("cache_breakpoint") == "boundary"
-        policies.append(replay_policy(engine, "mask", any_gain, summaries=summaries, pins_boundary=pins, **cuts))
+        policies.append(replay_policy(engine, "mask", any_gain, summaries=summaries, pins_boundary=pins))
         of_dicts = engine.replay(history, policies, 6_400, cache)
         assert engine.replay_json(text, True, policies, 6_400, cache) == of_dicts
         return of_dicts

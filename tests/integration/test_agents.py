@@ -31,6 +31,7 @@ import recede
 from played import CORPUS_SIZES, LAST, TURNS, PlayedModel
 from recede.proxy.launch import pointed
 from recede.proxy.server import UPSTREAMS
+from support import unmarked
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
 
@@ -226,12 +227,6 @@ def _history(body: dict[str, Any]) -> list[Any]:
     return next(body[key] for key in ("messages", "input", "contents") if key in body)
 
 
-def _unmarked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _unmarked(one) for name, one in value.items() if name != "cache_control"}
-    return [_unmarked(one) for one in value] if isinstance(value, list) else value
-
-
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=AGENTS)
 def test_an_agent_ends_as_without_the_proxy_and_sends_masked_requests(agent: Any, tmp_path: Path) -> None:
     raw, sent, cost = _both(agent, tmp_path)
@@ -246,7 +241,7 @@ def test_an_agent_ends_as_without_the_proxy_and_sends_masked_requests(agent: Any
         assert len(one) == pytest.approx(len(two), rel=0.001)  # ids, and times that a command took, differ
     moves = 0
     for before, after in pairwise(sent.model.bodies):
-        one, two = _unmarked(_history(before)), _unmarked(_history(after))
+        one, two = unmarked(_history(before)), unmarked(_history(after))
         moves += json.dumps(two[: len(one) - 1]) != json.dumps(one[:-1])
     assert 1 <= moves <= 8, moves
     for with_proxy, without in zip(sent.model.bodies, raw.model.bodies, strict=True):

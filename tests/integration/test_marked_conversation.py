@@ -16,6 +16,7 @@ import recede
 from provider_server import Answer, Server, call, calls, serving, text, thought
 from recede import History
 from recede.designs import Budget, Conversation
+from support import unmarked
 
 MARK = {"type": "ephemeral"}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
@@ -50,12 +51,6 @@ def conversation(server: Server, **options: Any) -> Conversation:
 
 def output(name: str, value: Any) -> str:
     return f"{value['n']}: " + "a line of the log\n" * 250
-
-
-def unmarked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: unmarked(field) for name, field in value.items() if name != "cache_control"}
-    return [unmarked(element) for element in value] if isinstance(value, list) else value
 
 
 def blocks_of(request: dict[str, Any]) -> list[tuple[str, bool]]:

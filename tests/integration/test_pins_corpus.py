@@ -12,7 +12,7 @@ from shared_data import CORPUS, each_file, need
 
 from recede import transcripts
 from sound import as_anthropic
-from support import dumps, loads
+from support import dumps, loads, unmarked
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 BODIES_EVERY = 25
@@ -28,12 +28,6 @@ def marked(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         view[index] = {**view[index], "content": [*blocks[:-1], {**blocks[-1], **MARK}]}
     return view
-
-
-def unmarked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: unmarked(field) for name, field in value.items() if name != "cache_control"}
-    return [unmarked(element) for element in value] if isinstance(value, list) else value
 
 
 @each_file()

@@ -11,7 +11,7 @@ from marks import blocks_of, client_histories, histories_of_clients, marked_hist
 from strategies import mask_options, reduce_options, spelled, words
 
 import recede
-from support import ENGINES, dumps, facts, loads, priced, using
+from support import ENGINES, dumps, facts, loads, priced, unmarked, using
 
 _RULES = st.sampled_from(
     [{}, {"mask_chunk": 2}, {"boundary": "break_even"}, {"boundary": "break_even", "provider": priced(write=0.2)}]
@@ -38,13 +38,6 @@ HISTORIES = (
     | histories_of_clients()
     | st.sampled_from([3, 12, 30]).flatmap(lambda one_in: marked_histories("anthropic", one_in))
 )
-
-
-def unmarked(value: Any) -> Any:
-    """A view without marks. A text that only a mark keeps from being one is one."""
-    if isinstance(value, dict):
-        return {name: unmarked(field) for name, field in value.items() if name != "cache_control"}
-    return [unmarked(element) for element in value] if isinstance(value, list) else value
 
 
 def count(messages: list[dict[str, Any]]) -> int:

@@ -104,7 +104,7 @@ def least_cost(sizes: list[tuple[int, int]], window: int, prices: Prices, cache:
     sizes=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 400)), min_size=1, max_size=6),
     window=st.integers(0, 3),
     cache=CACHES,
-    prices=PRICES,
+    prices=PRICES.filter(lambda prices: prices.cached <= prices.write),
     times=TIMES,
     system_chars=st.sampled_from([0, 90, 2_000]),
     is_pinned=st.booleans(),

@@ -17,7 +17,7 @@ from oracle.clip import clip, is_clipped
 from recede.masker import Masker
 from recede.store import TurnStore
 from recede.testing import histories
-from support import call, handle_of, result, user
+from support import call, handle_of, result, unmarked, user
 
 BLOCK = "BEGIN_DISPATCH_RESULT\n{}\nEND_DISPATCH_RESULT"
 LONG = st.builds(lambda text, times: text * times, st.text(min_size=1, max_size=9), st.integers(1, 60))
@@ -87,14 +87,14 @@ def test_sessions_and_maskers_cut_like_reduce(
     for end, message in enumerate(history, 1):
         made.append(message)
         expected = recede.reduce(history[:end], **options).messages
-        assert made.view() == expected
+        assert unmarked(made.view()) == unmarked(expected)  # of the marks a history sends the newest
         assert masker.view(history[:end]) == expected
     assert made.messages == history
     at = min(at, len(history))
     made.rewind(at)
-    assert made.view() == recede.reduce(history[:at], **options).messages
+    assert unmarked(made.view()) == unmarked(recede.reduce(history[:at], **options).messages)
     made.extend(history[at:])
-    assert made.view() == recede.reduce(history, **options).messages
+    assert unmarked(made.view()) == unmarked(recede.reduce(history, **options).messages)
 
 
 @given(history=histories(), max_chars=st.integers(60, 120))

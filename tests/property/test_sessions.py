@@ -267,6 +267,7 @@ class Sessions(RuleBasedStateMachine):
             for name, session in self.sessions.items():  # which view was shown is not kept, so nothing has changed yet
                 if name == "oracle":
                     session._live.core.changed_at = None
+                    session._live.core.needed, session._live.core.asked_at = [], -1
                     session._live.reports.forget()
                     session._live.callbacks.summary_failures = 0
                 self.before[name] = session.view_json(), session.stats()
