@@ -214,14 +214,6 @@ impl Session {
         })
     }
 
-    /// An appended message; None if it is not in memory.
-    fn message_in_memory(&self, message: usize) -> Option<&[u8]> {
-        match self.places().in_view(Appended(message)) {
-            None => self.past.message(message),
-            Some(place) => Some(self.log.message(self.places().in_log(place)?.0)),
-        }
-    }
-
     /// Texts to count of each observation of a message, if it were appended now: after a cut, and the placeholder; None without.
     ///
     /// # Errors

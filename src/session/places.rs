@@ -88,12 +88,20 @@ impl Session {
         Places { compacted: self.past.end(), left: self.origins.len(), evicted: self.log.base.messages }
     }
 
-    /// How many messages the view has.
+    /// The position after the last message of the view.
     pub(super) fn view_end(&self) -> InView {
         InView(self.log.end())
     }
 
     pub(super) fn origin(&self, message: InView) -> Origin {
         self.places().appended(message).map_or_else(|| self.origins[message.0], Origin::Appended)
+    }
+
+    /// An appended message; None if it is not in memory.
+    pub(super) fn message_in_memory(&self, message: usize) -> Option<&[u8]> {
+        match self.places().in_view(Appended(message)) {
+            None => self.past.message(message),
+            Some(place) => Some(self.log.message(self.places().in_log(place)?.0)),
+        }
     }
 }
