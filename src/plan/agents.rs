@@ -128,36 +128,32 @@ impl Fold {
         self.core.cost = self.core.cost.saturating_add_signed(growth);
     }
 
-    /// Characters that references in messages before this one show in addition after a move.
-    pub(super) fn restored_by_move(&self, context: PlanContext, message: usize) -> isize {
+    /// Characters that references in messages before this one show in addition, more than now, once these results are masked as well.
+    fn growth(&self, context: PlanContext, message: usize, is_new: impl Fn(u32) -> bool) -> isize {
         if context.references.is_empty() {
             return 0;
         }
-        let is_waiting = |result: u32| self.core.waiting.iter().any(|one| one.result == result);
-        shown(context.references, |result| self.is_masked(result) || is_waiting(result))
+        let after: isize = shown(context.references, |result| self.is_masked(result) || is_new(result))
             .filter(|one| message_of(context.outline, one.result) < message)
             .map(|one| one.growth)
-            .sum()
+            .sum();
+        after - self.restored_before(message)
     }
 
-    /// Characters that references show in addition, more than before, once these observations are masked as well.
+    /// [`Fold::growth`] of a move.
+    pub(super) fn growth_by_move(&self, context: PlanContext, message: usize) -> isize {
+        self.growth(context, message, |result| self.core.waiting.iter().any(|one| one.result == result))
+    }
+
+    /// [`Fold::growth`] of the whole view, if these observations are masked.
     pub(super) fn restored_growth(&self, context: PlanContext, masked: &[Masked]) -> isize {
-        if context.references.is_empty() || masked.is_empty() {
-            return 0;
-        }
-        let is_new = |result: u32| masked.iter().any(|one| one.result == result);
         let end = self.core.aging.messages();
-        let after: isize = shown(context.references, |result| self.is_masked(result) || is_new(result))
-            .filter(|one| message_of(context.outline, one.result) < end)
-            .map(|one| one.growth)
-            .sum();
-        after - self.restored_before(end)
+        self.growth(context, end, |result| masked.iter().any(|one| one.result == result))
     }
 
     /// Characters that a move removes from the view, without those that references then show.
     pub(super) fn net_gain(&self, context: PlanContext) -> usize {
-        let end = self.core.aging.messages();
-        self.core.gain.saturating_add_signed(self.restored_before(end) - self.restored_by_move(context, end))
+        self.core.gain.saturating_add_signed(-self.growth_by_move(context, self.core.aging.messages()))
     }
 
     /// Moves the boundary past results that the agent has cleared, with none between that could be masked: nothing is charged.

@@ -93,7 +93,7 @@ impl Fold {
         };
         let is_raw = chars == raw_chars && !self.is_rewritten;
         let stay = Charged::request(chars, policy.cache.serves(sent)).and_written(policy.cache.again(sent, is_cold));
-        let growth = self.restored_by_move(context, end) - self.restored_before(end);
+        let growth = self.growth_by_move(context, end);
         let moved_chars = chars.saturating_add_signed(growth).saturating_sub(self.core.gain);
         let moved = Charged::request(moved_chars, policy.cache.serves(kept));
         Some(Bill { raw, stay: if is_raw { raw } else { stay }, go: moved, again: policy.cache.again(kept, is_cold) })

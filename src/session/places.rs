@@ -77,6 +77,11 @@ impl Places {
         message.0.checked_sub(self.evicted).map(InLog)
     }
 
+    /// A message of the view that is known to be in memory.
+    pub fn held(self, message: InView) -> InLog {
+        InLog(message.0.saturating_sub(self.evicted))
+    }
+
     /// The position in the view of a message in memory.
     pub fn of_log(self, message: InLog) -> InView {
         InView(self.evicted + message.0)

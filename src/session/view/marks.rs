@@ -52,7 +52,7 @@ impl Session {
         let one = Marked { message: newest.message.0, block: newest.block, count: 1, stays: true };
         let marks = Marks { blocks: vec![one], elsewhere: self.policy.marks_elsewhere, on_tools: 0 };
         let (places, cache) = (self.places(), self.policy.cache);
-        let in_log = |(message, block): BlockPlace| (places.in_log(InView(message)).unwrap_or_default().0, block);
+        let in_log = |(message, block): BlockPlace| (places.held(InView(message)).0, block);
         let between = |from: BlockPlace, to: BlockPlace| {
             blocks_between(&self.log.outline, in_log(from), in_log(to), cache.lookback_blocks)
         };
@@ -181,7 +181,7 @@ impl Session {
             }
             let next = InView(message.0 + 1);
             out.push(render(message, next, &mut bytes)[0]);
-            out.extend(self.sent_message(self.places().in_log(message).unwrap_or_default()));
+            out.extend(self.sent_message(self.places().held(message)));
             at = next;
         }
         if at < end {

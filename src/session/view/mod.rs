@@ -293,7 +293,7 @@ impl Session {
 
     /// Renders messages in memory, each with the comma or bracket before it.
     pub(in crate::session) fn render(&self, start: InView, end: InView) -> Vec<u8> {
-        let [start, end] = [start, end].map(|message| self.places().in_log(message).unwrap_or_default().0);
+        let [start, end] = [start, end].map(|message| self.places().held(message).0);
         let mut out = vec![];
         self.log.render(&self.policy, (start, end), &self.masked(start, end), &[], &mut out);
         out
@@ -364,7 +364,7 @@ impl Session {
     /// The moves since this was called last. Those before a compaction are no longer counted.
     ///
     /// # Errors
-    /// Those of the store; the next call returns them.
+    /// Errors of the store; the next call returns the moves.
     pub fn new_moves(&mut self, store: Option<&mut Store>) -> Result<Vec<Move>> {
         let (known, end) = (self.known_moves, self.move_counts().1);
         let moves = if known < end { self.moves(known..end, store)? } else { vec![] };

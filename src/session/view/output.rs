@@ -63,7 +63,7 @@ impl Session {
         }
         let (mut start, end) = (self.next_chunk(), self.view_end());
         let mut bytes = 0;
-        for message in self.places().in_log(start).unwrap_or_default().0..self.log.len() {
+        for message in self.places().held(start).0..self.log.len() {
             bytes += self.bytes_of(message);
             if bytes >= CHUNK_BYTES {
                 let next = self.places().of_log(InLog(message + 1));
