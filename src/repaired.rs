@@ -1,7 +1,10 @@
 //! (bytes, repairs) -> bytes: a history whose orphans are repaired. Whatever is not repaired is copied unchanged.
 
+use crate::error::Error;
 use crate::outline::{Outline, Span};
-use crate::scan;
+use crate::pairs::{Repair, repairs};
+use crate::scan::{self, scan};
+use crate::shape::{Key, answering_message};
 
 /// A step of a repair: an element of the history, or of the blocks of a message, that is dropped or added.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,14 +12,51 @@ pub struct RepairStep {
     /// The message that is dropped or changed, or before which one is added.
     pub message: usize,
     /// The field of its blocks, and the block that is dropped, or before which one is added.
-    pub block: Option<(String, usize)>,
+    pub block: Option<(&'static str, usize)>,
     /// The JSON of what is added; None if it is dropped.
     pub answer: Option<Vec<u8>>,
 }
 
-/// The history after these steps, which are in the order of their places.
-#[must_use]
-pub fn repaired(data: &[u8], outline: &Outline, steps: &[RepairStep]) -> Vec<u8> {
+/// Repairs the orphans of a serialized history; None if it has none.
+///
+/// # Errors
+/// Malformed JSON, or a shape that is no history.
+pub fn repair_json(data: &[u8], surrogates: bool) -> Result<Option<Vec<u8>>, Error> {
+    let outline = scan(data, surrogates)?;
+    let answer = |call: usize| scan::answer(data, surrogates, &outline, call);
+    let steps = steps(&outline, answer)?;
+    Ok((!steps.is_empty()).then(|| repaired(data, &outline, &steps)))
+}
+
+/// The steps that repair a history, in the order of their places. `answer` gives the JSON of an answer to a call.
+///
+/// # Errors
+/// Those of `answer`.
+pub fn steps<E>(outline: &Outline, answer: impl Fn(usize) -> Result<Vec<u8>, E>) -> Result<Vec<RepairStep>, E> {
+    let in_blocks = |message: usize, place: usize| {
+        let field = outline.messages.get(message).and_then(|facts| facts.shape.path().blocks);
+        Some((field.map_or("", Key::name), place))
+    };
+    let step = |repair| {
+        Ok(match repair {
+            Repair::DropMessage(message) => RepairStep { message, block: None, answer: None },
+            Repair::DropBlock(message, block) => RepairStep { message, block: in_blocks(message, block), answer: None },
+            Repair::AddBlock(message, block, call) => {
+                RepairStep { message, block: in_blocks(message, block), answer: Some(answer(call)?) }
+            }
+            Repair::AddMessage(message, calls) => {
+                let shape = outline.messages[outline.calls[calls[0]].message as usize].shape;
+                let mut answers = calls.into_iter().map(&answer).collect::<Result<Vec<_>, E>>()?;
+                let added = if shape.has_blocks() { answering_message(shape, &answers) } else { answers.remove(0) };
+                RepairStep { message, block: None, answer: Some(added) }
+            }
+        })
+    };
+    repairs(outline).into_iter().map(step).collect()
+}
+
+/// The history after these steps.
+fn repaired(data: &[u8], outline: &Outline, steps: &[RepairStep]) -> Vec<u8> {
     let of_messages: Vec<(usize, Option<&[u8]>)> =
         steps.iter().filter(|step| step.block.is_none()).map(|step| (step.message, step.answer.as_deref())).collect();
     let message = |index: usize| {
@@ -24,8 +64,8 @@ pub fn repaired(data: &[u8], outline: &Outline, steps: &[RepairStep]) -> Vec<u8>
         let first = steps.partition_point(|step| step.message < index);
         let of_message = steps[first..].iter().take_while(|step| step.message == index);
         let mut blocks = of_message.filter_map(|step| {
-            let (field, place) = step.block.as_ref()?;
-            Some((field, (*place, step.answer.as_deref())))
+            let (field, place) = step.block?;
+            Some((field, (place, step.answer.as_deref())))
         });
         let Some((field, first)) = blocks.next() else { return span.of(data).to_vec() };
         let Some(list) = scan::member(data, span, field.as_bytes()) else { return span.of(data).to_vec() };

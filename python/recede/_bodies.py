@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from recede._errors import TranscriptError
+
 TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["BODY_KEYS", "body_key", "history_of", "loads", "messages_of"]
+__all__ = ["BODY_KEYS", "body_key", "dumps", "history_of", "loads", "messages_of"]
 
 BODY_KEYS = ("messages", "input", "contents")
 """Fields of a request body that may be the history, by precedence."""
@@ -26,10 +28,27 @@ def messages_of(value: Any) -> Any:
 
 
 def loads(raw: bytes) -> Any:
-    """Parse a JSON text, which may have lone surrogates."""
+    """Parse JSON that the core accepted, of which Python refuses some. It may have lone surrogates."""
     import json
 
-    return json.loads(raw.decode("utf-8", "surrogatepass"))
+    try:
+        return json.loads(raw.decode("utf-8", "surrogatepass"))
+    except RecursionError:
+        raise TranscriptError("depth") from None
+    except ValueError:  # an integer of over 4,300 digits
+        raise TranscriptError("number") from None
+
+
+def dumps(value: Any, default: Any = None) -> str:
+    """Serialize messages compactly; `default` converts what JSON does not have."""
+    import json
+
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default)
+    except ValueError as error:
+        if "digits" not in str(error):
+            raise
+        raise TranscriptError("number") from None
 
 
 def history_of(raw: bytes) -> list[Any]:

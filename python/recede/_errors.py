@@ -45,7 +45,7 @@ _WORDS = {
     "escape": ("an invalid escape in a string", "write the backslash as \\\\"),
     "utf8": ("bytes that are not UTF-8", "encode the input as UTF-8"),
     "depth": ("nesting deeper than 1,024 levels", "pass deeply nested data as a string"),
-    "number": ("an invalid number", "write it as JSON does: -1.5e3"),
+    "number": ("an invalid number", "write it as JSON does, such as -1.5e3, with at most 4,300 digits"),
     "trailing": ("data after the end of the value", "pass one JSON value; the command line reads JSON Lines"),
     "duplicate_key": ("a duplicate field", "parsers differ on which one counts, so keep one"),
     "history": (

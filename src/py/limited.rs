@@ -5,9 +5,8 @@ use super::dicts::Dicts;
 use super::named::{NamedTuple, named};
 use crate::plan::Costs;
 use crate::session::Question;
-use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyList, PyString};
 
 static RECOUNT_REQUEST: NamedTuple = NamedTuple::of_exchange("RecountRequest");
 
@@ -60,9 +59,8 @@ impl Asked {
 /// The messages as JSON.
 pub fn serialized(dicts: &Dicts<'_>) -> PyResult<Vec<Vec<u8>>> {
     let py = dicts.list.py();
-    let options = [("ensure_ascii", false.into_bound_py_any(py)?), ("separators", (",", ":").into_bound_py_any(py)?)];
-    let (dumps, options) = (py.import("json")?.getattr("dumps")?, options.into_py_dict(py)?);
-    let text = |message: Bound<'_, PyAny>| Ok(bytes_of(dumps.call((message,), Some(&options))?.cast::<PyString>()?));
+    let dumps = py.import("recede._bodies")?.getattr("dumps")?;
+    let text = |message: Bound<'_, PyAny>| Ok(bytes_of(dumps.call1((message,))?.cast::<PyString>()?));
     dicts.list.iter().map(text).collect()
 }
 

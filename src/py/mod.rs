@@ -26,14 +26,14 @@ mod walk;
 use crate::clip::Clip;
 use crate::json::Scanner;
 use crate::outline::Outline;
-use crate::pairs::{self, Repair};
+use crate::pairs;
 use crate::placeholder::Placeholder;
 use crate::plan::{self, Costs, Outcome};
 use crate::reduce::{Reduced, reduce_scanned};
-use crate::repaired::{RepairStep, repaired as write_repaired};
+use crate::repaired::{repair_json, steps};
 use crate::scan::{field, scan};
 use crate::session::plan_limited;
-use crate::shape::{self, Key};
+use crate::shape;
 use crate::source::OneText;
 use convert::{
     PyPolicy, RawCostsAndTexts, Walked, check_costs, costs_and_texts_of, count_request, summary_of, summary_request,
@@ -140,10 +140,12 @@ static OBSERVATION_TEXTS: NamedTuple = NamedTuple::of_exchange("ObservationTexts
 static FINDING: NamedTuple = NamedTuple::of_report("Finding");
 static REPAIR: NamedTuple = NamedTuple::of_exchange("Repair");
 
-fn outline_of<'py>(messages: &Bound<'py, PyAny>) -> PyResult<(Dicts<'py>, Outline)> {
-    let mut dicts = Dicts::of(messages)?;
-    let outline = walk::walk(&mut dicts, false, None)?;
-    Ok((dicts, outline))
+/// The outline of a list of dicts, or of bytes, which are scanned with the GIL released.
+fn outline_of(history: &Bound<'_, PyAny>, surrogates: bool) -> PyResult<Outline> {
+    let py = history.py();
+    let Ok(data) = history.cast::<PyBytes>() else { return Ok(walk::walk(&mut Dicts::of(history)?, false, None)?) };
+    let bytes = data.as_bytes();
+    py.detach(|| scan(bytes, surrogates)).map_err(|error| transcript_error(py, &error))
 }
 
 /// The texts that a token counter counts, of each message: long results as they are cut on arrival, unless `whole`.
@@ -205,12 +207,13 @@ fn texts<'py>(
     })
 }
 
-/// Findings of the pairs.
+/// Findings of the pairs, of a list of dicts or a serialized history.
 #[pyfunction]
-fn check_pairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+#[pyo3(signature = (history, surrogates=false))]
+fn check_pairs<'py>(history: &Bound<'py, PyAny>, surrogates: bool) -> PyResult<Bound<'py, PyList>> {
     guarded(|| {
-        let py = messages.py();
-        let (_, outline) = outline_of(messages)?;
+        let py = history.py();
+        let outline = outline_of(history, surrogates)?;
         let list = PyList::empty(py);
         for (kind, message, id) in pairs::findings(&outline) {
             list.append(named!(FINDING, py, kind = kind.name(), message_index = message, id = text_of(py, id)?)?)?;
@@ -219,60 +222,48 @@ fn check_pairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>
     })
 }
 
-/// Steps that repair orphans, for `recede.repair_pairs`.
+/// Steps that repair the orphans of a list of dicts, for `recede.repair_pairs`.
 #[pyfunction]
 fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     guarded(|| {
         let py = messages.py();
-        let (dicts, outline) = outline_of(messages)?;
-        let list = PyList::empty(py);
+        let mut dicts = Dicts::of(messages)?;
+        let outline = walk::walk(&mut dicts, false, None)?;
         let answer = |call: usize| -> Walked<Vec<u8>> {
             let (call, message) = (&outline.calls[call], outline.calls[call].message as usize);
             shape::answer::<Any>(outline.messages[message].shape, &dicts.message(message)?, call.block as usize)
         };
-        for repair in pairs::repairs(&outline) {
-            let (kind, message, block, answer) = match repair {
-                Repair::DropMessage(message) => ("drop_message", message, None, None),
-                Repair::DropBlock(message, block) => ("drop_block", message, Some(block), None),
-                Repair::AddBlock(message, block, call) => ("add_block", message, Some(block), Some(answer(call)?)),
-                Repair::AddMessage(before, calls) => {
-                    let shape = outline.messages[outline.calls[calls[0]].message as usize].shape;
-                    let mut answers = calls.into_iter().map(answer).collect::<Walked<Vec<_>>>()?;
-                    let message =
-                        if shape.has_blocks() { shape::answering_message(shape, &answers) } else { answers.remove(0) };
-                    ("add_message", before, None, Some(message))
-                }
+        let list = PyList::empty(py);
+        for step in steps(&outline, answer)? {
+            let kind = match (&step.block, &step.answer) {
+                (None, None) => "drop_message",
+                (Some(_), None) => "drop_block",
+                (Some(_), Some(_)) => "add_block",
+                (None, Some(_)) => "add_message",
             };
-            let blocks = outline.messages.get(message).and_then(|facts| facts.shape.path().blocks);
-            let field = block.and(blocks).map(Key::name);
-            let answer = PyBytes::new(py, &answer.unwrap_or_default());
             list.append(named!(
                 REPAIR,
                 py,
                 kind = kind,
-                message = message,
-                block = block,
-                field = field,
-                answer = answer
+                message = step.message,
+                block = step.block.map(|(_, place)| place),
+                field = step.block.map(|(field, _)| field),
+                answer = PyBytes::new(py, &step.answer.unwrap_or_default())
             )?)?;
         }
         Ok(list)
     })
 }
 
-/// A serialized history after the steps of [`repairs`], each with its message, its block and field if it has them, and what it adds.
+/// A serialized history with its orphans repaired; itself if it has none.
 #[pyfunction]
-fn repaired<'py>(data: &Bound<'py, PyBytes>, surrogates: bool, steps: Vec<RawStep>) -> PyResult<Bound<'py, PyBytes>> {
+fn repaired<'py>(data: &Bound<'py, PyBytes>, surrogates: bool) -> PyResult<Bound<'py, PyBytes>> {
     guarded(|| {
         let (py, bytes) = (data.py(), data.as_bytes());
-        let outline = scan(bytes, surrogates).map_err(|error| transcript_error(py, &error))?;
-        let step = |(message, block, field, answer): RawStep| RepairStep { message, block: field.zip(block), answer };
-        let steps: Vec<_> = steps.into_iter().map(step).collect();
-        Ok(PyBytes::new(py, &write_repaired(bytes, &outline, &steps)))
+        let repaired = py.detach(|| repair_json(bytes, surrogates)).map_err(|error| transcript_error(py, &error))?;
+        Ok(repaired.map_or_else(|| data.clone(), |repaired| PyBytes::new(py, &repaired)))
     })
 }
-
-type RawStep = (usize, Option<usize>, Option<String>, Option<Vec<u8>>);
 
 /// The values of these fields beside the messages of a serialized request; None for those that it lacks.
 #[pyfunction]
@@ -285,10 +276,16 @@ fn fields<'py>(data: &Bound<'py, PyBytes>, surrogates: bool, names: Vec<String>)
     })
 }
 
-/// Characters of a history.
+/// Characters of a list of dicts or a serialized history.
 #[pyfunction]
-fn count_chars(messages: &Bound<'_, PyAny>, image_chars: usize) -> PyResult<usize> {
-    guarded(|| Ok(outline_of(messages)?.1.total_chars(image_chars)))
+#[pyo3(signature = (history, image_chars, surrogates=false))]
+fn count_chars(history: &Bound<'_, PyAny>, image_chars: usize, surrogates: bool) -> PyResult<usize> {
+    guarded(|| {
+        let outline = outline_of(history, surrogates)?;
+        let chars = outline.total_chars(image_chars);
+        outline.recycle();
+        Ok(chars)
+    })
 }
 
 /// Masks one text.

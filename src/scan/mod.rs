@@ -10,10 +10,10 @@ mod write;
 use crate::dispatch::NEEDLE;
 use crate::error::{Error, Kind};
 use crate::json::{Counted, Cursor, Fault, Read, Scanner, decode};
-use crate::outline::{Outline, Span};
-use crate::shape::BODY_KEYS;
+use crate::outline::{Call, Outline, Span};
+use crate::shape::{self, BODY_KEYS};
 use std::borrow::Cow;
-use tape::Tape;
+use tape::{Node, Tape};
 pub use write::CALL_CHARS;
 
 /// Reads a message array, or a request body whose `messages`, `input` or `contents` is one.
@@ -29,13 +29,7 @@ pub fn scan(data: &[u8], surrogates: bool) -> Result<Outline, Error> {
 /// # Errors
 /// As [`scan`].
 pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outline, Error> {
-    let mut scan = Scan {
-        cursor: Cursor::new(data, scanner, surrogates, &NEEDLE),
-        outline: Outline::spare(),
-        index: None,
-        fault: None,
-        tape: Tape::of(data),
-    };
+    let mut scan = Scan::of(data, surrogates, scanner, Outline::spare());
     if let Ok(body_fault) = scan.document() {
         return body_fault.or(scan.fault).map_or(Ok(scan.outline), Err);
     }
@@ -49,13 +43,8 @@ pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outl
 /// Malformed JSON, or a shape that is no message; the outline is unchanged.
 pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut Outline) -> Result<(), Error> {
     let (mark, index) = (outline.mark(), outline.messages.len());
-    let mut scan = Scan {
-        cursor: Cursor::new(data, Scanner::detect(), surrogates, &NEEDLE),
-        outline: core::mem::take(outline),
-        index: Some(index),
-        fault: None,
-        tape: Tape::of(data),
-    };
+    let mut scan = Scan::of(data, surrogates, Scanner::detect(), core::mem::take(outline));
+    scan.index = Some(index);
     scan.cursor.at = start;
     scan.cursor.enter();
     let read = scan.message(index).and_then(|()| scan.end());
@@ -70,6 +59,18 @@ pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut O
         outline.truncate(&mark);
         Err(fault)
     })
+}
+
+/// The JSON of an answer to a call of a history that was scanned before.
+///
+/// # Errors
+/// None, since its message was read before.
+pub fn answer(data: &[u8], surrogates: bool, outline: &Outline, call: usize) -> Result<Vec<u8>, Error> {
+    let Call { message, block, .. } = outline.calls[call];
+    let mut scan = Scan::of(data, surrogates, Scanner::detect(), Outline::default());
+    scan.cursor.at = outline.spans[message as usize].start;
+    let _ = scan.record_message();
+    shape::answer::<Node>(outline.messages[message as usize].shape, &Node::message(&scan.tape), block as usize)
 }
 
 /// Whether the message at `span`, which was scanned before, has this tag.
@@ -180,6 +181,13 @@ struct Scan<'a> {
     fault: Option<Error>,
     /// The tape of the current message; kept so that it is allocated once.
     tape: Tape<'a>,
+}
+
+impl<'a> Scan<'a> {
+    fn of(data: &'a [u8], surrogates: bool, scanner: Scanner, outline: Outline) -> Self {
+        let cursor = Cursor::new(data, scanner, surrogates, &NEEDLE);
+        Scan { cursor, outline, index: None, fault: None, tape: Tape::of(data) }
+    }
 }
 
 impl Scan<'_> {

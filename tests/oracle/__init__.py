@@ -110,9 +110,9 @@ def texts(messages: list[Any], policy: Policy, *, whole: bool = True) -> list[Me
     return texts_of(Facts(walk(messages), policy, None))
 
 
-def check_pairs(messages: list[Any]) -> list[Finding]:
+def check_pairs(history: list[Any] | bytes, surrogates: bool = False) -> list[Finding]:
     """The faults of the pairs."""
-    return findings(walk(messages))
+    return findings(_outline(history, surrogates))
 
 
 def repairs(messages: list[Any]) -> list[Repair]:
@@ -120,14 +120,17 @@ def repairs(messages: list[Any]) -> list[Repair]:
     return _repairs(messages, walk(messages))
 
 
-def repaired(data: bytes, surrogates: bool, steps: list[Any]) -> bytes:
+def repaired(data: bytes, surrogates: bool) -> bytes:
     """That of the core: the dicts of it are compared with those that `repairs` gives."""
-    written: bytes = _core.repaired(data, surrogates, steps)
-    return written
+    return _core.repaired(data, surrogates)
 
 
-def count_chars(messages: list[Any], image_chars: int) -> int:
-    return walk(messages).chars(image_chars)
+def count_chars(history: list[Any] | bytes, image_chars: int, surrogates: bool = False) -> int:
+    return _outline(history, surrogates).chars(image_chars)
+
+
+def _outline(history: list[Any] | bytes, surrogates: bool) -> Outline:
+    return walk(scan(history, surrogates=surrogates)[0] if isinstance(history, bytes) else history)
 
 
 def fields(data: bytes, surrogates: bool, names: list[str]) -> list[bytes | None]:

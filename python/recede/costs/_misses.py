@@ -9,8 +9,7 @@ from recede._bodies import messages_of
 from recede.costs._check import replay_transcript
 from recede.costs._compare import PolicyCost
 from recede.costs._quotations import Misses
-from recede.costs._replay import Replay, compare_costs, replay
-from recede.reduction._input import value_of
+from recede.costs._replay import Replay, compare_costs, replay, replay_json
 
 if TYPE_CHECKING:
     from recede.reduction._input import Json
@@ -189,7 +188,9 @@ def misses(history: Transcript | list[Any] | dict[str, Any] | Json) -> Misses:
     """
     if getattr(history, "contexts", None) is not None:
         found = replay_transcript(cast("Transcript", history), ["raw"], with_misses=True).misses
+    elif isinstance(history, (bytes, bytearray, memoryview, str)):
+        found = replay_json(history, ["raw"], with_misses=True).misses
     else:
-        found = replay(messages_of(value_of(history)), ["raw"], with_misses=True).misses
+        found = replay(messages_of(history), ["raw"], with_misses=True).misses
     assert found is not None, "it was asked for"
     return found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from operator import attrgetter, mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
+from recede._bodies import dumps
 from recede._report import OverLimit
 from recede.costs._cache import CACHES, Cache, CacheFacts, cache_facts, named_cache
 from recede.costs._calibration import Calibration, calibrated
@@ -308,7 +308,7 @@ class AskedReplay(NamedTuple):
         plain = messages if forms is None else forms.messages
 
         def data() -> tuple[bytes, bool]:
-            return as_bytes(json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+            return as_bytes(dumps(plain))
 
         found = misses_of(data(), self.without_sessions, self.facts, shown) if with_misses else None
         return self.answer(replayed, data)._replace(misses=found)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from recede import _engine
-from recede._bodies import messages_of
-from recede.reduction._input import ask_engine, value_of
+from recede.reduction._input import ask_about, ask_engine
 from recede.reduction._kinds import CHARS_PER_TOKEN, tokens_of
 from recede.reduction._policy import compiled, image_chars_of
 
@@ -43,8 +42,7 @@ def count_chars(messages: list[Any] | dict[str, Any] | Json, *, image_chars: int
         >>> recede.count_chars([{"role": "user", "content": "naïve"}])
         5
     """
-    history = messages_of(value_of(messages))
-    chars: int = ask_engine("count_chars", history, image_chars_of({"image_chars": image_chars}))[0]
+    chars: int = ask_about("count_chars", messages, image_chars_of({"image_chars": image_chars}))
     return chars
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from recede import _engine
-from recede._bodies import body_key, loads
+from recede._bodies import body_key, messages_of
 from recede._errors import TranscriptError
-from recede.reduction._policy import compiled
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
@@ -17,11 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_bytes",
+    "ask_about",
     "ask_engine",
     "copy_of",
     "forms_of",
     "marks_elsewhere",
-    "value_of",
 ]
 
 
@@ -33,6 +32,14 @@ def ask_engine(name: str, messages: list[Any], *rest: Any) -> tuple[Any, Forms |
     except TranscriptError as fault:
         forms = forms_of(messages, fault)
     return function(forms.messages, *rest), forms
+
+
+def ask_about(name: str, history: Any, *rest: Any) -> Any:
+    """The engine's answer about a list, a request, or the JSON of either, which it scans."""
+    if isinstance(history, (bytes, bytearray, memoryview, str)):
+        raw, surrogates = as_bytes(history)
+        return getattr(_engine.engine, name)(raw, *rest, surrogates)
+    return ask_engine(name, messages_of(history), *rest)[0]
 
 
 def forms_of(messages: list[Any], fault: TranscriptError) -> Forms:
@@ -69,16 +76,6 @@ def as_bytes(data: Json) -> tuple[bytes, bool]:
     if isinstance(data, (bytes, bytearray, memoryview)):
         return bytes(data), False
     raise TypeError(f"data must be bytes, bytearray, memoryview or str, not {type(data).__name__}")
-
-
-def value_of(history: Any) -> Any:
-    """The list or the whole request that is written in JSON; what is no JSON, as it is."""
-    if not isinstance(history, (bytes, bytearray, memoryview, str)):
-        return history
-    raw, surrogates = as_bytes(history)
-    # It refuses what is no history, and says where.
-    _engine.engine.reduce_json(raw, surrogates, compiled(_engine.engine, "truncate", {}))
-    return loads(raw)
 
 
 def marks_elsewhere(body: dict[str, Any]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from recede import _engine
 from recede._bodies import body_key, loads, messages_of
 from recede._report import PairReport
-from recede.reduction._input import as_bytes, ask_engine, copy_of, value_of
+from recede.reduction._input import as_bytes, ask_about, ask_engine, copy_of
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def check_pairs(messages: list[Any] | dict[str, Any] | Json) -> PairReport:
         >>> report.is_whole
         False
     """
-    return PairReport(tuple(ask_engine("check_pairs", messages_of(value_of(messages)))[0]))
+    return PairReport(tuple(ask_about("check_pairs", messages)))
 
 
 def repair_pairs(messages: _History) -> _History:
@@ -68,28 +68,25 @@ def repair_pairs(messages: _History) -> _History:
         >>> recede.repair_pairs([{"role": "tool", "tool_call_id": "9", "content": "?"}])
         []
     """
-    return _paired(messages)  # type: ignore[no-any-return]
+    return _in_json(messages) if isinstance(messages, (bytes, bytearray, memoryview, str)) else _in_dicts(messages)  # type: ignore[no-any-return]
 
 
-def _paired(messages: Any) -> Any:
-    value = value_of(messages)
-    history, key = messages_of(value), body_key(value)
-    copied = copy_of(history)
+def _in_json(data: Any) -> Any:
+    raw, surrogates = as_bytes(data)
+    repaired = _engine.engine.repaired(raw, surrogates)
+    if repaired is raw:
+        return data
+    return repaired.decode("utf-8", "surrogatepass") if isinstance(data, str) else repaired
+
+
+def _in_dicts(history: Any) -> Any:
+    copied = copy_of(messages_of(history))
     repairs, forms = ask_engine("repairs", copied)
     if not repairs:
-        return messages
-    if value is not messages:
-        return _in_json(messages, repairs)
+        return history
+    key = body_key(history)
     repaired = _repaired(copied, repairs) if forms is None else forms.restored(_repaired(forms.messages, repairs))
-    return repaired if key is None else {**value, key: repaired}
-
-
-def _in_json(data: Any, repairs: list[Repair]) -> Any:
-    """Repair JSON, of which every other byte stays."""
-    raw, surrogates = as_bytes(data)
-    steps = [(one.message, one.block, one.field, one.answer if one.kind.startswith("add") else None) for one in repairs]
-    repaired = _engine.engine.repaired(raw, surrogates, steps)
-    return repaired.decode("utf-8", "surrogatepass") if isinstance(data, str) else repaired
+    return repaired if key is None else {**history, key: repaired}
 
 
 def _repaired(messages: list[Any], repairs: list[Repair]) -> list[Any]:

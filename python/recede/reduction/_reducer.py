@@ -58,13 +58,15 @@ class HistoryReducer:
 
     @takes(DESIGN_OPTIONS, "reduce")
     def reduce(
-        self, messages: list[Any], options: Mapping[str, Any] | None = None, **named: Unpack[ReducerOptions]
+        self, messages: list[Any] | Json, options: Mapping[str, Any] | None = None, **named: Unpack[ReducerOptions]
     ) -> Reduction:
-        """Reduce a list of messages; options of the call take precedence over those of the constructor.
+        """Reduce a list of messages, or JSON; options of the call take precedence over those of the constructor.
 
         Raises:
             TranscriptError: the input is no history.
         """
+        if isinstance(messages, (bytes, bytearray, memoryview, str)):
+            return self.reduce_json(messages, options, **named)
         merged = self._merged(options, named)
         return reduce_messages(compiled(_engine.engine, "reduce", merged), messages, merged)
 

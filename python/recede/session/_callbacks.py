@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from recede._bodies import loads
 from recede._errors import TranscriptError
 from recede.reduction._counting import costs_of, counted, cut_costs
 from recede.reduction._on_move import report_move
 from recede.reduction._planning import asked_summary
-from recede.session._json import loads
 from recede.session._options import HistoryOptions
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""JSON of messages: the elements of an array as written, and decoded ones."""
+"""JSON of messages: the elements of an array as written."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from recede._bodies import loads
 from recede._errors import TranscriptError
 from recede.reduction._input import as_bytes
 from recede.reduction._policy import compiled
 
-__all__ = ["loads", "written_messages"]
+__all__ = ["written_messages"]
 
 _decoder = json.JSONDecoder()
 _WHITE_SPACE = " \t\n\r"
@@ -37,13 +38,3 @@ def _elements(text: str) -> Iterator[str]:
         end = _decoder.raw_decode(text, at)[1]
         yield text[at:end]
         at = end
-
-
-def loads(raw: bytes) -> Any:
-    """Decode JSON that the strict reader accepted, of which Python may refuse some."""
-    try:
-        return json.loads(raw.decode("utf-8", "surrogatepass"))
-    except RecursionError:
-        raise TranscriptError("depth") from None
-    except ValueError:  # an integer of over 4,300 digits
-        raise TranscriptError("number") from None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+from recede._bodies import dumps, loads
 from recede._objects import is_object, plain, plain_message, restored
 from recede.reduction._input import as_bytes
-from recede.session._json import loads
 
 if TYPE_CHECKING:
     from recede.reduction._exchange import Rendered
@@ -32,8 +31,7 @@ def serialized(message: Any) -> tuple[bytes, bool, bool]:
         has_objects = True
         return form
 
-    text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=as_plain)
-    return *as_bytes(text), has_objects
+    return *as_bytes(dumps(message, as_plain)), has_objects
 
 
 class Messages:
