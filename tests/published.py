@@ -15,7 +15,7 @@ from recede._report import JsonReduction, Reduction
 from recede.reduction._kinds import MIN_KEEP
 from recede.reduction._options import BUDGETS, SESSION_DEFAULTS
 from recede.reduction._planning import reduce_bytes, reduce_messages
-from recede.reduction._policy import _policy, breaking_even
+from recede.reduction._policy import _policy
 from recede.session._options import HistoryOptions
 
 _FILL = {"fill": 0.9}
@@ -42,12 +42,19 @@ def reduce_json(data: Any, **options: Any) -> JsonReduction:
 
 
 def mask_observations(messages: Any, **options: Any) -> Reduction:
-    """Stage 1 alone."""
-    return reduce_messages(policy_of("mask", breaking_even(options)), messages, options)
+    """Stage 1 alone, as recede's own doors mask."""
+    return reduce_messages(policy_of("mask", breaking_even(options), masks_unseen=False), messages, options)
 
 
 def mask_observations_json(data: Any, **options: Any) -> JsonReduction:
-    return reduce_bytes(policy_of("mask", breaking_even(options)), data, options)
+    return reduce_bytes(policy_of("mask", breaking_even(options), masks_unseen=False), data, options)
+
+
+def breaking_even(options: dict[str, Any]) -> dict[str, Any]:
+    """The options where the boundary is the break-even one by default; `mask_chunk` alone still means stepped."""
+    if "boundary" in options or options.get("mask_chunk") is not None:
+        return dict(options)
+    return {**options, "boundary": "break_even"}
 
 
 class History(recede.History):

@@ -7,6 +7,8 @@ for a client; the fourth is the command ``recede proxy``. Everything else is in 
 designs are in `recede.designs`.
 """
 
+import sys
+
 from recede._engine import __version__
 
 TYPE_CHECKING = False
@@ -88,7 +90,12 @@ def __getattr__(name: str) -> object:
     if name in __all__:
         value = globals()[name] = getattr(import_module(f"recede.{_LATER.get(name, 'reduction')}"), name)
         return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    said, is_import = f"module {__name__!r} has no attribute {name!r}", False
+    if not name.startswith("_") and name in import_module("recede.designs").__all__:
+        said += f": it is a name of a published design, recede.designs.{name}"
+        # `from recede import ...` drops the text of an AttributeError.
+        is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"
+    raise (ImportError if is_import else AttributeError)(said)
 
 
 def __dir__() -> list[str]:

@@ -11,10 +11,20 @@ import published
 import pytest
 from children import recede_command
 from design_rows import row
+from hypothesis import given
+from hypothesis import strategies as st
 
 import recede
 from recede import count_chars
-from recede.designs import HistoryReducer, mask_observation, summarize_history, truncate_history
+from recede.designs import (
+    HistoryReducer,
+    mask_observation,
+    mask_observations,
+    mask_observations_json,
+    summarize_history,
+    truncate_history,
+)
+from recede.testing import histories
 from support import ENGINES, using
 
 ROUNDS, SEEN = 10, "FAILED " * 600  # 4,200 characters
@@ -320,11 +330,32 @@ def test_the_class_takes_options_in_either_place() -> None:
 @row("`maskObservations(messages, keepIndices, …)`", "each stage can be tested alone")
 def test_each_stage_can_be_called_alone() -> None:
     for window in ({"keep_messages": 4}, {"keep_turns": 2}, {"keep_results": 2}):
-        masked = published.mask_observations(HISTORY, **window, boundary="sliding")  # type: ignore[arg-type]
+        masked = mask_observations(HISTORY, **window)  # type: ignore[arg-type]
         assert (masked.masked_count, masked.masked_chars) == (8, 8 * 4_167)
     assert any(m["content"].startswith("Conversation summary:") for m in summarize_history(HISTORY).messages)
     assert len(truncate_history(HISTORY).messages) == 6
     assert mask_observation(SEEN) == "[observation masked — 4200 chars]"
+
+
+@given(histories(), st.integers(0, 5))
+def test_stage_1_alone_masks_what_the_reducer_masks(history: list[dict[str, Any]], keep: int) -> None:
+    alone = mask_observations(history, keep_messages=keep)
+    least = min(count_chars(history) - 1, alone.chars_after)
+    if alone.masked_count and least == alone.chars_after:
+        budget = {"max_input_chars": least, "preserve_recent_raw_turns": keep}
+        assert HistoryReducer().reduce(history, budget).messages == alone.messages
+    data = json.dumps(history).encode()
+    assert json.loads(mask_observations_json(data, keep_messages=keep).json) == alone.messages
+
+
+def test_stage_1_alone_masks_results_that_no_request_has_shown() -> None:
+    calls = [{"id": str(n), "type": "function", "function": {"name": "read", "arguments": "{}"}} for n in range(9)]
+    results = [{"role": "tool", "tool_call_id": str(n), "content": SEEN} for n in range(9)]
+    history = [{"role": "user", "content": "Go."}, {"role": "assistant", "tool_calls": calls}, *results]
+    assert mask_observations(history, keep_messages=4).masked_count == 5
+    assert mask_observations(history, keep_messages=4) == mask_observations(
+        history, keep_messages=4, boundary="sliding"
+    )
 
 
 @row("within the budget nothing changes", "with nothing to mask, a summary")

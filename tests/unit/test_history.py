@@ -452,7 +452,7 @@ def test_several_threads_do_not_corrupt_it() -> None:
         ({"keep": None}, TypeError, "keep must be a whole number"),
         ({"kept": 4}, TypeError, "did you mean 'keep"),
         ({"keep_results": 4}, TypeError, "did you mean 'keep'"),
-        ({"max_input_chars": 5}, TypeError, "did you mean 'max_input_tokens'"),
+        ({"max_input_chars": 5}, TypeError, "the limit is max_input_tokens, of about four"),
         ({"mask_chunk": 5}, TypeError, "did you mean 'boundary=N'"),
         ({"boundary": 0}, ValueError, "boundary must be at least 1"),
         ({"boundary": "stepped"}, ValueError, "boundary must be 'break_even', 'sliding' or a number of results"),

@@ -50,6 +50,34 @@ def test_keep_has_three_names_where_it_could_be_each(call: Callable[[], Any]) ->
         call()
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: recede.reduce([], max_input_chars=9),
+            "max_input_chars': the limit is max_input_tokens, of about four",
+        ),
+        (lambda: Masker(max_input_chars=9), "max_input_chars': the limit is max_input_tokens, of about four"),
+        (lambda: recede.reduce([], keep_messages=4), "keep_messages' here: it is one of recede.designs.HistoryReducer"),
+        (lambda: recede.History(keep_turns=4), "keep_turns' here: it is one of recede.designs.HistoryReducer"),
+        (lambda: recede.reduce([], 4), r"by name: reduce\(messages, keep=4\)"),
+        (lambda: recede.reduce([], {"keep": 4}), r"recede.designs.HistoryReducer\(\).reduce\(messages, options\)"),
+    ],
+)
+def test_an_option_of_a_design_is_told_from_that_of_a_door(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        call()
+
+
+@pytest.mark.parametrize("name", recede.designs.__all__)
+def test_a_published_name_is_found_in_designs(name: str) -> None:
+    with pytest.raises(ImportError, match=rf"published design, recede\.designs\.{name}"):
+        exec(f"from recede import {name}")
+    with pytest.raises(AttributeError, match=rf"published design, recede\.designs\.{name}"):
+        getattr(recede, name)
+    assert not hasattr(recede, name)
+
+
 def messages_of(kind: str) -> Any:
     if kind == "Transcript":
         return transcripts.read(b'[{"role": "user", "content": "Go."}]')

@@ -86,6 +86,7 @@ def reduce(design: bool, **options: Any) -> None:
 @click.command("reduce", no_args_is_help=True)
 @_shared
 @design_options()
+@click.option("--design", is_flag=True, expose_value=False, help="Take these options, of the published reducer.")
 def _design(**options: Any) -> None:
     """Reduce FILES to a budget, as the published design: mask, then summarize, then truncate.
 

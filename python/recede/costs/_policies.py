@@ -272,7 +272,7 @@ def _compiled(
         options["max_overcost"] = None if values["max_overcost"] == "none" else float(values["max_overcost"])
         options["cold"] = facts.cold_requests()
     pins = {"pins_boundary": goal == "mask" and values.get("cache_breakpoint") == "boundary"}
-    unseen = {"masks_unseen": True} if name in _DESIGNS_OF_OTHERS else {}
+    unseen = {"masks_unseen": name in _DESIGNS_OF_OTHERS} if goal == "mask" else {}
     more = {"max_result_chars": values["chars"]} if name == "clip" else {}
     if name in _MASKS or (name == "budget" and options["fill"] is not None):
         options["placeholder"], more = PLACEHOLDER, {"least_removed": LEAST_REMOVED}

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = [
     "IS_OFF",
     "block_policy",
-    "breaking_even",
     "compiled",
     "image_chars_of",
     "own_policy",
@@ -53,7 +52,6 @@ _MARKED = "anthropic"  # the shape whose messages take marks
 # Words that people type for an option, and what they mean.
 _MEANT = {
     "budget": "max_input_tokens",
-    "max_input_chars": "max_input_tokens",
     "max_view_tokens": "max_input_tokens",
     "limit": "max_input_tokens",
     "keep_results": "keep",
@@ -104,7 +102,8 @@ def _own_policy(
         if goal != "reduce":
             raise TypeError("a summarizer is called when a view is over max_input_tokens: give that, too")
         design["summarizer"] = callable
-    return _policy(engine, goal, design, **{"least_removed": LEAST_REMOVED, **own, **parameters})
+    own = {"least_removed": LEAST_REMOVED, "masks_unseen": False, **own, **parameters}
+    return _policy(engine, goal, design, **own)
 
 
 def refuse_unknown(options: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> None:
@@ -112,9 +111,14 @@ def refuse_unknown(options: Mapping[str, Any], more: Mapping[str, Any] | None = 
     for name in options:
         if name not in OPTIONS:
             word = _MEANT.get(name)
-            hint = f": did you mean {word!r}?" if word else meant(name, [*OPTIONS, *(more or ())])
-            if not hint and name in DESIGN_OPTIONS:
+            if name == "max_input_chars":
+                hint = ": the limit is max_input_tokens, of about four characters each"
+            elif word:
+                hint = f": did you mean {word!r}?"
+            elif name in DESIGN_OPTIONS:
                 hint = " here: it is one of recede.designs.HistoryReducer"
+            else:
+                hint = meant(name, [*OPTIONS, *(more or ())])
             raise TypeError(f"there is no option {name!r}{hint}")
 
 
@@ -182,13 +186,6 @@ def _cached(
     return make(*first, options, **dict(parameters))
 
 
-def breaking_even(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options where the boundary is the break-even one by default; `mask_chunk` alone still means stepped."""
-    if "boundary" in options or options.get("mask_chunk") is not None:
-        return dict(options)
-    return {**options, "boundary": "break_even"}
-
-
 def _policy(engine: Any, goal: str, options: Mapping[str, Any], recall: bool = False, **parameters: Any) -> Any:
     """The Policy; `parameters` are added to those of the options."""
     checked = {**_parameters(goal, _checked(goal, options)), **parameters}
@@ -234,7 +231,7 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     option["ask_summary"] = functions != (None, None)
     option["is_session"] = False  # a session sets it
     # What no request has shown stays, but in the published designs: a budget, the block masker, single stages.
-    is_published = {"reduce": fill is None, "mask": False, "block": option["boundary"][0] != "break_even"}
+    is_published = {"reduce": fill is None, "block": option["boundary"][0] != "break_even"}
     option["masks_unseen"] = is_published.get(goal, True)
     option["goal"] = goal
     # An integer, so that both engines compute the same shares.

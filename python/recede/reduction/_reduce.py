@@ -77,11 +77,11 @@ def reduce(  # noqa: F811, D417 - more is an error
         >>> result.messages[2]["content"], result.masked_count, result.chars_before, result.chars_after
         ('[old tool output cleared to save context]', 15, 14513, 4628)
     """
-    if more:  # the published reducer is called so
-        raise TypeError(
-            "reduce(messages, keep=N) takes its options by name; with a mapping of options, use "
-            "recede.designs.HistoryReducer().reduce(messages, options)"
-        )
+    if more:  # the published reducer is called with a mapping
+        instead = "recede.designs.HistoryReducer().reduce(messages, options)"
+        if isinstance(more[0], int):
+            instead = f"reduce(messages, keep={more[0]})"
+        raise TypeError(f"reduce takes its options by name: {instead}")
     own = options if summarizer is None else {**options, "summarizer": summarizer}
     counter = options.get("token_counter")
     if isinstance(messages, (bytes, bytearray, memoryview, str)):

@@ -6,7 +6,7 @@ from recede import _engine
 from recede.reduction._input import as_bytes
 from recede.reduction._options import DESIGN_OPTIONS
 from recede.reduction._planning import reduce_bytes, reduce_messages, reduced
-from recede.reduction._policy import block_policy, breaking_even, compiled, template_policy
+from recede.reduction._policy import block_policy, compiled, template_policy
 from recede.reduction._signature import takes
 
 TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
@@ -32,16 +32,15 @@ __all__ = [
 _MISSING: Any = object()
 
 
-@takes(DESIGN_OPTIONS, "mask", boundary="break_even")
+@takes(DESIGN_OPTIONS, "mask")
 def mask_observations(  # noqa: D417 - more is an error
     messages: list[Any] = _MISSING,
     *more: Any,
     **options: Unpack[MaskOptions],
 ) -> Reduction:
-    """Stage 1 alone: mask observations older than the window; by default with a break-even boundary.
+    """Stage 1 of `HistoryReducer` alone: mask observations older than the window; by default with a sliding boundary.
 
-    Old observations stay raw until masking them pays off under a prompt cache, and then all of them are masked; with
-    ``boundary="sliding"`` each is masked as soon as it is old. Those after the model's last answer are never old.
+    Each is masked as soon as it is old; with ``boundary="break_even"`` when masking pays off under a prompt cache.
 
     Args:
         messages: as for `reduce`.
@@ -60,7 +59,7 @@ def mask_observations(  # noqa: D417 - more is an error
         >>> import recede
         >>> history = [{"role": "tool", "tool_call_id": "1", "content": "line\\n" * 50},
         ...            {"role": "assistant", "content": "Done."}]
-        >>> recede.designs.mask_observations(history, keep_results=0, boundary="sliding").messages[0]["content"]
+        >>> recede.designs.mask_observations(history, keep_results=0).messages[0]["content"]
         '[observation masked — 250 chars]'
     """
     # The research code has a function of this name: mask_observations(turns, current_turn, m=10).
@@ -69,24 +68,20 @@ def mask_observations(  # noqa: D417 - more is an error
             "name the window: mask_observations(messages, keep_results=N); of turns and a current_turn, "
             "use recede.designs.apply_observation_masking(trajectory, current_turn, window_size_m)"
         )
-    return reduce_messages(_masking(options), messages, options)
+    return reduce_messages(compiled(_engine.engine, "mask", options), messages, options)
 
 
-@takes(DESIGN_OPTIONS, "mask", boundary="break_even")
+@takes(DESIGN_OPTIONS, "mask")
 def mask_observations_json(data: Json, **options: Unpack[MaskOptions]) -> JsonReduction:
-    """`mask_observations` for a serialized history; by default with a break-even boundary.
+    """`mask_observations` for a serialized history; by default with a sliding boundary.
 
     Example:
         >>> import recede
         >>> data = b'[{"role":"tool","tool_call_id":"1","content":"%s"},{"role":"assistant"}]' % (b"x" * 90)
-        >>> recede.designs.mask_observations_json(data, keep_results=0, boundary="sliding").json.decode()
+        >>> recede.designs.mask_observations_json(data, keep_results=0).json.decode()
         '[{"role":"tool","tool_call_id":"1","content":"[observation masked — 90 chars]"},{"role":"assistant"}]'
     """
-    return reduce_bytes(_masking(options), data, options)
-
-
-def _masking(options: Any) -> Any:
-    return compiled(_engine.engine, "mask", breaking_even(options))
+    return reduce_bytes(compiled(_engine.engine, "mask", options), data, options)
 
 
 @takes(DESIGN_OPTIONS, "block")
