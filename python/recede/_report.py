@@ -336,7 +336,7 @@ class PairReport(NamedTuple):
     Attributes:
         findings: a `Finding` each. Its kind is one of ``call_without_result`` and
             ``result_without_call`` (orphans); ``open_call`` (it may still be answered: no violation);
-            ``missing_id`` (without a string id nothing pairs); ``id_open_twice`` (called again before
+            ``missing_id`` (without a string id, which the provider demands); ``id_open_twice`` (called again before
             the first call was answered); and what providers refuse although the pairs are whole:
             ``second_result``, ``not_adjacent`` (a result that does not follow its call's turn),
             ``not_leading`` (Anthropic results that are not the leading blocks of their message).

@@ -58,6 +58,7 @@ class OpenAIMessage(TypedDict, total=False):
     content: Union[str, list[dict[str, Any]], None]
     tool_calls: list[dict[str, Any]]
     tool_call_id: str
+    tool_name: str
     name: str
     tags: list[str]
 

@@ -1,6 +1,6 @@
 //! The faults of the pairs of a history.
 
-use super::{NONE, Pairs, needs_id};
+use super::{NONE, Pairs, can_be_answered, shape_of};
 use crate::outline::Outline;
 use crate::turns::Turns;
 use std::collections::HashMap;
@@ -68,8 +68,8 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
             let id = call.id.map(|id| outline.text(id));
             let mut add = |kind| found.push(((call.message, call.block), (kind, call.message as usize, id)));
             match id {
-                None if needs_id(outline, calls) => add(FindingKind::MissingId),
-                None => {}
+                None if can_be_answered(outline, calls) || pairs_without_ids(outline, &pairs, calls) => {}
+                None => add(FindingKind::MissingId),
                 Some(id) => {
                     let count = open.entry(id).or_insert(0);
                     *count += 1;
@@ -87,7 +87,8 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
         let message = seen.message as usize;
         let id = seen.id.map(|id| outline.text(id));
         let mut add = |kind| found.push((place, (kind, message, id)));
-        if id.is_none() && seen.name.is_none() {
+        let pairs_without_ids = || pairs.call_of(result).is_some_and(|call| pairs_without_ids(outline, &pairs, call));
+        if id.is_none() && seen.name.is_none() && !pairs_without_ids() {
             add(FindingKind::MissingId);
         }
         match pairs.call_of(result) {
@@ -110,4 +111,11 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
         }
     }
     found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Whether neither a call nor its first result has an id, where that is no fault.
+fn pairs_without_ids(outline: &Outline, pairs: &Pairs, call: usize) -> bool {
+    let has_id = |result: usize| outline.results[result].id.is_some();
+    let is_paired = pairs.results_of(call).next().is_some_and(|result| !has_id(result));
+    is_paired && outline.calls[call].id.is_none() && shape_of(outline, call).takes_names_for_ids()
 }

@@ -1,12 +1,11 @@
-//! Outline -> pairs and orphans. A result belongs to the nearest earlier call of its id; without such a call, in some shapes, to an
-//! open one.
+//! Outline -> pairs and orphans. A result belongs to the nearest earlier call of its id; without such a call, to an open one.
 
 mod findings;
 mod growing;
 mod open_calls;
 mod repair;
 
-use crate::outline::{Name, Outline, Shape};
+use crate::outline::{Call, Name, Outline, Shape};
 use crate::text::same;
 pub use findings::{Finding, FindingKind, findings};
 pub use growing::{GrowingPairs, LateResult};
@@ -157,9 +156,10 @@ pub fn own_name(outline: &Outline, result: usize) -> Name {
     result.name.filter(|_| outline.messages[result.message as usize].shape.may_name_results())
 }
 
-/// Whether a call without an id cannot be answered.
-fn needs_id(outline: &Outline, call: usize) -> bool {
-    outline.calls[call].name.is_none() || !shape_of(outline, call).names_results()
+/// Whether a call can be answered: by its id, or by its name where that takes the place of ids.
+fn can_be_answered(outline: &Outline, call: usize) -> bool {
+    let Call { id, name, .. } = outline.calls[call];
+    id.is_some() || (name.is_some() && shape_of(outline, call).takes_names_for_ids())
 }
 
 fn shape_of(outline: &Outline, call: usize) -> Shape {

@@ -71,5 +71,5 @@ fn tool_of(outline: &Outline, message: u32, name: Name) -> Option<(Shape, Name)>
     let shape = outline.messages[message as usize].shape;
     let is_named = shape.names_results();
     let name = name.filter(|_| is_named || shape.may_name_results());
-    (shape.pairs_by_place() && (name.is_some() || !is_named)).then_some((shape, name))
+    (name.is_some() || !is_named).then_some((shape, name))
 }

@@ -1,7 +1,7 @@
 //! Repairs of orphans, as steps.
 
-use super::{Pairs, needs_id, open_from, shape_of};
-use crate::outline::{Outline, Shape};
+use super::{Pairs, can_be_answered, open_from, shape_of};
+use crate::outline::{Outline, Shape, ToolResult};
 use crate::turns::Turns;
 use std::collections::HashMap;
 
@@ -36,9 +36,9 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
     let turns = Turns::of(outline);
     let mut steps = dropped_results(outline, &pairs);
     // Messages that answer once orphaned results are dropped; a dropped message does not interrupt answers.
-    let mut answers: Vec<bool> = (0..outline.messages.len())
-        .map(|message| outline.results_of(message).any(|result| pairs.call_of(result).is_some()))
-        .collect();
+    let stays = |result: usize| !is_dropped(outline, &pairs, result);
+    let mut answers: Vec<bool> =
+        (0..outline.messages.len()).map(|message| outline.results_of(message).any(stays)).collect();
     for step in &steps {
         if let Repair::DropMessage(message) = step {
             answers[*message] = true;
@@ -58,8 +58,7 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
     let mut new_messages: HashMap<(usize, Shape), usize> = HashMap::new();
     for (call, next_same) in next_same.into_iter().enumerate() {
         let message = outline.calls[call].message as usize;
-        let has_id = outline.calls[call].id.is_some() || !needs_id(outline, call);
-        if pairs.is_answered(call) || message >= open_from || !has_id {
+        if pairs.is_answered(call) || message >= open_from || !can_be_answered(outline, call) {
             continue;
         }
         let run_end = turns.run_end(message);
@@ -89,11 +88,18 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
     steps
 }
 
+/// Whether a result goes: one without call. But one without an id stays, unless its tool takes the place of that.
+fn is_dropped(outline: &Outline, pairs: &Pairs, result: usize) -> bool {
+    let ToolResult { id, name, message, .. } = &outline.results[result];
+    let is_named = name.is_some() && outline.messages[*message as usize].shape.names_results();
+    pairs.call_of(result).is_none() && (id.is_some() || is_named)
+}
+
 fn dropped_results(outline: &Outline, pairs: &Pairs) -> Vec<Repair> {
     let mut steps = vec![];
     for message in 0..outline.messages.len() {
         let orphans: Vec<usize> =
-            outline.results_of(message).filter(|result| pairs.call_of(*result).is_none()).collect();
+            outline.results_of(message).filter(|result| is_dropped(outline, pairs, *result)).collect();
         if orphans.is_empty() {
             continue;
         }

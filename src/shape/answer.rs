@@ -17,8 +17,12 @@ pub fn answer<V: Value>(shape: Shape, message: &V::Object, block: usize) -> Resu
             object(&[role, (Key::PairRole, string(b"result")), (Key::PairId, string(&id)), (Key::Content, no_result)])
         }
         Shape::OpenAi => {
-            let id = text_in(element::<V>(message, Key::ToolCalls, block)?.as_ref(), Key::Id)?;
-            object(&[role, (Key::ToolCallId, string(&id)), (Key::Content, no_result)])
+            let call = element::<V>(message, Key::ToolCalls, block)?;
+            let named = match member(call.as_ref(), Key::Id)?.filter(|id| id.text().is_some()) {
+                Some(id) => (Key::ToolCallId, string(&read(&id))),
+                None => (Key::ToolName, string(&tool_of_call(call.as_ref())?)),
+            };
+            object(&[role, named, (Key::Content, no_result)])
         }
         Shape::Responses => {
             let kind = [&text::<V>(message, Key::Type)?[..], b"_output"].concat();
@@ -59,6 +63,15 @@ pub fn answer<V: Value>(shape: Shape, message: &V::Object, block: usize) -> Resu
 pub fn answering_message(shape: Shape, answers: &[Vec<u8>]) -> Vec<u8> {
     let blocks = [b"[", &answers.join(&b',')[..], b"]"].concat();
     object(&[(Key::Role, string(b"user")), (shape.text().0, blocks)])
+}
+
+/// The tool of a call of chat.
+fn tool_of_call<V: Value>(call: Option<&V>) -> Result<Vec<u8>, V::Stop> {
+    let function = match member(call, Key::Function)?.filter(|function| function.object().is_some()) {
+        None => member(call, Key::Custom)?,
+        function => function,
+    };
+    text_in(function.as_ref(), Key::Name)
 }
 
 fn element<V: Value>(message: &V::Object, list: Key, place: usize) -> Result<Option<V>, V::Stop> {

@@ -12,7 +12,7 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
             sink.call(&RawCall { id, name: None, arguments: None, block: 0, depth: 1 })?;
         }
         PairRole::Result if !matches!(message.role, RoleName::System | RoleName::User | RoleName::Assistant) => {
-            message.content_result(message.pair_id.as_ref(), sink)?;
+            message.content_result(message.pair_id.as_ref(), None, sink)?;
         }
         _ => return Ok(false),
     }

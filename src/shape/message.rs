@@ -78,10 +78,10 @@ impl<'a, V: Value> RawMessage<'a, V> {
         Ok(())
     }
 
-    /// Reads the content as the observation of the result with this id.
+    /// Reads the content as the observation of the result with this id, or of the tool with this name.
     #[inline]
-    pub fn content_result(&self, id: Option<&V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-        let result = RawResult::of(id, self.content.as_ref(), 0, self.is_error);
+    pub fn content_result(&self, id: Option<&V>, name: Option<&V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+        let result = RawResult { name, ..RawResult::of(id, self.content.as_ref(), 0, self.is_error) };
         observation(&result, BLOCK_KEYS, &Place::of(Key::Content), CONTENT_DEPTH, sink)
     }
 }

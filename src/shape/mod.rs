@@ -49,6 +49,7 @@ words::keys! {
     Video "video", Audio "audio", ReasoningContent "reasoningContent",
     CachePoint "cachePoint", Source "source", CacheControl "cache_control",
     Stdout "stdout", Stderr "stderr", Operation "operation", Actions "actions",
+    ToolName "tool_name",
 }
 
 impl Key {
@@ -146,13 +147,7 @@ impl Shape {
         matches!(self, Shape::Anthropic | Shape::Converse)
     }
 
-    /// Whether a result and a call that do not both have an id pair by their place.
-    #[must_use]
-    pub fn pairs_by_place(self) -> bool {
-        matches!(self, Shape::Converse | Shape::Gemini | Shape::Facts)
-    }
-
-    /// Whether results name their tool, so that calls and results need no ids.
+    /// Whether results without an id name their tool.
     #[must_use]
     pub fn names_results(self) -> bool {
         self == Shape::Gemini
@@ -161,7 +156,13 @@ impl Shape {
     /// Whether results may name their tool, which is then known without their call.
     #[must_use]
     pub fn may_name_results(self) -> bool {
-        self == Shape::Facts
+        matches!(self, Shape::OpenAi | Shape::Facts)
+    }
+
+    /// Whether a call that has a name can be answered without an id.
+    #[must_use]
+    pub fn takes_names_for_ids(self) -> bool {
+        matches!(self, Shape::OpenAi | Shape::Gemini)
     }
 
     /// The shape of this name, among the shapes that name their provider.
@@ -229,6 +230,7 @@ const MESSAGE_KEYS: Keys = Keys::of(&[
     Key::Status,
     Key::FunctionCallSnake,
     Key::Actions,
+    Key::ToolName,
 ]);
 const BLOCK_KEYS: Keys =
     Keys::of(&[Key::Type, Key::Text, Key::Id, Key::Name, Key::Input, Key::ToolUseId, Key::Content, Key::IsError]);

@@ -1,4 +1,4 @@
-//! `OpenAI` chat: an assistant's `tool_calls`, and messages of role `tool`.
+//! `OpenAI` chat: an assistant's `tool_calls`, and messages of role `tool`. Ollama has both without ids, and names the tool.
 
 use super::value::{Place, RawCall, Sink, Value, get_present, object, refuse_repeated};
 use super::words::{Keys, RoleName};
@@ -11,7 +11,7 @@ const CUSTOM_KEYS: Keys = Keys::of(&[Key::Name, Key::Input]);
 #[inline]
 pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
     match message.role {
-        RoleName::Tool => message.content_result(message.tool_call_id.as_ref(), sink)?,
+        RoleName::Tool => read_result(message, sink)?,
         RoleName::Assistant => {
             let calls = message.tool_calls.as_ref().and_then(V::items).into_iter().flatten();
             let place = Place::of(Key::ToolCalls);
@@ -30,6 +30,19 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+fn read_result<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+    let id = message.tool_call_id.as_ref();
+    if id.and_then(V::text).is_some() {
+        return message.content_result(id, None, sink);
+    }
+    let is_text = |name: &V| name.text().is_some();
+    let name = match V::get(message.object, Key::ToolName)?.filter(is_text) {
+        None => V::get(message.object, Key::Name)?,
+        name => name,
+    };
+    message.content_result(id, name.as_ref(), sink)
 }
 
 #[inline]

@@ -43,7 +43,7 @@ class Pairs:
                 elif exchange.id is not None:
                     nearest[exchange.id] = exchange
             for result in message.results:
-                if result.shape.pairs_by_place and self.call_of[result.index] is None:
+                if self.call_of[result.index] is None:
                     first = _first_open(turns, plain_before, message.index)
                     open_calls = (call for one in outline.messages[first : message.index][::-1] for call in one.calls)
                     self._pair(result, next((call for call in open_calls if self._fit(call, result)), None))
@@ -51,6 +51,10 @@ class Pairs:
         self.is_open = [
             not self.is_answered[call.index] and turns.ends[call.message] + 1 >= tail for call in outline.calls
         ]
+        self.first_result: dict[int, Result] = {}
+        for result, call in zip(outline.results, self.call_of, strict=True):
+            if call is not None:
+                self.first_result.setdefault(call.index, result)
         self.orphans = [message.index for message in outline.messages if any(map(self.is_orphan, message.exchanges))]
 
     def _pair(self, result: Result, call: Call | None) -> None:
@@ -61,7 +65,7 @@ class Pairs:
     def _fit(self, call: Call, result: Result) -> bool:
         """Whether an open call and a result pair by their place."""
         is_free = call.shape is result.shape and not self.is_answered[call.index]
-        is_of_tool = call.name == result.name is not None or not call.shape.names_results
+        is_of_tool = not call.shape.names_results if result.name is None else call.name == result.name
         return is_free and is_of_tool and (call.id is None or result.id is None)
 
     def is_orphan(self, exchange: Call | Result) -> bool:
@@ -79,9 +83,16 @@ def _first_open(turns: Turns, plain_before: list[int], message: int) -> int:
     return first
 
 
-def _needs_id(exchange: Call | Result) -> bool:
-    """Whether it cannot pair without an id as its provider demands."""
-    return exchange.name is None or not exchange.shape.names_results
+def _is_known(exchange: Call | Result) -> bool:
+    """Whether it has an id, or a name in its place."""
+    return exchange.id is not None or (exchange.name is not None and exchange.shape.takes_names_for_ids)
+
+
+def _pairs_without_ids(pairs: Pairs, exchange: Call | Result) -> bool:
+    """Whether neither a call nor its first result has an id, where that is no fault."""
+    call = exchange if isinstance(exchange, Call) else pairs.call_of[exchange.index]
+    first = None if call is None else pairs.first_result.get(call.index)
+    return first is not None and call.id is None is first.id and exchange.shape.takes_names_for_ids
 
 
 def _tail(answers: Sequence[object]) -> int:
@@ -112,7 +123,7 @@ def findings(outline: Outline) -> list[Finding]:
     for message in outline.messages:
         for exchange in message.exchanges:
             kinds: list[FindingKind] = []
-            if exchange.id is None and _needs_id(exchange):
+            if not _is_known(exchange) and not _pairs_without_ids(pairs, exchange):
                 kinds.append("missing_id")
             if isinstance(exchange, Call):
                 if exchange.id is not None:
@@ -171,7 +182,7 @@ def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
     # Messages that answer once orphaned results are dropped; a dropped message does not interrupt answers.
     answers = []
     for message in outline.messages:
-        orphans = [result for result in message.results if pairs.call_of[result.index] is None]
+        orphans = [one for one in message.results if pairs.call_of[one.index] is None and _may_go(one)]
         is_whole = message.shape is None or not message.shape.results_are_blocks or len(orphans) == message.blocks
         is_dropped = bool(orphans) and is_whole
         answers.append(is_dropped or len(orphans) < len(message.results))
@@ -190,8 +201,7 @@ def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
         sibling = siblings.get((end, call.shape))
         place = sibling.index if sibling else next_plain[end + 1]
         is_open = end + 1 >= tail
-        has_id = call.id is not None or not _needs_id(call)
-        if pairs.is_answered[call.index] or is_open or not has_id or called_again[call.index] < place:
+        if pairs.is_answered[call.index] or is_open or not _is_known(call) or called_again[call.index] < place:
             continue
         here = call.message, call.block
         if sibling:
@@ -207,6 +217,11 @@ def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
             found.append(_Step("add_message", place, None, calls))
     found.sort(key=lambda one: (one.message, -1 if one.block is None else one.block, one.kind[:4] == "drop"))
     return [step.repair(messages, outline) for step in found]
+
+
+def _may_go(result: Result) -> bool:
+    """Whether it is known that no call has it: those without an id stay, unless their tool takes its place."""
+    return result.id is not None or (result.name is not None and result.shape.names_results)
 
 
 def _called_again(outline: Outline) -> list[float]:

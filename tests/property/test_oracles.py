@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import json_values, mutated, spelled
+from test_pairs_by_place import paired
 
 import recede
 from recede.testing import histories
@@ -90,14 +91,7 @@ def test_truncation_by_repeated_passes(engine_name: str, history: History, last:
     talk = [index for index, message in enumerate(history) if message["role"] not in ("system", "developer")]
     keep = {index for index, message in enumerate(history) if message["role"] in ("system", "developer")}
     keep |= set(range(talk[-last] if 0 < last < len(talk) else (0 if last else len(history)), len(history)))
-    pairs = []
-    for index, message in enumerate(history):
-        if message["role"] == "tool" and isinstance(message.get("tool_call_id"), str):
-            for earlier in reversed(range(index)):
-                calls = history[earlier].get("tool_calls") or [] if history[earlier]["role"] == "assistant" else []
-                if any(call["id"] == message["tool_call_id"] and isinstance(call["id"], str) for call in calls):
-                    pairs.append((earlier, index))
-                    break
+    pairs = [(call[0], result[0]) for result, call in paired(history).items()]
     # Two neighbors that the assistant made are of one run.
     made = [message["role"] == "assistant" for message in history]
     pairs += [(index - 1, index) for index in range(1, len(history)) if made[index - 1] and made[index]]

@@ -1,4 +1,4 @@
-"""Calls and results of Gemini and Converse with and without ids, against the rules of the page taken literally."""
+"""Calls and results with and without ids, against the rules of the page taken literally."""
 
 from __future__ import annotations
 
@@ -52,9 +52,26 @@ def _messages(field: str, call: st.SearchStrategy[Any], result: st.SearchStrateg
 
 GEMINI = _messages("parts", _GEMINI_CALL, _GEMINI_RESULT)
 CONVERSE = _messages("content", _CONVERSE_CALL, _CONVERSE_RESULT)
-TOOL_ROLE = st.builds(lambda call_id: {"role": "tool", "tool_call_id": call_id, "content": TEXT}, IDS)
+_CHAT_CALLS = st.lists(
+    st.builds(
+        lambda name, call_id: _named(None, call_id, function=_named(name, None, arguments={})), NAMES | st.none(), IDS
+    ),
+    min_size=1,
+    max_size=3,
+)
+_CHAT_CALL = st.builds(lambda calls: {"role": "assistant", "content": "", "tool_calls": calls}, _CHAT_CALLS)
+TOOL_ROLE = st.builds(
+    lambda call_id, field, name: {"role": "tool", "tool_call_id": call_id, field: name, "content": TEXT},
+    IDS,
+    st.sampled_from(["name", "tool_name"]),
+    NAMES | st.none(),
+)
+CHAT = st.one_of(_CHAT_CALL, TOOL_ROLE, TOOL_ROLE, st.just({"role": "user", "content": "words"}))
 HISTORIES = st.one_of(
-    st.lists(GEMINI, max_size=7), st.lists(CONVERSE, max_size=5), st.lists(GEMINI | CONVERSE | TOOL_ROLE, max_size=7)
+    st.lists(GEMINI, max_size=7),
+    st.lists(CONVERSE, max_size=5),
+    st.lists(CHAT, max_size=8),
+    st.lists(GEMINI | CONVERSE | CHAT, max_size=7),
 )
 
 
@@ -63,8 +80,13 @@ def exchanges(messages: Messages) -> list[tuple[Place, str, str, str | None, str
     found = []
     for index, message in enumerate(messages):
         if message["role"] == "tool":
-            found.append(((index, 0), "result", "openai", message["tool_call_id"], None))
-        for block, part in enumerate(message.get("parts") or message["content"]):
+            call_id, names = message["tool_call_id"], [message.get("tool_name"), message.get("name")]
+            name = next((name for name in names if name and not isinstance(call_id, str)), None)
+            found.append(((index, 0), "result", "openai", call_id, name))
+        for block, one in enumerate(message.get("tool_calls") or ()):
+            tool = one.get("function") or one["custom"]
+            found.append(((index, block), "call", "openai", one.get("id"), tool.get("name")))
+        for block, part in enumerate(message.get("parts") or message.get("content") or ()):
             for field, kind, shape in (
                 ("functionCall", "call", "gemini"),
                 ("functionResponse", "result", "gemini"),
@@ -92,13 +114,13 @@ def paired(messages: Messages) -> dict[Place, Place]:
             if of_id:
                 pairs[place] = of_id[-1]
         for place, _, shape, result_id, name in here:
-            if place in pairs or shape == "openai" or (shape == "gemini" and name is None):
+            if place in pairs or (shape == "gemini" and name is None):
                 continue
             fitting = [
                 call[0]
                 for call in calls
                 if call[2] == shape
-                and (shape == "converse" or call[4] == name)
+                and (name is None or call[4] == name)
                 and (call[3] is None or result_id is None)
                 and call[0] not in pairs.values()
                 and is_open(messages, results, call[0][0], index)
@@ -181,9 +203,12 @@ def test_repaired_histories_are_whole(engine_name: str, history: Messages) -> No
         mended = recede.repair_pairs(history)
         again = recede.check_pairs(mended).findings
         twice = {one.id for one in recede.check_pairs(history).findings if one.kind == "id_open_twice"}
-    # Calls of Converse without an id, of Gemini without a name either, and those called again cannot be answered.
+    # Calls of Converse without an id, of others without a name either, and those called again cannot be answered.
     left = [one for one in again if one.kind in KINDS[1:3] and one.id is not None and one.id not in twice]
     assert left == []
+    # Results without an id stay, unless their name says that no call has them.
+    gone = [one for one in history if one["role"] == "tool" and one not in mended]
+    assert [one for one in gone if not isinstance(one["tool_call_id"], str)] == []
 
 
 @pytest.mark.parametrize("evict_after", [None, 1, 3])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import published
 import pytest
 
@@ -100,36 +102,80 @@ def test_a_call_outside_of_runs_is_open_while_only_results_follow() -> None:
 
 
 @pytest.mark.parametrize("bad_id", [None, 7, 1.5, True, ["1"], {"a": 1}])
-def test_what_has_no_string_id_never_pairs(bad_id: object) -> None:
-    history = [call(bad_id), result(bad_id, "r"), user("")]
-    assert findings(history) == [
+def test_what_has_no_string_id_pairs_by_its_place(bad_id: object) -> None:
+    assert findings([call(bad_id), result(bad_id, "r"), user("")]) == []
+    history = [tool_use(bad_id), user([tool_result(bad_id, "r")]), user("")]
+    assert findings(history) == [("missing_id", 0, None), ("missing_id", 1, None)]  # Anthropic refuses them
+    assert findings([history[0], user("no answer"), history[1]]) == [
         ("missing_id", 0, None),
         ("call_without_result", 0, None),
-        ("missing_id", 1, None),
-        ("result_without_call", 1, None),
+        ("missing_id", 2, None),
+        ("result_without_call", 2, None),
     ]
 
 
 def test_missing_ids() -> None:
     history: list[Message] = [
-        assistant(None, tool_calls=[{"function": {"name": "f"}}]),
         {"role": "tool", "content": "r"},
         user([{"type": "tool_result", "content": "r"}]),
         {"type": "function_call_output", "output": "r"},
         {"pairRole": "result", "content": "r"},
+        assistant(None, tool_calls=[{"function": {"arguments": {}}}]),
         {"pairRole": "call"},
     ]
     assert [kind for kind, *_ in findings(history)] == [
-        "missing_id",
-        "call_without_result",
         *["missing_id", "result_without_call"] * 4,
-        "missing_id",
-        "open_call",
+        *["missing_id", "call_without_result", "missing_id", "open_call"],
     ]
 
 
-def test_an_open_call_may_miss_its_id() -> None:
-    assert findings([call(None)]) == [("missing_id", 0, None), ("open_call", 0, None)]
+def test_a_call_of_chat_needs_a_name_or_an_id() -> None:
+    assert findings([call(None)]) == [("open_call", 0, None)]
+    assert findings([call(None, name=None)]) == [("missing_id", 0, None), ("open_call", 0, None)]
+
+
+def ollama(*names: str | None) -> Message:
+    """A message of Ollama with a call of each tool, which have no ids."""
+    return {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"function": {"name": n, "arguments": {}}} for n in names],
+    }
+
+
+def answer(text: str, **fields: Any) -> Message:
+    return {"role": "tool", "content": text, **fields}
+
+
+def test_without_ids_chat_pairs_by_place_and_name() -> None:
+    asks = ollama("f", "g", "f")
+    for answers in (
+        [answer("1", tool_name="f"), answer("2", tool_name="g"), answer("3", tool_name="f")],
+        [answer("2", tool_name="g"), answer("1", name="f"), answer("3")],  # older clients, and none
+        [answer("1"), answer("2"), answer("3")],
+    ):
+        assert findings([user("go"), asks, *answers, assistant("done")]) == []
+    found = findings([asks, answer("1", tool_name="f"), answer("?", tool_name="h"), assistant("done")])
+    assert found == [("call_without_result", 0, None)] * 2 + [("result_without_call", 2, None)]
+    # Ollama may give an id of which its client knows nothing; only with one on both sides the ids count.
+    assert findings([call("1", name="f"), answer("1", tool_name="f"), assistant("done")]) == []
+    assert findings([call("1"), answer("1", tool_call_id="2"), user("")]) == [
+        ("call_without_result", 0, "1"),
+        ("result_without_call", 1, "2"),
+    ]
+    # Where only one side has an id and nothing names the tool, chat is refused.
+    assert findings([call("1"), answer("1"), user("")]) == [("missing_id", 1, None)]
+
+
+def test_views_keep_calls_and_results_without_ids_together() -> None:
+    history: list[Message] = [user("Find it.")]
+    for number in range(6):
+        history += [{**ollama("f"), "content": "Next. " * 20}, answer(f"line {number}\n" * 40, tool_name="f")]
+    for tokens in range(100, 800, 20):
+        view = recede.reduce(history, max_input_tokens=tokens).messages
+        assert findings(view) == []
+        roles = [message["role"] for message in view]
+        assert roles.count("tool") == sum("tool_calls" in message for message in view)
 
 
 def test_the_empty_string_is_an_id() -> None:

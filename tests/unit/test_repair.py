@@ -118,11 +118,30 @@ def test_open_calls_stay() -> None:
     assert repaired(history) == [history[1]]
 
 
-def test_what_has_no_string_id_cannot_be_answered() -> None:
-    history = [call(None), user("go on")]
-    assert repaired(history) is history
-    history = [function_call(7), user("go on"), result(None, "?")]
-    assert repaired(history) == history[:2]
+def test_what_is_known_by_no_id_stays() -> None:
+    unknown: list[Message] = [
+        {"role": "tool", "content": "?"},
+        {"role": "tool", "content": "?", "tool_name": "f"},
+        user([tool_result(None, "?"), {"type": "text", "text": "and"}]),
+        {"type": "function_call_output", "output": "?"},
+        {"role": "tool", "pairRole": "result", "content": "?"},
+    ]
+    for one in (call(None, name=None), tool_use(None), function_call(7), *unknown):
+        history = [user("hi"), one, user("go on")]
+        assert repaired(history) is history
+    assert repaired([user("hi"), *unknown, result("9", "?"), user("go on")]) == [user("hi"), *unknown, user("go on")]
+
+
+def test_a_call_of_chat_without_an_id_is_answered_by_its_name() -> None:
+    ask = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": name}} for name in ("f", "g")]}
+    first = {"role": "tool", "tool_name": "g", "content": "b"}
+    history = [ask, first, user("go on")]
+    assert repaired(history) == [ask, first, {"role": "tool", "tool_name": "f", "content": NO_RESULT}, history[2]]
+    custom = {
+        "role": "assistant",
+        "tool_calls": [{"id": None, "function": None, "custom": {"name": "h", "input": "x"}}],
+    }
+    assert repaired([custom, user("")])[1] == {"role": "tool", "tool_name": "h", "content": NO_RESULT}
 
 
 def test_an_id_that_is_called_again_before_it_is_answered_is_left_as_it_is() -> None:

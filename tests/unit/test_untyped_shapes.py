@@ -98,7 +98,7 @@ def test_gemini_results_answer_by_their_place_only_open_calls_of_their_name() ->
     assert ("missing_id", 1, None) in findings([ask, said("user", {"functionResponse": {"response": {}}})])
     nameless = said("model", {"functionCall": {"args": {}}})
     assert findings([nameless, text]) == [("missing_id", 0, None), ("call_without_result", 0, None)]
-    # Other shapes pair by their ids only.
+    # The shapes must be the same.
     tool = {"role": "tool", "content": "", "name": "f"}
     assert ("result_without_call", 1, None) in findings([ask, tool])
 

@@ -48,8 +48,8 @@ def repair_pairs(messages: _History) -> _History:
     """Repair orphans: answer calls without result, drop results without call.
 
     An answer is ``[no result recorded]``, in the shape of its call and at the place that providers
-    require. Calls at the end that may still be answered stay open. Calls and results without a string
-    id, and calls whose id is called again before an answer, cannot be repaired and stay.
+    require. Calls at the end that may still be answered stay open. What has no id, and no name that
+    takes its place, cannot be repaired and stays; so do calls whose id is called again before an answer.
 
     Args:
         messages: as for `reduce`, or a whole request; also as JSON, in bytes or a str.

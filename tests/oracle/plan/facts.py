@@ -63,7 +63,10 @@ class Facts:
         self.costs = costs
         self.runs = Turns(outline)
         self.pairs = Pairs(outline, self.runs)
-        self.tools = [None if call is None else call.name for call in self.pairs.call_of]
+        self.tools = [
+            (result.name if result.shape.name == "openai" else None) if call is None else call.name
+            for result, call in zip(outline.results, self.pairs.call_of, strict=True)
+        ]
         # The turn of an observation is the run of its call, or the last run begun before it.
         self.turns = [
             self.runs.begun[result.message if call is None or not self._is_in_run(call) else call.message]

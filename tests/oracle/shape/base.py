@@ -20,10 +20,10 @@ class Shape(ABC):
     """Whether it is a `BlockShape`."""
     wants_results_first = False
     """Whether results must come before all other blocks of their message."""
-    pairs_by_place = False
-    """Whether a result and a call that do not both have an id pair by their place."""
     names_results = False
-    """Whether results name their tool, so that calls and results need no ids."""
+    """Whether results without an id name their tool."""
+    takes_names_for_ids = False
+    """Whether a call that has a name can be answered without an id."""
     takes_system_messages = True
     """Whether an API of this shape accepts system messages among the others."""
 

@@ -23,7 +23,6 @@ _JSON_DEPTH = 6  # the same, the content of the result, its part
 
 class Converse(BlockShape):
     name = "converse"
-    pairs_by_place = True
     part_type = None
     wants_results_first = True
     takes_system_messages = False

@@ -22,8 +22,8 @@ _DEPTH = 4  # the message, its parts, the part, its field
 class Gemini(BlockShape):
     name = "gemini"
     message_keys = frozenset({"parts"})
-    pairs_by_place = True
     names_results = True
+    takes_names_for_ids = True
     field = "parts"
     part_type = None
     takes_system_messages = False

@@ -1,11 +1,11 @@
-"""OpenAI chat: an assistant's `tool_calls`, and messages of role `tool`."""
+"""OpenAI chat: an assistant's `tool_calls`, and messages of role `tool`. Ollama has both without ids."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from oracle.shape.base import Shape
-from oracle.shape.words import BLOCK_KEYS, NO_RESULT, is_flagged, items
+from oracle.shape.words import BLOCK_KEYS, NO_RESULT, is_flagged, items, string
 from oracle.value import Member
 from recede._objects import is_object
 
@@ -16,6 +16,8 @@ _DEPTH = 4  # the message, tool_calls, the call, its function
 
 class OpenAI(Shape):
     name = "openai"
+    message_keys = frozenset({"tool_name"})
+    takes_names_for_ids = True
 
     def fits(self, message: dict[str, Any]) -> bool:
         role = message.get("role")
@@ -27,7 +29,10 @@ class OpenAI(Shape):
     def read(self, walk: Any, message: dict[str, Any]) -> None:
         if message["role"] == "tool":
             text = walk.observation(Member(message, "content"), "content", BLOCK_KEYS)
-            walk.result(message.get("tool_call_id"), text, is_error=is_flagged(message))
+            call_id = string(message.get("tool_call_id"))
+            names = (message.get(key) for key in ("tool_name", "name") if call_id is None)
+            name = next((name for name in names if isinstance(name, str)), None)
+            walk.result(call_id, text, name=name, is_error=is_flagged(message))
             return
         walk.content(message)
         for place, given in enumerate(message["tool_calls"]):
@@ -40,7 +45,15 @@ class OpenAI(Shape):
 
     def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
         ((message, place),) = calls
-        return {"role": "tool", "tool_call_id": message["tool_calls"][place]["id"], "content": NO_RESULT}
+        call = message["tool_calls"][place]
+        if isinstance(call.get("id"), str):
+            return {"role": "tool", "tool_call_id": call["id"], "content": NO_RESULT}
+        tools = (call.get(key) for key in _TOOL_KEYS)
+        return {
+            "role": "tool",
+            "tool_name": next(t for t in tools if isinstance(t, dict))["name"],
+            "content": NO_RESULT,
+        }
 
 
 def _called(walk: Any, call: dict[str, Any], path: str) -> tuple[Any, Any]:
