@@ -47,19 +47,23 @@ def main() -> None:
     def compressed(messages: Messages) -> Messages:
         return headroom.compress(messages, model="claude-sonnet-4-5-20250929").messages  # type: ignore[no-any-return]
 
-    ways = {"raw": list, **{name: _masked(rule) for name, rule in RULES.items()}, f"headroom {VERSION}": compressed}
+    print(table({**{name: _masked(rule) for name, rule in RULES.items()}, f"headroom {VERSION}": compressed}))
+
+
+def table(ways: dict[str, Callable[[Messages], Messages]]) -> str:
+    """What the sessions cost with each way to make the messages of a request from its history."""
     costs = []
     for transcript in _sessions():
-        costs.append(_costs(transcript, ways))
+        costs.append(_costs(transcript, {"raw": list, **ways}))
         print(Path(transcript.source).name, costs[-1], file=sys.stderr, flush=True)
     total = sum(one["raw"] for one in costs)
     rows = []
-    for name in [*ways][1:]:
+    for name in ways:
         shares = [one[name] / one["raw"] for one in costs]
         sums = sum(one[name] for one in costs) / total, sum(shares) / len(shares), max(shares)
         rows.append([name, *map(percent, sums), f"{sum(share > 1 for share in shares)} of {len(shares)}"])
     header = ["", "cost, of raw", "mean of the sessions", "worst session", "sessions that cost more than raw"]
-    print(markdown(header, rows))
+    return markdown(header, rows)
 
 
 def _masked(rule: str) -> Callable[[Messages], Messages]:
@@ -133,7 +137,7 @@ def _begins_an_answer(messages: Messages, place: int) -> bool:
 
 def _cost(views: list[Messages]) -> float:
     shown: dict[str, Any] = {}
-    sent = [Sent([_seen(shown, message, at) for at, message in enumerate(view)], at) for at, view in enumerate(views)]
+    sent = [Sent([_seen(shown, message, at) for at, message in enumerate(view)], len(view)) for view in views]
     return sum(
         read * PRICES.cached + written * PRICES.write + (chars - read - written) * PRICES.input
         for chars, read, written in served(FACTS, sent, False)

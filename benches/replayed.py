@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import subprocess
 import sys
@@ -90,7 +89,6 @@ def _others() -> Callable[[str], str]:
         "break_even:window=3",
         "clear_tool_uses",
         "clear_tool_uses:at_least=20000",
-        "langchain_clear",
         "clip:chars=4000",
         "summary",
     )
@@ -98,10 +96,9 @@ def _others() -> Callable[[str], str]:
     return lambda policy: percent(found[policy]["of_raw"])
 
 
-@functools.cache
-def _headroom() -> dict[str, list[str]]:
-    """The figures that benches/headroom_cost.py has written, by the first cell of their row."""
-    below = (ROOT / "docs" / "alternatives.md").read_text(encoding="utf-8").partition("\n## headroom\n")[2]
+def _measured(page: str, section: str) -> dict[str, list[str]]:
+    """The figures in a section of a page, which slower commands have written, by the first cell of their row."""
+    below = (ROOT / "docs" / page).read_text(encoding="utf-8").partition(f"\n## {section}\n")[2]
     rows = [cells(line) for line in below.splitlines() if line.startswith("|")]
     return {"headroom" if name.startswith("headroom") else name: figures for name, *figures in rows[2:]}
 
@@ -109,14 +106,17 @@ def _headroom() -> dict[str, list[str]]:
 def others() -> str:
     """What people use instead: its cost."""
     of_raw = _others()
-    headroom, _, _, above = _headroom()["headroom"]
+    headroom, _, _, above = _measured("alternatives.md", "headroom")["headroom"]
     rows = [
         ["recede", f"{of_raw('break_even:window=10')} ({of_raw('break_even:window=3')} with a window of 3)"],
         [
             "Anthropic context editing",
             f"{of_raw(CLEARING)}; {of_raw(f'{CLEARING},at_least=20000')} with `clear_at_least` 20,000",
         ],
-        ["LangChain ContextEditingMiddleware", of_raw("langchain_clear:trigger=100000,keep=3")],
+        [
+            "LangChain ContextEditingMiddleware",
+            _measured("measured.md", "What others clear")["LangChain, above 100,000 tokens"][0],
+        ],
         ["results that are cut on arrival", f"{of_raw('clip:chars=4000')} (cut at 4,000 characters)"],
         [
             "summarizers of frameworks, such as LangChain's SummarizationMiddleware",

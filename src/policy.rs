@@ -63,15 +63,6 @@ pub enum Boundary {
         /// Characters that the move has to remove.
         at_least: usize,
     },
-    /// At each request, once the raw history has more than this many tokens as `LangChain` counts them; in replays.
-    Triggered(usize),
-    /// At the offline optimum; in replays.
-    Optimum {
-        /// Price of a token that the cache serves.
-        read: f64,
-        /// Price of a token that is written to it.
-        write: f64,
-    },
 }
 
 /// Characters that count as a token where nothing counts tokens; costs are in characters, or quarter tokens.
@@ -91,9 +82,7 @@ impl Boundary {
             "sliding" => Boundary::Sliding,
             "stepped" => Boundary::Stepped(count),
             "high_water" => Boundary::HighWater { chars: count, at_least },
-            "triggered" => Boundary::Triggered(count),
             "break_even" => Boundary::BreakEven { read, write },
-            "optimum" => Boundary::Optimum { read, write },
             _ => return None,
         })
     }

@@ -3,7 +3,7 @@
 use crate::misses::{ALWAYS, Answers, Context, Quotation};
 use crate::outline::Outline;
 use crate::pairs::Pairs;
-use crate::plan::{self, Cache, NEVER, Replayed};
+use crate::plan::{self, NEVER, Replayed};
 use crate::policy::Policy;
 use crate::source::Bytes;
 use crate::turns::Turns;
@@ -53,9 +53,9 @@ pub struct Examined<'a> {
 impl Examined<'_> {
     /// Finds what the requests quote. Results that `all`, a policy without a window, leaves raw are visible.
     #[must_use]
-    pub fn quoted(&self, all: &Policy, policies: &[&Policy], cache: &Cache) -> Quoted {
+    pub fn quoted(&self, all: &Policy, policies: &[&Policy]) -> Quoted {
         let Examined { data, outline, shown, most_grams } = *self;
-        let replay = |policy| plan::replay(outline, &Bytes(data), policy, cache);
+        let replay = |policy| plan::replay(outline, &Bytes(data), policy);
         let turns = Turns::of(outline);
         let context = Context { data, outline, turns: &turns, shown, max_result_chars: None, summaries: &[] };
         let is_kept: Vec<bool> = replay(all).hidden_from.into_iter().map(|from| from == NEVER).collect();

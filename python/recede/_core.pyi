@@ -210,7 +210,6 @@ def quoted(
     surrogates: bool,
     all: Policy,
     policies: list[Policy],
-    cache: Any,
     shown: int,
     most_grams: int | None = None,
 ) -> Quoted: ...

@@ -53,7 +53,6 @@ impl Fold {
                 gain > 0 && bill.is_some_and(|bill| self.breaks_even(policy, bill, gain, read, write))
             }
             Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.core.gain >= at_least,
-            Boundary::Optimum { .. } | Boundary::Triggered(_) => false,
         };
         let max_cost = || policy.max_cost_at(self.evicted_messages + end).filter(|_| !policy.is_limit);
         let is_over = || max_cost().is_some_and(|max| self.core.cost > max);

@@ -41,8 +41,6 @@ pub struct Sent {
     pub need: Option<Need>,
     /// Characters of input and output of a model that wrote a summary before this request.
     pub summary: (usize, usize),
-    /// Characters that the cache serves, where that is known: at the optimum.
-    pub read: Option<usize>,
 }
 
 /// The places at which a cache has entries.
@@ -131,7 +129,7 @@ impl Cache {
     }
 
     /// Whether an entry that was used at the one time is gone at the other.
-    pub(super) fn is_cold(&self, used: f64, now: f64) -> bool {
+    fn is_cold(&self, used: f64, now: f64) -> bool {
         now - used > self.ttl
     }
 
@@ -142,7 +140,7 @@ impl Cache {
         let requests = sent.iter().zip(self.seconds(requests));
         let served = requests.map(|(sent, now)| {
             let view = self.system_chars + sent.view.chars;
-            let read = sent.read.unwrap_or_else(|| session.request(*sent, now));
+            let read = session.request(*sent, now);
             Served { view, read, written: if self.takes(view) { view - read } else { 0 } }
         });
         served.collect()

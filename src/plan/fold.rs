@@ -121,17 +121,6 @@ pub(super) struct Point {
 }
 
 impl Fold {
-    /// The maskable observations, in order, and how many of them are maskable at each of these requests.
-    pub(super) fn maskable(context: PlanContext, requests: &[usize]) -> (Vec<Masked>, Vec<usize>) {
-        let mut fold = Fold::default();
-        let older = requests.iter().map(|end| {
-            fold.grow(context, *end);
-            fold.core.waiting.len()
-        });
-        let older = older.collect();
-        (fold.core.waiting, older)
-    }
-
     /// The fold of a view with a new summary, whose previous request had sent this many messages.
     pub(super) fn with_summary(summary: SummaryInView, before: usize, paid: Paid) -> Self {
         Fold { summary, core: FoldCore { before, paid, ..FoldCore::default() }, is_rewritten: true, ..Fold::default() }

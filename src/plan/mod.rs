@@ -13,7 +13,6 @@ mod hybrid;
 mod limit;
 mod mask;
 mod masking;
-mod optimum;
 mod outcome;
 mod pins;
 mod planner;

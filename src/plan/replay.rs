@@ -5,18 +5,16 @@
 //! computed incrementally, since observations are never unmasked.
 
 use super::arrival::arrived;
-use super::cache::{Cache, CachePlace, Sent};
-use super::context::PlanContext;
+use super::cache::{CachePlace, Sent};
 use super::fold::Fold;
 use super::outcome::Masked;
 use super::planner::Planner;
 use super::units::blocks_of;
 use super::units::first_changed;
 use super::window::Window;
-use crate::outline::{Outline, TextSpan};
-use crate::policy::{Boundary, CHARS_PER_TOKEN, Goal, Policy};
+use crate::outline::Outline;
+use crate::policy::{Goal, Policy};
 use crate::source::Source;
-use crate::text::count_chars;
 use crate::turns::Turns;
 
 /// A request that a session made.
@@ -74,11 +72,11 @@ pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
 
 /// Replays the requests of a session under a policy that masks or truncates; other goals leave views unchanged.
 #[must_use]
-pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, cache: &Cache) -> Replayed {
+pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy) -> Replayed {
     let outline = &*arrived(outline, source, policy);
     let planner = Planner::of(outline, source, policy, None);
     let requests: Vec<usize> = planner.turns.starts.iter().map(|start| *start as usize).collect();
-    let mut replayed = planner.replay(&requests, cache);
+    let mut replayed = planner.replay(&requests);
     for (result, _) in &outline.cuts {
         let message = outline.results[*result as usize].message as usize;
         let first = requests.partition_point(|end| *end <= message) as u32;
@@ -86,24 +84,6 @@ pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, cache: &C
         *hidden = if (first as usize) < requests.len() { first.min(*hidden) } else { *hidden };
     }
     replayed
-}
-
-/// The tokens of this many messages as `LangChain` approximates them: by the characters of text, roles and ids, and three
-/// more for each message; each result is a message there.
-fn counted_tokens(outline: &Outline, end: usize) -> usize {
-    let tokens = |chars: usize| chars.div_ceil(CHARS_PER_TOKEN) + 3;
-    let id_chars = |id: Option<TextSpan>| id.map_or(0, |id| count_chars(outline.text(id)));
-    let of_message = |message: usize| {
-        let results = &outline.results[outline.results_of(message)];
-        let calls = &outline.calls[outline.calls_of(message)];
-        let observed: usize = results.iter().map(|result| result.chars).sum();
-        let own = outline.messages[message].chars - observed;
-        let role = if outline.messages[message].is_agent_made { "assistant" } else { "user" };
-        let ids: usize = calls.iter().map(|call| id_chars(call.id)).sum();
-        let own = if own > 0 || results.is_empty() { tokens(own + ids + role.len()) } else { 0 };
-        own + results.iter().map(|result| tokens(result.chars + id_chars(result.id) + "tool".len())).sum::<usize>()
-    };
-    (0..end).map(of_message).sum()
 }
 
 /// Prefix sums of what each message has: before each, and of all.
@@ -116,31 +96,21 @@ pub(super) fn sums_before(counts: impl Iterator<Item = usize>) -> Vec<usize> {
 }
 
 impl Planner<'_> {
-    fn replay(self, requests: &[usize], cache: &Cache) -> Replayed {
-        let (outline, policy) = (self.outline, self.policy);
-        match (policy.goal, policy.boundary, policy.summaries) {
-            (Goal::Truncate, ..) => self.replay_truncated(requests),
-            (_, _, Some(rules)) => self.replay_summarized(requests, rules),
-            (_, Boundary::Optimum { read, write }, _) => self.replay_optimum(requests, cache, read, write),
-            (_, Boundary::Triggered(tokens), _) => {
-                // Until then nothing moves the boundary.
-                let sliding = Policy { boundary: Boundary::Sliding, ..policy.clone() };
-                let policy_at = |end| if counted_tokens(outline, end) > tokens { &sliding } else { policy };
-                self.replay_masked(requests, policy_at)
-            }
-            _ => self.replay_masked(requests, |_| policy),
+    fn replay(self, requests: &[usize]) -> Replayed {
+        match (self.policy.goal, self.policy.summaries) {
+            (Goal::Truncate, _) => self.replay_truncated(requests),
+            (_, Some(rules)) => self.replay_summarized(requests, rules),
+            _ => self.replay_masked(requests),
         }
     }
 
-    /// `policy_at` is the policy of the request after this many messages.
-    fn replay_masked<'b>(&'b self, requests: &[usize], policy_at: impl Fn(usize) -> &'b Policy) -> Replayed {
+    fn replay_masked(&self, requests: &[usize]) -> Replayed {
         let mut fold = Fold::default();
         let blocks = sums_before((0..self.end).map(|message| blocks_of(self.outline, message)));
         let mut before = 0;
         let mut replayed = Replayed::of(self.outline);
         for end in requests {
-            let context = PlanContext { policy: policy_at(*end), ..self.context() };
-            let moved = fold.request(context, *end, false);
+            let moved = fold.request(self.context(), *end, false);
             let sent = self.sent(&fold, &blocks, &moved, before, *end);
             replayed.push(sent, moved.iter().map(|one| one.result as usize));
             before = *end;

@@ -100,24 +100,23 @@ pub fn replay_session<'py>(
 /// Finds what the requests of a context quote from results, and for each policy which of them quote what it had hidden; see
 /// `recede.costs.misses`. The first `shown` messages are those of an earlier context; `all` masks whatever is ever masked.
 #[pyfunction]
-#[pyo3(signature = (data, surrogates, all, policies, cache, shown, most_grams=None))]
+#[pyo3(signature = (data, surrogates, all, policies, shown, most_grams=None))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
 pub fn quoted<'py>(
     data: &Bound<'py, PyBytes>,
     surrogates: bool,
     all: &PyPolicy,
     policies: Vec<PyRef<'py, PyPolicy>>,
-    cache: RawCache,
     shown: usize,
     most_grams: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let (py, bytes, all) = (data.py(), data.as_bytes(), &all.policy);
         let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
-        let (cache, most_grams) = (cache.into(), most_grams.unwrap_or(MOST_GRAMS));
+        let most_grams = most_grams.unwrap_or(MOST_GRAMS);
         let found = py.detach(|| {
             let outline = scan(bytes, surrogates)?;
-            Ok(Examined { data: bytes, outline: &outline, shown, most_grams }.quoted(all, &policies, &cache))
+            Ok(Examined { data: bytes, outline: &outline, shown, most_grams }.quoted(all, &policies))
         });
         let found = found.map_err(|error| transcript_error(py, &error))?;
         let quotation = |one: FromResult| {
@@ -144,8 +143,7 @@ fn replay_outline<'a>(
     cache: &plan::Cache,
 ) -> Replay {
     let requests = plan::requests(outline, image_chars);
-    let of_policy =
-        |policy: &Policy| served(&requests, plan::replay(outline, source, policy, cache).sent, policy, cache);
+    let of_policy = |policy: &Policy| served(&requests, plan::replay(outline, source, policy).sent, policy, cache);
     let views = policies.map(of_policy).collect();
     (requests, views)
 }

@@ -436,7 +436,6 @@ def test_oracle_modules_bear_the_names_of_the_core() -> None:
         "plan/rewind.rs",  # sessions have definitions in the tests
         "plan/hybrid.rs",  # replays have definitions in the tests
         "plan/cache.rs",
-        "plan/optimum.rs",
         "plan/replay.rs",
         "shape/again.rs",  # in the files of the shapes, as the next one
         "shape/answer.rs",

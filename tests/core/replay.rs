@@ -2,7 +2,7 @@
 
 use crate::common::{Random, outline_of};
 use recede::outline::Outline;
-use recede::plan::{Cache, Outcome, Plan, Request, Rule, SummaryInput, plan, replay, requests};
+use recede::plan::{Outcome, Plan, Request, SummaryInput, plan, replay, requests};
 use recede::policy::{Boundary, Due, Goal, Model, Policy, Summaries, SummaryPrices};
 use recede::source::Bytes;
 
@@ -41,19 +41,6 @@ fn seen(outline: &Outline, plan: &Plan) -> Vec<(usize, usize, usize)> {
     };
     let messages = (0..outline.messages.len()).filter(|message| plan.keeps(*message));
     messages.map(|message| (message, removed(message), outline.chars_of(message, 0) - removed(message))).collect()
-}
-
-/// A cache; only the optimum depends on it.
-fn cache() -> Cache {
-    Cache {
-        rule: Rule::Prefix { step: 0 },
-        min_tokens: 0,
-        ttl: f64::INFINITY,
-        chars_per_token: 4.0,
-        system_chars: 0,
-        input: 1.0,
-        times: vec![],
-    }
 }
 
 /// Of each request: characters, those that are the same as before, and masked observations.
@@ -121,7 +108,7 @@ fn each_request_is_planned_as_if_it_were_the_only_one() {
             Policy { goal: Goal::Truncate, keep_messages: Some(count), ..none.clone() },
         ];
         for policy in policies {
-            let found = replay(&outline, &Bytes(data.as_bytes()), &policy, &cache()).sent;
+            let found = replay(&outline, &Bytes(data.as_bytes()), &policy).sent;
             let facts: Vec<_> = found.iter().map(|sent| (sent.view.chars, sent.same_chars, sent.masked)).collect();
             assert_eq!(facts, planned_anew(&messages, &policy), "round {round}: {policy:?}");
             moves += found.windows(2).filter(|pair| pair[1].same_chars < pair[0].view.chars).count();
@@ -174,7 +161,7 @@ fn a_request_shows_the_summary_and_the_turns_behind_it() {
                 summaries: Some(Summaries { due, prices, tail, model }),
                 ..none.clone()
             };
-            let found = replay(&outline, &Bytes(data.as_bytes()), &policy, &cache()).sent;
+            let found = replay(&outline, &Bytes(data.as_bytes()), &policy).sent;
             let mut summarized = 0;
             for ((taken, sent), request) in found.iter().enumerate().zip(requests(&outline, 0)) {
                 assert!(sent.summarized >= summarized && sent.summarized + tail <= taken.max(tail), "round {round}");

@@ -38,7 +38,6 @@ class Sent:
     summarized: int = 0
     summary_input_chars: int = 0
     summary_output_chars: int = 0
-    read: int | None = None  # chars that the cache serves, where that is not to be found out
 
     @property
     def chars(self) -> int:
@@ -71,7 +70,6 @@ def served(cache: Any, sent: list[Sent], is_pinned: bool) -> list[Served]:
     for one in sent:
         view = cache.system_chars + one.chars
         read = session.request(one, seconds(cache, one.end))
-        read = read if one.read is None else one.read
         found.append((view, read, view - read if takes(cache, view) else 0))
     return found
 

@@ -6,14 +6,12 @@ which is the definition; the core makes none twice.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from definitions.cache import Sent, seen, served
 from definitions.folds import HighWater
 from definitions.hybrid import replay_summarized
 from definitions.misses import quotations
-from definitions.optimum import replay_optimum
 from oracle.outline import Outline
 from oracle.plan import make_plan
 from oracle.plan.boundary import planned
@@ -65,11 +63,10 @@ def quoted(
     surrogates: bool,
     all: Policy,
     policies: list[Policy],
-    cache: Any,
     shown: int,
     most_grams: int | None = None,
 ) -> Quoted:
-    """What the requests of a context quote from results; under policies that summarize or know the future, nothing."""
+    """What the requests of a context quote from results; under policies that summarize, nothing."""
     messages = scan(data, surrogates=surrogates)[0]
     outline = walk(messages)
     starts = Turns(outline).starts
@@ -83,7 +80,7 @@ def quoted(
             numbers = one.request - first, one.result - first_result
             rows.append((*numbers, tools[one.result], distance, one.text))
     for policy in policies:
-        is_known = getattr(policy, "summaries", None) is None and policy.boundary[0] != "optimum"
+        is_known = getattr(policy, "summaries", None) is None
         missed = {
             one.request - first
             for one in found
@@ -96,51 +93,27 @@ def quoted(
 
 def _hidden(outline: Outline, policy: Policy) -> set[int]:
     """The results that the view of a request with this history does not have raw."""
-    facts = Facts(outline, _policy_of(policy, outline), None)
+    facts = Facts(outline, policy, None)
     plan = _plan(facts)
     kept = set(plan.kept)
     return {*facts.shown(plan), *(result.index for result in outline.results if result.message not in kept)}
 
 
 def _rows(outline: Outline, policy: Policy, cache: Any) -> list[Row]:
-    sent = _sent(outline, policy, cache)
+    sent = _sent(outline, policy)
     return [
         (*figures, one.masked, one.summarized, one.summary_input_chars, one.summary_output_chars, "")
         for one, figures in zip(sent, served(cache, sent, policy.pins_boundary), strict=True)
     ]
 
 
-def _sent(outline: Outline, policy: Policy, cache: Any) -> list[Sent]:
+def _sent(outline: Outline, policy: Policy) -> list[Sent]:
     """What each request of a session would have sent."""
     ends = [messages for messages, _ in requests(outline, policy.image_chars)]
     if getattr(policy, "summaries", None) is not None:
         return replay_summarized(outline, policy, ends)
-    if policy.boundary[0] == "optimum":
-        return replay_optimum(Facts(outline, policy, None), ends, cache)
     beginnings = [outline.beginning(end) for end in ends]
-    return [_planned(Facts(first, _policy_of(policy, first), None), len(first.messages)) for first in beginnings]
-
-
-def _policy_of(policy: Policy, outline: Outline) -> Policy:
-    """The policy of a request with this raw history."""
-    rule, trigger, _ = policy.boundary
-    if rule != "triggered":
-        return policy
-    if counted_tokens(outline) > trigger:
-        return Policy({**vars(policy), "boundary": ("sliding", 0.0, 0.0)})
-    return Policy({**vars(policy), "keep_results": len(outline.results)})
-
-
-def counted_tokens(outline: Outline) -> int:
-    """The tokens of a history as LangChain approximates them: each of its messages rounded up, with three more."""
-    sizes = []
-    for message in outline.messages:
-        own = message.own_chars(0)
-        if own or not message.results:
-            role = "assistant" if message.is_agent_made else "user"
-            sizes.append(own + sum(len(call.id or "") for call in message.calls) + len(role))
-        sizes += [result.text.chars(0) + len(result.id or "") + len("tool") for result in message.results]
-    return sum(math.ceil(size / 4) + 3 for size in sizes)
+    return [_planned(Facts(first, policy, None), len(first.messages)) for first in beginnings]
 
 
 def _plan(facts: Facts) -> Plan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from hypothesis import given
@@ -15,7 +14,7 @@ Turns = list[tuple[int, int]]
 
 SIZES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 400)), min_size=1, max_size=12)
 CALL = 25  # characters of a call: its name, its arguments, and 20 more
-ANTHROPIC, LANGCHAIN = "[Old tool result content cleared]", "[cleared]"
+ANTHROPIC = "[Old tool result content cleared]"
 
 
 def history_of(turns: Turns) -> list[dict[str, Any]]:
@@ -74,25 +73,6 @@ def test_clear_tool_uses_clears_all_but_the_newest_when_the_context_is_over_its_
     expected = views(turns, shown)
     # A system prompt that alone is over the trigger clears at each request, and so does one that just reaches it.
     assert replayed(turns, policy, system) == expected
-
-
-@given(turns=SIZES, trigger=st.integers(1, 500), keep=st.integers(0, 4))
-def test_langchain_clear_starts_from_the_raw_history_at_each_request(turns: Turns, trigger: int, keep: int) -> None:
-    def tokens(chars: int) -> int:
-        return math.ceil(chars / 4) + 3
-
-    def shown(raw: list[int]) -> list[int]:
-        counted = tokens(len("Go.") + len("user"))
-        for number, size in enumerate(raw):
-            id_chars = len(f"call_{number}")
-            counted += tokens(turns[number][0] + CALL + id_chars + len("assistant"))
-            counted += tokens(size + id_chars + len("tool"))
-        if counted <= trigger:
-            return raw
-        first = max(0, len(raw) - keep)
-        return [*(cleared(size, LANGCHAIN) for size in raw[:first]), *raw[first:]]
-
-    assert replayed(turns, f"langchain_clear:trigger={trigger},keep={keep}") == views(turns, shown)
 
 
 @given(turns=SIZES, chars=st.integers(60, 300))

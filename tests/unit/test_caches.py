@@ -111,22 +111,6 @@ def test_an_entry_that_is_found_before_a_breakpoint_is_renewed_as_well() -> None
     assert [turn.cached_chars for turn in sliding[4:7]] == [SYSTEM + TASK] * 3
 
 
-def test_a_move_while_the_cache_is_cold_costs_nothing_at_the_optimum() -> None:
-    requests = [turn.messages for turn in played("raw")]
-    times = {messages: 1_000.0 * (place >= 15) for place, messages in enumerate(requests)}
-    optimum = played("optimum:window=10", times=times)
-    assert optimum[14].masked_count < optimum[15].masked_count == 5
-
-
-def test_the_optimum_is_that_of_the_same_breakpoints() -> None:
-    names = ["break_even:window=6", f"break_even:window=6{PINNED}", "optimum:window=6", f"optimum:window=6{PINNED}"]
-    costs = {cost.policy: cost for cost in recede.costs.replay(HISTORY, names).costs}
-    for policy, optimum in zip(names, names[2:], strict=False):
-        assert costs[policy].of_optimum == costs[policy].cost / costs[optimum].cost
-    assert costs[names[3]].cost <= costs[names[2]].cost < costs[names[0]].cost
-    assert costs["raw"].of_optimum is None
-
-
 def test_the_name_of_a_policy_omits_breakpoints_as_the_client_sets_them() -> None:
     names = ["sliding:window=4,cache_breakpoint=keep", "hybrid:cache_breakpoint=boundary"]
     found = [replayed.policy for replayed in recede.costs.replay([], names).policies]

@@ -232,21 +232,6 @@ def test_many_sessions_are_added_up_and_counted(tmp_path: Path) -> None:
     assert formats[1][6] == f"{100 * middle:.0f} %"
 
 
-def test_the_optimum_is_shown_and_never_called_the_cheapest() -> None:
-    shown = lines_of("-", *POLICIES, "--optimum", stdin=dumps(HISTORY))
-    headings, rows = table_of(shown)
-    assert headings[-4:] == ["of optimum", "worst moment", "quoted", "policy"]
-    costs = recede.costs.replay(HISTORY, [*NAMES, "optimum:window=10"]).costs
-    assert [row[-1] for row in rows] == [*NAMES, "optimum:window=10"]
-    shares = ["-", *(f"{100 * cost.of_optimum:.0f} %" for cost in costs[1:] if cost.of_optimum is not None)]
-    assert [row[-4] for row in rows] == shares
-    assert any(line.startswith("cheapest: ") and "in steps" in line for line in shown)
-    gain = f"{100 * (1 - costs[3].cost / costs[2].cost):.0f} % less"
-    assert f"lower bound: knowing the future, the same window would have cost {gain}" in shown
-    report = json.loads(run("-", *POLICIES, "--optimum", "--json", stdin=dumps(HISTORY)).stdout)
-    assert report["total"]["cheapest"] == "stepped:window=10,chunk=10"
-
-
 def test_summaries_are_priced_in_the_table_and_the_sentences() -> None:
     names = ["summary:every=10,tail=5", "hybrid:window=5,at=20,tail=5"]
     options = ("--policy", names[0], "--policy", names[1], "--summary-price", "input=1,output=2", "--summary-chars")

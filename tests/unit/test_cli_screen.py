@@ -234,7 +234,7 @@ def test_summaries_are_shown_with_what_they_cost_and_with_more_turns(home: Path)
 
 @pytest.mark.parametrize(
     "policy",
-    ["raw", *costs.replay_policies(), "optimum:window=3", "clear_tool_uses", "langchain_clear", "clip:chars=4000"],
+    ["raw", *costs.replay_policies(), "clear_tool_uses", "clip:chars=4000"],
 )
 def test_words_of_a_policy_have_no_code(policy: str) -> None:
     assert re.fullmatch(r"[A-Za-z0-9', ]+", words_of(policy)) and len(words_of(policy)) <= 60

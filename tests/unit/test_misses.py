@@ -11,7 +11,6 @@ import recede
 from recede import _engine, transcripts
 from recede._agents import USER_TOOLS
 from recede.costs import Misses, Quotation, misses
-from recede.costs._cache import CACHES, cache_facts
 from recede.reduction._policy import replay_policy
 from support import user
 
@@ -179,8 +178,7 @@ def test_a_budget_is_not_measured() -> None:
 
 def found_in(history: History, most_grams: int | None = None) -> Any:
     everything = replay_policy(_engine.engine, "mask", {"keep_results": 0}, masks_unseen=True)
-    facts = cache_facts(CACHES["ideal"], recede.costs.Prices(), None, 0)
-    return _engine.engine.quoted(json.dumps(history).encode(), False, everything, [], facts, 0, most_grams)
+    return _engine.engine.quoted(json.dumps(history).encode(), False, everything, [], 0, most_grams)
 
 
 def test_above_a_limit_every_nth_request_is_examined() -> None:

@@ -32,9 +32,7 @@ TEXTS = [*LEFT_OUT, *KEPT, *LEFT_OUT, "y" * 999]
 POLICIES = [
     *costs.replay_policies(windows=[2], chunks=[1, 3], keep_last=[4]),
     "clear_tool_uses:trigger=500,keep=1",
-    "langchain_clear:trigger=500,keep=1",
     "clip:chars=300",
-    "optimum:window=2",
     "summary:every=4,tail=2",
 ]
 

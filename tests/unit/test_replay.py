@@ -124,14 +124,6 @@ def test_the_prices_decide_when_the_boundary_moves() -> None:
     assert 2 < len(set(replayed())) < len(set(sliding)) / 2
 
 
-def test_the_optimum_is_never_dearer_than_any_other_boundary() -> None:
-    for prices in (FREE_ANSWERS, recede.costs.PRESETS["openai"], recede.costs.PRESETS["anthropic_1h"]):
-        names = [f"{name}:window=6{rest}" for name, rest in OTHERS.items()]
-        costs = recede.costs.replay(HISTORY, [*names, "optimum:window=6"], prices=prices).costs
-        *others, optimum = (cost.cost for cost in costs)
-        assert optimum <= min(others) * (1 + 1e-12)
-
-
 def test_high_water_masks_when_the_view_is_larger() -> None:
     turns_of_it = policy("high_water:window=4,chars=30000", system_chars=0).turns
     masked = [turn.masked_count for turn in turns_of_it]
@@ -219,7 +211,7 @@ def test_a_placeholder_and_a_short_observation_stay() -> None:
         ("slidng:window=4", "there is no policy 'slidng'; did you mean 'sliding'"),
         (
             "mask",
-            "there is no policy 'mask'; there are raw, sliding, stepped, break_even, high_water, optimum, ",
+            "there is no policy 'mask'; there are raw, sliding, stepped, break_even, high_water, ",
         ),
         ("sliding", "the policy 'sliding' needs 'window'"),
         ("stepped:window=3", "the policy 'stepped' needs 'chunk'"),

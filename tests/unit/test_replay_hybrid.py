@@ -280,13 +280,6 @@ def test_arguments_of_a_wrong_type_are_named() -> None:
         recede.costs.replay(HISTORY, summary_chars=-1)
 
 
-def test_the_optimum_of_a_mask_is_no_measure_of_a_hybrid() -> None:
-    names = ["sliding:window=10", "hybrid:window=10,at=43,tail=10", "optimum:window=10"]
-    costs = recede.costs.replay(HISTORY, names).costs
-    assert [cost.of_optimum is None for cost in costs] == [True, False, True, False]
-    assert [cost.window for cost in costs] == [None, 10, None, 10]
-
-
 def test_a_run_without_tools_is_a_turn() -> None:
     history = [user("Hello."), *[message for _ in range(30) for message in (assistant("y" * 200), user("More."))]]
     last = played("summary:every=10,tail=2", history, summary_chars=50)[-1]

@@ -23,7 +23,7 @@ def added_up(compared: tuple[costs.PolicyCost, ...]) -> tuple[costs.PolicyCost, 
 
 
 def test_comparisons_of_usage_are_those_of_replays() -> None:
-    policies = ["sliding:window=2", "optimum:window=2"]
+    policies = ["sliding:window=2", "break_even:window=2"]
     single = [costs.replay_json(row, policies) for row in sessions(9)]
     used = [one.usage for one in single]
     assert costs.compare_costs(used) == added_up(costs.compare_costs(single))

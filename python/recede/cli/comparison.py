@@ -23,7 +23,6 @@ _OPTIONAL = (
     "from cache",
     "tokens sent",
     "losses",
-    "of optimum",
     "policy",
     "quoted",
 )
@@ -83,10 +82,9 @@ def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session], *, is_fla
 
 
 def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float) -> list[str]:
-    """Further notes on the figures: windows, summaries, the lower bound."""
-    raw, *others = [cost for cost in costs if not cost.is_optimum]
-    best = cheapest_policy(costs)
-    lines = _window([raw, *others])
+    """Further notes on the figures: windows and summaries."""
+    raw, best = costs[0], cheapest_policy(costs)
+    lines = _window(costs)
     if best.usage.summary_calls:
         calls = f"{counted(best.usage.summary_calls, 'call')} of a model for {money(best.summary_cost)}"
         more = f"too: {percent(elongation)} more" if elongation else "is not (--elongation 0.15 charges it)"
@@ -94,8 +92,6 @@ def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float) -> lis
             f"summaries: {calls} are included; that agents with summaries take more turns, 13 to 18 % in the "
             f"research, {more}"
         )
-    if best.of_optimum is not None and best is not raw:
-        lines.append(f"lower bound: knowing the future, the same window would have cost {gain(1 / best.of_optimum)}")
     if sessions > 1 and best is not raw and best.loss_count:
         lines.append(f"the cheapest cost more than raw in {best.loss_count} of {sessions} sessions")
     return lines
@@ -169,7 +165,7 @@ def _format_table(sessions: list[Session], elongation: float) -> str:
     for session in sessions:
         groups.setdefault(session.format, []).append(session)
     headings = ["format", "choice", "sessions", "requests", "of raw", "mean", "median", "worst", "losses"]
-    headings += ["of optimum", "no cache", "policy"]
+    headings += ["no cache", "policy"]
     rows = []
     for name, group in [*groups.items(), ("total", sessions)]:
         raw, *others = compare_costs((session.replay for session in group), elongation)
@@ -177,7 +173,7 @@ def _format_table(sessions: list[Session], elongation: float) -> str:
         for cost in others:
             shares = (cost.of_raw, cost.mean_of_raw, cost.median_of_raw, cost.worst_of_raw)
             figures = list(map(percent, shares))
-            figures += [str(cost.loss_count), percent_or_dash(cost.of_optimum), percent(cost.of_raw_uncached)]
+            figures += [str(cost.loss_count), percent(cost.of_raw_uncached)]
             rows.append([name, words_of(cost.policy), *counts, *figures, cost.policy])
             name, counts = "", ["", ""]
     return table(headings, rows, names=2, is_last_name=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -29,7 +28,6 @@ from recede.costs import (
 from recede.designs import mask_observations
 
 _EVERYTHING = 1 << 60
-_MASK = re.compile(r"(?:sliding|stepped|break_even|high_water):\s*window=(\d+)")
 
 
 class Plan(NamedTuple):
@@ -93,7 +91,6 @@ def planned(
     *,
     has_curve: bool,
     has_study: bool,
-    has_optimum: bool,
     is_table: bool,
     has_pictures: bool,
     has_texts: bool,
@@ -107,14 +104,11 @@ def planned(
     wanted = policies or (curve_policies() if has_curve else STUDY if has_study else ())
     if not wanted:
         wanted = CHOICES if grid is None else replay_policies(**grid)
-    if has_optimum:
-        found = dict.fromkeys(mask[1] for mask in map(_MASK.match, wanted) if mask)
-        wanted += tuple(f"optimum:window={window}" for window in found)
     try:
         names = tuple(one.policy for one in replay_json(b"[]", wanted).policies)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--policy") from None
-    is_screen = not (policies or grid is not None or has_curve or has_study or has_optimum or is_table)
+    is_screen = not (policies or grid is not None or has_curve or has_study or is_table)
     needs_texts = has_texts or has_curve or has_pictures or reads_texts(wanted, how["options"]["summary_chars"])
     return Plan(names, is_screen, has_pictures, needs_texts, **how)
 

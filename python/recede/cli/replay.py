@@ -91,19 +91,14 @@ def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tupl
     help="The window to take is one under which at most this share of requests quotes masked text.",
 )
 @click.option(
-    "--optimum",
-    is_flag=True,
-    help="With each window also the boundary that would have cost least, knowing the future.",
-)
-@click.option(
     "--policy",
     "policies",
     multiple=True,
     metavar="NAME:KEY=N,...",
     help="Compare these instead: raw, sliding:window=M, stepped:window=M,chunk=N, break_even:window=M, "
-    "high_water:window=M,chars=N, optimum:window=M, clear_tool_uses:trigger=N,keep=M,at_least=L, "
-    "langchain_clear:trigger=N,keep=M, clip:chars=N, keep_last:messages=K, summary:every=N,tail=M, "
-    "hybrid:window=W,at=N,tail=M, budget:tokens=N,fill=F. Repeatable.",
+    "high_water:window=M,chars=N, clear_tool_uses:trigger=N,keep=M,at_least=L, clip:chars=N, "
+    "keep_last:messages=K, summary:every=N,tail=M, hybrid:window=W,at=N,tail=M, budget:tokens=N,fill=F. "
+    "Repeatable.",
 )
 @click.option(
     "--price",
@@ -192,7 +187,7 @@ def replay(files: tuple[str, ...], since: float | None, project: str | None, rea
     Example:
       recede replay
       recede replay --since 7d --project my-app --html report.html
-      recede replay session.jsonl --keep 5,10,20 --optimum
+      recede replay session.jsonl --keep 5,10,20
       recede replay logs --curve
       recede replay --check
     """
@@ -217,7 +212,6 @@ def _plan(asked: SimpleNamespace) -> Plan:
         grid if has_grid else None,
         has_curve=asked.curve,
         has_study=asked.study,
-        has_optimum=asked.optimum,
         is_table=asked.turns or asked.by_format,
         has_pictures=asked.html is not None,
         has_texts=lists_misses,

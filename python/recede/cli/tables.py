@@ -52,8 +52,6 @@ def cost_columns(costs: Sequence[PolicyCost]) -> list[tuple[str, list[str]]]:
     if any(cost.usage.summary_calls for cost in costs):
         calls = [money(cost.summary_cost) if cost.usage.summary_calls else "-" for cost in costs]
         columns.append(("summaries", calls))
-    if any(cost.is_optimum for cost in costs):
-        columns.append(("of optimum", [percent_or_dash(cost.of_optimum) for cost in costs]))
     return columns
 
 

@@ -7,12 +7,9 @@ The policies that a replay compares, each written ``name:key=value,key=value``:
 - ``stepped:window=10,chunk=5``: the same, but the boundary moves by 5 observations at once.
 - ``break_even:window=10``: the boundary moves when that breaks even at these prices.
 - ``high_water:window=10,chars=200000``: it moves when the view is larger than this.
-- ``optimum:window=10``: the offline lower bound for this window, which knows the future.
 - ``clear_tool_uses:trigger=100000,keep=3,at_least=0``: Anthropic's context editing. When the context has
   more tokens than ``trigger``, all results but the newest ``keep`` are cleared, if that clears at least
   ``at_least`` tokens.
-- ``langchain_clear:trigger=100000,keep=3``: LangChain's `ClearToolUsesEdit`. At each request whose raw
-  history has more tokens than ``trigger``, all results but the newest ``keep`` are cleared.
 - ``clip:chars=4000``: results are cut to this length from their first request on.
 - ``keep_last:messages=20``: the system messages, the first user message, the last 20 messages and
   what pairs with them; the rest is dropped.

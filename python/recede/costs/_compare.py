@@ -9,7 +9,7 @@ from itertools import accumulate
 from operator import add
 from typing import NamedTuple
 
-from recede.costs._policies import is_optimum, optimum_of, summarizes, window_of
+from recede.costs._policies import summarizes, window_of
 from recede.costs._prices import Prices, Usage
 
 __all__ = ["PolicyCost", "ReplayUsage", "cheapest_policy", "costs_of", "worst_moment"]
@@ -33,8 +33,6 @@ class PolicyCost(NamedTuple):
         median_of_raw: its median; to a thousandth when there are more than 1,000 different shares.
         worst_of_raw: the largest share of any session.
         loss_count: the number of sessions in which it costs more than the raw history.
-        of_optimum: `cost` as a share of the optimum with the same window; None if that was not replayed, or the policy
-            does more than mask.
         summary_cost: the part of both costs that summary calls account for.
         worst_moment: the largest share of raw that all requests of a session so far have cost, at any of its requests;
             None where only sums are known.
@@ -55,14 +53,8 @@ class PolicyCost(NamedTuple):
     median_of_raw: float
     worst_of_raw: float
     loss_count: int
-    of_optimum: float | None
     summary_cost: float = 0.0
     worst_moment: float | None = None
-
-    @property
-    def is_optimum(self) -> bool:
-        """Whether the policy is the offline lower bound, which knows the future."""
-        return is_optimum(self.policy)
 
     @property
     def window(self) -> int | None:
@@ -125,8 +117,6 @@ def costs_of(
 
 def _policy_cost(name: str, sums: Mapping[str, _Sum]) -> PolicyCost:
     total, raw = sums[name], sums["raw"].cost
-    bound = optimum_of(name) or name
-    optimum = sums[bound].cost.cost if is_optimum(bound) and bound in sums else None
     return PolicyCost(
         policy=name,
         usage=total.usage,
@@ -138,7 +128,6 @@ def _policy_cost(name: str, sums: Mapping[str, _Sum]) -> PolicyCost:
         median_of_raw=total.median,
         worst_of_raw=total.worst,
         loss_count=total.loss_count,
-        of_optimum=None if optimum is None else _share(total.cost.cost, optimum),
         summary_cost=total.cost.summary_cost,
         worst_moment=total.moment,
     )
@@ -205,25 +194,25 @@ class _Sum:
 
 
 def cheapest_policy(costs: Iterable[PolicyCost]) -> PolicyCost:
-    """Find the cheapest policy with a prompt cache, the first of equals; never the optimum.
+    """Find the cheapest policy with a prompt cache, the first of equals.
 
     Args:
         costs: the costs of the policies, as `compare_costs` returns them; at least one.
 
     Raises:
-        ValueError: there are none, or only the optimum.
+        ValueError: there are none.
 
     Example:
         >>> import recede
         >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-        >>> sessions = [recede.costs.replay(history, ["sliding:window=10", "optimum:window=10"])]
+        >>> sessions = [recede.costs.replay(history, ["sliding:window=10"])]
         >>> recede.costs.cheapest_policy(recede.costs.compare_costs(sessions)).policy
         'raw'
     """
-    rules = [cost for cost in costs if not cost.is_optimum]
-    if not rules:
+    found = list(costs)
+    if not found:
         raise ValueError("there is no policy to choose from")
-    return min(rules, key=lambda cost: cost.cost)
+    return min(found, key=lambda cost: cost.cost)
 
 
 def _share(part: float, whole: float) -> float:

@@ -17,8 +17,6 @@ from recede.reduction._policy import LEAST_REMOVED, replay_policy
 __all__ = [
     "DEFAULT_POLICIES",
     "compiled_policies",
-    "is_optimum",
-    "optimum_of",
     "parse_policy",
     "reads_texts",
     "replay_policies",
@@ -30,7 +28,6 @@ __all__ = [
 _EVERYTHING = 1 << 60
 # Anthropic does not document its text; this one is that of its coding agent.
 _ANTHROPIC_PLACEHOLDER = "[Old tool result content cleared]"
-_LANGCHAIN_PLACEHOLDER = "[cleared]"
 # The providers whose caches have these rules; prices are those of the replay.
 _PROVIDERS = {"prefix": "openai", "breakpoints": "anthropic"}
 
@@ -48,16 +45,13 @@ _WINDOW = _Key(0)
 _TAIL = _Key(1, 10)
 _BREAKPOINT = _Key(None, "keep", ("keep", "boundary"))
 _MAX_OVERCOST = _Key(0, "0.1", ("none",), is_share=True)
-_TRIGGER = _Key(1, 100_000)
 _POLICIES: dict[str, dict[str, _Key]] = {
     "raw": {},
     "sliding": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
     "stepped": {"window": _WINDOW, "chunk": _Key(1), "cache_breakpoint": _BREAKPOINT},
     "break_even": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT, "max_overcost": _MAX_OVERCOST},
     "high_water": {"window": _WINDOW, "chars": _Key(0), "cache_breakpoint": _BREAKPOINT},
-    "optimum": {"window": _WINDOW, "cache_breakpoint": _BREAKPOINT},
-    "clear_tool_uses": {"trigger": _TRIGGER, "keep": _Key(0, 3), "at_least": _Key(0, 0)},
-    "langchain_clear": {"trigger": _TRIGGER, "keep": _Key(0, 3)},
+    "clear_tool_uses": {"trigger": _Key(1, 100_000), "keep": _Key(0, 3), "at_least": _Key(0, 0)},
     "clip": {"chars": _Key(60)},
     "keep_last": {"messages": _Key(0)},
     "summary": {"every": _Key(1, 21, ("break_even",)), "tail": _TAIL},
@@ -87,8 +81,8 @@ _UNSAID = (
     ("chars", 0),
 )
 # Those that mask results which no request has shown.
-_DESIGNS_OF_OTHERS = ("clear_tool_uses", "langchain_clear", "hybrid")
-_MASKS = ("sliding", "stepped", "break_even", "high_water", "optimum")
+_DESIGNS_OF_OTHERS = ("clear_tool_uses", "hybrid")
+_MASKS = ("sliding", "stepped", "break_even", "high_water")
 
 _SUMMARIZING = (
     "summary:every=21,tail=10",
@@ -253,15 +247,12 @@ def _compiled(
         # The trigger counts the system prompt and the tools as well.
         chars = facts.chars_per_token * float(values["trigger"]) - facts.system_chars
         boundary = "high_water", max(0.0, chars), facts.chars_per_token * float(values["at_least"])
-    elif name == "langchain_clear":
-        options["placeholder"] = _LANGCHAIN_PLACEHOLDER
-        boundary = "triggered", float(values["trigger"]), 0.0
     elif name == "hybrid":
         options = {"keep_turns": values["window"]}
     if values.get("chunk"):
         options["mask_chunk"] = values["chunk"]
-    if name in ("break_even", "optimum", "budget") or values.get("boundary") == "break_even":
-        boundary = "optimum" if name == "optimum" else "break_even", cached, write
+    if name in ("break_even", "budget") or values.get("boundary") == "break_even":
+        boundary = "break_even", cached, write
     if name in ("summary", "hybrid") and values.get("at") != "never":
         summaries = _summaries(
             values, (cached, write, float(summary_prices.input), float(summary_prices.output)), model
@@ -314,23 +305,10 @@ def values_of(policy: str) -> dict[str, int | str]:
     return parse_policy(policy)[1]
 
 
-def is_optimum(policy: str) -> bool:
-    """Whether a policy is the offline lower bound, which knows the future."""
-    return policy.startswith("optimum:")
-
-
 def summarizes(policy: str) -> bool:
     """Whether a model may be asked for summaries."""
     name, values = parse_policy(policy)
     return name == "summary" or (name == "hybrid" and values["at"] != "never")
-
-
-def optimum_of(policy: str) -> str | None:
-    """Name the optimum with the same window and breakpoints; None if the policy is not a mask or counts turns."""
-    name, values = parse_policy(policy)
-    if name not in _MASKS:
-        return None
-    return _name("optimum", {key: values[key] for key in _POLICIES["optimum"]})
 
 
 def window_of(policy: str) -> int | None:

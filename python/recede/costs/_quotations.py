@@ -10,7 +10,7 @@ from recede._agents import USER_TOOLS
 from recede.reduction._policy import replay_policy
 
 if TYPE_CHECKING:
-    from recede.costs._cache import CacheFacts
+    pass
 
 __all__ = ["Misses", "Quotation", "misses_of"]
 
@@ -123,12 +123,12 @@ class Misses(NamedTuple):
         return cls(requests, results, examined, quoted, {name: frozenset(found) for name, found in by_policy.items()})
 
 
-def misses_of(data: tuple[bytes, bool], policies: Mapping[str, Any], facts: CacheFacts, shown: int) -> Misses:
+def misses_of(data: tuple[bytes, bool], policies: Mapping[str, Any], shown: int) -> Misses:
     """Find the misses of a serialized context, whose first `shown` messages belong to an earlier context."""
     # Whatever is ever masked; the user's own words in results are not.
     all_of_it = {"keep_results": 0, "exclude_tools": sorted(USER_TOOLS)}
     maskable = replay_policy(_engine.engine, "mask", all_of_it, masks_unseen=True)
-    found = _engine.engine.quoted(*data, maskable, list(policies.values()), facts, shown)
+    found = _engine.engine.quoted(*data, maskable, list(policies.values()), shown)
     by_policy = {name: frozenset(requests) for name, requests in zip(policies, found.by_policy, strict=True)}
     return Misses(
         found.requests, found.results, found.examined, [Quotation(*one) for one in found.quotations], by_policy

@@ -114,7 +114,7 @@ class Replay(NamedTuple):
 
     @property
     def cheapest(self) -> PolicyCost:
-        """The cheapest policy with a prompt cache, the first of equals; never the optimum."""
+        """The cheapest policy with a prompt cache, the first of equals."""
         return cheapest_policy(self.costs)
 
     def __repr__(self) -> str:
@@ -310,7 +310,7 @@ class AskedReplay(NamedTuple):
         def data() -> tuple[bytes, bool]:
             return as_bytes(dumps(plain))
 
-        found = misses_of(data(), self.without_sessions, self.facts, shown) if with_misses else None
+        found = misses_of(data(), self.without_sessions, shown) if with_misses else None
         return self.answer(replayed, data)._replace(misses=found)
 
     def replay_json(self, data: Json, *, with_misses: bool = False) -> Replay:
@@ -318,7 +318,7 @@ class AskedReplay(NamedTuple):
         raw = as_bytes(data)
         policies = list(self.without_sessions.values())
         replayed = _engine.engine.replay_json(*raw, policies, image_chars_of({}), self.facts)
-        found = misses_of(raw, self.without_sessions, self.facts, 0) if with_misses else None
+        found = misses_of(raw, self.without_sessions, 0) if with_misses else None
         return self.answer(replayed, lambda: raw)._replace(misses=found)
 
     def _sent(self, replayed: list[list[SentView]], data: Callable[[], tuple[bytes, bool]]) -> Iterator[list[SentView]]:
