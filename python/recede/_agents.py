@@ -1,14 +1,15 @@
 """Agents that are known by name: how each is pointed at a proxy, and which texts in its requests are its or its user's.
 
-Each row was read from the version that it names. `ANTHROPIC_BASE_URL`, `OPENAI_BASE_URL`, `OPENAI_API_BASE` and
-`GOOGLE_GEMINI_BASE_URL` are set for every command; a row has what its agent needs besides.
+Each row was read from the version that it names: its tools and texts were seen there. `ANTHROPIC_BASE_URL`,
+`OPENAI_BASE_URL`, `OPENAI_API_BASE` and `GOOGLE_GEMINI_BASE_URL` are set for every command; a row has what its agent
+needs besides.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["AGENTS", "MARKERS", "STUBS", "USER_TEXTS", "USER_TOOLS", "Agent"]
+__all__ = ["AGENTS", "USER_TOOLS", "Agent", "AgentTexts", "agent_named", "texts_of"]
 
 
 class Agent(NamedTuple):
@@ -18,6 +19,7 @@ class Agent(NamedTuple):
         title: its name, as people write it.
         version: where the row was read.
         provider: where its requests usually go, a name of `recede.proxy.server.UPSTREAMS`; None: it takes several.
+        user_agent: how the header User-Agent of its requests begins; empty: it has that of a common client.
         arguments: what its command line gets, after the command; ``{url}`` is the address of the proxy, and
             ``{folder}`` that of `recede.proxy`.
         config: a variable that takes settings as JSON, and the settings.
@@ -25,10 +27,11 @@ class Agent(NamedTuple):
         otherwise: why its requests may not come to the proxy all the same.
         is_pointed: whether all this points it at a proxy.
         sends_results: whether its requests have tool results, so that there is something to mask.
-        user_tools: tools whose results carry the user's own words: answers to questions, approved or changed plans.
+        user_tools: tools whose results carry the user's own words: answers to questions, approved or changed plans,
+            instructions (skills).
         user_texts: texts of results that carry the user's own words, as `keep_matching` has them: on a call that was
             refused (most are errors, for which some APIs have no field), a message that was sent while a tool ran, the
-            instructions of a folder.
+            instructions of a folder; and pointers to a full output on disk.
         markers: whole texts by which it clears old results itself, in which ``*`` matches any text; likewise in
         stubs: tools, and whole texts of results that refer to the result of an earlier call of the same arguments.
     """
@@ -36,6 +39,7 @@ class Agent(NamedTuple):
     title: str
     version: str
     provider: str | None = None
+    user_agent: str = ""
     arguments: tuple[str, ...] = ()
     config: tuple[str, dict[str, Any]] | None = None
     variables: tuple[tuple[str, str], ...] = ()
@@ -60,15 +64,20 @@ def _with_tail(*texts: str) -> tuple[str, ...]:
 AGENTS = {
     "claude": Agent(
         "Claude Code",
-        "2.1.330",
+        "2.1.332",
         "anthropic",
+        "claude-cli/",
         # Its tool search is off at any other address than that of Anthropic, unless this says otherwise.
         variables=(("ENABLE_TOOL_SEARCH", "true"),),
         otherwise="its settings have another address (ANTHROPIC_BASE_URL in their env), or it uses Bedrock or Vertex",
-        user_tools=("AskUserQuestion", "ExitPlanMode"),
+        user_tools=("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill"),
         user_texts=(
             "The user doesn't want to proceed with this tool use.",
             "The user doesn't want to take this action",
+            "Permission for this action has been denied",
+            "Permission for this action was denied",  # by its auto mode
+            "Permission to use * denied*",  # by a rule, or a plugin
+            "PreToolUse:* hook error: *",
             # With models that take no system prompt among the messages, reminders are in the results.
             "*<system-reminder>\n* while you were working:\n*</system-reminder>",
             "*<system-reminder>\nContents of *</system-reminder>",  # a CLAUDE.md
@@ -86,8 +95,9 @@ AGENTS = {
     ),
     "codex": Agent(
         "Codex",
-        "0.169.0",
+        "0.171.0",
         "openai",
+        "codex",
         arguments=("-c", 'openai_base_url="{url}/v1"'),
         otherwise="its config.toml names another model_provider than OpenAI: set the base_url of that one to {url}/v1",
         user_tools=("request_user_input", "request_user_input_async"),
@@ -96,13 +106,18 @@ AGENTS = {
         "Gemini CLI",
         "0.61.0",
         "gemini",
+        "GeminiCLI",
         otherwise="it takes an address only with an API key that was chosen as its login: /auth, Use Gemini API Key",
-        user_tools=("ask_user", "exit_plan_mode"),
-        user_texts=("*\n\n--- Newly Discovered Project Context ---\n*--- End Project Context ---",),  # a GEMINI.md
+        user_tools=("activate_skill", "ask_user", "enter_plan_mode", "exit_plan_mode"),
+        user_texts=(
+            "*\n\n--- Newly Discovered Project Context ---\n*--- End Project Context ---",  # a GEMINI.md
+            "<tool_output_masked>",  # its own mask, which ends in "Full output available at: …"
+        ),
     ),
     "opencode": Agent(
         "OpenCode",
         "1.18.33",
+        user_agent="opencode/",
         config=(
             "OPENCODE_CONFIG_CONTENT",
             {
@@ -115,7 +130,7 @@ AGENTS = {
         ),
         otherwise="its model is of another provider than anthropic, openai and google: set the baseURL of that one to "
         "{url}/v1",
-        user_tools=("question", "plan_exit"),
+        user_tools=("question", "plan_exit", "skill"),
         user_texts=(
             "The user rejected permission to use this specific tool call",
             "*<system-reminder>\nInstructions from: *</system-reminder>",  # an AGENTS.md
@@ -126,8 +141,9 @@ AGENTS = {
         "Qwen Code",
         "0.24.4",
         "openai",
+        "QwenCode/",
         otherwise="its settings have another address (baseUrl of a model, or of the login): set that to {url}/v1",
-        user_tools=("ask_user_question", "exit_plan_mode"),
+        user_tools=("ask_user_question", "enter_plan_mode", "exit_plan_mode", "skill"),
         markers=(_CLEARED,),
     ),
     "pi": Agent(
@@ -139,24 +155,38 @@ AGENTS = {
     "aider": Agent("aider", "0.86", sends_results=False),
     "cline": Agent(
         "Cline",
-        "3.0",
+        "3.0.65",
         otherwise="it takes its address from `cline auth -b {url}` alone, which stays",
         is_pointed=False,
-        user_tools=("ask_followup_question",),
+        user_tools=("ask_followup_question", "ask_question", "skills"),  # the first one up to 2.0
     ),
+    "droid": Agent("Droid", "0.215.0", user_agent="factory-cli/", user_tools=("AskUser", "ExitSpecMode", "Skill")),
+    "cn": Agent("Continue CLI", "1.5.47", user_tools=("AskQuestion", "Skills")),
+    "copilot": Agent("Copilot CLI", "1.0.102", user_tools=("ask_user", "skill")),
 }
 """The known agents, by command."""
 
+USER_TOOLS: tuple[str, ...] = tuple(dict.fromkeys(tool for agent in AGENTS.values() for tool in agent.user_tools))
+"""Tools whose results carry the user's own words, or instructions."""
 
-def _all(name: str) -> tuple[Any, ...]:
-    return tuple(dict.fromkeys(one for agent in AGENTS.values() for one in getattr(agent, name)))
+
+class AgentTexts(NamedTuple):
+    """Texts of results in the requests of some agents, as in their rows."""
+
+    user_texts: tuple[str, ...]
+    markers: tuple[str, ...]
+    stubs: tuple[tuple[str, str], ...]
 
 
-USER_TOOLS: tuple[str, ...] = _all("user_tools")
-"""Tools whose results carry the user's own words."""
-USER_TEXTS: tuple[str, ...] = _all("user_texts")
-"""Texts of results that carry the user's own words, as `keep_matching` has them."""
-MARKERS: tuple[str, ...] = _all("markers")
-"""Whole texts by which agents clear old results themselves; ``*`` matches any text, here and in stubs."""
-STUBS: tuple[tuple[str, str], ...] = _all("stubs")
-"""Tools, and whole texts of their results that refer to an earlier result."""
+def agent_named(user_agent: str) -> Agent | None:
+    """Find the agent that sends this header User-Agent; None if it names none that is known."""
+    return next((one for one in AGENTS.values() if one.user_agent and user_agent.startswith(one.user_agent)), None)
+
+
+def texts_of(agent: Agent | None, provider: str | None = None) -> AgentTexts:
+    """Return the texts of an agent; of an unknown one, those of all agents that may send requests to a provider."""
+    agents = [one for one in AGENTS.values() if provider is None or one.provider in (None, provider)]
+    chosen = agents if agent is None else [agent]
+    return AgentTexts(
+        *(tuple(dict.fromkeys(one for each in chosen for one in getattr(each, name))) for name in AgentTexts._fields)
+    )

@@ -22,12 +22,13 @@ from test_economy import marked as marked_by_clients
 
 import recede
 from recede import transcripts
-from recede._agents import MARKERS, STUBS, USER_TEXTS, USER_TOOLS
+from recede._agents import USER_TOOLS, texts_of
 from recede.costs import PRESETS
 from recede.proxy import RequestMasker
 from recede.proxy.server import Proxy
 
-KNOWN = (*USER_TEXTS, *MARKERS, *(text for _, text in STUBS))
+TEXTS = texts_of(None)
+KNOWN = (*TEXTS.user_texts, *TEXTS.markers, *(text for _, text in TEXTS.stubs))
 TOOLS = [{"name": "run", "description": "x" * SYSTEM_CHARS}]
 
 

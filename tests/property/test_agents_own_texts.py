@@ -12,7 +12,7 @@ from caching_provider import CachingProvider
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recede._agents import MARKERS, STUBS
+from recede._agents import AgentTexts, texts_of
 from recede.costs import MODELS
 from recede.proxy import RequestMasker
 from recede.reduction._policy import own_policy
@@ -22,6 +22,7 @@ from support import ENGINES, OF_RULES, engine_module
 Blocks = list[dict[str, Any]]
 LONG = "[an old result of this agent was cleared, since the context was too long]"  # longer than any placeholder
 SHORT = "[cleared]"
+_, MARKERS, STUBS = texts_of(None)
 STUB = STUBS[0][1]
 # As Claude Code sends it to models that take no system prompt among the messages.
 TAIL = "\n\n<system-reminder>\n<total_tokens>149 tokens left</total_tokens>\n</system-reminder>"
@@ -140,7 +141,7 @@ def test_a_prefix_changes_only_where_the_boundary_moves(cache: str, steps: Any, 
 def test_an_agent_that_clears_what_is_masked_already_changes_only_short_markers(
     marker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recede.proxy._masker.MARKERS", (marker,))
+    monkeypatch.setattr("recede.proxy._masker.texts_of", lambda *_: AgentTexts((), (marker,), ()))
     is_short = len(marker) < len(PLACEHOLDER)
     rng, tried = random.Random(0), 0
     path = "/v1/messages"

@@ -20,7 +20,7 @@ import pytest
 
 import recede
 from recede import StoreError
-from recede._agents import USER_TEXTS, USER_TOOLS
+from recede._agents import AGENTS, USER_TOOLS
 from recede.proxy import ColdRequests, MaskedRequest, RequestMasker
 
 Point = tuple[int, bytes]
@@ -606,20 +606,59 @@ def with_words(body: bytes, place: int, tool: str, text: str) -> bytes:
     return json.dumps(found).encode()
 
 
+ANSWER = "Use the second table. " * 40
+USER_TEXTS = {  # whole results, by their text in the row of their agent
+    text: (text if "*" in text else text + "*").replace("*", "12 files were changed.\n" + ANSWER)
+    for agent in AGENTS.values()
+    for text in agent.user_texts
+}
+
+
 @pytest.mark.parametrize("own", [{}, {"exclude_tools": ["Write"], "keep_matching": {"Kept"}}], ids=["none", "some"])
 @pytest.mark.parametrize(("path", "bodies"), [(path, body_of) for path, body_of, _ in BODIES if "count" not in path])
-def test_the_users_own_words_are_never_masked(path: str, bodies: Any, own: Any) -> None:
-    answer = "Use the second table. " * 40
-    kept = [(tool, answer) for tool in USER_TOOLS]
-    for text in USER_TEXTS:
-        beginning, end = (text if "*" in text else text + "*").rsplit("*", 1)
-        kept.append(("Edit", beginning.replace("*", "12 files were changed.\n") + answer + end))
-    assert len(kept) > 15 and {"AskUserQuestion", "ExitPlanMode", "ask_followup_question"} <= set(USER_TOOLS)
-    kept += [("Write", answer), ("Read", "Kept: " + answer)] if own else []
-    for tool, text in [*kept, ("Read", answer)]:
+def test_results_of_tools_that_have_the_users_own_words_are_never_masked(path: str, bodies: Any, own: Any) -> None:
+    kept = [(tool, ANSWER) for tool in (*USER_TOOLS, "skill", "Skills", "activate_skill", "ask_question", "AskUser")]
+    kept += [("Write", ANSWER), ("Read", "Kept: " + ANSWER)] if own else []
+    for tool, text in [*kept, ("Read", ANSWER)]:
         masked = RequestMasker(keep=2, **own).mask("POST", path, {}, with_words(bodies(40), 3, tool, text)).body
         assert masked.count(b"old tool output cleared") >= 10
         assert (json.dumps(text).encode() in masked) == ((tool, text) in kept), (tool, text)
+
+
+ROUTES = {"anthropic": "/v1/messages", "openai": "/v1/chat/completions", "gemini": "/v1beta/models/g:generateContent"}
+BODY_OF = {"anthropic": anthropic, "openai": chat, "gemini": gemini}
+
+
+@pytest.mark.parametrize("command", [command for command, agent in AGENTS.items() if agent.user_texts])
+def test_texts_of_an_agent_are_kept_in_its_requests(command: str) -> None:
+    """By the User-Agent; if that names nobody, in the requests that it may have sent; not in those of others."""
+    agent = AGENTS[command]
+    for provider, path in ROUTES.items():
+        for name, is_kept in [
+            (agent.user_agent + "9.1", True),
+            ("", agent.provider in (None, provider)),
+            ("codex", False),
+        ]:
+            for text in agent.user_texts:
+                body = with_words(BODY_OF[provider](40), 3, "Edit", USER_TEXTS[text])
+                masked = RequestMasker(keep=2, boundary="sliding").mask("POST", path, {"User-Agent": name}, body)
+                assert (json.dumps(USER_TEXTS[text]).encode() in masked.body) == is_kept, (text, name)
+                assert masked.agent == {"": None, "curl": None, "codex": "Codex"}.get(name, agent.title)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("claude-cli/2.1.332 (external, cli)", "PreToolUse:Bash hook error: [./guard.sh]: No. "),
+        ("claude-cli/2.1.332 (external, cli)", "Permission for this action has been denied. Reason: "),
+        ("GeminiCLI/0.61.0/g (linux)", "<tool_output_masked>\nOutput too large. Full output available at: /tmp/a"),
+    ],
+)
+def test_refusals_of_hooks_and_pointers_to_files_are_never_masked(name: str, text: str) -> None:
+    provider = "gemini" if "Gemini" in name else "anthropic"
+    body = with_words(BODY_OF[provider](40), 3, "run", text + ANSWER)
+    masked = RequestMasker(keep=2, boundary="sliding").mask("POST", ROUTES[provider], {"user-agent": name}, body).body
+    assert json.dumps(text + ANSWER).encode() in masked and masked.count(b"old tool output cleared") >= 10
 
 
 @pytest.mark.parametrize(

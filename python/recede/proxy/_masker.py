@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
-from recede._agents import MARKERS, STUBS, USER_TEXTS, USER_TOOLS
+from recede._agents import USER_TOOLS, Agent, agent_named, texts_of
 from recede._bodies import history_of
 from recede._errors import RecedeError
 from recede._kept_by_provider import KEPT_BY_PROVIDER
@@ -37,8 +37,6 @@ __all__ = ["MAX_BODY_BYTES", "MaskedRequest", "RequestMasker"]
 _log = logging.getLogger("recede")
 
 MAX_BODY_BYTES = 256 << 20
-# The user's own words, by the options that keep them.
-_USERS = {"exclude_tools": USER_TOOLS, "keep_matching": USER_TEXTS}
 _MODEL = re.compile(r"/models/([^/:?]{1,100}):")
 _MOST_NAME = 100  # characters of a model's name
 _MOST_POLICIES = 256
@@ -55,6 +53,7 @@ class MaskedRequest(NamedTuple):
             the provider keeps, or is sent raw.
         cache: the name of the prompt cache in `recede.costs.CACHES`.
         model: the model that the request names; None if it names none.
+        agent: the agent that its User-Agent names, such as ``"Claude Code"``; None if it is not known.
         masked_count: masked observations.
         chars_before: characters of the history.
         chars_after: characters of the view.
@@ -83,6 +82,7 @@ class MaskedRequest(NamedTuple):
     fault: str | None = None
     points: tuple[tuple[int, bytes], ...] = ()
     model: str | None = None
+    agent: str | None = None
 
     def __repr__(self) -> str:
         """Show the figures, without the body."""
@@ -98,7 +98,8 @@ class RequestMasker:
     where that pays at the prices of the model that the body names; if they are unknown, at the provider's usual ones,
     and the log names the model once.
     Results that carry the user's own words are never masked: answers to questions, plans, refused calls, messages that
-    were sent while a tool ran, instructions of a folder.
+    were sent while a tool ran, instructions of a folder, skills. Their texts are those of the agent that the User-Agent
+    names, or of any agent that uses the path.
 
     Args:
         state: a file for the pauses (see `ColdRequests`), so that a restart changes no boundary; None: in memory.
@@ -137,10 +138,10 @@ class RequestMasker:
         """Check the options; see the class."""
         self._engine = _engine.engine
         self._options: dict[str, Any] = {**options}
-        for name, words in _USERS.items():  # nobody can switch these off
+        for name, words in {"exclude_tools": USER_TOOLS, "keep_matching": ()}.items():  # nobody can switch these off
             self._options[name] = (*words, *OPTIONS[name].check(name, options.get(name, ())))
         self._is_auto = options.get("provider", "auto") == "auto"
-        self._policies: dict[tuple[Provider | None, int], Any] = {}
+        self._policies: dict[tuple[Provider | None, int, str | None], Any] = {}
         self._was_over = False  # which is said once
         self.unknown_models = UnknownModels()
         for cache in CACHES:
@@ -156,7 +157,8 @@ class RequestMasker:
         Args:
             method: of the request, in capitals.
             path: of the request, with or without its query.
-            headers: of the request; ``Content-Encoding`` and ``x-recede: off``, which sends it raw, are read.
+            headers: of the request; ``Content-Encoding``, ``User-Agent`` and ``x-recede: off``, which sends it raw, are
+                read.
             body: as it was received.
 
         Returns:
@@ -184,7 +186,8 @@ class RequestMasker:
         if named.get("x-recede", "").strip().lower() == "off":
             return MaskedRequest(body)
         try:
-            return self._mask(route, path, named.get("content-encoding", ""), body)
+            agent = agent_named(named.get("user-agent", ""))
+            return self._mask(route, path, agent, named.get("content-encoding", ""), body)
         except EncodingError as error:
             fault = f"encoding {error}"
         except RecedeError as error:
@@ -194,7 +197,7 @@ class RequestMasker:
         _log.warning("a request to %s is sent as it came: %s", route.provider, fault)
         return MaskedRequest(body, provider=route.provider, counted=route.is_counted, fault=fault)
 
-    def _mask(self, route: Route, path: str, encoding: str, body: bytes) -> MaskedRequest:
+    def _mask(self, route: Route, path: str, agent: Agent | None, encoding: str, body: bytes) -> MaskedRequest:
         plain = decoded(body, encoding, MAX_BODY_BYTES)
         cache, static = route.provider, 0
         costs: Any = None
@@ -214,7 +217,7 @@ class RequestMasker:
         seconds = 86_400.0 if is_kept_a_day else CACHES[cache].ttl_seconds
         model, points = _model_of(path, request.model), request.points()
         cold = self._ledger.cold_requests(points, ttl_seconds=seconds, now=self._clock(), note=not route.is_counted)
-        done = request.mask(self._policy(cache, model, static), cold, costs)
+        done = request.mask(self._policy(cache, model, static, agent, route.provider), cold, costs)
         if done.within_limit is False and not self._was_over:
             self._was_over = True
             _log.warning("%s", OVER_LIMIT)
@@ -232,27 +235,30 @@ class RequestMasker:
             counted=route.is_counted,
             points=tuple(points),
             model=model,
+            agent=agent.title if agent else None,
         )
 
-    def _policy(self, cache: str, model: str | None, static: int = 0) -> Any:
-        """Compile the policy with the facts of a model, or of the provider if the model is unknown."""
+    def _policy(
+        self, cache: str, model: str | None, static: int = 0, agent: Agent | None = None, whose: str | None = None
+    ) -> Any:
+        """Compile the policy with the facts of a model, or of the provider if the model is unknown.
+
+        It knows the texts of the agent; of an unknown one those of all that send requests to the provider `whose`.
+        """
         provider = Provider.of(cache, model) if self._is_auto else None
         if provider is not None and model and model_row(model) is None:
             self.unknown_models.note(model, provider.name)
-        if (provider, static) not in self._policies:
+        key = provider, static, agent.title if agent else whose
+        if key not in self._policies:
             if len(self._policies) > _MOST_POLICIES:
                 self._policies.clear()
-            named = {} if provider is None else {"provider": provider}
-            policy = own_policy(
-                self._engine,
-                {**self._options, **named},
-                reduces=False,
-                static=static,
-                markers=MARKERS,
-                stubs=STUBS,
+            named: dict[str, Any] = {} if provider is None else {"provider": provider}
+            kept, markers, stubs = texts_of(agent, whose)
+            named["keep_matching"] = (*kept, *self._options["keep_matching"])
+            self._policies[key] = own_policy(
+                self._engine, {**self._options, **named}, reduces=False, static=static, markers=markers, stubs=stubs
             )
-            self._policies[provider, static] = policy
-        return self._policies[provider, static]
+        return self._policies[key]
 
     def close(self) -> None:
         """Close the file of the pauses, if there is one.
