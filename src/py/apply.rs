@@ -6,7 +6,6 @@ use super::guard::guarded;
 use super::limited::parsed;
 use super::marks::marks_on;
 use super::placeholders::PlaceholderTexts;
-use super::premask::Premask;
 use super::values::Any;
 use super::values::name;
 use super::walk::walk;
@@ -25,13 +24,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 /// The view; the caller's list if nothing changed.
-pub fn apply<'py>(
-    dicts: &Dicts<'py>,
-    outline: &Outline,
-    policy: &Policy,
-    plan: &Plan,
-    premask: Option<Premask<'_, 'py>>,
-) -> PyResult<Bound<'py, PyList>> {
+pub fn apply<'py>(dicts: &Dicts<'py>, outline: &Outline, policy: &Policy, plan: &Plan) -> PyResult<Bound<'py, PyList>> {
     if !plan.changes() {
         return Ok(dicts.given.clone());
     }
@@ -39,27 +32,15 @@ pub fn apply<'py>(
     let texts = PlaceholderTexts::of(py, policy);
     let turns = texts.placeholder.names_turn().then_some(&plan.turns);
     let mut masker = MessageMasker { dicts, outline, plan, turns, texts };
-    let (view, made) = premask.map_or((None, vec![]), |premask| (premask.view, premask.masked));
-    // Our list may become the view: a message is not read after it was masked there.
-    let view = view.unwrap_or_else(|| dicts.list.clone());
-    let mut made = made.into_iter().peekable();
+    // Our list becomes the view: a message is not read after it was masked there.
+    let view = dicts.list.clone();
     let message_of = |result: u32| outline.results[result as usize].message as usize;
-    let restore = |result: u32| view.set_item(message_of(result), dicts.list.get_item(message_of(result))?);
     for masked in plan.masked.chunk_by(|one, next| message_of(one.result) == message_of(next.result)) {
-        let first = &masked[0];
-        while let Some(result) = made.next_if(|result| *result < first.result) {
-            restore(result)?;
-        }
-        let index = message_of(first.result);
-        let is_made = made.next_if_eq(&first.result).is_some() && first.form == Form::Placeholder;
-        if plan.rendered(index).is_some() {
-            continue;
-        }
-        if !is_made && plan.keeps(index) {
+        let index = message_of(masked[0].result);
+        if plan.rendered(index).is_none() && plan.keeps(index) {
             view.set_item(index, masker.message(index, masked)?)?;
         }
     }
-    made.try_for_each(restore)?;
     for (message, rendered) in &plan.rendered {
         view.set_item(*message, parsed(py, rendered)?)?;
     }
@@ -154,7 +135,7 @@ pub fn masked_message<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     guarded(|| {
         let mut dicts = Dicts::of(PyList::new(message.py(), [message])?.as_any())?;
-        let outline = walk(&mut dicts, false, None)?;
+        let outline = walk(&mut dicts, false)?;
         if texts.iter().any(|(place, _)| *place >= outline.results.len()) {
             return Err(PyRuntimeError::new_err("the messages were changed while they were masked"));
         }
@@ -247,7 +228,7 @@ fn part_of<'py>(field: &Bound<'py, PyString>, frame: Frame, part: &Any<'py>) -> 
     message.set_item(name(py, Key::Role), intern!(py, "user"))?;
     message.set_item(field, PyList::new(py, [first.as_any(), part])?)?;
     let mut dicts = Dicts::of(&PyList::new(py, [message])?.into_any())?;
-    let outline = walk(&mut dicts, false, None)?;
+    let outline = walk(&mut dicts, false)?;
     let Message { chars, images, .. } = outline.messages[0];
     let has_text = !dicts.pieces(&outline, 0).concat().is_empty();
     Ok(PartFacts { has_text, is_image: !has_text && (chars > 0 || images > 0), is_marked })

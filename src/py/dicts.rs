@@ -10,7 +10,7 @@ use crate::error::{Error, Kind};
 use crate::handle::Handle;
 use crate::outline::Outline;
 use crate::scan::CALL_CHARS;
-use crate::shape::{self, Key, Path, RawCall, RawResult, Sink, Value};
+use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
 use crate::source::Source;
 use pyo3::IntoPyObjectExt;
 use pyo3::intern;
@@ -26,7 +26,7 @@ pub struct Dicts<'py> {
     pub given: Bound<'py, PyList>,
     /// The messages then, in a private list.
     pub list: Bound<'py, PyList>,
-    /// The value of each observation; None for those masked by `premask`.
+    /// The value of each observation.
     pub values: Vec<Option<Any<'py>>>,
 }
 impl<'py> Dicts<'py> {
@@ -40,13 +40,6 @@ impl<'py> Dicts<'py> {
 
     pub fn message(&self, index: usize) -> PyResult<Dict<'py>> {
         Ok(self.list.get_item(index)?.cast_into()?)
-    }
-
-    /// The value of an observation masked by `premask`.
-    fn value_again(&self, outline: &Outline, result: usize) -> Option<Any<'py>> {
-        let message = outline.results[result].message as usize;
-        let Path { blocks: None, fields: [[field]] } = outline.messages[message].shape.path() else { return None };
-        self.message(message).ok()?.get_item(name(self.list.py(), *field)).ok()?
     }
 
     /// The text of an observation for a token counter; its compact JSON if it is no text.
@@ -167,9 +160,8 @@ pub fn may_hold_dispatch(text: &Bound<PyString>) -> bool {
 
 impl Source for Dicts<'_> {
     fn observation(&self, outline: &Outline, result: usize) -> Vec<u8> {
-        let value = self.values[result].clone().or_else(|| self.value_again(outline, result));
         let mut pieces = Pieces(vec![], 0);
-        if let Some(value) = &value {
+        if let Some(value) = &self.values[result] {
             // It was read before, so it cannot fail.
             let _ = shape::read_observation(value, outline.results[result].frame, &mut pieces);
         }

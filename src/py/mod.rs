@@ -12,7 +12,6 @@ mod marks;
 mod named;
 mod new_bytes;
 mod placeholders;
-mod premask;
 mod reduction;
 mod replay;
 mod request;
@@ -44,7 +43,6 @@ use guard::guarded;
 use limited::Asked;
 use marks::DictMarks;
 use named::{NamedTuple, field_of, named};
-use premask::Premask;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
@@ -66,8 +64,7 @@ fn reduce<'py>(
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
         let costs = costs_and_texts_of(costs)?;
-        let mut premask = Premask::of(&dicts, &policy.policy, costs.is_some());
-        let mut outline = walk::walk(&mut dicts, policy.policy.names_lines(), premask.as_mut())?;
+        let mut outline = walk::walk(&mut dicts, policy.policy.names_lines())?;
         plan::cut_results(&mut outline, &dicts, &policy.policy);
         check_costs(costs.as_ref(), &outline)?;
         let (given, policy) = (&policy.policy, &*policy.policy.of(&outline));
@@ -91,7 +88,7 @@ fn reduce<'py>(
             Outcome::Plan(plan) => {
                 unread::warn_dicts(messages, &outline, policy, |index| dicts.message(index))?;
                 let marks = DictMarks::of(&dicts, &outline, policy, &plan)?;
-                let view = apply::apply(&dicts, &outline, policy, &plan, premask)?;
+                let view = apply::apply(&dicts, &outline, policy, &plan)?;
                 if let Some(marks) = marks {
                     marks.pin(&view, &outline, policy, &plan)?;
                 }
@@ -143,7 +140,7 @@ static REPAIR: NamedTuple = NamedTuple::of_exchange("Repair");
 /// The outline of a list of dicts, or of bytes, which are scanned with the GIL released.
 fn outline_of(history: &Bound<'_, PyAny>, surrogates: bool) -> PyResult<Outline> {
     let py = history.py();
-    let Ok(data) = history.cast::<PyBytes>() else { return Ok(walk::walk(&mut Dicts::of(history)?, false, None)?) };
+    let Ok(data) = history.cast::<PyBytes>() else { return Ok(walk::walk(&mut Dicts::of(history)?, false)?) };
     let bytes = data.as_bytes();
     py.detach(|| scan(bytes, surrogates)).map_err(|error| transcript_error(py, &error))
 }
@@ -160,7 +157,7 @@ fn texts<'py>(
     guarded(|| {
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
-        let mut outline = walk::walk(&mut dicts, policy.policy.names_lines(), None)?;
+        let mut outline = walk::walk(&mut dicts, policy.policy.names_lines())?;
         outline.numbers = numbers.unwrap_or_default();
         if !whole {
             plan::cut_results(&mut outline, &dicts, &policy.policy);
@@ -228,7 +225,7 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     guarded(|| {
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
-        let outline = walk::walk(&mut dicts, false, None)?;
+        let outline = walk::walk(&mut dicts, false)?;
         let answer = |call: usize| -> Walked<Vec<u8>> {
             let (call, message) = (&outline.calls[call], outline.calls[call].message as usize);
             shape::answer::<Any>(outline.messages[message].shape, &dicts.message(message)?, call.block as usize)

@@ -37,7 +37,7 @@ pub fn replay<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     guarded(|| {
         let mut dicts = Dicts::of(messages)?;
-        let outline = walk::walk(&mut dicts, policies.iter().any(|policy| policy.policy.names_lines()), None)?;
+        let outline = walk::walk(&mut dicts, policies.iter().any(|policy| policy.policy.names_lines()))?;
         let policies = policies.iter().map(|policy| &policy.policy);
         replayed(messages.py(), replay_outline(&outline, &dicts, policies, image_chars, &cache.into()))
     })

@@ -1,9 +1,7 @@
 //! dicts -> Outline: Python objects as values of shapes, read lazily, since most messages need only three lookups.
 
 use super::convert::{Stopped, Walked, with_text};
-use super::cpython;
 use super::dicts::Dicts;
-use super::premask::Premask;
 use super::values::{Any, Dict, cast, compact_chars, is_of_client, name};
 use crate::error::{Error, Kind};
 use crate::outline::{Call, Message, Name, Outline, Span, TextSpan, ToolResult};
@@ -12,9 +10,6 @@ use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
-
-/// Bytes of an observation to prefetch before it is searched; most have no more.
-const BYTES_AHEAD: usize = 2048;
 
 impl<'py> Value for Any<'py> {
     type Object = Dict<'py>;
@@ -87,12 +82,8 @@ impl<'py> Value for Any<'py> {
     }
 }
 
-/// Reads a history. `needs_lines` counts the newlines of observations; `premask` gets each message after it was read.
-pub fn walk<'py>(
-    dicts: &mut Dicts<'py>,
-    needs_lines: bool,
-    mut premask: Option<&mut Premask<'_, 'py>>,
-) -> Walked<Outline> {
+/// Reads a history. `needs_lines` counts the newlines of observations.
+pub fn walk(dicts: &mut Dicts, needs_lines: bool) -> Walked<Outline> {
     let mut outline = Outline::default();
     // About as many calls and results as messages: too much capacity costs nothing, growing costs copies.
     let length = dicts.list.len();
@@ -111,9 +102,7 @@ pub fn walk<'py>(
         });
         let values = &mut dicts.values;
         let (totals, before) = (WalkTotals::default(), WalkTotals::default());
-        let is_premasked = premask.is_some();
-        let mut walk =
-            Walk { outline: &mut outline, values, message: index as u32, totals, before, needs_lines, is_premasked };
+        let mut walk = Walk { outline: &mut outline, values, message: index as u32, totals, before, needs_lines };
         let facts = shape::read::<Any, _>(message, &mut walk).map_err(|stopped| match stopped {
             Stopped::Shape(error) => Stopped::Shape(Error { message_index: Some(index), ..error }),
             Stopped::Python(_) => stopped,
@@ -122,9 +111,6 @@ pub fn walk<'py>(
         let message_facts = &mut outline.messages[index];
         (message_facts.chars, message_facts.images) = (chars, images);
         message_facts.take(&facts);
-        if let Some(premask) = &mut premask {
-            premask.add(index, message, &outline, &mut dicts.values)?;
-        }
     }
     Ok(outline)
 }
@@ -146,7 +132,6 @@ struct Walk<'a, 'py> {
     /// The totals before the current observation.
     before: WalkTotals,
     needs_lines: bool,
-    is_premasked: bool,
 }
 
 impl<'py> Walk<'_, 'py> {
@@ -163,13 +148,6 @@ impl<'py> Walk<'_, 'py> {
 }
 
 impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
-    #[inline]
-    fn prefetch(&mut self, value: &Any<'py>) {
-        if self.is_premasked {
-            cpython::prefetch(value, BYTES_AHEAD);
-        }
-    }
-
     #[inline]
     fn text(&mut self, text: &Bound<'py, PyString>) -> Walked<()> {
         self.totals.chars += text.len()?;

@@ -26,7 +26,7 @@ pub struct RawMessage<'a, V: Value> {
 
 impl<'a, V: Value> RawMessage<'a, V> {
     #[inline]
-    pub fn of(object: &'a V::Object, sink: &mut impl Sink<V>) -> Result<Self, V::Stop> {
+    pub fn of(object: &'a V::Object) -> Result<Self, V::Stop> {
         // Once all its fields were found, no other is looked up.
         let mut remaining = V::members(object);
         let mut get = |key: Key| -> Result<Option<V>, V::Stop> {
@@ -39,11 +39,6 @@ impl<'a, V: Value> RawMessage<'a, V> {
         };
         let role = word(get(Key::Role)?.as_ref(), RoleName::of);
         let content = get(Key::Content)?;
-        if role == RoleName::Tool
-            && let Some(content) = &content
-        {
-            sink.prefetch(content);
-        }
         let tool_call_id = if role == RoleName::Tool { get(Key::ToolCallId)? } else { None };
         let tool_calls = if role == RoleName::Assistant { get(Key::ToolCalls)? } else { None };
         let pair_role = word(get(Key::PairRole)?.as_ref(), PairRole::of);

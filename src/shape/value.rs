@@ -95,8 +95,6 @@ impl<'a, V: Value> RawResult<'a, V> {
 
 /// Receives the content of a message, in document order.
 pub trait Sink<V: Value> {
-    /// An observation follows.
-    fn prefetch(&mut self, _: &V) {}
     /// A text: of an observation, if one has begun.
     fn text(&mut self, text: &V::Text) -> Result<(), V::Stop>;
     /// An image or a document; likewise.

@@ -443,7 +443,6 @@ def test_oracle_modules_bear_the_names_of_the_core() -> None:
         "points.rs",  # what a proxy needs has a definition in the tests
         "quoted.rs",  # so has what requests quote
         "py/mod.rs",
-        "py/premask.rs",
         "py/reduction.rs",
         "py/request.rs",
         "py/replay.rs",
