@@ -67,6 +67,9 @@ _WORDS = {
 }
 
 
+_PLACES = ("offset", "message_index", "field", "source", "line", "seen")
+
+
 class TranscriptError(RecedeError, ValueError):
     """The input is not a history that recede can read. Nothing was changed.
 
@@ -82,6 +85,7 @@ class TranscriptError(RecedeError, ValueError):
         field: the path of the field, such as ``content[2].text``; None where no single field is at fault.
         source: the name of the file; None where the input was not a file.
         line: its line, from 1, where the file has one record per line.
+        seen: what a file of an unknown format has: types of its lines, or fields.
 
     Example:
         >>> import recede
@@ -105,8 +109,11 @@ class TranscriptError(RecedeError, ValueError):
         field: str | None = None,
         source: str | None = None,
         line: int | None = None,
+        seen: str | None = None,
     ) -> None:
         what, advice = _WORDS[kind]
+        if seen is not None:
+            what = f"{what}, but {printable(seen)}"
         places = [
             f"{name} {value}"
             for name, value in (("at byte", offset), ("message", message_index), ("field", field))
@@ -126,6 +133,7 @@ class TranscriptError(RecedeError, ValueError):
         self.field = field
         self.source = source
         self.line = line
+        self.seen = seen
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.kind, self.places)
@@ -133,7 +141,7 @@ class TranscriptError(RecedeError, ValueError):
     @property
     def places(self) -> dict[str, Any]:
         """The location, as keyword arguments for another error at the same place."""
-        return {name: getattr(self, name) for name in ("offset", "message_index", "field", "source", "line")}
+        return {name: getattr(self, name) for name in _PLACES}
 
 
 def _rebuild(kind: str, places: dict[str, Any]) -> TranscriptError:

@@ -245,21 +245,42 @@ BAD: dict[str, tuple[bytes, str]] = {
     "no history": (b'{"a": 1}', "bad: not a history"),
     "no records": (b'{"a": 1}\n{"b": 2}\n' * 99, "bad: not a history"),
     "number": (b"7", "bad: not a history"),
-    "no object": (b'{"type": "session_meta"}\n[]\n', "bad: line 2: a message that is not an object at byte 0"),
-    "cut": (lines(*CODEX)[:-9], "bad: line 7: the input ends in the middle of a value at byte"),
-    "cut inside": (lines(CODEX[0]) + b'{"type": "resp' + lines(*CODEX[1:]), "bad: line 2: "),
-    "NaN": (lines(CODEX[0]) + b'{"type": NaN}\n', "bad: line 2: malformed JSON at byte 9"),
-    "utf-8": (lines(*CODEX[:2]) + b'{"type": "\xff"}\n', "bad: line 3: bytes that are not UTF-8 at byte 10"),
+    "no session": (b'{"type": "session_meta"}\n[]\n', "bad: not a history, but lines of the type session_meta: "),
     "bom": (b"\xef\xbb\xbf" + lines(*CODEX), "bad: line 1: malformed JSON at byte 0"),
     "document": (b'\n\n{"messages": [\n{"role": "user"},\n', "bad: the input ends in the middle of a value at byte 35"),
     "document with gaps": (b'{"messages": [\n\n\n{"role": x}]}', "bad: malformed JSON at byte 26"),
-    "glued and cut": (
-        lines(*CODEX)[:-1] + b'{"type": "',
-        "bad: line 7: the input ends in the middle of a value at byte 1",
-    ),
-    "glued utf-8": (lines(CODEX[0]) + b'{}{"type": "\xff"}\n', "bad: line 2: bytes that are not UTF-8 at byte 12"),
     "deep": (b"[" * 100_000, "bad: nesting deeper than 1,024 levels at byte 1024"),
     "content": (lines(*CLAUDE, claude("user", user(5))), "bad: line 9: a content of the wrong type"),
     "part": (dumps([{"traj": [user([5])]}]), "bad: a part that is not an object in message 0"),
     "foreign line": (lines({"messages": []}, {"a": 1}), "bad: line 2: not a history"),
+}
+
+# Name -> damaged lines of Codex, the lines of CODEX of which something is lost, and the first line that is skipped.
+# Where the last line has no end, it is being written.
+_TORN = b'{"type": "response_item", "payl'
+DAMAGED: dict[str, tuple[bytes, set[int], int]] = {
+    "cut": (lines(*CODEX)[:-9], {6}, 7),
+    "cut in a character": (lines(*CODEX) + '{"type": "é'.encode()[:-1], set(), 8),
+    "cut inside": (lines(CODEX[0]) + _TORN + b"\n" + lines(*CODEX[1:]), set(), 2),
+    "cut first": (lines(CODEX[0])[9:] + lines(*CODEX[1:]), {0}, 1),
+    "cut first to its beginning": (lines(CODEX[0])[:9] + b"\n" + lines(*CODEX[1:]), {0}, 1),
+    "goes on": (_TORN + lines(*CODEX), set(), 1),
+    "goes on with another line": (lines(*CODEX[:3]) + _TORN + lines(*CODEX[3:]), set(), 4),
+    "cut inside of a character, and goes on": (
+        lines(*CODEX[:3]) + '{"type": "é'.encode()[:-1] + lines(*CODEX[3:]),
+        set(),
+        4,
+    ),
+    "NaN": (lines(CODEX[0]) + b'{"type": NaN}\n' + lines(*CODEX[1:]), set(), 2),
+    "utf-8": (lines(*CODEX[:2]) + b'{"type": "\xff"}\n' + lines(*CODEX[2:]), set(), 3),
+    "glued and cut": (lines(*CODEX)[:-1] + b'{"type": "\n', set(), 7),
+    "glued utf-8": (lines(*CODEX) + b'{}{"type": "\xff"}\n', set(), 8),
+    "zeros": (lines(*CODEX[:4]) + bytes(4096) + b"\n" + lines(*CODEX[4:]), set(), 5),
+    "zeros before": (lines(*CODEX[:4]) + bytes(512) + lines(*CODEX[4:]), set(), 5),
+    "zeros at the end": (lines(*CODEX) + bytes(512), set(), 8),
+    "no object": (lines(*CODEX[:4]) + b"null\n7\n[]\n" + lines(*CODEX[4:]), set(), 5),
+    "words": (lines(*CODEX[:4]) + b"Killed\n" + lines(*CODEX[4:]), set(), 5),
+    "words before": (b"Loaded cached credentials.\nwarning: none\n" + lines(*CODEX), set(), 1),
+    "braces": (lines(*CODEX) + b"}}}{{{\n", set(), 8),
+    "deep": (lines(*CODEX) + b'{"a":' * 9_000 + b"\n", set(), 8),
 }

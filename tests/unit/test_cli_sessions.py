@@ -311,7 +311,7 @@ def test_many_files_are_read_by_processes_with_the_same_result(tmp_path: Path, m
     from recede.cli.reading import Reading
 
     paths = [str(put(tmp_path / f"{number:03}.jsonl", CODEX)) for number in range(9)]
-    paths.insert(4, str(put(tmp_path / "bad.jsonl", CODEX[:-9])))
+    paths.insert(4, str(put(tmp_path / "bad.jsonl", CODEX[:9])))
     files = chosen(paths)
 
     def work(history: Any) -> tuple[int, int]:

@@ -32,6 +32,7 @@ from transcript_files import (
     CHAT,
     CLAUDE,
     CODEX,
+    DAMAGED,
     FILES,
     GEMINI,
     INSPECT,
@@ -186,7 +187,7 @@ def test_codex_items_are_untouched_and_copies_left_out() -> None:
     transcript = transcripts.read(lines(*CODEX, compacted, strange, {"type": "x", "payload": {}}))
     items = [line["payload"] for line in CODEX if line["type"] == "response_item"]
     assert transcript.messages == [*items, {"type": "hologram"}]
-    assert len(transcript.warnings) == 3
+    assert len(transcript.warnings) == 3, "the strange item is a message that was not understood"
     assert "compacted" in transcript.warnings[0]
 
 
@@ -200,6 +201,7 @@ def test_pi_results_keep_their_error() -> None:
         "the session was compacted; the messages before it are kept",
         "message of unknown role 'oracle' kept",
         "entry of unknown type '' left out, since it holds no message",
+        "1 message was not understood",
     ]
 
 
@@ -252,6 +254,25 @@ def test_what_is_damaged_is_named(name: str) -> None:
     assert raised.value.source == "bad"
     assert vars(pickle.loads(pickle.dumps(raised.value))) == vars(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_line_is_skipped_and_the_session_stays(name: str) -> None:
+    data, lost, first = DAMAGED[name]
+    transcript = transcripts.read(data)
+    whole = [
+        line["payload"] for index, line in enumerate(CODEX) if index not in lost and line["type"] == "response_item"
+    ]
+    assert [message for message in transcript.messages if message] == whole
+    skipped = [said for said in transcript.warnings if said.startswith(("damaged line skipped", "its last line is"))]
+    assert len(skipped) == 1 and transcript.skipped_lines
+    assert skipped[0].endswith(f"line {first}") or not data.endswith(b"\n")
+    assert transcripts.detect(data) == "codex"
+
+
+def test_a_file_without_a_whole_line_names_the_first(tmp_path: Path) -> None:
+    with pytest.raises(recede.TranscriptError, match="ends in the middle of a value"):
+        transcripts.read(b'{"type": "us\n{"type": "us\n')
 
 
 @every_file

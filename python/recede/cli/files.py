@@ -23,6 +23,9 @@ from recede.cli.errors import BadFile, bad_file, errors_of, line_of, name_of
 from recede.cli.reading import Reading
 from recede.cli.signatures import HEAD_BYTES, is_saved_history, likeness
 from recede.designs import HistoryReducer
+from recede.reduction._unrecognized import unrecognized
+from recede.transcripts._source import open_source
+from recede.transcripts._unread import NOTHING, Unread, notes_of_lines, unread_in
 
 _Result = TypeVar("_Result")
 _STRICT = HistoryReducer(max_input_chars=0, enabled=False)  # its parser says where a fault is
@@ -38,7 +41,6 @@ _LARGE_BYTES = 16 << 20
 _PRIVATE = 0o600  # for data that was read from a pipe
 _EVENT = re.compile(r"(?:event-)?(\d{1,9})(?:-|$)")  # 17.json; of newer versions event-00017-<id>.json
 _GZIP = b"\x1f\x8b"
-_ENDS_EARLY = str(TranscriptError("eof"))
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class InputHistory:
         is_own_form: whether a view takes the form of the file.
         path: the path as given.
         warnings: what the reader repaired, left out, or did not know.
+        skipped_lines: how many lines of the file are damaged; the first history of a file has them.
+        unread: the messages that were not understood.
         session: what the reader gave; None where the bytes of the file are the history.
     """
 
@@ -74,6 +78,8 @@ class InputHistory:
     is_own_form: bool = True
     path: str = "-"
     warnings: tuple[str, ...] = ()
+    skipped_lines: int = 0
+    unread: Unread = NOTHING
     session: transcripts.Transcript | None = None
 
     def run(self, function: Callable[[bytes], _Result]) -> _Result:
@@ -109,37 +115,19 @@ def read(path: str, reading: Reading, *, is_found: bool = False) -> list[InputHi
         if is_found:
             reading = reading.of_found(Path(path).stat().st_size)
         try:
-            found = _read_so_far(path, name, reading) if is_found else _histories(path, name, reading)
-            return [replace(history, path=path) for history in found]
+            return [replace(history, path=path) for history in _histories(path, name, reading)]
         except TranscriptError as error:
             if is_found and error.kind == "size":
                 raise bad_file(name, "it has more text than is read of a file that is found: name the file") from None
             raise line_of(error) from None
 
 
-def _read_so_far(path: str, name: str, reading: Reading) -> list[InputHistory]:
-    """A log that is found, not named: an agent may be writing its last line just now, which is then left out."""
-    try:
-        return _histories(path, name, reading)
-    except BadFile as error:
-        whole = b""
-        if error.kind == _ENDS_EARLY and path.endswith(".jsonl"):
-            whole = read_bytes(path, reading.max_bytes).rpartition(b"\n")[0]
-        if not whole:
-            raise
-        note = "its last line is being written, or was never finished: left out"
-        histories = _histories(path, name, reading, whole)
-        return [replace(history, warnings=(*history.warnings, note)) for history in histories]
-
-
-def _histories(path: str, name: str, reading: Reading, data: bytes | None = None) -> list[InputHistory]:
-    source: str | bytes = path if data is None else data
+def _histories(path: str, name: str, reading: Reading) -> list[InputHistory]:
+    source: str | bytes = path
     format, most = reading.format, reading.max_line_bytes
     limits = {"max_bytes": reading.max_bytes, "max_line_bytes": most}
     try:
-        if data is not None:
-            pass
-        elif path == "-" or not Path(path).is_file():
+        if path == "-" or not Path(path).is_file():
             is_folder = path != "-" and Path(path).is_dir()
             source = _joined(Path(path), most) if is_folder else read_bytes(path, reading.max_bytes)
         elif is_saved_history(_head(path)):
@@ -205,37 +193,51 @@ def _misread(error: TranscriptError, name: str, source: str | bytes) -> BadFile:
 
 def _own_form(name: str, format: str, data: bytes) -> InputHistory:
     """A file whose bytes the reducer accepts directly."""
-    if format != "json_lines":
+    if format == "json_lines":
+        return _own_lines(name, data)
+    if fault := fault_of(data):
+        raise _failure(fault, name, data, None)
+    messages = _messages_of(data)
+    unread, warnings = _understood(messages)
+    return InputHistory(name, format, data, data, len(messages), len(messages), warnings=warnings, unread=unread)
+
+
+def _own_lines(name: str, data: bytes) -> InputHistory:
+    """Messages, one per line; the view has the form of the file, without lines that are damaged."""
+    texts, numbers, messages = [], [], []
+    with open_source(data, name, max(1, len(data))) as source:
+        for message, line in source.records():
+            texts.append(source.text.removesuffix(b"\n"))
+            numbers.append(line)
+            messages.append(message)
+        skipped = len(source.skipped)
+        warnings = notes_of_lines(source)
+    unread, said = _understood(messages)
+    return InputHistory(
+        name,
+        "json_lines",
+        b"\n".join([*texts, b""]) if skipped else data,
+        b"[\n" + b",\n".join(texts) + b"\n]",
+        len(texts),
+        len(texts),
+        numbers,
+        warnings=(*warnings, *said),
+        skipped_lines=skipped,
+        unread=unread,
+    )
+
+
+def _understood(messages: list[Any]) -> tuple[Unread, tuple[str, ...]]:
+    """The messages that are not understood, and the warning; an error in them is reported later."""
+    unread = unread_in(messages)
+    said = unrecognized(messages)
+    if said is None and unread.messages:
         try:
-            messages = _count(data)
-        except TranscriptError as error:
-            raise _failure(error, name, data, None) from None
-        return InputHistory(name, format, data, data, messages, messages, warnings=_unrecognized(data))
-    lines: list[tuple[int, bytes]] = []
-    warnings = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        values = _values(name, number, line) if line.strip() else []
-        if len(values) > 1:
-            warnings.append(f"several records on one line, all read: line {number}")
-        lines += ((number, value) for value in values)
-    array = b"[\n" + b",\n".join(value for _, value in lines) + b"\n]"
-    numbers = [number for number, _ in lines]
-    found = (*warnings, *_unrecognized(array))
-    return InputHistory(name, format, data, array, len(lines), len(lines), numbers, warnings=found)
-
-
-_FIELD = re.compile(rb'"(?:content|parts|output|type|tool_calls|pairRole)"\s*:')
-"""A field by which a message is recognized."""
-
-
-def _unrecognized(data: bytes) -> tuple[str, ...]:
-    """A warning where there are messages, but nothing in them was recognized; an error in them is reported later."""
-    if _FIELD.search(data):
-        return ()
-    try:
-        return transcripts.read(data).warnings
-    except TranscriptError:
-        return ()
+            has_results = bool(_STRICT.reduce(messages).tools)
+        except TranscriptError:
+            return unread, ()
+        said = unread.words(has_results=has_results)
+    return unread, (said,) if said else ()
 
 
 def _converted(history: transcripts.Transcript, siblings: int) -> InputHistory:
@@ -250,28 +252,14 @@ def _converted(history: transcripts.Transcript, siblings: int) -> InputHistory:
         siblings=siblings,
         is_own_form=False,
         warnings=history.warnings,
+        skipped_lines=history.skipped_lines,
+        unread=history.unread,
         session=history,
     )
 
 
 def _dumped(messages: list[Any]) -> bytes:
     return b"[\n" + b",\n".join(json.dumps(message).encode() for message in messages) + b"\n]\n"
-
-
-def _values(name: str, number: int, line: bytes) -> list[bytes]:
-    """The values on a line: one, or several that a writer did not separate."""
-    values = []
-    at = 0
-    while line[at:].strip():
-        fault = fault_of(line[at:])
-        malformed = fault is not None and fault.kind not in WRONG_SHAPES
-        if fault is not None and malformed and fault.kind != "trailing":
-            places = {**fault.places, "offset": at + (fault.offset or 0), "message_index": None}
-            raise line_of(TranscriptError(fault.kind, **{**places, "source": name, "line": number}))
-        end = at + (fault.offset or 0) if fault is not None and malformed else len(line)
-        values.append(line[at:end])
-        at = end
-    return values
 
 
 def read_bytes(path: str, max_bytes: int = transcripts.MAX_BYTES) -> bytes:
@@ -328,13 +316,6 @@ def _messages_of(data: bytes) -> list[Any]:
         fields = (value.get(key) for key in ("messages", "input", "contents"))
         value = next(field for field in fields if isinstance(field, list))
     return list(value)
-
-
-def _count(data: bytes) -> int:
-    fault = fault_of(data)
-    if fault is not None:
-        raise fault
-    return len(_messages_of(data))
 
 
 def write(

@@ -159,6 +159,8 @@ def _put_back(history: InputHistory, view: bytes) -> None:
     """Write a view over its own file, where it has the form of that."""
     if not history.is_own_form:
         raise bad_file(history.name, f"a view of the format {history.format} has another form: it needs -o OUT")
+    if history.skipped_lines:
+        raise bad_file(history.name, "it has a damaged line, which a view is without: it needs -o OUT")
     if view != history.data:
         write(history.path, view, [history.path], packs=is_gzipped(history.path))
 

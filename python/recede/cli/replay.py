@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import shlex
 from collections.abc import Callable
+from functools import reduce
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,10 +22,11 @@ from recede.cli.play import Plan, Played, planned, play
 from recede.cli.played import CHOICES
 from recede.cli.quoted import advice, curve_as_json, curve_table, list_table, listed, quoted_lines, quoted_shares
 from recede.cli.reading import reading_options
-from recede.cli.screen import ELONGATION, Asked, screen
+from recede.cli.screen import ELONGATION, Asked, LeftOut, screen
 from recede.cli.sessions import chosen, plan_of_claude, project_option, since_option
 from recede.cli.tables import prose
 from recede.costs import CACHES, SUMMARY_CHARS, SYSTEM_CHARS, compare_costs, window_curve
+from recede.transcripts._unread import NOTHING
 
 
 def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tuple[int, ...]]:
@@ -238,6 +241,7 @@ def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> No
     facts = Asked(
         again,
         0 if verbosity() else notes,
+        _left_out(played),
         asked.elongation or ELONGATION,
         is_flat,
         asked.subscription,
@@ -270,6 +274,15 @@ def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> No
             is_flat=is_flat,
         )
     write(None, text.encode())
+
+
+def _left_out(played: Played) -> LeftOut:
+    histories = [history for history, _ in played.done]
+    return LeftOut(
+        sum(not failure.file.is_named for failure in played.failed),
+        sum(history.skipped_lines for history in histories),
+        reduce(operator.add, (history.unread for history in histories), NOTHING),
+    )
 
 
 def _print_json(plan: Plan, played: Played, asked: SimpleNamespace) -> None:

@@ -12,6 +12,7 @@ from recede.cli.played import CHOICES, EACH_TIME, MASKED, SUMMARIZED, Session
 from recede.cli.words import compact, gain, money, percent, span_of, tenths
 from recede.costs import quoted_share
 from recede.reduction._kinds import CHARS_PER_TOKEN
+from recede.transcripts._unread import NOTHING, Unread
 
 COLUMNS = 80
 ELONGATION = 0.15  # the research has 13 to 18 % more turns of agents with summaries
@@ -31,12 +32,39 @@ _WORDS = {
 }
 
 
+class LeftOut(NamedTuple):
+    """The counts of what could not be read.
+
+    Attributes:
+        files: how many files are left out.
+        lines: how many damaged lines were skipped in others.
+        unread: the messages that were not understood.
+    """
+
+    files: int = 0
+    lines: int = 0
+    unread: Unread = NOTHING
+
+    def words(self) -> list[str]:
+        """The words for each, as far as there are any.
+
+        Example:
+            >>> from recede.cli.screen import LeftOut
+            >>> LeftOut(files=1, lines=12).words()
+            ['1 session could not be read', '12 damaged lines were skipped']
+        """
+        were = "was" if self.lines == 1 else "were"
+        files = [f"{counted(self.files, 'session')} could not be read"] if self.files else []
+        return [*files, f"{counted(self.lines, 'damaged line')} {were} skipped"] if self.lines else files
+
+
 class Asked(NamedTuple):
     """Inputs of the screen besides the sessions.
 
     Attributes:
         again: the command that was typed; empty where it had options that change what is shown.
         notes: how many notes `-v` has.
+        left_out: what could not be read, and is in none of the sessions.
         elongation: by what share agents with summaries take more turns.
         is_flat: whether prices were given, at which the logged tokens are not paid.
         is_plan: whether a subscription is assumed, whatever the logs say.
@@ -45,6 +73,7 @@ class Asked(NamedTuple):
 
     again: str = "recede replay"
     notes: int = 0
+    left_out: LeftOut = LeftOut()
     elongation: float = ELONGATION
     is_flat: bool = False
     is_plan: bool = False
@@ -118,12 +147,15 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
         asked: what else it depends on.
     """
     if not any(session.requests for session in sessions):
-        return [_head(sessions), "no request was made: nothing here is an answer of an agent"]
+        said = asked.left_out.unread.words(has_results=False)
+        why = said or "no request was made: nothing here is an answer of an agent"
+        return [_head(sessions), why, *_not_read(asked, is_said=True)]
     found = choices(sessions, asked)
     is_plan = asked.is_plan or all(session.log is not None and session.log.plan for session in sessions)
     unit = _by_tokens if is_plan else _by_dollars
     saves = unit(found[MASKED]) < (1 - _LEAST) * unit(found["raw"])
-    lines = [] if saves else [*_nothing(sessions), ""]
+    nothing = _nothing(sessions, asked.left_out.unread)
+    lines = [] if saves else [*nothing, ""]
     is_logged = any(session.log is not None and session.log.bill.requests for session in sessions) and not asked.is_flat
     rows = _plan_rows(found, asked) if is_plan else _rows(found, is_logged=is_logged)
     lines += [_head(sessions), "", *rows, ""]
@@ -137,6 +169,7 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
     every = "all choices: recede replay -h"
     fits = len(pictures) + 3 + len(every) <= COLUMNS
     lines += [f"{pictures}{every:>{COLUMNS - len(pictures)}}"] if fits else [pictures, f"  {every}"]
+    lines += _not_read(asked, is_said=not saves and "understood" in nothing[0])
     if asked.notes:
         verbose = "recede -v" if asked.again == "recede replay" else asked.typed("-v")
         lines.append(f"  {counted(asked.notes, 'note')}: {verbose}")
@@ -260,11 +293,20 @@ def _summaries(found: dict[str, Choice], asked: Asked) -> list[str]:
     ]
 
 
-def _nothing(sessions: Sequence[Session]) -> list[str]:
+def _not_read(asked: Asked, *, is_said: bool) -> list[str]:
+    """Lines on what could not be read; messages that were not understood are in another line where that is said."""
+    unread = None if is_said else asked.left_out.unread.words(has_results=True)
+    damaged = "; ".join(asked.left_out.words())
+    return [f"  {said}" for said in (damaged, unread) if said]
+
+
+def _nothing(sessions: Sequence[Session], unread: Unread) -> list[str]:
     """A line that says that nothing would be saved, and why."""
     played = [session for session in sessions if session.requests]
     middle_one = round(median(session.requests for session in played))
     if not any(session.results for session in played):
+        if said := unread.words(has_results=False):
+            return [said]
         return ["nothing would be saved: your sessions have no tool results to mask"]
     if middle_one < PAYS_FROM:
         return [

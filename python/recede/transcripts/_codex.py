@@ -12,7 +12,6 @@ __all__ = ["read", "recognizes"]
 
 # Events repeat items for display; contexts and metadata are settings.
 _LEFT_OUT = frozenset(["event_msg", "session_meta", "turn_context", "world_state"])
-_KNOWN = frozenset(["message", "reasoning"])
 _NOT_SENT = frozenset(["ghost_snapshot"])
 
 
@@ -46,7 +45,7 @@ class _Session:
         self._total: Any = None
 
     def read(self, record: Record) -> None:
-        value, line, _ = record
+        value, line = record
         draft = self.draft
         kind = text(value.get("type")) if isinstance(value, dict) else ""
         payload = value.get("payload") if isinstance(value, dict) else None
@@ -54,8 +53,6 @@ class _Session:
             item = text(payload.get("type"))
             if item in _NOT_SENT:
                 return
-            if item not in _KNOWN and not item.endswith(("_call", "_call_output")):
-                draft.note(f"item of unknown type {item!r} kept", line)
             if item == "message" and payload.get("role") != "assistant":
                 self.answered(None)
             elif not item.endswith("_output") and self._answer is None:

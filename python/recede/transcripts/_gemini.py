@@ -37,7 +37,7 @@ def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
     """Read lines: a message with a known id replaces the earlier one, and some lines remove messages."""
     draft = Draft()
     kept: dict[str, tuple[dict[str, Any], int]] = {}
-    for value, line, _ in records:
+    for value, line in records:
         if not isinstance(value, dict):
             draft.note("record of wrong type left out", line)
         elif isinstance(value.get("$rewindTo"), str):

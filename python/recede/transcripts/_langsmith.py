@@ -45,7 +45,7 @@ def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
     """Read one run a line: model runs, or whole chains where a trace has no model runs."""
     models: list[Request] = []
     chains: list[Request] = []
-    for value, line, _ in records:
+    for value, line in records:
         run = fields(value)
         request = _request(run, line or None)
         if request.sent or request.answer:

@@ -39,7 +39,7 @@ def read(value: Any) -> Iterator[Draft]:
 def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
     """Read one event a line, likewise."""
     reader = _Reader()
-    for value, line, _ in records:
+    for value, line in records:
         reader.draft.records += 1
         reader.read(fields(value), line or None)
     yield reader.draft

@@ -26,7 +26,7 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
     """Read the messages, in the shape of Anthropic."""
     draft = Draft()
     places: dict[Any, int] = {}  # of entries, by their number and identifier: the messages before them
-    for entry, (value, line, _) in enumerate(records):
+    for entry, (value, line) in enumerate(records):
         kind = text(value.get("type")) if isinstance(value, dict) else ""
         message = value.get("message") if isinstance(value, dict) else None
         places[entry] = len(draft.messages)

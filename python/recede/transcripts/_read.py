@@ -15,6 +15,7 @@ from recede.transcripts._omitted import omit_texts
 from recede.transcripts._registry import DOCUMENTS, LINES, DocumentFormat, LineFormat
 from recede.transcripts._requests import Compaction, LoggedRequest
 from recede.transcripts._source import MAX_BYTES, Input, Record, Source, open_source
+from recede.transcripts._unread import NOTHING, Unread, notes_of_lines, seen_in, unread_in
 
 __all__ = ["FORMATS", "MAX_BYTES", "Transcript", "detect", "read", "read_all"]
 
@@ -40,6 +41,9 @@ class Transcript:
         records: the number of message records read, before merging.
         index: the index of the history in the file, from 0.
         context: the name of the subagent whose history it is; None for the main conversation.
+        skipped_lines: of how many lines of the file something was skipped, since they are damaged; the first history of
+            a file has them.
+        unread: the messages that were not understood.
         requests: what the log says of each request, in order; empty if it says nothing.
         compactions: where the agent replaced the history; `contexts` splits it there.
         shown: how many messages at the beginning replace a compacted history; there were no requests between them.
@@ -61,6 +65,8 @@ class Transcript:
     records: int = 0
     index: int = 0
     context: str | None = None
+    skipped_lines: int = field(default=0, repr=False)
+    unread: Unread = field(default=NOTHING, repr=False)
     requests: tuple[LoggedRequest, ...] = field(default=(), repr=False)
     compactions: tuple[Compaction, ...] = field(default=(), repr=False)
     shown: int = field(default=0, repr=False)
@@ -204,7 +210,13 @@ def read_all(
             ]
         except RecursionError:
             raise TranscriptError("depth", source=opened.name) from None
-    return found or [Transcript([], 0, name_of_format, opened.name, ("the file contains no history",))]
+        found = found or [Transcript([], 0, name_of_format, opened.name, ("the file contains no history",))]
+        first = replace(
+            found[0],
+            warnings=(*found[0].warnings, *notes_of_lines(opened)),
+            skipped_lines=len(opened.skipped),
+        )
+        return [first, *found[1:]]
 
 
 def detect(
@@ -244,7 +256,7 @@ def _drafts(source: Source, format: str | None, path: str | None, keep_texts: bo
         return _name(kind, value), kind.read(value)
     if isinstance(kind, DocumentFormat):
         return _name(kind, value), _of_each_line(kind, records, source.name)
-    return _name(kind, value), _of_lines(kind, records, None if keep_texts else kind.texts_at)
+    return _name(kind, value), kind.read(records if keep_texts else _without_texts(records, kind.texts_at))
 
 
 def _at_path(source: Source, wanted: str | None, path: str) -> tuple[str, Iterable[Draft]]:
@@ -258,7 +270,10 @@ def _at_path(source: Source, wanted: str | None, path: str) -> tuple[str, Iterab
                 return document, value
         raise TranscriptError("history", source=source.name, line=record.line or None, field=path)
 
-    first = kind_of(next(records))
+    opening = next(records, None)
+    if opening is None:
+        raise source.skipped[0]
+    first = kind_of(opening)
 
     def drafts() -> Iterator[Draft]:
         for kind, value in chain([first], map(kind_of, records)):
@@ -295,12 +310,12 @@ def _recognized(source: Source, wanted: str | None) -> tuple[Any, Any, Iterator[
         for document in DOCUMENTS:
             if wanted in (None, document.name) and document.recognizes(value):
                 return document, value, iter(())
-        raise TranscriptError("history" if wanted is None else "format", source=source.name)
+        raise _unknown(source, wanted, [value])
     records = source.records()
     passed: list[Record] = []
     for record in records:
         passed.append(record)
-        value = _object(record, source.name)
+        value = record.value
         for lines in LINES:
             if wanted in (None, lines.name) and lines.recognizes(value):
                 return lines, None, chain(passed, records)
@@ -312,21 +327,16 @@ def _recognized(source: Source, wanted: str | None) -> tuple[Any, Any, Iterator[
                 return document, None, chain(passed_and_rest, records)
         if len(passed) == _MOST_UNKNOWN_RECORDS:
             break
-    raise TranscriptError("history" if wanted is None else "format", source=source.name)
+    raise _unknown(source, wanted, [record.value for record in passed])
 
 
-def _object(record: Record, name: str) -> dict[str, Any]:
-    if not isinstance(record.value, dict):
-        raise TranscriptError("message", source=name, line=record.line, offset=0)
-    return record.value
-
-
-def _of_lines(kind: LineFormat, records: Iterator[Record], omitted_at: tuple[str, ...] | None) -> list[Draft]:
-    glued: list[int] = []
-    drafts = list(kind.read(_watched(records, glued, omitted_at)))
-    for line in glued:
-        drafts[0].note("several records on one line, all read", line)
-    return drafts
+def _unknown(source: Source, wanted: str | None, values: list[Any]) -> TranscriptError:
+    """The error for what is of no known format, with what was seen; that of the first line if none could be read."""
+    if not values and source.skipped:
+        return source.skipped[0]
+    if wanted is not None:
+        return TranscriptError("format", source=source.name)
+    return TranscriptError("history", source=source.name, seen=seen_in(values, is_lines=source.has_lines))
 
 
 def _of_each_line(kind: DocumentFormat, records: Iterator[Record], name: str) -> Iterator[Draft]:
@@ -336,12 +346,10 @@ def _of_each_line(kind: DocumentFormat, records: Iterator[Record], name: str) ->
         yield from kind.read(record.value)
 
 
-def _watched(records: Iterator[Record], glued: list[int], omitted_at: tuple[str, ...] | None) -> Iterator[Record]:
+def _without_texts(records: Iterator[Record], texts_at: tuple[str, ...] | None) -> Iterator[Record]:
     for record in records:
-        if record.is_glued and record.line not in glued[-1:]:
-            glued.append(record.line)
-        if omitted_at is not None:
-            omit_texts(record.value, omitted_at)
+        if texts_at is not None:
+            omit_texts(record.value, texts_at)
         yield record
 
 
@@ -353,7 +361,9 @@ def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode
     except TranscriptError as error:
         line = None if error.message_index is None else draft.lines[error.message_index]
         raise TranscriptError(error.kind, **{**error.places, "source": source, "line": line}) from None
-    if said := unrecognized(draft.messages):
+    unread = unread_in(draft.messages)
+    said = unrecognized(draft.messages) or unread.words(has_results=bool(reduction.tools))
+    if said:
         draft.note(said)
     return Transcript(
         draft.messages,
@@ -364,8 +374,9 @@ def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode
         draft.records,
         index,
         draft.context,
-        tuple(draft.requests),
-        tuple(draft.compactions),
+        unread=unread,
+        requests=tuple(draft.requests),
+        compactions=tuple(draft.compactions),
         has_texts=has_texts,
         plan=draft.plan,
     )

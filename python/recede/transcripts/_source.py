@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn, Union, cast
 from recede._errors import TranscriptError
 from recede.reduction._kinds import whole_number
 from recede.reduction._reducer import HistoryReducer
+from recede.transcripts._damaged import PADDING, decoder, opening_of, pieces_of
 
 __all__ = ["MAX_BYTES", "Input", "Record", "Source", "open_source"]
 
@@ -30,14 +31,16 @@ _PIECE = 1 << 20  # of a long line
 # Kinds of errors in well-formed JSON.
 _WRONG_SHAPES = frozenset({"duplicate_key", "history", "message", "content", "part"})
 _SPACE = b" \t\r\n"
+_MARK = b"\xef\xbb\xbf"
+_MOST_WORDS = 20  # lines of words before the first record, as programs write them to the same pipe
+_MOST_OPENINGS = 16
 
 
 class Record(NamedTuple):
-    """A JSON value of a file with one per line, and its location."""
+    """A JSON value of a file with one per line, and its line."""
 
     value: Any
     line: int
-    is_glued: bool = False
 
 
 class _Line(NamedTuple):
@@ -54,24 +57,52 @@ class Source:
     Attributes:
         name: the name in errors.
         has_lines: whether each line is a value; otherwise the whole file is one.
+        skipped: an error for each line of which something was skipped so far.
+        glued: the lines with several values so far.
+        ends_early: whether the last of the skipped lines is the last one, without a line end.
+        text: the bytes of the record that was read last.
     """
 
     def __init__(self, name: str, stream: BinaryIO, max_bytes: int, max_line_bytes: int) -> None:
         self.name = name
         self._max_bytes = max_bytes
         self._max_line_bytes = max_line_bytes
+        self.skipped: list[TranscriptError] = []
+        self.glued: list[int] = []
+        self.ends_early = False
+        self.text = b""
+        self._openings: set[bytes] = set()
         self._lines = self._numbered(stream)
-        self._head = list(islice(self._lines, 2))
-        if not self._head:
+        self._head: list[_Line] = []
+        if not self._first(0):
             raise TranscriptError("empty", source=name)
-        self.has_lines = _has_lines(*(line.text for line in self._head))
+        self.has_lines = self._begins_lines()
 
     def records(self) -> Iterator[Record]:
-        """Iterate over the values of the lines; only the current line is in memory."""
+        """Iterate over the objects of the lines; only the current line is in memory. What is damaged is skipped."""
         while self._head:
             yield from self._of_line(self._head.pop(0))
         for line in self._lines:
             yield from self._of_line(line)
+
+    def _first(self, index: int) -> bytes:
+        """One of the first lines, without the space around it; empty after the last."""
+        self._head += islice(self._lines, index + 1 - len(self._head))
+        return self._head[index].text.strip(PADDING) if index < len(self._head) else b""
+
+    def _begins_lines(self) -> bool:
+        """Whether each line is a record. The first may be damaged, or words of the program that wrote the file."""
+        first = self._first(0).removeprefix(_MARK)  # a byte order mark is named in line 1
+        if first.startswith(b"{"):
+            if _malformed(first) in (None, "trailing"):
+                return True
+            second, third = self._first(1), self._first(2)
+            if third and _is_record(second):
+                return third.startswith(b"{")
+            # Within a single value, an object at the start of a line follows one of these.
+            return second.startswith(b"{") and not first.endswith((b"[", b",", b":"))
+        is_value = first.startswith(b"[") or _malformed(first) is None
+        return not is_value and any(_is_record(self._first(index)) for index in range(1, _MOST_WORDS))
 
     def document(self) -> Any:
         """Return the single value of the file."""
@@ -133,27 +164,36 @@ class Source:
 
     def _of_line(self, line: _Line) -> Iterator[Record]:
         try:
-            yield Record(_loads(line.text), line.number)
-        except (ValueError, RecursionError):
-            values = self._glued(line.text.rstrip(_SPACE), line.number)
-            for value in values:
-                yield Record(value, line.number, is_glued=len(values) > 1)
-
-    def _glued(self, line: bytes, number: int) -> list[Any]:
-        """Split a line with several values, as a writer that was killed leaves it."""
-        values = []
-        text, at = "", 0
-        try:
-            text = line.decode()
-            while at < len(text):
-                value, at = _decoder.raw_decode(text, at)
-                values.append(value)
-                while at < len(text) and text[at] in " \t\r\n":
-                    at += 1
+            value = _loads(line.text)
         except (ValueError, RecursionError) as error:
-            before = len(text[:at].encode())
-            self._fail(_fault(line[before:], error), number, before)
-        return values
+            yield from self._of_damaged(line, error)
+            return
+        if not isinstance(value, dict):
+            self._skip(TranscriptError("message", source=self.name, line=line.number, offset=0), line)
+            return
+        if len(self._openings) < _MOST_OPENINGS:
+            self._openings.add(opening_of(line.text))
+        self.text = line.text
+        yield Record(value, line.number)
+
+    def _of_damaged(self, line: _Line, error: Exception) -> Iterator[Record]:
+        """The whole records of a line, as a writer that was killed leaves it, or several writers do."""
+        if line.number == 1 and line.text.startswith(_MARK):
+            self._fail(_fault(line.text, error), 1)
+        pieces, damage = pieces_of(line.text, self._openings)
+        if damage is not None:
+            fault = _fault(line.text[damage:].rstrip(PADDING), error)
+            offset = None if fault.offset is None else fault.offset + damage
+            self._skip(TranscriptError(fault.kind, source=self.name, line=line.number, offset=offset), line)
+        if len(pieces) > 1:
+            self.glued.append(line.number)
+        for piece in pieces:
+            self.text = piece.text
+            yield Record(piece.value, line.number)
+
+    def _skip(self, error: TranscriptError, line: _Line) -> None:
+        self.skipped.append(error)
+        self.ends_early = error.kind in ("eof", "utf8") and not line.text.endswith(b"\n")
 
     def _fail(self, error: TranscriptError, line: int | None, before: int = 0) -> NoReturn:
         offset = None if error.offset is None else error.offset + before
@@ -180,25 +220,12 @@ def open_source(source: Input, name: str | None, max_bytes: int, max_line_bytes:
             yield Source(name, cast(BinaryIO, unpacked), *limits)
 
 
-def _has_lines(first: bytes, second: bytes | None = None) -> bool:
-    first = first.removeprefix(b"\xef\xbb\xbf").strip(_SPACE)  # a byte order mark is named in line 1
-    if not first.startswith(b"{"):
-        return False
-    if second is not None and second.lstrip(_SPACE).startswith(b"{"):
-        # Within a single value, an object at the start of a line follows one of these.
-        return not first.endswith((b"[", b",", b":"))
-    return _malformed(first) in (None, "trailing")
+def _is_record(line: bytes) -> bool:
+    return line.startswith(b"{") and _malformed(line) is None
 
 
 def _loads(data: bytes) -> Any:
-    return _decoder.decode(data.decode())
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)
-
-
-_decoder = json.JSONDecoder(parse_constant=_refuse)
+    return decoder.decode(data.decode())
 
 
 def _fault(data: bytes, error: Exception) -> TranscriptError:

@@ -181,7 +181,7 @@ def read_openinference(value: Any) -> Iterator[Draft]:
 
 def read_openinference_lines(records: Iterable[Record]) -> Iterator[Draft]:
     """Read one span a line, likewise."""
-    yield from histories(request for value, line, _ in records for request in _openinference_requests(value, line))
+    yield from histories(request for value, line in records for request in _openinference_requests(value, line))
 
 
 def _has_openinference(span: dict[str, Any]) -> bool:
@@ -269,7 +269,7 @@ def read_otel(value: Any) -> Iterator[Draft]:
 
 def read_otel_lines(records: Iterable[Record]) -> Iterator[Draft]:
     """Read one span a line, likewise."""
-    yield from histories(request for value, line, _ in records for request in _otel_requests(value, line))
+    yield from histories(request for value, line in records for request in _otel_requests(value, line))
 
 
 def _has_otel(span: dict[str, Any]) -> bool:

@@ -1,0 +1,157 @@
+"""Reports of what was not understood: unknown types, roles and fields, and lines that are damaged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from recede.transcripts._draft import Draft, fields, objects, text
+from recede.transcripts._source import Source
+
+__all__ = ["NOTHING", "Unread", "notes_of_lines", "seen_in", "unread_in"]
+
+_ROLES = frozenset("assistant developer model system tool user".split())
+_PARTS = frozenset(
+    """audio compaction computer_screenshot container_upload document file image image_url input_audio input_file
+    input_image input_text output_text reasoning reasoning_text redacted_thinking refusal search_result summary_text
+    text thinking tool_reference tool_result tool_use video video_url""".split()
+)
+_PART_ENDS = ("_tool_result", "_tool_use")
+_ITEMS = frozenset(
+    """agent_message compaction compaction_summary image_generation_call item_reference mcp_approval_request
+    mcp_approval_response mcp_list_tools message program program_output reasoning tool_search_output""".split()
+)
+_ITEM_ENDS = ("_call", "_call_output")
+# Of parts without a type: those of Gemini and of Converse.
+_FIELDS = frozenset(
+    """audio cachePoint citationsContent codeExecutionResult code_execution_result document executableCode
+    executable_code fileData file_data functionCall functionResponse function_call function_response guardContent image
+    inlineData inline_data reasoningContent searchResult text thought thoughtSignature toolCall toolResponse toolResult
+    toolUse video""".split()
+)
+_MOST_NAMES, _MOST_NAME_CHARS, _MOST_VALUES = 6, 40, 1_000
+_TEXTS = ("text", "content", "output", "result", "message")
+
+
+class Unread(NamedTuple):
+    """The messages of a history that were not understood.
+
+    Attributes:
+        messages: how many.
+        kinds: what is unknown about them, such as ``type part`` and ``role agent``, the most frequent first.
+    """
+
+    messages: int = 0
+    kinds: tuple[str, ...] = ()
+
+    def words(self, *, has_results: bool) -> str | None:
+        """The warning; None if all were understood.
+
+        Example:
+            >>> from recede.transcripts._unread import Unread
+            >>> Unread(26, ("type part", "role agent")).words(has_results=False)
+            'no results were found; 26 messages were not understood: type part, role agent'
+        """
+        if not self.messages:
+            return None
+        count = f"{self.messages:,} {'message was' if self.messages == 1 else 'messages were'}"
+        return f"{'' if has_results else 'no results were found; '}{count} not understood: {_named(self.kinds)}"
+
+    def __add__(self, other: object) -> Unread:
+        """Add those of another history."""
+        assert isinstance(other, Unread)
+        return Unread(self.messages + other.messages, tuple(dict.fromkeys((*self.kinds, *other.kinds))))
+
+
+NOTHING = Unread()
+
+
+def unread_in(messages: Iterable[Any]) -> Unread:
+    """Find what is not understood in a history.
+
+    Example:
+        >>> from recede.transcripts._unread import unread_in
+        >>> unread_in([{"role": "agent", "content": [{"type": "note", "say": "Go."}]}])
+        Unread(messages=1, kinds=('role agent', 'type note'))
+    """
+    kinds: Counter[str] = Counter()
+    count = 0
+    for message in messages:
+        if isinstance(message, dict) and "pairRole" not in message and (found := set(_unknown(message))):
+            count += 1
+            kinds.update(sorted(found))
+    return Unread(count, tuple(kind for kind, _ in kinds.most_common()))
+
+
+def _unknown(message: dict[str, Any]) -> Iterator[str]:
+    role, kind = message.get("role"), message.get("type")
+    if isinstance(role, str):
+        if role not in _ROLES:
+            yield f"role {role}"
+        elif not any(name in message for name in ("content", "parts", "tool_calls", "function_call")):
+            yield f"field {', '.join(name for name in message if name != 'role') or 'role'} alone"
+    elif not isinstance(kind, str):
+        yield f"field {', '.join(map(str, list(message)[:2]))}"
+    elif kind not in _ITEMS and not kind.endswith(_ITEM_ENDS):
+        yield f"type {kind}"
+    for part in objects(message.get("content", message.get("parts"))):
+        of_part = part.get("type")
+        if not isinstance(of_part, str):
+            if _FIELDS.isdisjoint(part):
+                yield f"field {', '.join(map(str, list(part)[:2]))}"
+        elif of_part not in _PARTS and not of_part.endswith(_PART_ENDS):
+            yield f"type {of_part}"
+
+
+def has_text(value: Any) -> bool:
+    """Whether there is a text in a value that may be one of a message."""
+    to_visit, seen = [value], 0
+    while to_visit and seen < _MOST_VALUES:
+        at = to_visit.pop()
+        seen += 1
+        inner = at.items() if isinstance(at, dict) else enumerate(at) if isinstance(at, list) else ()
+        for name, one in inner:
+            if isinstance(one, (dict, list)):
+                to_visit.append(one)
+            elif name in _TEXTS and text(one).strip():
+                return True
+    return False
+
+
+def seen_in(values: Iterable[Any], *, is_lines: bool) -> str:
+    """Describe values of no known format: the types of lines, or the fields of an object.
+
+    Example:
+        >>> from recede.transcripts._unread import seen_in
+        >>> seen_in([{"type": "a.start"}, {"type": "a.stop"}], is_lines=True)
+        'lines of the types a.start, a.stop'
+        >>> seen_in([{"trajectory": []}], is_lines=False)
+        'an object with the fields trajectory'
+    """
+    rows = [fields(value) for value in values]
+    kinds = list(dict.fromkeys(row["type"] for row in rows if isinstance(row.get("type"), str)))
+    if kinds:
+        whose = "lines of the type" if is_lines else "an object of the type"
+        return f"{whose}{'s' if len(kinds) > 1 else ''} {_named(kinds)}"
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if names:
+        return f"{'lines' if is_lines else 'an object'} with the fields {_named(names)}"
+    return "lines of objects without fields" if is_lines else "a value that is no list of messages"
+
+
+def notes_of_lines(source: Source) -> tuple[str, ...]:
+    """The warnings about lines with several records, and about damaged ones."""
+    notes = Draft()
+    for line in source.glued:
+        notes.note("several records on one line, all read", line)
+    for error in source.skipped[: len(source.skipped) - source.ends_early]:
+        notes.note("damaged line skipped", error.line)
+    if source.ends_early:
+        notes.note("its last line is being written, or was never finished: left out")
+    return notes.warnings()
+
+
+def _named(names: Iterable[str]) -> str:
+    cut = [name[:_MOST_NAME_CHARS].encode(errors="backslashreplace").decode() for name in names]
+    return ", ".join(cut[:_MOST_NAMES]) + (", …" if len(cut) > _MOST_NAMES else "")

@@ -1,0 +1,91 @@
+"""What is not understood is said on the screen and by each command, and never taken for nothing."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+from children import recede_command
+from transcript_files import CODEX, lines
+
+import recede
+from recede import transcripts
+from support import assistant, dumps, tool_result, tool_use, user
+
+PARTS = [{"role": "user", "content": "Go."}, {"role": "agent", "content": [{"type": "part", "said": "Next."}]}]
+
+
+@pytest.mark.parametrize(
+    ("messages", "kinds"),
+    [
+        (PARTS, ("role agent", "type part")),
+        ([user("Go."), {"role": "assistant", "parts": [{"kind": "text", "text": "Next."}]}], ()),
+        ([user("Go."), {"role": "assistant", "parts": [{"kind": "data", "data": 5}]}], ("field kind, data",)),
+        ([user("Go."), {"role": "assistant", "thought": "Next.", "call": "ls"}], ("field thought, call alone",)),
+        ([user("Go."), {"type": "agent.tool_use", "name": "bash"}], ("type agent.tool_use",)),
+        ([user("Go."), {"speaker": "agent", "said": "Next."}], ("field speaker, said",)),
+        ([user("Go."), assistant([{"type": "tool-call", "toolCallId": "1"}])], ("type tool-call",)),
+        ([user("Go."), tool_use("1"), user([tool_result("1", "a")])], ()),
+        ([user("Go."), assistant([{"type": "web_search_tool_result", "content": []}])], ()),
+        ([{"type": "shell_call_output", "output": "a"}, {"type": "reasoning"}, {"role": "x", "pairRole": "call"}], ()),
+        ([user([{"text": "Go."}, {"cachePoint": {}}]), assistant([{"toolUse": {"toolUseId": "1"}}])], ()),
+    ],
+)
+def test_what_is_unknown_of_messages_is_named(messages: list[Any], kinds: tuple[str, ...]) -> None:
+    read = transcripts.read(dumps(messages))
+    assert (read.unread.kinds, read.unread.messages) == (kinds, min(1, len(kinds)))
+    assert bool(read.warnings) == bool(kinds)
+
+
+def said_of(path: Path, data: bytes, code: int = 0) -> list[str]:
+    """What `stats`, `replay` and `reduce` say of a file."""
+    path.write_bytes(data)
+    said = []
+    for command in (["stats"], ["replay"], ["reduce", "--keep", "2", "-o", path.parent / "out"]):
+        done = recede_command(command[0], path, *command[1:])
+        assert done.returncode == code, done.stderr
+        said.append(done.stdout.decode() + done.stderr.decode())
+    return said
+
+
+@pytest.mark.parametrize("write", [dumps, lambda messages: lines(*messages)])
+def test_each_command_says_what_was_not_understood(write: Any, tmp_path: Path) -> None:
+    words = "no results were found; 1 message was not understood: role agent, type part"
+    for said in said_of(tmp_path / "log", write([*PARTS, assistant("a")])):
+        assert words in said and "no tool results to mask" not in said
+    found = [tool_use("1"), user([tool_result("1", "a")])]
+    for said in said_of(tmp_path / "log", write([*PARTS, *found])):
+        assert "1 message was not understood: role agent, type part" in said and "no results were found" not in said
+
+
+@pytest.mark.parametrize(
+    ("data", "seen"),
+    [
+        (
+            lines({"type": "a.started"}, {"type": "b"}),
+            "lines of the types a.started, b",
+        ),
+        (lines({"event": 1}, {"data": 2}), "lines with the fields event, data"),
+        (dumps({"type": "result", "result": "Done."}), "lines of the type result"),
+        (b'{\n"trajectory": []}', "an object with the fields trajectory"),
+        (lines({"type": "\x1b[2J" * 99}), "lines of the type \\u001b[2J"),
+        (lines({}, {}), "lines of objects without fields"),
+    ],
+)
+def test_what_is_of_no_known_format_is_refused_with_what_was_seen(data: bytes, seen: str, tmp_path: Path) -> None:
+    for source in (data, gzip.compress(data)):
+        with pytest.raises(recede.TranscriptError) as caught:
+            transcripts.read(source)
+        assert str(caught.value).startswith(f"bytes: not a history, but {seen}")
+    for said in said_of(tmp_path / "log", data, code=1):
+        assert f"not a history, but {seen}" in said
+
+
+def test_the_screen_counts_what_could_not_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(lines(*CODEX)[:-9])
+    (tmp_path / "b.jsonl").write_bytes(lines(*CODEX[:4]) + b"\0\0\n{\n" + lines(*CODEX[4:]))
+    (tmp_path / "c.jsonl").write_bytes(b'{"type": "a.started"}\n')
+    shown = recede_command("replay", tmp_path).stdout.decode()
+    assert "  1 session could not be read; 3 damaged lines were skipped\n" in shown
