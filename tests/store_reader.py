@@ -16,13 +16,13 @@ class Log:
     def __init__(self, log: bytes) -> None:
         self.pages: dict[int, bytes] = {}
         self.id: int | None = None
+        self.log, self.base, self.salt = log, 0, 0
         if len(log) < 4_096 or log[:16] != b"recede  log\r\n\x1a\n\0":
             return
         version, page_bytes, identity, self.base, self.salt, checksum = struct.unpack_from("<IIQQQI", log, 16)
         if checksum != zlib.crc32(log[:48]):
             return
         assert version in (1, 2) and page_bytes == 4_096
-        self.log = log
         end, commits = self.commits(checksum)
         if commits:
             self.id = identity
@@ -30,6 +30,14 @@ class Log:
             _, length, unsynced, commit, salt = struct.unpack_from("<IHHII", log, at)
             is_frame = salt == self.salt & 0xFFFFFFFF and length <= 4_096
             assert not is_frame or commit - unsynced <= self.base + commits + 1, "the log is damaged"
+
+    def refuse_later(self, commits: int) -> None:
+        """Refuse a log without commits whose frames are of later ones than those of the file."""
+        of_first = self.log[4_108:4_112]
+        for at in range(4_096, len(self.log) - 19, 4_096):
+            _, length, _, commit, _ = struct.unpack_from("<IHHII", self.log, at)
+            is_frame = self.log[at + 12 : at + 16] == of_first and 0 < length <= 4_096
+            assert self.salt or not is_frame or commit <= commits, "the first block of the log is damaged"
 
     def commits(self, checksum: int) -> tuple[int, int]:
         """Where the last complete commit ends, and how many there are."""
@@ -58,8 +66,10 @@ class Reader:
         beside = path.with_name(f"{path.name}-log")
         log = Log(beside.read_bytes() if beside.exists() else b"")
         self.logged = log.pages
-        if log.id is not None:
-            identity, commits = struct.unpack_from("<QQ", self.file, 40)
+        identity, commits = struct.unpack_from("<QQ", self.file, 40)
+        if log.id is None:
+            log.refuse_later(commits)
+        else:
             (newest,) = struct.unpack_from("<Q", self.logged[0], 48)
             assert log.id == identity and log.base <= commits <= newest
         head = self.page(0, 1)

@@ -133,6 +133,13 @@ impl Header {
 /// A torn checkpoint may leave the page half old and half new; the log has it complete. But the bytes of the first sector before
 /// the commits are the same in both, so a fault there is not due to tearing.
 pub fn facts(bytes: &[u8; PAGE]) -> Result<(u64, u64)> {
+    let mut sound = *bytes;
+    sound[16..32].copy_from_slice(MAGIC);
+    put_u32(&mut sound, 32, VERSION);
+    put_u32(&mut sound, 36, PAGE as u32);
+    if sound != *bytes && Page::raw(sound).check(0).is_ok() {
+        return Err(StoreError::damaged(0, "its first bytes are invalid"));
+    }
     if bytes[16..32] != *MAGIC {
         return Err(StoreError::new(StoreErrorKind::Foreign, "it does not begin with the header of a store"));
     }

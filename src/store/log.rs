@@ -88,10 +88,10 @@ pub struct WriteAheadLog {
 }
 
 impl WriteAheadLog {
-    /// Begins an empty log in this file. Its first block is synced with the first commit.
+    /// Begins an empty log in this file.
     pub fn start(file: Box<dyn BackendFile>, id: u64, base: u64) -> Result<Self> {
         let mut log = Self::at(file, Tail { at: PAGE as u64, sum: 0 });
-        log.begin(id, base)?;
+        log.restart(id, base)?;
         Ok(log)
     }
 
@@ -112,14 +112,9 @@ impl WriteAheadLog {
         }
     }
 
-    /// Restarts after a checkpoint. On return the first block is on disk; otherwise the first of the old commits could be
-    /// recovered without the last.
+    /// Restarts after a checkpoint. On return the first block is on disk: frames after a block that cannot be read prove that
+    /// it was damaged, and the first of the old commits cannot be recovered without the last.
     pub fn restart(&mut self, id: u64, base: u64) -> Result<()> {
-        self.begin(id, base)?;
-        self.file.sync().map_err(|error| failed("syncing its first block", error))
-    }
-
-    fn begin(&mut self, id: u64, base: u64) -> Result<()> {
         let mut block = [0; PAGE];
         block[..16].copy_from_slice(MAGIC);
         put_u32(&mut block, 16, VERSION);
@@ -137,7 +132,7 @@ impl WriteAheadLog {
         (self.synced, self.unsynced, self.weight) = (self.end.at, 0, self.end.at);
         self.committed.clear();
         self.pending.clear();
-        Ok(())
+        self.file.sync().map_err(|error| failed("syncing its first block", error))
     }
 
     /// The file.

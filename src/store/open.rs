@@ -7,7 +7,7 @@ use super::log::{WriteAheadLog, random};
 use super::page::{PAGE, Page, PageKind, put_u32};
 use super::pager::{Pager, PagerLimits, Way};
 use super::pages::{read_page, rights_of};
-use super::recovery::Recovered;
+use super::recovery::{Recovered, holds_commits_after, refuse_damaged};
 use super::{KINDS, Store};
 use std::sync::Arc;
 
@@ -26,7 +26,10 @@ impl Store {
         }
         let log = locked_log(&*backend)?;
         let recovered = WriteAheadLog::recover(log)?;
-        let holds_commits = matches!(&recovered, Ok(Recovered { header: Some(_), .. }));
+        let holds_commits = match &recovered {
+            Ok(recovered) => recovered.header.is_some(),
+            Err(log) => holds_commits_after(&**log, 0)?,
+        };
         let file = match opened(&*backend, FileName::Store, Access::Write)? {
             Some(file) => file,
             None if holds_commits => {
@@ -39,14 +42,17 @@ impl Store {
         let rights = rights_of(&*file)?;
         let (log, header) = match recovered {
             Ok(Recovered { id, mut log, header: Some(header) }) => {
-                belongs(id, &log, &header, facts)?;
+                belongs(id, &log, &header, facts, &page)?;
                 copy_rights(log.file(), FileName::Log, rights)?;
                 log.renew()?;
                 backend.sync_names().map_err(|error| StoreError::io(FileName::Store, "syncing its folder", error))?;
                 (log, header)
             }
             Ok(Recovered { log, .. }) => begin(log.into_file(), &page, rights)?,
-            Err(file) => begin(file, &page, rights)?,
+            Err(log) => {
+                refuse_damaged(&*log, facts.1)?;
+                begin(log, &page, rights)?
+            }
         };
         let mut pager = Pager::new(file, Way::Logged(log), header, limits);
         pager.watch_names(backend.clone());
@@ -73,14 +79,15 @@ impl Store {
             }
         };
         let (page, facts) = first_page(&*file)?;
-        let recovered = match opened(&*backend, FileName::Log, Access::Read)? {
-            Some(log) => WriteAheadLog::recover(log)?.ok(),
-            None => None,
-        };
-        let (log, header) = match recovered {
-            Some(Recovered { id, log, header: Some(header) }) => {
-                belongs(id, &log, &header, facts)?;
+        let log = opened(&*backend, FileName::Log, Access::Read)?;
+        let (log, header) = match log.map(WriteAheadLog::recover).transpose()? {
+            Some(Ok(Recovered { id, log, header: Some(header) })) => {
+                belongs(id, &log, &header, facts, &page)?;
                 (Some(log), header)
+            }
+            Some(Err(log)) => {
+                refuse_damaged(&*log, facts.1)?;
+                (None, Header::of(&page)?)
             }
             _ => (None, Header::of(&page)?),
         };
@@ -140,9 +147,12 @@ fn first_page(file: &dyn BackendFile) -> Result<(Page, (u64, u64))> {
 }
 
 /// Whether the log belongs to this store, and began at or before the state of the file.
-fn belongs(id: u64, log: &WriteAheadLog, header: &Header, (own, commits): (u64, u64)) -> Result<()> {
-    let is_of_it = id == own && header.id == own && (log.base..=header.commits).contains(&commits);
-    if is_of_it { Ok(()) } else { Err(of_log("it is not of this state of the store")) }
+fn belongs(id: u64, log: &WriteAheadLog, header: &Header, (own, commits): (u64, u64), page: &Page) -> Result<()> {
+    if id == own && header.id == own && (log.base..=header.commits).contains(&commits) {
+        return Ok(());
+    }
+    page.check(0)?;
+    Err(of_log("it is not of this state of the store"))
 }
 
 /// A store whose log has no commit: the file is complete.

@@ -21,13 +21,15 @@ pub struct Recovered {
 }
 
 impl WriteAheadLog {
-    /// Reads a log up to its last commit. Returns the file if its first block never came to disk, so that it has no commit.
+    /// Reads a log up to its last commit. Returns the file if its first block is unreadable: it never came to
+    /// disk, so the log has no commit, or [`refuse_damaged`] refuses it.
     pub fn recover(file: Box<dyn BackendFile>) -> Result<std::result::Result<Recovered, Box<dyn BackendFile>>> {
         let mut block = [0; PAGE];
         let count = file.read_at(&mut block, 0).map_err(|error| failed("reading its first block", error))?;
         let sum = crc32fast::hash(&block[..48]);
         let begun = &block[..count.min(16)];
-        if !MAGIC.starts_with(begun) && begun.iter().any(|&byte| byte != 0) {
+        let is_damaged = u32_at(&block, 48) == crc32fast::hash(&[MAGIC, &block[16..48]].concat());
+        if !MAGIC.starts_with(begun) && begun.iter().any(|&byte| byte != 0) && !is_damaged {
             let what = "it is no log, but has the name of one";
             return Err(StoreError { file: FileName::Log, ..StoreError::new(StoreErrorKind::Foreign, what) });
         }
@@ -117,6 +119,25 @@ impl WriteAheadLog {
         }
         self.flush()
     }
+}
+
+/// Whether a log has a frame of a commit after this one.
+pub fn holds_commits_after(log: &dyn BackendFile, commit: u64) -> Result<bool> {
+    let (mut at, mut head, mut salt) = (PAGE as u64, [0; FRAME], None);
+    while log.read_at(&mut head, at).map_err(|error| failed("reading a frame", error))? == FRAME {
+        let of_first = *salt.get_or_insert(u32_at(&head, 12));
+        let is_frame = u32_at(&head, 12) == of_first && (1..=PAGE).contains(&usize::from(u16_at(&head, 4)));
+        if is_frame && (1..1 << 31).contains(&u32_at(&head, 8).wrapping_sub(commit as u32)) {
+            return Ok(true);
+        }
+        at += PAGE as u64;
+    }
+    Ok(false)
+}
+
+/// Refuses a log whose first block is unreadable, and which has commits that the file, as of this commit, lacks.
+pub fn refuse_damaged(log: &dyn BackendFile, commit: u64) -> Result<()> {
+    if holds_commits_after(log, commit)? { Err(damaged("its first block is damaged")) } else { Ok(()) }
 }
 
 fn damaged(what: &'static str) -> StoreError {
