@@ -55,6 +55,26 @@ def test_turns_come_back_as_they_were(store: recede.store.TurnStore) -> None:
     assert [turn.turn_id for turn in store.turns(-2, 99)] == [1, 2, 3, 4, 5, 6]
 
 
+def test_a_store_is_true_once_it_holds_something(store: recede.store.TurnStore) -> None:
+    assert not store
+    history = recede.History(store=store)
+    history.append({"role": "user", "content": "Go."})
+    assert store and len(store) == 0
+
+
+@pytest.mark.parametrize("looped", ["a.store", "b.store-log"])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_link_that_leads_to_itself_is_an_error_of_the_system(tmp_path: Path, looped: str, read_only: bool) -> None:
+    (tmp_path / looped).symlink_to(looped)
+    path = tmp_path / looped.removesuffix("-log")
+    if not path.is_symlink() and read_only:
+        recede.store.TurnStore(tmp_path / "other.store").close()
+        (tmp_path / "other.store").rename(path)
+    with pytest.raises(recede.StoreError) as caught:
+        recede.store.TurnStore(path, read_only=read_only)
+    assert (caught.value.kind, caught.value.path) == ("io", str(tmp_path / looped))
+
+
 def test_masked_turns_show_no_observation_and_can_be_recalled(store: recede.store.TurnStore) -> None:
     for number in range(10):
         store.append("r", "a", f"observation {number}")

@@ -187,7 +187,7 @@ def _filter(since: float | None, project: str | None) -> Callable[[Path, Path], 
 def _absolute(project: str) -> str:
     """A path in full, another text as it is."""
     is_path = project.startswith((".", "~")) or Path(project).is_absolute()
-    return str(Path(project).expanduser().resolve()) if is_path else project
+    return os.path.realpath(Path(project).expanduser()) if is_path else project
 
 
 def _encoded(path: str) -> str:

@@ -180,7 +180,7 @@ class TurnStore:
     def __init__(self, path: str | os.PathLike[str], *, sync_every: int | None = None, read_only: bool = False) -> None:
         whole_number(1, optional=True)("sync_every", sync_every)
         self._read_only = read_only
-        self._path = str(Path(path).resolve())  # the log must be next to the file, whichever link leads to it
+        self._path = os.path.realpath(Path(path))  # the log must be next to the file, whichever link leads to it
         try:
             self._store = _engine.engine.Store(self._path, read_only, sync_every)
         except StoreError as error:
@@ -206,8 +206,7 @@ class TurnStore:
             StoreError: it could not be stored. If the store stays usable (see `is_usable`), it is unchanged.
         """
         now = time.time() if timestamp is None else timestamp
-        turn: int = self._store.append_turn(reasoning, action, observation, now, sync)
-        return turn
+        return self._store.append_turn(reasoning, action, observation, now, sync)  # type: ignore[no-any-return]
 
     def mask_before(self, turn_id: int) -> int:
         """Mask the turns before this one and return how many were newly masked.
@@ -217,8 +216,7 @@ class TurnStore:
         Raises:
             StoreError: it failed; some of the turns may be masked.
         """
-        masked: int = self._store.mask_before(max(0, turn_id))
-        return masked
+        return self._store.mask_before(max(0, turn_id))  # type: ignore[no-any-return]
 
     def sync(self) -> None:
         """Return when all changes are on disk, so that they survive the end of the machine.
@@ -233,8 +231,10 @@ class TurnStore:
     # Reading
 
     def __len__(self) -> int:
-        count: int = self._store.count(_KINDS["turn"])
-        return count
+        return self._store.count(_KINDS["turn"])  # type: ignore[no-any-return]
+
+    def __bool__(self) -> bool:
+        return any(map(self._store.count, _KINDS.values()))  # that of a `History` has no turns
 
     def get(self, turn_id: int) -> StoredTurn:
         """A turn; the observation of a masked one is None and is not read.
