@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import maskers
@@ -192,22 +192,6 @@ def session_memory(path: str) -> dict[str, int]:
     return {"held": measuring.resident() - before, "view": sum(map(len, view)), "messages": len(session)}
 
 
-def stored_turns(path: str, turns: int) -> dict[str, int]:
-    """Bytes of the peak above what was there before, of a manager with a store, and of the store."""
-    measuring.forget_peak()
-    before = measuring.resident()
-    with recede.store.TurnStore(path, sync_every=1_000) as store:
-        manager = recede.designs.ObservationMaskingContextManager(store=store)
-        for number in range(1, turns + 1):
-            manager.add_turn("I must look at it again.", f"cat {number}.py", f"line {number} of the log\n" * 40)
-    with recede.store.TurnStore(path) as store:
-        manager = recede.designs.ObservationMaskingContextManager(store=store)
-        assert manager.estimate_token_savings()["masked_turns"] == turns - 10
-        for number in range(1, turns + 1, turns // 1_000):
-            assert manager.recall(number).startswith(f"line {number} of the log")
-    return {"peak": measuring.peak() - before, "file": Path(path).stat().st_size}
-
-
 def stored_history(path: str, turns: int) -> dict[str, int]:
     """The same of a `History` with a store."""
     measuring.forget_peak()
@@ -384,38 +368,33 @@ def oracle_seconds(data: bytes) -> float:
     return measuring.best_times({"m": lambda: oracle.reduce_json(data, False, policy)}, 0.1)["m"]
 
 
-def contexts(turns: int, marks: list[int], around: int) -> dict[str, float]:
-    """Seconds of a session of turns with a context at each, by whom; and of a turn and of a copy of its context."""
+def contexts(turns: int, rounds: int) -> dict[str, float]:
+    """Seconds of adding a turn and of a context of all of them, by whom, and of joining the parts of that context."""
     # The research's mix: 84 % observations, 16 % reasoning and actions.
     texts = [(f"Thought {n}. " * 15, f"do {n} --now " * 5, f"a line of the log {n}\n" * 65) for n in range(turns)]
+    prompts = "You are careful.", "Find the bug."
     makers: dict[str, Callable[[], Any]] = {
-        "core": recede.designs.ObservationMaskingContextManager,
-        "naive": lambda: rivals.NaiveContexts(10),
+        "manager": recede.designs.ObservationMaskingContextManager,
+        "hybrid": lambda: recede.designs.HybridContextManager(recede.summarizers.builtin(), 10, turns + 1),
+        "loop": lambda: rivals.NaiveContexts(10),
     }
     spent: dict[str, float] = {}
-    seen: dict[str, list[int]] = {}
+    seen: dict[str, str] = {}
     for name, make in makers.items():
-        # Each context is let go when the next is there, as in the loop of an agent; whether all agree is asked later.
-        manager, times = make(), []
-        for turn in texts:
-            start = perf_counter()
-            manager.add_turn(*turn)
-            context = manager.get_masked_context("You are careful.", "Find the bug.")
-            times.append(perf_counter() - start)
-        manager, copies, seen[name] = make(), [], []
-        for turn in texts:
-            manager.add_turn(*turn)
-            context = manager.get_masked_context("You are careful.", "Find the bug.")
-            seen[name].append(hash(context))
-            pieces = [context[at : at + 4_096] for at in range(0, len(context), 4_096)]
-            start = perf_counter()
-            context = "".join(pieces)
-            copies.append(perf_counter() - start)
-        contenders.agree(name, seen[name], seen["core"])
-        spent[name], spent[f"{name}, copying"] = sum(times), sum(copies)
-        for mark in marks if name == "core" else ():
-            last = slice(max(0, mark - around), mark)
-            spent[f"turn {mark}"], spent[f"copy {mark}"] = map(statistics.median, (times[last], copies[last]))
+        adding = []
+        for _ in range(rounds):
+            manager, start = make(), process_time()
+            for turn in texts:
+                manager.add_turn(*turn)
+            adding.append((process_time() - start) / turns)
+        shown = manager.get_context if name == "hybrid" else manager.get_masked_context
+        seen[name] = shown(*prompts)
+        spent[f"{name}, a turn"] = min(adding)
+        spent[f"{name}, a context"] = measuring.best_times({"c": partial(shown, *prompts)}, 0.2)["c"]
+    contenders.agree("loop", seen["loop"], seen["manager"])
+    first, *rest = seen["manager"].split("\n\nTurn ")
+    parts = [first, *(f"\n\nTurn {text}" for text in rest)]
+    spent["a join"] = measuring.best_times({"j": lambda: "".join(parts)}, 0.2)["j"]
     return spent
 
 
@@ -441,7 +420,6 @@ JOBS: dict[str, Callable[..., Any]] = {
         write_messages,
         session_memory,
         stored_history,
-        stored_turns,
         against_copies,
         hostile,
         small,

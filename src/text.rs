@@ -67,19 +67,6 @@ pub fn clip(text: &[u8], chars: usize) -> usize {
     starts.map(|(at, _)| at).nth(chars).unwrap_or(text.len())
 }
 
-/// Words of decoded text, as by Python's `str.split`.
-#[must_use]
-pub fn count_words(text: &[u8]) -> usize {
-    let (mut at, mut words, mut was_gap) = (0, 0, true);
-    while let Some(byte) = text.get(at) {
-        let width = if *byte < 0x80 { 1 } else { clip(&text[at..(at + 4).min(text.len())], 1) };
-        let is_gap = is_space(&text[at..at + width]);
-        words += usize::from(was_gap && !is_gap);
-        (was_gap, at) = (is_gap, at + width);
-    }
-    words
-}
-
 /// White space, as by Python's `str.split`.
 #[must_use]
 pub fn is_space(character: &[u8]) -> bool {

@@ -9,8 +9,6 @@ pub struct Turns {
     pub starts: Vec<u32>,
     /// The end of each run: one past its last message.
     pub ends: Vec<u32>,
-    /// Evicted turns, which come before these and are still counted.
-    evicted: usize,
 }
 
 impl Turns {
@@ -22,12 +20,6 @@ impl Turns {
             turns.push(index, message.is_agent_made);
         }
         turns
-    }
-
-    /// No runs, after this many evicted turns.
-    #[must_use]
-    pub fn after(evicted: usize) -> Self {
-        Turns { evicted, ..Turns::default() }
     }
 
     /// Adds the next message.
@@ -63,17 +55,13 @@ impl Turns {
     /// The number of a message's turn, from 1: how many runs begin at or before it.
     #[must_use]
     pub fn at(&self, message: usize) -> usize {
-        self.evicted + self.begun(message)
-    }
-
-    fn begun(&self, message: usize) -> usize {
         self.starts.partition_point(|start| *start as usize <= message)
     }
 
     /// The end of the run that contains a message; outside of runs, one past the message.
     #[must_use]
     pub fn run_end(&self, message: usize) -> usize {
-        match self.begun(message).checked_sub(1) {
+        match self.at(message).checked_sub(1) {
             Some(run) if (self.ends[run] as usize) > message => self.ends[run] as usize,
             _ => message + 1,
         }

@@ -147,9 +147,8 @@ class Stored(NamedTuple):
     opens: Callable[[TurnStore], Any]
 
 
-def _hybrid(store: TurnStore, at: Any = 40) -> Any:
-    options = {"masking_window_w": 6, "summarize_at_n": at, "tail_window_m": 5}
-    return recede.designs.HybridContextManager(recede.summarizers.builtin(), **options, store=store)
+def _hybrid(store: TurnStore) -> Any:
+    return recede.designs.HybridContextManager(recede.summarizers.builtin(), 6, 40, 5, store=store)
 
 
 _OPENERS: list[Callable[[TurnStore], Any]] = [
@@ -159,11 +158,8 @@ _OPENERS: list[Callable[[TurnStore], Any]] = [
     lambda store: History(store=store, **_BUDGETS[0]),
     lambda store: History(store=store, **_BUDGETS[3], token_counter=_words, summarizer=_summarizer),
     lambda store: recede.designs.ObservationMaskingContextManager(5, store=store),
-    lambda store: recede.designs.ObservationMaskingContextManager(
-        5, "{turn}: {chars}", boundary="break_even", store=store
-    ),
+    lambda store: recede.designs.ObservationMaskingContextManager(5, "{turn}: {chars}", store=store),
     _hybrid,
-    lambda store: _hybrid(store, "break_even"),
 ]
 
 

@@ -213,10 +213,7 @@ def run_sessions(of: str, rounds: int, seed: int) -> Tally:
         **{f"{kind}-rewound": functools.partial(histories.kill_rewinding, kind) for kind in histories.OPTIONS},
     }
     tally = Tally()
-    with (
-        mock.patch("recede.session._live._EVICT_AFTER", histories.EVICT_AFTER),
-        mock.patch("recede.turns._turns._BLOCK", managers.BLOCK),
-    ):
+    with mock.patch("recede.session._live._EVICT_AFTER", histories.EVICT_AFTER):
         for number in range(-(-rounds // ROUNDS_WITH_ONE_STORE)):
             with tempfile.TemporaryDirectory() as folder:
                 try:

@@ -17,9 +17,8 @@ from recede.reduction import (
     summarize_history,
     truncate_history,
 )
-from recede.turns._apply import apply_observation_masking
 from recede.turns._hybrid import HybridContextManager
-from recede.turns._masking import ObservationMaskingContextManager
+from recede.turns._masking import ObservationMaskingContextManager, apply_observation_masking
 from recede.turns._production import ProductionHybridContextManager
 
 __all__ = [

@@ -65,7 +65,7 @@ impl Fold {
         let masked_before = self.core.gain.saturating_sub(self.core.new_gain); // without an earlier request all of it is new
         let before = self.core.before;
         let growth = self.growth_by_move(context, before);
-        let sent = self.view_before(before).saturating_add_signed(growth).saturating_sub(masked_before);
+        let sent = self.chars_before(before).saturating_add_signed(growth).saturating_sub(masked_before);
         sent.saturating_sub(self.kept_chars(context))
     }
 

@@ -8,7 +8,7 @@ use super::context::PlanContext;
 use super::fold::Fold;
 use super::outcome::masked_in;
 use super::step::Step;
-use super::units::{Charged, Paid};
+use super::units::Charged;
 use super::units::{blocks_of, cost, message_of};
 use crate::policy::{Boundary, CHARS_PER_TOKEN, NOW, Policy};
 use crate::provider::{CacheRule, ProviderCache};
@@ -57,7 +57,7 @@ impl Fold {
         let PlanContext { outline, policy, .. } = context;
         let message = first.map_or(self.core.before, |first| message_of(outline, first)).min(self.core.before);
         if policy.cache.rule != CacheRule::Breakpoints {
-            return self.view_before(message);
+            return self.chars_before(message);
         }
         let is_after = |first: u32| self.last_gone().is_none_or(|last| last < first);
         let is_kept = first.is_some_and(is_after) && self.is_pinned(context);
@@ -81,7 +81,7 @@ impl Fold {
         }
         let is_cold = self.is_cold(policy, end, is_now);
         let warm = |chars: usize| if is_cold { 0 } else { chars };
-        let (chars, raw_chars) = (self.view_before(end), self.raw_before(end));
+        let (chars, raw_chars) = (self.chars_before(end), self.raw_before(end));
         // Below the minimum nothing is cached; what that costs at least is taken to be reading.
         let is_short = raw_chars < policy.cache.min_chars();
         let raw =
@@ -89,7 +89,7 @@ impl Fold {
         let (sent, kept) = if self.is_rewritten {
             (0, 0)
         } else {
-            (warm(self.view_before(self.core.before)), warm(self.kept_chars(context)))
+            (warm(self.chars_before(self.core.before)), warm(self.kept_chars(context)))
         };
         let is_raw = chars == raw_chars && !self.is_rewritten;
         let stay = Charged::request(chars, policy.cache.serves(sent)).and_written(policy.cache.again(sent, is_cold));
@@ -111,11 +111,11 @@ impl Fold {
         let changes = step.changes();
         let removed: usize = changes.iter().map(|one| one.removed).sum();
         let growth = self.restored_growth(context, &step.masked);
-        let chars = self.view_before(end).saturating_add_signed(growth).saturating_sub(removed);
+        let chars = self.chars_before(end).saturating_add_signed(growth).saturating_sub(removed);
         let is_cold = self.is_cold(context.policy, end, is_now) || self.is_rewritten;
         let kept = match step.moved {
             Some(_) => self.kept_before(context, changes.first().map(|one| one.result)),
-            None => self.view_before(self.core.before),
+            None => self.chars_before(self.core.before),
         };
         let kept = if is_cold { 0 } else { kept };
         let moved = Charged::request(chars, cache.serves(kept));
@@ -149,14 +149,6 @@ impl Fold {
             && stays_cached(policy.cache, raw, view, part, read, write)
     }
 
-    /// Charges a model's call for a summary, and writing the view with it, of this many characters. The request for which it
-    /// comes may have been made without it, so that stays charged.
-    pub fn pay_summary(&mut self, cache: ProviderCache, chars: usize, call: (usize, usize)) {
-        let paid = self.core.paid.with_summary(call);
-        let view = Charged::request(chars, 0).and_written(cache.again(0, false));
-        self.core.paid = Paid { view: paid.view.and(view), ..paid };
-    }
-
     /// Adds what a request was charged.
     pub(super) fn pay(&mut self, context: PlanContext, bill: &Bill, is_moved: bool) {
         let marked = if !is_moved && self.is_pinned(context) { self.core.paid.boundary } else { 0 };
@@ -176,7 +168,7 @@ impl Fold {
         let cut: usize = masked_in(&self.cuts, after).iter().map(|one| one.removed).sum();
         let later = later.saturating_sub(cut);
         let restored = self.restored_before(message + 1) - self.restored_before(message);
-        self.view_before(message + 1).saturating_add_signed(-restored).saturating_sub(later)
+        self.chars_before(message + 1).saturating_add_signed(-restored).saturating_sub(later)
     }
 }
 

@@ -6,7 +6,7 @@ use super::mask::{Excluded, Masker};
 use super::outcome::{Masked, Masking, Move, Unmasked, shown};
 use super::step::{after_cut, cut_chars};
 use super::units::Paid;
-use super::units::{message_of, shift};
+use super::units::shift;
 use super::view_summary::SummaryInView;
 use super::window::Aging;
 use crate::outline::reserve;
@@ -53,8 +53,6 @@ pub struct Fold {
     pub(super) summary: SummaryInView,
     /// The next request writes the whole view to the cache in any case.
     pub(super) is_rewritten: bool,
-    /// Characters of the turns that a summary replaces, and of the summary, in a session of turns.
-    pub(super) replaced: (usize, usize),
     /// Prefix sums of the view's characters: after each message.
     pub(super) chars_before: Vec<usize>,
     pub(super) core: FoldCore,
@@ -228,11 +226,6 @@ impl Fold {
         message.checked_sub(1).map_or(self.evicted_chars, |before| self.chars_before[before])
     }
 
-    /// Characters of the view before a message, with the summary of a session of turns in place of what it replaces.
-    pub(super) fn view_before(&self, message: usize) -> usize {
-        (self.chars_before(message) + self.replaced.1).saturating_sub(self.replaced.0)
-    }
-
     /// Characters of the raw history before a message.
     pub(super) fn raw_before(&self, message: usize) -> usize {
         let SummaryInView { hidden_before, place, chars, .. } = &self.summary;
@@ -348,17 +341,6 @@ impl Fold {
     #[must_use]
     pub fn cost(&self) -> usize {
         self.core.cost
-    }
-
-    /// Masks the waiting observations before a message, none of which the view shows.
-    pub fn mask_before(&mut self, context: PlanContext, message: usize) -> Vec<Masked> {
-        let outline = context.outline;
-        self.mask(context, |result| message_of(outline, result) < message)
-    }
-
-    /// A summary of this many characters takes the place of turns of this many.
-    pub fn replace(&mut self, replaced: usize, summary_chars: usize) {
-        self.replaced = (replaced, summary_chars);
     }
 
     /// Masks the waiting observations for which `is_included` is true. Returns them, in order.

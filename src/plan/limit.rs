@@ -203,7 +203,7 @@ impl Fold {
         }
         let sent: usize = changes.iter().filter(is_sent).map(|one| one.removed).sum();
         let written_again =
-            self.view_before(before).saturating_sub(sent).saturating_sub(self.kept_before(context, Some(first)));
+            self.chars_before(before).saturating_sub(sent).saturating_sub(self.kept_before(context, Some(first)));
         let removed = changes.iter().map(|one| one.removed).sum();
         Some(Move { request: self.core.requests, masked: step.masked.len(), removed, written_again })
     }

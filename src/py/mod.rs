@@ -326,7 +326,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_class::<PyPolicy>()?;
         module.add_class::<session::PySession>()?;
         module.add_class::<store::PyStore>()?;
-        module.add_class::<session::PyTurnSession>()?;
         module.add_class::<session::PyFactsSession>()?;
         module.add_class::<request::PyRequest>()?;
         module.add_function(wrap_pyfunction!(reduce, module)?)?;

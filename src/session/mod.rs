@@ -1,4 +1,4 @@
-//! The append-only session of messages or turns. Each message is processed once, when it is appended.
+//! The append-only session of messages. Each message is processed once, when it is appended.
 //!
 //! ```text
 //! append -> Log (text, facts, pairs, turns) -> fold of the boundary -> View (what changed, chunks)
@@ -22,7 +22,6 @@ mod replay;
 mod reports;
 mod rewind;
 mod stored;
-mod turns;
 mod view;
 
 use crate::error::Error;
@@ -46,8 +45,6 @@ pub use reports::{Cold, Reports};
 use std::sync::Arc;
 use stored::snapshot;
 use stored::{Stored, stored_message};
-use turns::state::TurnState;
-pub use turns::{Figures, RequestTokens, Row, TurnTokens};
 use view::View;
 pub use view::{Chunks, Counts, Mask, ViewMessage};
 
@@ -73,7 +70,6 @@ pub struct Session {
     ledger: Ledger,
     stored: Stored,
     view: View,
-    turns: TurnState,
     /// Failures of summaries, each with how many messages there were.
     attempts: Vec<(usize, Attempts)>,
     reports: Reports,
@@ -156,7 +152,6 @@ impl Session {
             ledger: Ledger::default(),
             stored: Stored::default(),
             view: View::default(),
-            turns: TurnState::default(),
             attempts: vec![],
             reports: Reports::default(),
             needs: Needs::default(),

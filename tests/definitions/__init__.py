@@ -1,4 +1,4 @@
-"""What sessions, managers of turns and replays mean, written to be read: everything is planned again each time.
+"""What sessions and replays mean, written to be read: everything is planned again each time.
 
 With the oracle of the reducer these are an engine of their own, which tests hold the core against.
 """
@@ -9,11 +9,10 @@ from typing import Any
 
 from definitions.messages import Messages, numbered_texts
 from definitions.replays import quoted, replay, replay_json
-from definitions.turns import Turns
 from oracle import *  # noqa: F403
 from oracle import Policy
 
-__all__ = ["Session", "TurnSession", "common_prefix", "quoted", "replay", "replay_json", "texts"]
+__all__ = ["Session", "common_prefix", "quoted", "replay", "replay_json", "texts"]
 
 texts = numbered_texts
 
@@ -41,9 +40,3 @@ def Session(  # noqa: N802
     """A session of messages; it has no store."""
     assert store is None, "a definition has no store"
     return Messages(policy, raw_cost_at_most, calibrates)
-
-
-def TurnSession(policy: Policy, store: Any = None) -> Turns:  # noqa: N802
-    """A session of turns; it has no store."""
-    assert store is None, "a definition has no store"
-    return Turns(policy)

@@ -81,29 +81,3 @@ class WithHidden(WithCalls):
         chars, lost = self.shown(end), again(self.facts.policy.cache, 0, self.is_cold(end, is_now))
         move = charged(self.shown(end, self.waiting), 0)
         return Bill(bill.raw, charged(chars, 0).and_written(lost), move, lost)
-
-
-class OfTurns(WithCalls):
-    """The fold of a session of turns."""
-
-    replaced = (0, 0)  # chars of the turns that a summary replaces, and of the summary
-
-    def shown(self, messages: int, waiting: Masks = NOTHING) -> int:
-        return self.turn_chars(messages, waiting) + self.replaced[1] - self.replaced[0]
-
-    def turn_chars(self, messages: int, waiting: Masks = NOTHING) -> int:
-        """The chars of the first turns, as if no summary replaced them."""
-        return super().shown(messages, waiting)
-
-    def advance(self, end: int) -> None:
-        """Move the boundary after so many messages, whether that pays or not."""
-        self.grow(end)
-        if self.waiting:
-            self.take(self.movable(), {}, False)
-            self.marked = None
-
-    def mask_before(self, message: int) -> None:
-        """Mask what waits before a message, which the view does not show."""
-        now = self.before_message(self.waiting, message)
-        self.masked.update(now)
-        self.waiting = {place: one for place, one in self.waiting.items() if place not in now}

@@ -188,53 +188,6 @@ def shared(text: str, other: str) -> int:
     return next((place for place in range(most) if text[place] != other[place]), most)
 
 
-@given(
-    sizes=st.lists(st.tuples(SIZES, SIZES), min_size=1, max_size=24),
-    window=st.integers(0, 4),
-    at=st.sampled_from(["break_even", "never"]),
-    tail=st.integers(0, 4),
-    prices=st.sampled_from([(0.1, 1.25, 0.0, 0.0), (0.1, 1.25, 0.05, 0.2), (0.1, 1, 1, 5)]),
-    said=st.sampled_from([100, 600, 4_000]),
-    part=st.sampled_from([0, 0.1, 0.5]),
-)
-def test_nor_do_managers(
-    sizes: list[tuple[int, int]],
-    window: int,
-    at: Any,
-    tail: int,
-    prices: tuple[float, float, float, float],
-    said: int,
-    part: float,
-) -> None:
-    """Their contexts under an ideal cache, against those of a manager that masks nothing."""
-    read, write, given_price, said_price = prices
-    calls = 0.0
-
-    def summarizer(turns: list[recede.turns.Turn], previous: str | None) -> str:
-        nonlocal calls
-        given = sum(len("".join(turn[1:4])) for turn in turns) + len(previous or "")
-        calls += given * given_price + said * said_price
-        return "s" * (said - 40)  # its frame in the context counts as written
-
-    options: dict[str, Any] = {"boundary": "break_even", "max_overcost": part}
-    paid = Prices(input=given_price, cached=read, write=write, output=said_price)
-    manager: Any = recede.designs.ObservationMaskingContextManager(window, boundary="break_even", max_overcost=part)
-    if at == "break_even":
-        manager = recede.designs.HybridContextManager(summarizer, window, at, tail, prices=paid, **options)
-    read, write = (read, write) if at == "break_even" else (0.1, 1.25)
-    whole = recede.designs.ObservationMaskingContextManager(10**6)
-    costs, before = [0.0, 0.0], ["", ""]
-    for place, (acted, seen) in enumerate(sizes):
-        for one in (manager, whole):
-            one.add_turn("", "y" * acted, f"{place}" + "x" * seen)
-        shown = manager.get_context if at == "break_even" else manager.get_masked_context
-        for side, text in enumerate((shown("", ""), whole.get_masked_context("", ""))):
-            same = shared(text, before[side])
-            costs[side] += same * read + (len(text) - same) * write
-            before[side] = text
-        assert costs[0] + calls <= (1 + part) * costs[1] * (1 + 1e-9) + write * len("\n\n")
-
-
 def test_a_view_that_is_too_short_for_the_cache_is_not_made() -> None:
     turns: list[Turn] = [(6_500, [3_000]), *[(0, [3_000])] * 2, *[(0, [10])] * 44]
     paid, options = Prices(input=1, output=0), {"cache": "breakpoints", "keep_results": 0}

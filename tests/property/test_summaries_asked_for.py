@@ -269,15 +269,11 @@ def test_a_manager_asks_by_the_rule(
     count=st.integers(20, 120),
     answers=st.lists(st.sampled_from(["raises", "empty", "helps"]), max_size=8),
     restarts=st.sets(st.integers(1, 120), min_size=1, max_size=20),
-    block=st.integers(1, 40),
 )
-def test_a_manager_with_a_store_waits_after_a_restart_too(
-    count: int, answers: list[str], restarts: set[int], block: int
-) -> None:
+def test_a_manager_with_a_store_waits_after_a_restart_too(count: int, answers: list[str], restarts: set[int]) -> None:
     answers = [*answers, "raises"]
     asked = Asked(answers)
-    with using("core"), tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recede.turns._turns._BLOCK", block)
+    with using("core"), tempfile.TemporaryDirectory() as folder:
         store = recede.store.TurnStore(Path(folder, "session.store"))
         manager = HybridContextManager(asked, 2, 5, 3, store=store)
         for asked.length in range(1, count + 1):

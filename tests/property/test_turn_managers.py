@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from asked import Waiting
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,9 +11,8 @@ from hypothesis import strategies as st
 import recede
 from recede.designs import HybridContextManager, ObservationMaskingContextManager
 from recede.turns import Turn
-from support import ENGINES, assert_canonical, using
+from support import assert_canonical
 
-BOTH = pytest.mark.parametrize("engine_name", ENGINES)
 # Text that could be taken for the frame of a turn, for a placeholder or a template, and what UTF-8 has no form for.
 PIECES = [
     "",
@@ -32,7 +30,6 @@ PIECES = [
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=6).map("".join)
 TURNS = st.lists(st.tuples(TEXTS, TEXTS, TEXTS | TEXTS.map(lambda text: text * 9)), max_size=14)
 PLACEHOLDERS = st.sampled_from([None, "[gone]", "{turn}: {chars} chars, {lines} lines", "[Turn {turn} omitted]"])
-COUNTERS = st.sampled_from([None, len, lambda text: text.count("o")])
 
 Texts = tuple[str, str, str]
 
@@ -56,27 +53,22 @@ def joined(before: list[str], turns: list[Texts], first: int = 0) -> str:
     return "\n".join([*before, *(rendered(number, *turn) for number, turn in enumerate(turns, 1) if number > first)])
 
 
-def count(counter: Any, text: str) -> int:
-    return len(text.split()) if counter is None else counter(text)
+def count(text: str) -> int:
+    return len(text.split())
 
 
-@BOTH
-@given(
-    turns=TURNS, window=st.integers(0, 6), placeholder=PLACEHOLDERS, chunk=st.sampled_from([None, 1, 3]), data=st.data()
-)
+@given(turns=TURNS, window=st.integers(0, 6), placeholder=PLACEHOLDERS, data=st.data())
 def test_exactly_the_last_turns_show_their_observation(
-    engine_name: str, turns: list[Texts], window: int, placeholder: str | None, chunk: int | None, data: Any
+    turns: list[Texts], window: int, placeholder: str | None, data: Any
 ) -> None:
-    with using(engine_name):
-        manager = ObservationMaskingContextManager(window, placeholder, mask_chunk=chunk)
+    manager = ObservationMaskingContextManager(window, placeholder)
     contexts: list[tuple[str, str]] = []
     for number, turn in enumerate(turns, 1):
         assert manager.add_turn(*turn) == number
         if not data.draw(st.booleans(), label="look"):
             continue
         older = max(0, number - window)
-        bound = older if chunk is None else older // chunk * chunk
-        expected = shown(turns[:number], bound + 1, placeholder or "[Observation omitted for brevity]")
+        expected = shown(turns[:number], older + 1, placeholder or "[Observation omitted for brevity]")
         prompts = data.draw(st.sampled_from([["S", "U"]] * 3 + [["é", "\ud83d"]]), label="prompts")
         contexts.append((manager.get_masked_context(*prompts), joined(prompts, expected)))
         assert contexts[-1][0] == contexts[-1][1]
@@ -90,12 +82,7 @@ def test_exactly_the_last_turns_show_their_observation(
         assert [message["content"] for message in messages[2::2]] == [
             f"Reasoning: {reasoning}\nAction: {action}" for reasoning, action, _ in expected
         ]
-        if chunk is None:
-            with using(engine_name):
-                assert (
-                    recede.designs.apply_observation_masking(turns[:number], number + 1, window, placeholder)
-                    == expected
-                )
+        assert recede.designs.apply_observation_masking(turns[:number], number + 1, window, placeholder) == expected
     # What was given before is what it was.
     assert all(context == copy for context, copy in contexts)
     assert_canonical(contexts)
@@ -103,18 +90,13 @@ def test_exactly_the_last_turns_show_their_observation(
     assert [manager.recall(number) for number in range(1, len(turns) + 1)] == [turn[2] for turn in turns]
 
 
-@BOTH
-@given(turns=TURNS, window=st.integers(0, 6), placeholder=PLACEHOLDERS, counter=COUNTERS, data=st.data())
-def test_the_report_is_a_count_of_what_was_rendered(
-    engine_name: str, turns: list[Texts], window: int, placeholder: str | None, counter: Any, data: Any
-) -> None:
-    boundary = data.draw(st.sampled_from(["sliding", "break_even"]), label="boundary")
-    with using(engine_name):
-        manager = ObservationMaskingContextManager(window, placeholder, boundary=boundary, token_counter=counter)
+@given(turns=TURNS, window=st.integers(0, 6), placeholder=PLACEHOLDERS)
+def test_the_report_is_a_count_of_what_was_rendered(turns: list[Texts], window: int, placeholder: str | None) -> None:
+    manager = ObservationMaskingContextManager(window, placeholder)
     sent, raw = [], []
     for number, turn in enumerate(turns):
-        sent.append(count(counter, manager.get_masked_context("", "")[1:]))
-        raw.append(count(counter, joined([""], turns[:number])))
+        sent.append(count(manager.get_masked_context("", "")[1:]))
+        raw.append(count(joined([""], turns[:number])))
         manager.add_turn(*turn)
     report = manager.report(price_per_token=2.0)
     assert [turn.sent_tokens for turn in report.turns] == sent
@@ -124,36 +106,12 @@ def test_the_report_is_a_count_of_what_was_rendered(
     assert (report.raw_cost, report.cost) == (2.0 * sum(raw), 2.0 * sum(sent))
     assert report.efficiency_score == (report.saved_tokens / sum(raw) if sum(raw) else 0.0)
     savings = manager.estimate_token_savings()
-    now = count(counter, manager.get_masked_context("", "")[1:])
-    assert savings["estimated_saved_tokens"] == count(counter, joined([""], turns)) - now
-    assert savings["total_obs_tokens"] == sum(count(counter, turn[2]) for turn in turns)
+    now = count(manager.get_masked_context("", "")[1:])
+    assert savings["estimated_saved_tokens"] == count(joined([""], turns)) - now
+    assert savings["total_obs_tokens"] == sum(count(turn[2]) for turn in turns)
     shown_now = [message["content"] for message in manager.get_masked_messages("", "")[3::2]]
     assert savings["visible_turns"] == sum(one == turn[2] for one, turn in zip(shown_now, turns, strict=True))
     assert savings["masked_turns"] + savings["visible_turns"] == len(turns)
-
-
-@given(turns=TURNS, window=st.integers(0, 4), data=st.data())
-def test_both_engines_give_the_same_contexts(turns: list[Texts], window: int, data: Any) -> None:
-    boundary = data.draw(st.sampled_from(["break_even", "sliding", "stepped"]), label="boundary")
-    options: dict[str, Any] = {"boundary": boundary, "mask_chunk": 2 if boundary == "stepped" else None}
-    at, tail = data.draw(st.sampled_from([(2, 1), (4, 2), (5, 0), (40, 3), ("break_even", 2)]), label="summaries")
-    fails = data.draw(st.sets(st.integers(0, 14)), label="failures")
-    sessions = []
-    for name in ("core", "oracle"):
-        with using(name):
-            summarizer = Recorded(fails)
-            sessions.append((HybridContextManager(summarizer, window, at, tail, **options), summarizer))
-    (core, of_core), (oracle, of_oracle) = sessions
-    for turn in turns:
-        core.add_turn(*turn)
-        oracle.add_turn(*turn)
-        if data.draw(st.booleans(), label="look"):
-            assert core.get_context("S", "U") == oracle.get_context("S", "U")
-            assert_canonical([core.get_context("S", "U"), core.get_messages("S", "U")])
-            assert core.get_messages("S", "U") == oracle.get_messages("S", "U")
-    assert core.report() == oracle.report()
-    assert [call[:2] for call in of_core.calls] == [call[:2] for call in of_oracle.calls]
-    assert repr(core) == repr(oracle)
 
 
 class Recorded:
@@ -173,19 +131,16 @@ class Recorded:
         return "  \n" if fails else f"{previous or ''}<{turns[0].turn}-{turns[-1].turn}>"
 
 
-@BOTH
 @given(turns=TURNS, window=st.integers(0, 6), tail=st.integers(0, 3), more=st.integers(1, 4), data=st.data())
 def test_every_turn_is_in_the_context_exactly_once(
-    engine_name: str, turns: list[Texts], window: int, tail: int, more: int, data: Any
+    turns: list[Texts], window: int, tail: int, more: int, data: Any
 ) -> None:
     summarizer = Recorded(data.draw(st.sets(st.integers(0, 14)), label="failures"))
-    counter = data.draw(COUNTERS, label="counter")
-    with using(engine_name):
-        manager = HybridContextManager(summarizer, window, tail + more, tail, token_counter=counter)
+    manager = HybridContextManager(summarizer, window, tail + more, tail)
     sent: list[int] = []
     waiting = Waiting()
     for number, turn in enumerate(turns, 1):
-        sent.append(count(counter, manager.get_context("", "")[1:]))
+        sent.append(count(manager.get_context("", "")[1:]))
         calls, done = len(summarizer.calls), len(manager.summaries)
         manager.add_turn(*turn)
         # One is asked for when it is due, and after failures later and later until there is one.
@@ -216,38 +171,3 @@ def test_every_turn_is_in_the_context_exactly_once(
     report = manager.report()
     assert [turn.sent_tokens for turn in report.turns] == sent
     assert manager.trajectory == manager.trajectory and len(manager) == len(turns)
-
-
-def padded(turns: list[Turn], previous: str | None) -> str:
-    """A summary that is as long in the context as a replay takes it to be."""
-    frame = f"\n\n[Summary through turn {turns[-1].turn}:\n\n]"
-    return "s" * (recede.costs.SUMMARY_CHARS - len(frame))
-
-
-PRICES = st.sampled_from(
-    [recede.costs.PRESETS["anthropic"], recede.costs.PRESETS["openai"], recede.costs.Prices(input=0.1, output=0.1)]
-)
-
-
-@BOTH
-@given(
-    sizes=st.lists(st.tuples(st.integers(0, 900), st.integers(0, 4_000)), min_size=20, max_size=60),
-    tail=st.integers(1, 12),
-    prices=PRICES,
-)
-def test_a_summary_pays_for_itself_when_a_replay_says_so(
-    engine_name: str, sizes: list[tuple[int, int]], tail: int, prices: recede.costs.Prices
-) -> None:
-    history: list[dict[str, Any]] = [{"role": "user", "content": "Work."}]
-    with using(engine_name):
-        manager = HybridContextManager(padded, 99, "break_even", tail, prices=prices)
-        summarized = []
-        for number, (own, seen) in enumerate(sizes, 1):
-            summarized.append(manager.summaries[-1].end_turn if manager.summaries else 0)
-            turn = "r" * own, "act", "o" * seen
-            manager.add_turn(*turn)
-            history.append({"role": "assistant", "content": "\n" + rendered(number, turn[0], turn[1], "")})
-            history.append({"role": "tool", "tool_call_id": "x", "content": turn[2]})
-        policy = f"hybrid:window=99,at=break_even,tail={tail}"
-        replayed = recede.costs.replay(history, [policy], prices=prices).policies[1]
-    assert [turn.summarized_turns for turn in replayed.turns] == summarized

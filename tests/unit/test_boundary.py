@@ -9,8 +9,6 @@ import pytest
 
 import recede
 from recede import _engine
-from recede.costs import SUMMARY_CHARS, Prices
-from recede.costs._prices import SUMMARY_PROMPT_CHARS
 from recede.reduction import _policy
 from recede.reduction._planning import reduced
 from support import (
@@ -289,65 +287,6 @@ def test_options_that_are_wrong_are_named(options: dict[str, Any], error: type[E
         published.mask_observations([], keep_results=1, boundary="break_even", **options)
 
 
-def summaries_by_cost(seen: list[int], tail: int, cache: str, prices: Prices, max_overcost: float) -> list[int]:
-    """The turns after which a manager that masks nothing makes a summary, by what all requests so far have cost."""
-    least, rest = {"ideal": (0, 0), "prefix": (4_096, 511), "breakpoints": (8_192, 0)}[cache]
-    frames = (f"\n\nTurn {number}:\nReasoning: \nAction: \nObservation: \n" for number in range(1, len(seen) + 1))
-    sizes = [len(frame) + chars for frame, chars in zip(frames, seen, strict=True)]
-    sent = raw = 0.0  # what all requests so far have cost, with summaries and without
-    made, first, summary, waste = [], 0, 0, 0  # of the newest summary: how many turns it stands for, and its chars
-    for count, new in enumerate(sizes, 1):
-        older, end = sizes[: count - 1], count - tail
-        is_short = sum(older) + new < least
-        raw_now = sum(older) * prices.cached + new * (prices.cached if is_short else prices.write)
-        kept = summary + sum(older[first:]) - rest
-        sent_now = kept * prices.cached + (new + rest) * prices.write if first else raw_now
-        raw, sent = raw + raw_now, sent + sent_now
-        replaced = summary + sum(older[first : max(first, end)])
-        if end <= first or replaced <= SUMMARY_CHARS:
-            continue
-        waste += replaced - SUMMARY_CHARS
-        call = (replaced + SUMMARY_PROMPT_CHARS) * prices.input + SUMMARY_CHARS * prices.output
-        again = SUMMARY_CHARS + sum(older[end:])
-        # All of the view is written, and as much of the system prompt as the cache may not have without it.
-        cost = (again + new + least) * prices.write + call
-        pays = waste * prices.cached >= again * (prices.write - prices.cached) + call
-        if pays and sent - sent_now + cost <= (1 + max_overcost) * raw:
-            # The request for which it comes may have been made without it, so that stays paid.
-            made, first, summary, waste, sent = [*made, count], end, SUMMARY_CHARS, 0, sent + cost
-    return made
-
-
-# After a short first part a summary is cheap, and saves little, so that later ones depend on what it has cost.
-@pytest.mark.parametrize(
-    ("cache", "max_overcost", "short"), [("ideal", 0.1, 30), ("prefix", 0.15, 30), ("breakpoints", 0.15, 40)]
-)
-def test_a_summary_is_made_when_all_with_it_and_its_call_is_within_the_cost_bound(
-    cache: Any, max_overcost: float, short: int
-) -> None:
-    tail, prices, seen = 3, Prices(input=0.3, output=1.5), [1_000] * short + [40_000] * 15
-
-    def summarizer(told: list[Any], previous: str | None) -> str:
-        frame = f"\n\n[Summary through turn {told[-1].turn}:\n\n]"
-        return "s" * (SUMMARY_CHARS - len(frame))
-
-    manager = recede.designs.HybridContextManager(
-        summarizer,
-        99,
-        "break_even",
-        tail,
-        boundary="break_even",
-        provider=OF_RULES[cache],
-        max_overcost=max_overcost,
-        prices=prices,
-    )
-    for chars in seen:
-        manager.add_turn("", "", "x" * chars)
-    made = [summary.end_turn + tail for summary in manager.summaries]
-    assert made == summaries_by_cost(seen, tail, cache, prices, max_overcost)
-    assert len(made) == 2
-
-
 @pytest.mark.parametrize(
     ("cache", "max_overcost", "task", "masked"),
     [("prefix", 0.2, 4_096, 1), ("prefix", 0.2, 4_095, 0), ("breakpoints", 9, 8_134, 1), ("breakpoints", 9, 8_133, 0)],
@@ -360,19 +299,3 @@ def test_a_cache_has_what_is_as_long_as_its_minimum(cache: Any, max_overcost: fl
     policy = _policy._policy(_engine.engine, "mask", options, break_even_at=0.0, masks_unseen=True)
     view = reduced(history, policy)
     assert view.masked_count == masked
-
-
-@pytest.mark.parametrize(("cache", "is_made"), [("ideal", True), ("breakpoints", False)])
-def test_no_summary_leaves_less_than_a_cache_keeps(cache: Any, is_made: bool) -> None:
-    manager = recede.designs.HybridContextManager(
-        lambda told, previous: "s" * 500,
-        99,
-        "break_even",
-        2,
-        boundary="break_even",
-        provider=OF_RULES[cache],
-        max_overcost=9,
-    )
-    for _ in range(60):
-        manager.add_turn("", "", "x" * 1_000)
-    assert bool(manager.summaries) is is_made

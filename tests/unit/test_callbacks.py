@@ -11,7 +11,7 @@ import pytest
 from published import History
 
 import recede
-from recede.designs import HybridContextManager, ObservationMaskingContextManager
+from recede.designs import HybridContextManager
 from support import system, turns, user
 
 TASK = [system("Be brief."), user("Go."), *turns(12, chars=300)]
@@ -159,38 +159,6 @@ def test_a_summarizer_that_calls_its_history_has_failed_and_nothing_else(deed: s
 
 
 # Managers
-
-
-def test_a_counter_that_adds_turns_to_its_manager_is_an_error_with_words() -> None:
-    deeds: list[Callable[[], object]] = [lambda: manager.add_turn("a", "b", "c")]
-    counter = calling(lambda: [deed() for deed in deeds], len)
-    manager = ObservationMaskingContextManager(token_counter=counter)
-    with pytest.raises(RuntimeError, match="of this manager has called it"):
-        manager.add_turn("Look.", "ls", "a.py")
-    assert len(manager) == 0
-    # Reading is harmless.
-    deeds[:] = [lambda: len(manager), lambda: repr(manager), lambda: manager.get_masked_context("S", "U")]
-    assert manager.add_turn("Look.", "ls", "a.py") == 1
-    assert manager.get_masked_context("S", "U").endswith("Observation: a.py\n")
-
-
-def test_a_counter_cannot_make_a_summary_within_another() -> None:
-    deeds: list[Callable[[], object]] = []
-    counter = calling(lambda: [deed() for deed in deeds], len)
-
-    def summarizer(turns: list[recede.turns.Turn], previous: str | None) -> str:
-        deeds.append(manager.maybe_create_summary)
-        return f"<{turns[0].turn}-{turns[-1].turn}>"
-
-    manager = HybridContextManager(summarizer, 1, 3, 1, token_counter=counter)
-    manager.add_turn("a", "b", "c"), manager.add_turn("a", "b", "c")
-    with pytest.raises(RuntimeError, match="neither add turns nor make a summary"):
-        manager.add_turn("a", "b", "c")
-    assert (len(manager), manager.summaries) == (3, [])
-    deeds.clear()
-    manager._summarize = lambda turns, previous: f"<{turns[0].turn}-{turns[-1].turn}>"
-    assert manager.maybe_create_summary()
-    assert manager.summaries == [recede.turns.Summary(2, "<1-2>")]
 
 
 def test_a_summarizer_may_add_turns_to_its_manager() -> None:

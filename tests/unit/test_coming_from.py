@@ -312,39 +312,10 @@ def test_presets_make_a_production_manager(name: Any, window: int, first: tuple[
         execute=str,
         is_complete=bool,
         system_prompt="SYS",
-        boundary="break_even",
     )
     assert given.config == {**agent.config, "tail_window": 7, "max_trajectory_length": 500}
-    assert given.boundary == "break_even"
     with pytest.raises(ValueError, match="there is no preset 'SWE-agent'; give one of 'swe-agent', 'openhands'"):
         ProductionHybridContextManager.from_preset("SWE-agent", str, of_turns_alone)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("options", "others"),
-    [
-        ({"boundary": "break_even"}, {}),
-        ({"boundary": "break_even", "prices": recede.costs.Prices(cached=0.5, write=1.0)}, {"boundary": "break_even"}),
-        ({"mask_chunk": 3}, {}),
-        ({"boundary": "stepped", "mask_chunk": 3}, {"mask_chunk": 4}),
-    ],
-)
-def test_the_production_manager_takes_boundary_chunk_and_prices_as_its_base(
-    options: dict[str, Any], others: dict[str, Any]
-) -> None:
-    agent = ProductionHybridContextManager(
-        lambda context: TURN[:2], over_dicts, {"summarize_at": 30}, execute=lambda action: TURN[2], **options
-    )
-    base = HybridContextManager(over_dicts, summarize_at_n=30, **options)
-    other = HybridContextManager(over_dicts, summarize_at_n=30, **others)
-    differs = False
-    for _ in range(50):
-        agent.run_agent("Work.", 1)
-        added(base, 1), added(other, 1)
-        assert agent.get_context("S", "U") == base.get_context("S", "U")
-        differs |= base.get_context("S", "U") != other.get_context("S", "U")
-    assert agent.report().turns == base.report().turns
-    assert differs
 
 
 def test_a_summary_longer_than_what_it_replaces_is_refused(caplog: pytest.LogCaptureFixture) -> None:
@@ -382,15 +353,14 @@ def test_a_summary_is_refused_unless_it_is_shorter_in_the_context(spare: int) ->
 
 
 def test_settings_can_be_read_back_under_both_names() -> None:
-    masking = ObservationMaskingContextManager(7, "[gone]", mask_chunk=2)
-    assert (masking.window, masking.m, masking.placeholder, masking.boundary) == (7, 7, "[gone]", "stepped")
+    masking = ObservationMaskingContextManager(7, "[gone]")
+    assert (masking.window, masking.m, masking.placeholder) == (7, 7, "[gone]")
     assert ObservationMaskingContextManager().placeholder == "[Observation omitted for brevity]"
     model = Model("Files were read.")
-    hybrid = HybridContextManager(model, 9, 40, 8, boundary="break_even")
+    hybrid = HybridContextManager(model, 9, 40, 8)
     assert (hybrid.window, hybrid.summarize_at, hybrid.tail) == (hybrid.w, hybrid.n, hybrid.m) == (9, 40, 8)
-    assert (hybrid.placeholder, hybrid.boundary) == ("[Observation omitted]", "break_even")
+    assert hybrid.placeholder == "[Observation omitted]"
     assert hybrid.summarizer is model
-    assert HybridContextManager(model, summarize_at_n="break_even").n == "break_even"
     assert added(hybrid, 39).last_summary_idx == 0
     assert added(hybrid, 1).last_summary_idx == hybrid.summaries[-1].end_turn == 32
     coder = Coder()
@@ -399,7 +369,7 @@ def test_settings_can_be_read_back_under_both_names() -> None:
     assert agent.config == {"masking_window": 10, "summarize_at": 50, "tail_window": 10, "max_trajectory_length": 250}
     agent.config["summarize_at"] = 5
     assert agent.config["summarize_at"] == agent.n == 50, "a copy"
-    for name in ("window", "placeholder", "boundary", "m", "w", "n", "tail", "config", "trajectory", "metrics"):
+    for name in ("window", "placeholder", "m", "w", "n", "tail", "config", "trajectory", "metrics"):
         with pytest.raises(AttributeError, match=f"{name} is read-only: the settings of a manager are the arguments"):
             setattr(agent, name, 5)
     assert (agent.w, agent.n, agent.m) == (10, 50, 10)
@@ -505,20 +475,6 @@ def test_a_store_has_every_mask_of_its_manager(tmp_path: Path, turns: int) -> No
         store.sync()
         assert f"turns: {turns}, {masked} of them masked" in ok("store", "info", str(path)).decode()
     assert stored_masks(path) == (masked, [True] * masked + [False] * (turns - masked))
-
-
-def test_a_store_has_the_masks_of_a_hybrid_at_its_boundary(tmp_path: Path) -> None:
-    path = tmp_path / "session.store"
-    with TurnStore(path, sync_every=1) as store:
-        manager = HybridContextManager(over_dicts, 2, 6, 3, mask_chunk=3, store=store)
-        for number in range(1, 21):
-            added(manager, 1)
-            assert store.stats().masked_turns == manager.stats().masked_turns == max(0, number - 2) // 3 * 3
-        store._store.abandon()  # as if the process had ended here
-    assert stored_masks(path) == (18, [True] * 18 + [False] * 2)
-    with TurnStore(path) as store:
-        again = HybridContextManager(over_dicts, 2, 6, 3, mask_chunk=3, store=store)
-        assert store.stats().masked_turns == again.stats().masked_turns == 18
 
 
 # The research code's functions

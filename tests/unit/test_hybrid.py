@@ -61,7 +61,7 @@ def test_presets_are_those_of_the_research() -> None:
     [
         ({"summarize_at_n": 10}, ValueError, r"summarize_at_n \(10\) must be more than tail_window_m \(10\)"),
         ({"tail_window_m": -1}, ValueError, "tail_window_m must be at least 0"),
-        ({"summarize_at_n": 4.5}, TypeError, "summarize_at_n must be a whole number or 'break_even', not float"),
+        ({"summarize_at_n": 4.5}, TypeError, "summarize_at_n must be a whole number, not float"),
         ({"masking_window_w": "2"}, TypeError, "masking_window_w must be a whole number"),
         ({"summarizer_llm": 5}, TypeError, "summarizer_llm must be callable"),
     ],

@@ -95,18 +95,6 @@ def assert_continued(history: published.History, messages: list[Any]) -> None:
     assert history.view() == published.History.from_messages([*messages, user("More.")], keep=3).view()
 
 
-def test_a_panic_of_a_manager_leaves_its_turns() -> None:
-    """Turns that it does not have are asked for."""
-    manager = recede.designs.ObservationMaskingContextManager(3)
-    for number in range(5):
-        manager.add_turn("Think.", f"cat {number}", "x" * 99)
-    with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
-        manager._session.replaced_chars(99)
-    with pytest.raises(RuntimeError, match="create a new one from its messages, its turns"):
-        manager.add_turn("Think.", "cat 5", "x" * 99)
-    assert [turn.action for turn in manager.trajectory] == [f"cat {number}" for number in range(5)]
-
-
 def test_nothing_is_printed_unless_a_backtrace_is_asked_for() -> None:
     code = (
         "from recede import _core\nfrom recede.reduction import _policy\n"

@@ -63,11 +63,7 @@ def test_presets_are_those_of_the_research(engine: str) -> None:
         ({"placeholder": 5}, TypeError, "placeholder must be a string"),
         ({"placeholder": "[{tool} omitted]"}, ValueError, r"unknown field {tool}; of turns they are {turn}"),
         ({"placeholder": "{turn}"}, ValueError, "must have some text besides its fields"),
-        ({"mask_chunk": 0}, ValueError, "mask_chunk must be at least 1"),
-        ({"boundary": "stepped"}, ValueError, "needs mask_chunk"),
-        ({"boundary": "lazy"}, ValueError, "boundary must be one of"),
-        ({"boundary": "break_even", "mask_chunk": 2}, ValueError, "not both"),
-        ({"token_counter": 5}, TypeError, "token_counter must be callable or None"),
+        ({"recall": 1}, TypeError, "recall must be True or False"),
     ],
 )
 def test_arguments_that_are_wrong_are_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -76,16 +72,12 @@ def test_arguments_that_are_wrong_are_named(options: dict[str, Any], error: type
 
 
 def test_a_turn_that_is_refused_changes_nothing(engine: str) -> None:
-    def counter(text: str) -> Any:
-        return "many" if "faulty" in text else 1
-
-    manager = manager_of(2, token_counter=counter)
+    manager = manager_of(2)
     before = manager.get_masked_context("S", "U"), manager.report()
     for turn, words in (
         (("Think.", "act", None), "observation must be a string, not NoneType"),
         ((5, "act", ""), "reasoning must be a string, not int"),
         (("Think.", b"act", ""), "action must be a string, not bytes"),
-        (("Think.", "faulty", ""), "token_counter must return a whole number"),
     ):
         with pytest.raises(TypeError, match=words):
             manager.add_turn(*turn)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from recede._errors import meant
 from recede._off import is_off
 from recede._recall import PLACEHOLDER, with_handle
 from recede.providers import Provider, policy_cache
-from recede.reduction._kinds import BOUNDARIES, CEILING, CHARS_PER_TOKEN, MIN_KEEP, TURN_FIELDS, template, whole_number
+from recede.reduction._kinds import BOUNDARIES, CEILING, CHARS_PER_TOKEN, MIN_KEEP, whole_number
 from recede.reduction._options import DESIGN_OPTIONS, OPTIONS, SESSION_DEFAULTS
 
 TYPE_CHECKING = False
@@ -25,7 +25,6 @@ __all__ = [
     "refuse_unknown",
     "replay_policy",
     "template_policy",
-    "turn_policy",
 ]
 
 IS_OFF = is_off()
@@ -334,31 +333,6 @@ def block_policy(
         keep_results=whole_number(least)("keep", keep),
         max_cost=None if max_tokens is None else _budget(None, max_tokens),
     )
-
-
-def turn_policy(
-    engine: Any,
-    window_name: str,
-    window: int,
-    placeholder: str,
-    options: Mapping[str, Any],
-    summaries: tuple[Any, ...] | None,
-) -> Any:
-    """The Policy of a manager of turns: the observations of the newest `window` turns stay raw."""
-    fields = template("placeholder", placeholder)
-    for _, field in fields or ():
-        if field and field not in TURN_FIELDS:
-            raise ValueError(
-                f"placeholder has an unknown field {{{field}}}; of turns they are {{turn}}, {{chars}}, {{lines}}"
-            )
-    window = whole_number()(window_name, window)
-    chosen: dict[str, Any] = {
-        "keep_results": window,
-        "placeholder": fields,
-        "summaries": summaries,
-        "masks_unseen": True,
-    }
-    return _policy(engine, "block", options, **chosen)
 
 
 def template_policy(engine: Any, max_observation_chars: int | None, placeholder: str | None) -> Any:

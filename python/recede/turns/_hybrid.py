@@ -1,27 +1,27 @@
-"""The hybrid manager: masks observations, and from turn N on summarizes old turns."""
+"""The hybrid manager: masks observations, and at turn N, 2N, … summarizes old turns."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import logging
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from recede._errors import StoreError
 from recede._steps import awaited, drive, drive_async, not_awaited
+from recede._strict import are_numbers, unique
 from recede._summarizer import bound, is_async, text_of_summary
-from recede.reduction._signature import takes
-from recede.turns._manager import TurnManager
-from recede.turns._options import PRICED_OPTIONS, preset
+from recede.reduction._kinds import whole_number
+from recede.turns._manager import TurnManager, preset
 from recede.turns._turn import Summary, Turn
 from recede.types import Generates
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-    from typing_extensions import Unpack
-
-    from recede.turns._options import HybridOptions
+    from recede.store._turn_store import TurnStore
 
 __all__ = ["Call", "HybridContextManager", "TurnSummarizer"]
 
@@ -30,6 +30,7 @@ TurnSummarizer: TypeAlias = Union[Callable[[list[Turn], Union[str, None]], Any],
 new summary or an object with a ``.text``, or an awaitable of one."""
 
 _PLACEHOLDER = "[Observation omitted]"
+_MAX_WAIT = 64  # turns between failed summaries
 _INTERRUPTED = ValueError("the summarizer was interrupted")
 _log = logging.getLogger("recede")
 
@@ -55,7 +56,7 @@ class Call(NamedTuple):
 
 
 class HybridContextManager(TurnManager):
-    """Mask, by default with a sliding boundary, and at turn N, 2N, … summarize all but the last M turns.
+    """Mask observations, and at turn N, 2N, … summarize all but the last M turns.
 
     Every turn is in the context exactly once: in the summary, or rendered (masked if older than W). If the summarizer
     raises or returns nothing, masking continues, the failure is counted and logged (the first with its traceback), and
@@ -67,15 +68,10 @@ class HybridContextManager(TurnManager):
             turns to summarize and the previous summary. Or an object whose ``.generate(prompt)`` returns the text, or
             an object with a ``.text``. `recede.summarizers` builds one from a client.
         masking_window_w: how many of the last turns show their observation, W.
-        summarize_at_n: after how many turns a summary is made, N; more than M. ``"break_even"``: when re-reading the
-            older turns has cost as much as a summary, at these prices (docs/summaries.md has the rule).
+        summarize_at_n: after how many turns a summary is made, N; more than M.
         tail_window_m: how many of the last turns are never summarized, M.
-        mask_chunk, boundary, provider, max_overcost, token_counter, on_move, recall: as for
-            `ObservationMaskingContextManager`.
-            The bound on cost of a break_even `boundary` applies to break-even summaries too, and calls of the model
-            count in it. A summary at a turn N is always made, and counts.
-        prices: the prices for break-even; the preset ``anthropic`` by default.
         store: as for `ObservationMaskingContextManager`; it keeps summaries too.
+        recall: as for `ObservationMaskingContextManager`.
 
     Raises:
         TypeError, ValueError, StoreError: as for `ObservationMaskingContextManager`.
@@ -87,8 +83,8 @@ class HybridContextManager(TurnManager):
     Example:
         >>> import recede
         >>> manager = recede.designs.HybridContextManager(
-        ...     recede.summarizers.builtin(), masking_window_w=2, summarize_at_n=4, tail_window_m=2)
-        >>> for name in "abcd":
+        ...     recede.summarizers.builtin(), masking_window_w=1, summarize_at_n=3, tail_window_m=1)
+        >>> for name in "abc":
         ...     number = manager.add_turn("I must look.", f"cat {name}.py", f"the text of {name}.py")
         >>> print(manager.get_context("You are careful.", "Find the bug."))
         You are careful.
@@ -105,46 +101,41 @@ class HybridContextManager(TurnManager):
         Action: cat c.py
         Observation: the text of c.py
         <BLANKLINE>
-        <BLANKLINE>
-        Turn 4:
-        Reasoning: I must look.
-        Action: cat d.py
-        Observation: the text of d.py
-        <BLANKLINE>
     """
 
-    @takes(PRICED_OPTIONS)
     def __init__(
         self,
         summarizer_llm: TurnSummarizer,
         masking_window_w: int = 10,
-        summarize_at_n: int | Literal["break_even"] = 43,
+        summarize_at_n: int = 43,
         tail_window_m: int = 10,
-        **options: Unpack[HybridOptions],
+        *,
+        store: TurnStore | None = None,
+        recall: bool = False,
     ) -> None:
         self._set_summarizer(summarizer_llm, "summarizer_llm")
-        self._summarize_at, self._tail = summarize_at_n, tail_window_m
+        whole = whole_number()
+        at, tail = whole("summarize_at_n", summarize_at_n) or 0, whole("tail_window_m", tail_window_m) or 0
+        if at <= tail:
+            raise ValueError(f"summarize_at_n ({at}) must be more than tail_window_m ({tail})")
+        self._summarize_at, self._tail = at, tail
         self._is_summarizing = False
+        self._failed_at: list[int] = []  # how many turns there were at each failure since the last summary
         self._error: Exception | None = None
-        summaries = {"summarize_at_n": summarize_at_n, "tail_window_m": tail_window_m}
-        super().__init__(("masking_window_w", masking_window_w), _PLACEHOLDER, options, summaries)
+        window = "masking_window_w", masking_window_w
+        super().__init__(window, _PLACEHOLDER, store, recall, summarize_at_n=at, tail_window_m=tail)
 
     @classmethod
-    @takes(PRICED_OPTIONS)
     def from_preset(
         cls,
         name: Literal["swe-agent", "openhands"],
         summarizer_llm: TurnSummarizer,
-        **options: Unpack[HybridOptions],
+        *,
+        store: TurnStore | None = None,
+        recall: bool = False,
     ) -> HybridContextManager:
-        """Create a manager with the published values for an agent: 10 / 43 / 10, or 58 / 80 / 58.
-
-        Example:
-            >>> import recede
-            >>> recede.designs.HybridContextManager.from_preset("openhands", recede.summarizers.builtin())
-            <HybridContextManager: window 58, summary at 80, tail 58; 0 turns, 0 masked>
-        """
-        return cls(summarizer_llm, *preset(name), **options)
+        """Create a manager with the published values for an agent: 10 / 43 / 10, or 58 / 80 / 58."""
+        return cls(summarizer_llm, *preset(name), store=store, recall=recall)
 
     # Settings
 
@@ -152,7 +143,7 @@ class HybridContextManager(TurnManager):
         return f"window {self._window}, summary at {self._summarize_at}, tail {self._tail}"
 
     @property
-    def summarize_at(self) -> int | Literal["break_even"]:
+    def summarize_at(self) -> int:
         """After how many turns a summary is made."""
         return self._summarize_at
 
@@ -172,7 +163,7 @@ class HybridContextManager(TurnManager):
 
     def _set_summarizer(self, summarizer: TurnSummarizer, name: str) -> None:
         self._summarize = bound(name, summarizer)
-        self._summarizer = summarizer
+        self._summarizer, self._is_async = summarizer, is_async(summarizer)
 
     @property
     def w(self) -> int:
@@ -180,7 +171,7 @@ class HybridContextManager(TurnManager):
         return self._window
 
     @property
-    def n(self) -> int | Literal["break_even"]:
+    def n(self) -> int:
         """`summarize_at` under its published name, N."""
         return self._summarize_at
 
@@ -205,7 +196,8 @@ class HybridContextManager(TurnManager):
         """
         self._refuse_async("aadd_turn")
         turn = self._add(reasoning, action, observation)
-        self.maybe_create_summary()
+        if self._due() is not None:
+            self.maybe_create_summary()
         return turn.turn
 
     async def aadd_turn(self, reasoning: str, action: str, observation: str) -> int:
@@ -218,7 +210,7 @@ class HybridContextManager(TurnManager):
         return turn.turn
 
     def _refuse_async(self, instead: str) -> None:
-        if is_async(self._summarizer):
+        if self._is_async:
             raise RuntimeError(f"the summarizer is async: use {instead}")
 
     # Summaries
@@ -238,55 +230,59 @@ class HybridContextManager(TurnManager):
         """`maybe_create_summary` for an async summarizer; a sync one runs in a thread."""
         return await drive_async(self._summarizing(), Call.run_async)
 
+    def _due(self) -> int | None:
+        """The last turn of the summary that is due, if one is."""
+        turns, failed = self._end_turn + len(self._parts) // 3, self._failed_at
+        end = turns // self._summarize_at * self._summarize_at - self._tail
+        if end <= self._end_turn or self._is_summarizing:
+            return None
+        return None if failed and turns - failed[-1] < min(1 << (len(failed) - 1), _MAX_WAIT) else end
+
     def _summarizing(self) -> Generator[Call, Any, bool]:
         """The steps of a summary, if one is due and none is in progress."""
         with self._lock:
-            self._refuse_callbacks()
-            end_turn = self._session.summary_due()
-            if self._is_summarizing or end_turn is None:
+            end = self._due()
+            if end is None:
                 return False
-            previous = self._last_summary
+            previous = self._summaries[-1].content if self._summaries else None
             try:
-                turns = self._turns(self._end_turn, end_turn)
+                turns = list(self._between(self._end_turn, end))
             except StoreError as error:
-                return self._fail(end_turn, error)
+                return self._fail(end, error)
             self._is_summarizing = True
         text: Any = _INTERRUPTED
-        given = turns, previous.content if previous else None
         try:
-            call = Call("the summarizer", self._summarize, given, "aadd_turn", not is_async(self._summarizer))
+            call = Call("the summarizer", self._summarize, (turns, previous), "aadd_turn", not self._is_async)
             text = text_of_summary((yield call))
         except Exception as error:
             text = error
         finally:
-            made = self._end(turns, given[1] or "", text)
+            made = self._finish(end, text)
         return made
 
-    def _end(self, turns: list[Turn], previous: str, text: object) -> bool:
-        """Finish a summary of these turns: the summarizer returned, raised or was interrupted."""
+    def _finish(self, end: int, text: object) -> bool:
+        """Finish a summary of the turns up to this one: the summarizer returned, raised or was interrupted."""
         with self._lock:
             self._is_summarizing = False
-            start, end_turn = turns[0].turn - 1, turns[-1].turn
             if not isinstance(text, str) or not text.strip():
-                return self._fail(end_turn, text)
-            summary = Summary(end_turn, text)
-            block = _block(summary)
-            replaced = self._session.replaced_chars(end_turn)
-            if len(block) >= replaced:
-                words = f"the summary has {len(block):,} characters, and what it would replace only {replaced:,}"
-                return self._fail(end_turn, ValueError(words))
+                return self._fail(end, text)
+            summary = Summary(end, text)
+            replaced = len(self._block()) + sum(map(len, self._parts[: 3 * (end - self._end_turn)]))
+            if len(str(summary)) >= replaced:
+                words = f"the summary has {len(str(summary)):,} characters, and what it would replace only {replaced:,}"
+                return self._fail(end, ValueError(words))
             try:
-                before, after = (self._session.requests(turn, turn + 1)[0].raw_tokens for turn in (start, end_turn))
-                # A damaged store may have any numbers.
-                spent = max(0, int(after - before)) + self._count(previous) + self._count(text)
-                self._replace_by(summary, len(block), self._count(block), spent)
+                self._store_event(summary)
             except StoreError as error:
-                return self._fail(end_turn, error)
+                return self._fail(end, error)
+            self._happened(len(self), summary)
             return True
 
-    def _fail(self, end_turn: int, text: object) -> bool:
+    def _fail(self, end: int, text: object) -> bool:
         if text is not _INTERRUPTED:  # else not the summarizer's fault: it may be called again at once
-            self._summary_failed()
+            self._happened(len(self), None)
+            with contextlib.suppress(StoreError):  # losing this record costs one call after a restart
+                self._store_event(None)
         if text is None or isinstance(text, str):
             text = ValueError("the summarizer returned no text")
         elif not isinstance(text, Exception):
@@ -294,19 +290,56 @@ class HybridContextManager(TurnManager):
         self._failures += 1
         self._error = text
         first = text if self._failures == 1 else None
-        _log.warning("no summary of turns %d to %d: %s", self._end_turn + 1, end_turn, text, exc_info=first)
+        _log.warning("no summary of turns %d to %d: %s", self._end_turn + 1, end, text, exc_info=first)
         return False
+
+    def _happened(self, turns: int, summary: Summary | None) -> None:
+        if summary is None:
+            self._failed_at.append(turns)
+            return
+        self._mask()
+        replaced = summary.end_turn - self._end_turn
+        del self._parts[: 3 * replaced], self._chat[: 2 * replaced]
+        self._end_turn = summary.end_turn
+        self._failed_at.clear()
+        self._summaries.append(summary)
+        self._made_at.append(turns)
+
+    def _store_event(self, summary: Summary | None) -> None:
+        if self._store is not None and not self._store.is_read_only:
+            end, content = summary or (0, "")
+            head = json.dumps({"made_at": len(self), "end_turn": end}).encode()
+            self._write(self._store).append_record("summary", [head, content.encode("utf-8", "surrogatepass")])
+
+    def _stored_events(self, store: TurnStore) -> list[tuple[int, Summary | None]]:
+        events: list[tuple[int, Summary | None]] = []
+        last = before = 0
+        for fields in store.records("summary"):
+            try:
+                head, text = fields
+                numbers = unique(head)
+                at, end = numbers["made_at"], numbers["end_turn"]
+                if not are_numbers((at, end)) or not last <= at <= len(store):
+                    raise ValueError("a number out of range")
+                if (end and (not before < end <= at or (end + self._tail) % self._summarize_at)) or (text and not end):
+                    raise ValueError("a summary of other turns")
+                events.append((at, Summary(end, text.decode("utf-8", "surrogatepass")) if end else None))
+            except (LookupError, ValueError):
+                what = f"summary {len(events) + 1} in it is invalid"
+                raise StoreError("damaged", path=store.path, what=what) from None
+            last, before = at, end or before
+        return events
 
     @property
     def summaries(self) -> list[Summary]:
         """The summaries, as a new list; the last one is in the context."""
         with self._lock:
-            return self._all_summaries()
+            return self._summaries.copy()
 
     @property
     def phase(self) -> Literal["masking", "summarizing"]:
         """``"summarizing"`` from the first summary on."""
-        return "summarizing" if self._last_summary else "masking"
+        return "summarizing" if self._summaries else "masking"
 
     @property
     def summary_failures(self) -> int:
@@ -320,17 +353,16 @@ class HybridContextManager(TurnManager):
 
     # Contexts
 
+    def _block(self) -> str:
+        """The summary in a context, after another text."""
+        return str(self._summaries[-1]) if self._summaries else ""
+
     def get_context(self, system_prompt: str, user_prompt: str) -> str:
         """The two prompts, the summary, and the turns after it, the old ones masked."""
         with self._lock:
-            return self._rendered(f"{system_prompt}\n{user_prompt}{_block(self._last_summary)}")
+            return self._context(f"{system_prompt}\n{user_prompt}{self._block()}")
 
     def get_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
         """The context as chat messages: system, user (with the summary), then an assistant and a user one per turn."""
         with self._lock:
-            return self._chat_messages(system_prompt, user_prompt + _block(self._last_summary))
-
-
-def _block(summary: Summary | None) -> str:
-    """The summary as rendered in a context, after another text."""
-    return "" if summary is None else f"\n\n[Summary through turn {summary.end_turn}:\n{summary.content}\n]"
+            return self._messages(system_prompt, user_prompt + self._block())

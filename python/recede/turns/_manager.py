@@ -1,32 +1,32 @@
-"""The base of the managers of turns: settings, turns, contexts and figures."""
+"""The base of the managers: a list of rendered turns, and the turns themselves in a list or a `TurnStore`.
+
+A store has every turn and every summary, in the order in which they came; a manager resumes by reading them again.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import threading
 import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from recede import _engine
-from recede._errors import no_such
+from recede._errors import StoreError, no_such
 from recede._recall import turn_tool
-from recede.costs._prices import Prices
-from recede.providers import checked_provider, saved_provider
-from recede.reduction._counting import count_tokens
-from recede.reduction._kinds import optional_function
-from recede.reduction._on_move import report_move
-from recede.reduction._policy import turn_policy
-from recede.turns._options import OPTIONS, PRICED_OPTIONS, due_summaries
-from recede.turns._report import ContextReport, TurnStats
-from recede.turns._turn import Turn, text_of
-from recede.turns._turns import Turns
+from recede._strict import unique
+from recede.reduction._kinds import FLAG, TURN_FIELDS, template, whole_number
+from recede.turns._report import ContextReport, TurnStats, tokens_of, words_of
+from recede.turns._turn import Summary, Turn, head_of
 
 if TYPE_CHECKING:
-    from typing import Literal
+    from recede.store._turn_store import TurnStore
 
-__all__ = ["TurnManager", "check_texts"]
+__all__ = ["TurnManager", "check_texts", "preset"]
 
-_UNSAID = (("provider", "ideal"), ("max_overcost", 0.1))
+# The best published values for each agent (docs/managers.md has the source): window, summary at, tail.
+_PRESETS = {"swe-agent": (10, 43, 10), "openhands": (58, 80, 58)}
 _SUMMARIES = "give summarizer_llm, a function (turns, previous_summary) -> text; summarize_at_n says when it is asked"
 _CONTEXTS = "override get_context, or of the masking manager get_masked_context"
 # Methods of the published managers that are not called here, and what to do instead.
@@ -35,6 +35,8 @@ _INSTEAD = {
     "_create_summary": _SUMMARIES,
     "_check_phase_transition": _SUMMARIES,
     "_get_context": _CONTEXTS,
+    "_get_masked_context": _CONTEXTS,
+    "_get_summarized_context": _CONTEXTS,
     "_apply_masking": f"{_CONTEXTS}; the window and placeholder= say what is masked",
     "_apply_hybrid": f"{_CONTEXTS}; the window and placeholder= say what is masked",
     "_add_turn": "override add_turn, or give run_agent on_turn=, which is called with each turn",
@@ -42,45 +44,42 @@ _INSTEAD = {
 }
 
 
-class TurnManager(Turns):
+class TurnManager:
     """Base of the managers: turns are stored in full and rendered masked."""
 
     _failures = 0
 
     def __init__(
-        self,
-        window: tuple[str, int],
-        placeholder: str,
-        given: Mapping[str, Any],
-        summaries: Mapping[str, Any] | None = None,
+        self, window: tuple[str, int], placeholder: str, store: TurnStore | None, recall: bool, **numbers: int
     ) -> None:
-        """Begin with a window by its name, a placeholder, options, and when summaries are made, by names, if at all."""
-        declared = OPTIONS if summaries is None else PRICED_OPTIONS
-        for name in given.keys() - declared.keys():
-            raise TypeError(f"{type(self).__name__} has no option {name!r}; it takes {', '.join(declared)}")
-        values = {**{name: option.default for name, option in declared.items()}, **given}
-        self._on_move = optional_function("on_move", values.pop("on_move"))
-        self._counter = optional_function("token_counter", values.pop("token_counter"))
-        self._recalls = OPTIONS["recall"].check("recall", values.pop("recall"))
-        if self._recalls and isinstance(placeholder, str) and "{turn}" not in placeholder:
+        """Begin, or resume from a store, with a window by its name and when summaries are made, by names, if at all."""
+        self._window: int = whole_number()(*window)
+        self._recalls = FLAG.check("recall", recall)
+        if recall and isinstance(placeholder, str) and "{turn}" not in placeholder:
             placeholder = f"{placeholder.removesuffix(']')}: recall {{turn}}]"
-        store, prices = values.pop("store"), values.pop("prices", None) or Prices()
-        # A store names what differs from this, so that an older one is opened again.
-        said = {**values, "provider": saved_provider(values["provider"])}
-        said = {name: value for name, value in said.items() if (name, value) not in _UNSAID}
-        named = {window[0]: window[1], "placeholder": placeholder, **said, **(summaries or {})}
-        due = None
-        if summaries is not None:
-            due = due_summaries(summaries, prices)
-            named["summary_prices"] = [float(prices.input), float(prices.output)]
-            provider = checked_provider("provider", values["provider"])
-            values["provider"] = provider._replace(read=prices.cached, write=prices.write)
-        policy = turn_policy(_engine.engine, *window, placeholder, values, due)
+        fields = [field for _, field in template("placeholder", placeholder) or () if field]
+        for field in fields:
+            if field not in TURN_FIELDS:
+                words = (
+                    f"placeholder has an unknown field {{{field}}}; of turns they are {{turn}}, {{chars}}, {{lines}}"
+                )
+                raise ValueError(words)
+        self._placeholder, self._fixed = placeholder, "" if fields else placeholder.format()
         self._lock = threading.RLock()
-        self._is_counting = False
-        self._window, self._placeholder = window[1], placeholder
-        self._boundary = "stepped" if values["mask_chunk"] is not None else values["boundary"]
-        self._open(policy, store, named)
+        self._turns: list[Turn] = []  # without a store
+        # Of each turn after the summary what precedes its observation, that as the last request showed it, and "\n".
+        self._parts: list[str] = []
+        self._window_turns: deque[Turn] = deque()  # the last turns, which are not masked yet
+        self._masked: list[int] = []  # numbers of masked turns
+        self._words: list[tuple[int, int, int]] = []  # of each turn, once a report asked
+        self._chat: list[dict[str, str]] = []  # the turns after the summary as messages, once somebody asked
+        self._chat_masked = 0  # how many masked turns it has
+        self._summaries: list[Summary] = []
+        self._made_at: list[int] = []  # for each summary, how many turns there were
+        self._settings = {window[0]: self._window, "placeholder": placeholder, **numbers}
+        self._store, self._end_turn = store, 0  # the last turn in the summary
+        if store is not None:
+            self._resume(store)
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """Refuse methods of the published class that are named otherwise here: an override would not be called."""
@@ -91,12 +90,11 @@ class TurnManager(Turns):
 
     def __len__(self) -> int:
         with self._lock:
-            return super().__len__()
+            return self._end_turn + len(self._parts) // 3
 
     def __repr__(self) -> str:
-        with self._lock:
-            masked = self._session.stats().masked_turns
-            return f"<{type(self).__name__}: {self._numbers()}; {len(self):,} turns, {masked:,} masked>"
+        turns, masked, *_ = self.stats()
+        return f"<{type(self).__name__}: {self._numbers()}; {turns:,} turns, {masked:,} masked>"
 
     def _numbers(self) -> str:
         return f"window {self._window}"
@@ -122,56 +120,79 @@ class TurnManager(Turns):
         """The text, or template, for a masked observation."""
         return self._placeholder
 
-    @property
-    def boundary(self) -> Literal["sliding", "stepped", "break_even"]:
-        """When observations are masked; with a `mask_chunk`, ``"stepped"``."""
-        return self._boundary  # type: ignore[return-value]
+    # The store
+
+    def _resume(self, store: TurnStore) -> None:
+        from recede.store._turn_store import TurnStore  # imported lazily: an agent without a store does not need it
+
+        if not isinstance(store, TurnStore):
+            raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
+        if store.count_records("message"):
+            raise ValueError(f"{store.path} holds the messages of a History: give the manager a store of its own")
+        if store.count_records("session"):
+            self._compare(store)
+        events = self._stored_events(store)
+        for turn in self._between(0, len(store)):
+            self._mask()
+            self._show(turn)
+            while events and events[0][0] == turn.turn:
+                self._happened(*events.pop(0))
+        self._mask_stored()
+
+    def _compare(self, store: TurnStore) -> None:
+        try:
+            stored = unique(store.record("session", 1)[0])["recede_turns"]
+        except (LookupError, ValueError):
+            stored = None
+        if not isinstance(stored, dict):
+            raise ValueError(f"{store.path} holds the session of no manager: give the manager a store of its own")
+        for name in dict.fromkeys([*stored, *self._settings]):
+            was, given = stored.get(name), self._settings.get(name)
+            if was != given:
+                words = f"was created with {name} {was!r}, and this manager has {given!r}"
+                raise ValueError(f"{store.path} {words}: give the same options, or another store")
+
+    def _stored_events(self, store: TurnStore) -> list[tuple[int, Summary | None]]:
+        """The summaries of a store and how many turns there were at each; None: it failed."""
+        return []
+
+    def _happened(self, turns: int, summary: Summary | None) -> None:
+        raise NotImplementedError
+
+    def _write(self, store: TurnStore) -> TurnStore:
+        """The store, with the settings of this manager in it."""
+        if not store.count_records("session"):
+            store.append_record("session", [json.dumps({"recede_turns": self._settings}).encode()])
+        return store
+
+    def _mask_stored(self) -> None:
+        """Mask in the store what the next context masks; what fails is repeated with the next turn."""
+        if self._store is not None and not self._store.is_read_only:
+            with contextlib.suppress(StoreError):
+                self._store.mask_before(len(self) - self._window + 1)
 
     # Turns
 
     def stats(self) -> TurnStats:
         """The figures of this manager; `report` has those of its requests."""
         with self._lock:
-            masked = self._session.stats().masked_turns
-            return TurnStats(len(self), masked, self._end_turn, self._summary_count, self._failures)
+            self._mask()
+            return TurnStats(len(self), len(self._masked), self._end_turn, len(self._summaries), self._failures)
 
     @property
     def trajectory(self) -> list[Turn]:
         """The turns, unmasked, as a new list."""
         with self._lock:
-            return self._turns(0, len(self))
+            return list(self._between(0, len(self)))
 
-    def _add(self, reasoning: str, action: str, observation: str) -> Turn:
-        check_texts(reasoning, action, observation)
-        with self._lock:
-            self._refuse_callbacks()
-            turn = Turn(len(self) + 1, reasoning, action, observation, time.time())
-            self._append(turn, self._tokens(turn))
-            self._report_moves()
-            return turn
-
-    def _tokens(self, turn: Turn) -> tuple[int, int, int] | None:
-        if self._counter is None:
-            return None
-        masked = self._session.masked_text(turn.observation) or ""
-        return self._count(text_of(turn._replace(observation=""))), self._count(turn.observation), self._count(masked)
-
-    def _count(self, text: str) -> int:
-        if self._counter is None:
-            return len(text.split())
-        self._is_counting = True
-        try:
-            return count_tokens(self._counter, text)
-        finally:
-            self._is_counting = False
-
-    def _refuse_callbacks(self) -> None:
-        """Refuse calls from the callbacks, which run in the thread that has the (reentrant) lock."""
-        if self._is_counting:
-            raise RuntimeError(
-                "the token_counter or on_move of this manager has called it: it may read turns and contexts, but "
-                "neither add turns nor make a summary"
-            )
+    def _between(self, start: int, end: int) -> Iterator[Turn]:
+        """The turns after the first `start`, up to and including `end`, unmasked."""
+        if self._store is None:
+            yield from self._turns[start:end]
+        elif start < end:
+            for number, reasoning, action, seen, timestamp in self._store.turns(start + 1, end + 1):
+                observation = self._store.recall(number) if seen is None else seen
+                yield Turn(number, reasoning, action, observation, timestamp or 0.0)
 
     def recall(self, turn: int) -> str:
         """The full observation of a turn, masked or not.
@@ -185,9 +206,7 @@ class TurnManager(Turns):
         with self._lock:
             if not 0 < turn <= len(self):
                 raise no_such("turn", turn)
-            if self._store is not None and turn <= self._evicted:
-                return self._store.recall(turn)
-            return self._turns(turn - 1, turn)[0].observation
+            return self._turns[turn - 1].observation if self._store is None else self._store.recall(turn)
 
     def tool_definition(self, shape: str = "openai") -> dict[str, Any]:
         """The schema of a tool that fetches the observation of a turn; its ``turn`` is the argument of `recall`.
@@ -200,26 +219,82 @@ class TurnManager(Turns):
         """
         return turn_tool(shape)
 
-    def _report_moves(self) -> None:
-        self._is_counting = True
-        try:
-            for move in self._session.new_moves():
-                report_move(move, self._on_move)
-        finally:
-            self._is_counting = False
+    def _add(self, reasoning: str, action: str, observation: str) -> Turn:
+        if not type(reasoning) is type(action) is type(observation) is str:
+            check_texts(reasoning, action, observation)
+        with self._lock:
+            number = self._end_turn + len(self._parts) // 3 + 1
+            # Half the time of Turn(...).
+            turn = tuple.__new__(Turn, (number, reasoning, action, observation, time.time()))
+            store = self._store
+            if store is None:
+                self._turns.append(turn)
+            else:
+                if len(store) != len(self) and store.is_usable:
+                    raise RuntimeError(f"{store.path} has turns that this manager did not add: make it again")
+                self._write(store).append(reasoning, action, observation, timestamp=turn.timestamp)
+            self._mask()
+            self._show(turn)
+            if store is not None:
+                self._mask_stored()
+            return turn
 
-    def _rendered(self, before: str) -> str:
-        """The text that precedes the turns, and the turns."""
-        context = self._context(before)
-        self._report_moves()
-        return context
+    # Contexts
 
-    def _chat_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
-        """The prompts and the turns after the summary as chat messages."""
-        prompts = [{"role": "system", "content": system_prompt}, {"role": "user", "content": user_prompt}]
-        turns = self._messages(self._end_turn)
-        self._report_moves()
-        return prompts + turns
+    def _show(self, turn: Turn) -> None:
+        number, reasoning, action, observation, _ = turn
+        self._parts += head_of(number, reasoning, action), observation, "\n"
+        self._window_turns.append(turn)
+
+    def _placeholder_of(self, number: int, observation: str) -> str | None:
+        """The placeholder of a turn's observation; None if it is no shorter."""
+        chars = len(observation)
+        text = self._fixed or self._placeholder.format(turn=number, chars=chars, lines=observation.count("\n") + 1)
+        return text if len(text) < chars else None
+
+    def _mask(self) -> None:
+        """Mask the turns older than the window, as the request for the next turn does."""
+        while len(self._window_turns) > self._window:
+            number, _, _, observation, _ = self._window_turns.popleft()
+            placeholder = self._placeholder_of(number, observation)
+            if placeholder is not None:
+                self._masked.append(number)
+                if number > self._end_turn:  # else the summary has it
+                    self._parts[3 * (number - self._end_turn) - 2] = placeholder
+
+    def _context(self, before: str) -> str:
+        """The text of the next request, with what precedes the turns."""
+        self._mask()
+        return "".join([before, *self._parts])
+
+    def _messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
+        """The prompts and the turns after the summary as chat messages, the same objects while they are unchanged."""
+        self._mask()
+        start, chat = self._end_turn, self._chat
+        for turn in self._between(start + len(chat) // 2, len(self)):
+            chat.append({"role": "assistant", "content": f"Reasoning: {turn.reasoning}\nAction: {turn.action}"})
+            chat.append({"role": "user", "content": turn.observation})
+        for number in self._masked[self._chat_masked :]:
+            if number > start:
+                seen = chat[2 * (number - start) - 1]["content"]
+                chat[2 * (number - start) - 1] = {"role": "user", "content": self._placeholder_of(number, seen) or seen}
+        self._chat_masked = len(self._masked)
+        return [{"role": "system", "content": system_prompt}, {"role": "user", "content": user_prompt}, *chat]
+
+    # Summaries
+
+    @property
+    def _turns_before_summaries(self) -> int:
+        return self._made_at[0] if self._made_at else len(self)
+
+    # Reports
+
+    def _counted(self) -> list[tuple[int, int, int]]:
+        """For each turn the words of its text without the observation, of that, and of what an old turn shows of it."""
+        for number, reasoning, action, seen, _ in self._between(len(self._words), len(self)):
+            own, old = head_of(number, reasoning, action), self._placeholder_of(number, seen)
+            self._words.append((words_of(own), words_of(seen), words_of(seen if old is None else old)))
+        return self._words
 
     def report(self, price_per_token: float = 0.00001) -> ContextReport:
         """Report the tokens that all requests so far sent, and the savings.
@@ -227,14 +302,22 @@ class TurnManager(Turns):
         Args:
             price_per_token: the price of a token sent.
 
-        Prompts are not counted: they are the same with and without masking.
+        Tokens are words. Prompts are not counted: they are the same with and without masking.
         """
         with self._lock:
-            requests = tuple(self._session.requests(0, len(self)))
-            return ContextReport(requests, self._spent_tokens, price_per_token, self._turns_before_summaries)
+            events = list(zip(self._made_at, self._summaries, strict=True))
+            requests, spent = tokens_of(self._counted(), self._window, events)
+            return ContextReport(tuple(requests), spent, price_per_token, self._turns_before_summaries)
 
 
 def check_texts(reasoning: object, action: object, observation: object) -> None:
     for name, text in (("reasoning", reasoning), ("action", action), ("observation", observation)):
         if not isinstance(text, str):
             raise TypeError(f"{name} must be a string, not {type(text).__name__}")
+
+
+def preset(name: str) -> tuple[int, int, int]:
+    """The preset of this name: window, summary at, tail."""
+    if name not in _PRESETS:
+        raise ValueError(f"there is no preset {name!r}; give one of {', '.join(map(repr, _PRESETS))}")
+    return _PRESETS[name]

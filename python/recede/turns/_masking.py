@@ -1,28 +1,28 @@
-"""The manager that masks the observations of old turns (reasoning, action, observation)."""
+"""The manager that masks the observations of old turns, and its rule as a function of a list of turns."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from recede.reduction._signature import takes
-from recede.turns._manager import TurnManager
-from recede.turns._options import OPTIONS, preset
+from recede.turns._manager import TurnManager, check_texts, preset
 from recede.turns._report import TokenSavings
+from recede.turns._turn import Turn
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from typing_extensions import Unpack
+    from recede.store._turn_store import TurnStore
 
-    from recede.turns._options import ManagerOptions
-
-__all__ = ["ObservationMaskingContextManager"]
+__all__ = ["ObservationMaskingContextManager", "apply_observation_masking"]
 
 _PLACEHOLDER = "[Observation omitted for brevity]"
+_TEXTS = ("reasoning", "action", "observation")
+_PROMPTS = ("system", "developer", "user")
 
 
 class ObservationMaskingContextManager(TurnManager):
-    """Show the observations of the last turns, and placeholders for older ones; by default with a sliding boundary.
+    """Show the observations of the last turns, and placeholders for older ones.
 
     Turns are stored in full. Get the context before each turn; the same turns always produce the same text.
 
@@ -31,26 +31,17 @@ class ObservationMaskingContextManager(TurnManager):
             the next turn. 10 is best for SWE-agent, 58 for OpenHands ("The Complexity Trap", JetBrains Research, 2025).
         placeholder: the text for a masked observation, used where it is shorter; it may contain ``{turn}``, ``{chars}``
             and ``{lines}``. ``"[Observation omitted for brevity]"`` by default.
-        mask_chunk: mask this many turns at once, so that the prompt cache serves the requests in between.
-        boundary: ``"sliding"`` (one turn at a time), ``"stepped"`` (with `mask_chunk`) or ``"break_even"`` (when the
-            move pays off under prompt caching; docs/caching.md).
-        provider, max_overcost: for ``"break_even"``: whose cache and prices are assumed, and how much more than the raw
-            history all requests so far may cost at any of them; None: no promise. As for `mask_observations`.
-        token_counter: ``text -> tokens`` for the statistics; words by default.
-        on_move: called with the `BoundaryMove` when a context, or the addition of a turn, first has it; the log gets a
-            line in any case. What it raises is logged.
+        store: a `TurnStore` that keeps the turns; observations that are masked are only there. With a store that has
+            turns, a manager resumes with all of them, however its process ended; its other arguments must be the same.
         recall: placeholders name the turn (``[Observation omitted for brevity: recall 7]``), so that the agent can ask
             for it with the tool of `tool_definition`, which `recall` answers.
-        store: a `TurnStore` that keeps the turns, so that memory does not grow with them. With a store that has turns,
-            a manager resumes with all of them, however its process ended (docs/store.md); its options must be the same.
 
     Raises:
         TypeError, ValueError: an argument is of the wrong type or out of range, or the store has turns of a manager
-            with other options, or no turns but messages.
+            with other arguments, or no turns but messages.
         StoreError: the store cannot be read.
 
-    It is thread-safe. Adding a turn and rendering the context take constant time, apart from copying the text: each
-    masked turn is rendered once.
+    It is thread-safe. Each turn is rendered once as it is added and once as it is masked; a context joins the texts.
 
     Example:
         >>> import recede
@@ -76,30 +67,28 @@ class ObservationMaskingContextManager(TurnManager):
         'the whole long text of a.py, as it is'
     """
 
-    @takes(OPTIONS)
     def __init__(
-        self, window_size_m: int = 10, placeholder: str | None = None, **options: Unpack[ManagerOptions]
+        self,
+        window_size_m: int = 10,
+        placeholder: str | None = None,
+        *,
+        store: TurnStore | None = None,
+        recall: bool = False,
     ) -> None:
         text = _PLACEHOLDER if placeholder is None else placeholder
-        super().__init__(("window_size_m", window_size_m), text, options)
+        super().__init__(("window_size_m", window_size_m), text, store, recall)
 
     @classmethod
-    @takes(OPTIONS)
     def from_preset(
         cls,
         name: Literal["swe-agent", "openhands"],
         *,
         placeholder: str | None = None,
-        **options: Unpack[ManagerOptions],
+        store: TurnStore | None = None,
+        recall: bool = False,
     ) -> ObservationMaskingContextManager:
-        """Create a manager with the best published window for an agent.
-
-        Example:
-            >>> import recede
-            >>> recede.designs.ObservationMaskingContextManager.from_preset("openhands")
-            <ObservationMaskingContextManager: window 58; 0 turns, 0 masked>
-        """
-        return cls(preset(name)[0], placeholder, **options)
+        """Create a manager with the best published window for an agent: 10, or 58."""
+        return cls(preset(name)[0], placeholder, store=store, recall=recall)
 
     @property
     def m(self) -> int:
@@ -121,18 +110,18 @@ class ObservationMaskingContextManager(TurnManager):
     def get_masked_context(self, system_prompt: str, user_prompt: str) -> str:
         """The two prompts and the turns, the old ones masked."""
         with self._lock:
-            return self._rendered(f"{system_prompt}\n{user_prompt}")
+            return self._context(f"{system_prompt}\n{user_prompt}")
 
     def get_masked_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
         """The context as chat messages: system, user, then for each turn an assistant and a user message.
 
-        The list is new. Without a `store`, unchanged messages are the same objects as last time.
+        The list is new; unchanged messages are the same objects as last time.
         """
         with self._lock:
-            return self._chat_messages(system_prompt, user_prompt)
+            return self._messages(system_prompt, user_prompt)
 
     def estimate_token_savings(self) -> TokenSavings:
-        """Estimate what masking saves in the context of the next turn, counted turn by turn.
+        """Estimate what masking saves in the context of the next turn, counted turn by turn, in words.
 
         ``total_obs_tokens`` counts all observations; ``estimated_saved_tokens`` the masked ones minus their
         placeholders; ``reduction_percent`` is the ratio of the two.
@@ -146,12 +135,91 @@ class ObservationMaskingContextManager(TurnManager):
             72.0
         """
         with self._lock:
-            stats = self._session.stats()
-        saved, total = stats.masked_tokens - stats.placeholder_tokens, stats.observation_tokens
-        return {
-            "total_obs_tokens": total,
-            "masked_turns": stats.masked_turns,
-            "visible_turns": len(self) - stats.masked_turns,
-            "estimated_saved_tokens": saved,
-            "reduction_percent": 100 * saved / total if total else 0.0,
-        }
+            masked, words = self.stats().masked_turns, self._counted()
+            total = sum(seen for _, seen, _ in words)
+            saved = sum(seen - old for _, seen, old in words[: max(0, len(words) - self._window)])
+            return {
+                "total_obs_tokens": total,
+                "masked_turns": masked,
+                "visible_turns": len(words) - masked,
+                "estimated_saved_tokens": saved,
+                "reduction_percent": 100 * saved / total if total else 0.0,
+            }
+
+
+def apply_observation_masking(
+    trajectory: Iterable[Any], current_turn: int, window_size_m: int = 10, placeholder: str | None = None
+) -> list[Any]:
+    """Apply the masking rule of `ObservationMaskingContextManager` to a list of turns.
+
+    The first turn is turn 1. Where the list begins with prompts, it is numbered by slots from 0, as the published code
+    does: the prompts are in slots 0 and 1, the first turn is turn 2, and ``current_turn`` is the length of the list.
+
+    Args:
+        trajectory: each turn as (reasoning, action, observation), as a dict with these keys, or as an entry of a
+            manager's `trajectory`. Prompts are recognized by their role (``system``, ``developer`` or ``user``): a dict
+            or object that has one, or a pair (role, text). They are never masked. Three texts are always a turn.
+        current_turn: the next turn, t.
+        window_size_m: M; the observation of turn i is masked when i < t - M.
+        placeholder: as for the manager.
+
+    Returns:
+        The entries in the form they came in, with old observations masked where the placeholder is shorter.
+
+    Raises:
+        TypeError, ValueError: an argument is of the wrong type or out of range.
+
+    Example:
+        >>> import recede
+        >>> turns = [("Look.", "ls", "file " * 20), ("Read.", "cat", "text " * 20)]
+        >>> recede.designs.apply_observation_masking(turns, current_turn=3, window_size_m=1)[0]
+        ('Look.', 'ls', '[Observation omitted for brevity]')
+        >>> slots = [("system", "You are careful."), ("user", "Find the bug."), *turns]
+        >>> recede.designs.apply_observation_masking(slots, current_turn=4, window_size_m=1)[2]
+        ('Look.', 'ls', '[Observation omitted for brevity]')
+    """
+    if not isinstance(current_turn, int) or isinstance(current_turn, bool):
+        raise TypeError(f"current_turn must be a whole number, not {type(current_turn).__name__}")
+    manager, entries, shown = ObservationMaskingContextManager(window_size_m, placeholder), list(trajectory), []
+    for number, entry in enumerate(entries, 0 if entries and _is_prompt(entries[0]) else 1):
+        masked = None
+        if not _is_prompt(entry):
+            observation = _observation(number, entry)
+            if number < current_turn - window_size_m:
+                masked = manager._placeholder_of(number, observation)
+        shown.append(entry if masked is None else _with_observation(entry, masked))
+    return shown
+
+
+def _is_prompt(entry: Any) -> bool:
+    if isinstance(entry, Mapping):
+        role = entry.get("role")
+    elif isinstance(entry, (tuple, list)) and len(entry) == 2:
+        role = entry[0]
+    else:
+        role = getattr(entry, "role", None)
+    return role in _PROMPTS
+
+
+def _observation(number: int, entry: Any) -> str:
+    texts: Any = entry
+    if isinstance(entry, Turn):
+        texts = entry[1:4]
+    elif isinstance(entry, Mapping):
+        texts = [entry.get(name) for name in _TEXTS]
+    if isinstance(texts, str) or not hasattr(texts, "__len__") or len(texts) != 3:
+        raise TypeError(
+            f"entry {number} must be (reasoning, action, observation), or a prompt with its role, such as "
+            f"{{'role': 'user', 'content': ...}}, not {type(entry).__name__}"
+        )
+    check_texts(*texts)
+    observation: str = texts[2]
+    return observation
+
+
+def _with_observation(entry: Any, observation: str) -> Any:
+    if isinstance(entry, Turn):
+        return entry._replace(observation=observation)
+    if isinstance(entry, Mapping):
+        return {**entry, "observation": observation}
+    return (entry[0], entry[1], observation)

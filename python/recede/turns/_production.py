@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from recede._steps import AsyncFunctionError, drive, drive_async
 from recede.reduction._kinds import whole_number
-from recede.reduction._signature import takes
 from recede.turns._hybrid import Call, HybridContextManager
-from recede.turns._options import PRICED_OPTIONS, preset
+from recede.turns._manager import preset
 from recede.turns._report import AgentRun, EfficiencyReport
 from recede.turns._turn import Turn
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from typing_extensions import Unpack
-
+    from recede.store._turn_store import TurnStore
     from recede.turns._hybrid import TurnSummarizer
-    from recede.turns._options import HybridOptions
     from recede.turns._report import ContextReport
 
 __all__ = ["ProductionHybridContextManager"]
@@ -31,7 +28,7 @@ _NO_EXECUTE = "execute is missing: give execute=, a function action -> observati
 
 
 class ProductionHybridContextManager(HybridContextManager):
-    """`HybridContextManager` with an agent loop and reports; by default with a sliding boundary.
+    """`HybridContextManager` with an agent loop and reports.
 
     Args:
         agent_llm: a callable, or an object with ``.generate``, from the context to ``(reasoning, action)``.
@@ -42,9 +39,8 @@ class ProductionHybridContextManager(HybridContextManager):
         is_complete: ``reasoning -> bool``, whether the agent is done; by default it runs up to the limit.
         system_prompt: the beginning of each context.
         price_per_token: the price for the costs in reports.
-        mask_chunk, boundary, provider, max_overcost, token_counter, prices, store, on_move, recall: as for
-            `HybridContextManager`. With `recall` the action ``recall 7`` is not executed: the observation of turn 7 is
-            its observation.
+        store, recall: as for `HybridContextManager`. With `recall` the action ``recall 7`` is not executed: the
+            observation of turn 7 is its observation.
 
     Any of the functions may be async; then use `arun_agent`.
 
@@ -68,7 +64,6 @@ class ProductionHybridContextManager(HybridContextManager):
         (True, 2, 'ran ls')
     """
 
-    @takes(PRICED_OPTIONS)
     def __init__(
         self,
         agent_llm: Any,
@@ -79,7 +74,8 @@ class ProductionHybridContextManager(HybridContextManager):
         is_complete: Callable[[str], Any] | None = None,
         system_prompt: str = "",
         price_per_token: float = 0.00001,
-        **options: Unpack[HybridOptions],
+        store: TurnStore | None = None,
+        recall: bool = False,
     ) -> None:
         values = {**_DEFAULTS, **(config or {})}
         unknown = values.keys() - _DEFAULTS.keys()
@@ -94,12 +90,11 @@ class ProductionHybridContextManager(HybridContextManager):
         if execute is None and type(self)._execute is ProductionHybridContextManager._execute:
             raise TypeError(_NO_EXECUTE)
         numbers = values["masking_window"], values["summarize_at"], values["tail_window"]
-        super().__init__(summarizer_llm, *numbers, **options)
+        super().__init__(summarizer_llm, *numbers, store=store, recall=recall)
         self._given_execute, self._given_is_complete = execute, is_complete
         self._system_prompt, self._price = system_prompt, price_per_token
 
     @classmethod
-    @takes(PRICED_OPTIONS)
     def from_preset(  # type: ignore[override]  # its constructor takes the agent first
         cls,
         name: Literal["swe-agent", "openhands"],
@@ -111,7 +106,8 @@ class ProductionHybridContextManager(HybridContextManager):
         is_complete: Callable[[str], Any] | None = None,
         system_prompt: str = "",
         price_per_token: float = 0.00001,
-        **options: Unpack[HybridOptions],
+        store: TurnStore | None = None,
+        recall: bool = False,
     ) -> ProductionHybridContextManager:
         """Create an agent with the published values: 10 / 43 / 10, or 58 / 80 / 58; `config` overrides them.
 
@@ -130,7 +126,8 @@ class ProductionHybridContextManager(HybridContextManager):
             is_complete=is_complete,
             system_prompt=system_prompt,
             price_per_token=price_per_token,
-            **options,
+            store=store,
+            recall=recall,
         )
 
     # Settings
@@ -182,9 +179,7 @@ class ProductionHybridContextManager(HybridContextManager):
 
     def _calculate_efficiency_score(self) -> float:
         """The `efficiency_score` of the report: the saved tokens as a share of the raw ones."""
-        with self._lock:
-            stats = self._session.stats()
-        return (stats.raw_tokens - stats.sent_tokens) / stats.raw_tokens if stats.raw_tokens else 0.0
+        return self.report().efficiency_score
 
     # The loop
 
@@ -271,12 +266,12 @@ class ProductionHybridContextManager(HybridContextManager):
     def metrics(self) -> dict[str, int]:
         """The number of turns in each phase, summaries made, and tokens saved over all requests."""
         with self._lock:
-            stats = self._session.stats()
+            report = self.report()
             return {
-                "masking_turns": self._turns_before_summaries,
-                "summarizing_turns": len(self) - self._turns_before_summaries,
-                "summaries_created": self._summary_count,
-                "tokens_saved": stats.raw_tokens - stats.sent_tokens,
+                "masking_turns": report.masking_turns,
+                "summarizing_turns": len(self) - report.masking_turns,
+                "summaries_created": len(self._summaries),
+                "tokens_saved": report.saved_tokens,
             }
 
     def report(self, price_per_token: float | None = None) -> ContextReport:

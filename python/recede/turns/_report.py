@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypedDict
 
-from recede.turns._turn import Turn
+from recede.turns._turn import Summary, Turn
 
-__all__ = ["AgentRun", "ContextReport", "EfficiencyReport", "TokenSavings", "TurnStats", "TurnTokens"]
+__all__ = [
+    "AgentRun",
+    "ContextReport",
+    "EfficiencyReport",
+    "TokenSavings",
+    "TurnStats",
+    "TurnTokens",
+    "tokens_of",
+    "words_of",
+]
 
 
 class TurnStats(NamedTuple):
@@ -142,19 +153,35 @@ class ContextReport(NamedTuple):
         ).replace("%)", " %)")
 
 
-class _Phases(TypedDict):
-    masking: int
-    summarizing: int
+def words_of(text: str) -> int:
+    """Tokens of a text, as managers count them."""
+    return len(text.split())
 
 
-class _Summaries(TypedDict):
-    count: int
-    frequency: float
+def tokens_of(
+    words: Sequence[tuple[int, int, int]], window: int, summaries: Sequence[tuple[int, Summary]]
+) -> tuple[list[TurnTokens], int]:
+    """The tokens of each request, and of what summarizers read and wrote.
 
-
-class _Savings(TypedDict):
-    tokens: int
-    estimated_cost: float
+    Args:
+        words: of each turn those of its text without the observation, of that, and of what an old turn shows of it.
+        window: how many of the last turns show their observation.
+        summaries: each with the number of turns when it was made.
+    """
+    requests, events = [], deque(summaries)
+    raw = sent = spent = start = told = 0  # the summary is of `start` turns, and has `told` words
+    for number, (own, seen, _) in enumerate(words, 1):
+        requests.append(TurnTokens(number, raw, sent))
+        raw, sent, old = raw + own + seen, sent + own + seen, number - window
+        if old > start:
+            sent += words[old - 1][2] - words[old - 1][1]
+        while events and events[0][0] == number:
+            summary = events.popleft()[1]
+            spent += sum(row[0] + row[1] for row in words[start : summary.end_turn]) + told + words_of(summary.content)
+            start, told = summary.end_turn, words_of(summary.content)
+            shown = (row[0] + row[2 if turn <= old else 1] for turn, row in enumerate(words[start:number], start + 1))
+            sent = words_of(str(summary)) + sum(shown)
+    return requests, spent
 
 
 class EfficiencyReport(TypedDict):
@@ -169,9 +196,9 @@ class EfficiencyReport(TypedDict):
         {'tokens': 0, 'estimated_cost': 0.0}
     """
 
-    phases: _Phases
-    summaries: _Summaries
-    savings: _Savings
+    phases: dict[str, int]
+    summaries: dict[str, float]
+    savings: dict[str, float]
     efficiency_score: float
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["MaskedTurn", "Summary", "Turn", "messages_of", "text_of"]
+__all__ = ["Summary", "Turn", "head_of"]
 
 
 def _item(row: Any, key: Any) -> Any:
@@ -17,7 +17,7 @@ def _item(row: Any, key: Any) -> Any:
 
 
 class Turn(NamedTuple):
-    """A turn of an agent, as it was added; ``turn["action"]`` is ``turn.action``.
+    """A turn of an agent, as it was added; ``turn["action"]`` is ``turn.action``, and ``dict(turn)`` is for JSON.
 
     Attributes:
         turn: its number, from 1.
@@ -62,12 +62,8 @@ class Summary(NamedTuple):
 
     Example:
         >>> import recede
-        >>> manager = recede.designs.HybridContextManager(
-        ...     lambda turns, previous: f"{len(turns)} turns.", summarize_at_n=3, tail_window_m=1)
-        >>> for number in range(3):
-        ...     number = manager.add_turn("Think.", "act", "seen")
-        >>> manager.summaries
-        [Summary(end_turn=2, content='2 turns.')]
+        >>> recede.turns.Summary(33, "All files were read.")["end_turn"]
+        33
     """
 
     end_turn: int
@@ -84,21 +80,11 @@ class Summary(NamedTuple):
         """The names of the items, so that ``dict(...)`` and ``**`` take it."""
         return self._fields
 
-
-class MaskedTurn(NamedTuple):
-    """A turn that the next context masks, and its placeholder."""
-
-    turn: int
-    placeholder: str
+    def __str__(self) -> str:
+        """The summary in a context, after another text."""
+        return f"\n\n[Summary through turn {self.end_turn}:\n{self.content}\n]"
 
 
-def text_of(turn: Turn) -> str:
-    """A turn in a context."""
-    number, reasoning, action, observation, _ = turn
-    return f"\n\nTurn {number}:\nReasoning: {reasoning}\nAction: {action}\nObservation: {observation}\n"
-
-
-def messages_of(turn: Turn, before: list[dict[str, str]] | None = None) -> list[dict[str, str]]:
-    """A turn as two messages; with those of another observation, the first is the same object."""
-    agent = {"role": "assistant", "content": f"Reasoning: {turn.reasoning}\nAction: {turn.action}"}
-    return [agent if before is None else before[0], {"role": "user", "content": turn.observation}]
+def head_of(number: int, reasoning: str, action: str) -> str:
+    """The text of a turn before its observation, in a context."""
+    return f"\n\nTurn {number}:\nReasoning: {reasoning}\nAction: {action}\nObservation: "

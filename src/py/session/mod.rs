@@ -1,11 +1,9 @@
-//! Sessions for Python: frozen classes of messages, of turns, and of facts, their state guarded by a lock. No Python code runs while
+//! Sessions for Python: frozen classes of messages and of facts, their state guarded by a lock. No Python code runs while
 //! the lock is held.
 
 mod facts;
 mod messages;
 mod shared;
-mod turns;
 
 pub use facts::PyFactsSession;
 pub use messages::{PySession, stored_options};
-pub use turns::PyTurnSession;

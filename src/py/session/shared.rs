@@ -63,14 +63,6 @@ impl Shared {
         done.map_err(|failure| self.raised(py, failure))
     }
 
-    /// A text, which a damaged store may have made invalid.
-    pub fn text<'py>(&self, py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
-        match &self.store {
-            Some(store) => store.get().text(py, text),
-            None => to_str(py, text),
-        }
-    }
-
     pub fn raised(&self, py: Python<'_>, failure: Failure) -> PyErr {
         match (failure, &self.store) {
             (Failure::Message(error), _) => transcript_error(py, &error),
@@ -79,7 +71,7 @@ impl Shared {
             (Failure::Closed, Some(store)) => store.get().closed(py),
             (Failure::Closed, None) => PyRuntimeError::new_err("the session has no store"),
             (Failure::Interrupted, _) => PyRuntimeError::new_err(
-                "this session is read-only because recede crashed while changing it: create a new one from its messages, its turns or \
+                "this session is read-only because recede crashed while changing it: create a new one from its messages or \
                  its store, and please report the earlier error",
             ),
             (Failure::OtherWriter, store) => {

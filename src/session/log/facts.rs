@@ -29,13 +29,6 @@ pub struct KnownText {
     handle: Handle,
 }
 
-impl KnownText {
-    /// Keeps a whole text.
-    pub fn whole(text: Vec<u8>) -> Self {
-        KnownText { text, is_whole: true, cut: vec![], handle: Handle::default() }
-    }
-}
-
 /// The texts that are kept, by result.
 pub type KnownTexts = HashMap<u32, KnownText>;
 

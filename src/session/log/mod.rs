@@ -62,15 +62,7 @@ impl Log {
         let is_json = format == TextFormat::Json;
         outline.array_start = usize::from(is_json);
         fold.enable_rewind(0);
-        Log {
-            turns: Turns::after(if is_json { 0 } else { base.messages / 2 }),
-            base,
-            format,
-            data: if is_json { vec![b'['] } else { vec![] },
-            outline,
-            fold,
-            ..Log::default()
-        }
+        Log { base, format, data: if is_json { vec![b'['] } else { vec![] }, outline, fold, ..Log::default() }
     }
 
     /// Restores the state of the base, once the messages in memory are pushed.

@@ -8,7 +8,6 @@ const LARGEST: usize = 1 << 48;
 /// The value that an untrusted number is taken for; None refuses it.
 pub type Limit = fn(usize) -> Option<usize>;
 pub const REFUSED: Limit = |number| (number < LARGEST).then_some(number);
-pub const CAPPED: Limit = |number| Some(number.min(LARGEST));
 
 /// Bytes that are read, and the limit of their numbers.
 pub struct Encoded<'a>(&'a [u8], Limit);

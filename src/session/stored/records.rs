@@ -5,8 +5,7 @@ use super::numbers::{Encoded, Numbers};
 use crate::plan::{Charged, FoldState, Move, Paid};
 use crate::session::base::Base;
 use crate::session::log::ledger::{Ledger, Totals};
-use crate::session::turns::state::TurnState;
-use crate::session::{Attempts, Cold, Figures, RequestTokens, Row, TurnTokens};
+use crate::session::{Attempts, Cold};
 
 macro_rules! record {
     ($($name:ident: $($field:ident),+;)+) => {$(
@@ -29,15 +28,10 @@ record! {
     Base: messages, view_bytes, chars, cost, counts;
     Charged: read, written;
     Cold: reported, request;
-    Figures: masked_turns, observation_tokens, masked_tokens, placeholder_tokens, tokens;
     FoldState: observations, masked_count, chars, removed, waste, requests, before;
     IdEntry: hash, call, number, is_answered;
     Ledger: messages, stored, totals;
     Move: request, masked, removed, written_again;
     Paid: view, raw, boundary, marked, calls;
-    RequestTokens: raw, sent;
-    Row: request, own_chars, chars, newlines, masked_chars, tokens;
     Totals: chars, turns, ends_with_run;
-    TurnState: first, summary_chars, due, judged, waste, figures, sums;
-    TurnTokens: own, observation, masked;
 }

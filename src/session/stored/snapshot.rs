@@ -6,7 +6,7 @@
 //!
 //! A reader skips a field whose tag it does not know, unless that is vital. Numbers have 8 bytes, little-endian.
 
-use super::numbers::{CAPPED, Numbers, REFUSED};
+use super::numbers::{Numbers, REFUSED};
 use crate::outline::Outline;
 use crate::plan::{BlockPlace, FoldState};
 use crate::scan::scan_message;
@@ -15,7 +15,6 @@ use crate::session::InView;
 use crate::session::base::{Base, EvictedMarks, SentMark};
 use crate::session::log::ledger::Ledger;
 use crate::session::reports::Reports;
-use crate::session::turns::state::{Row, TurnState};
 use std::collections::BTreeMap;
 
 const MAGIC: &[u8; 8] = b"recede s";
@@ -36,8 +35,6 @@ mod tag {
     pub const NUMBERS: u16 = 8;
     pub const MESSAGES: u16 = 9;
     pub const SOURCES: u16 = 10;
-    pub const TURNS: u16 = 11;
-    pub const ROWS: u16 = 12;
     pub const ATTEMPTS: u16 = 13;
     pub const COLD: u16 = 14;
     pub const SUMS: u16 = 15;
@@ -85,17 +82,13 @@ pub struct Snapshot {
     pub attempts: Vec<(usize, Attempts)>,
     /// Reports about the provider.
     pub reports: Reports,
-    /// State of a session of turns.
-    pub turns: Option<TurnState>,
-    /// A row for each of its turns in memory.
-    pub rows: Vec<Row>,
 }
 
 impl Snapshot {
     /// Encodes the snapshot.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        let Snapshot { options, ledger, ids, moves, stale, base, attempts, reports, turns, rows } = self;
+        let Snapshot { options, ledger, ids, moves, stale, base, attempts, reports } = self;
         let Base { fold, marks: EvictedMarks { pin, newest }, .. } = base;
         let place = |mark: Option<BlockPlace>| mark.map_or((0, 0), |(message, block)| (message + 1, block));
         let pins =
@@ -122,10 +115,6 @@ impl Snapshot {
         }
         if !reports.sums.is_empty() {
             out.numbers(tag::SUMS, &reports.sums);
-        }
-        if let Some(turns) = turns {
-            out.numbers(tag::TURNS, turns);
-            out.numbers(tag::ROWS, rows);
         }
         out.0
     }
@@ -178,11 +167,6 @@ impl Snapshot {
             base: Base { fold, marks: EvictedMarks { pin, newest }, ..base },
             attempts: field(&fields, tag::ATTEMPTS)?,
             reports,
-            turns: match fields.get(&tag::TURNS) {
-                None => None,
-                Some(bytes) => Some(Numbers::decoded(bytes, REFUSED)?),
-            },
-            rows: Numbers::decoded(bytes(tag::ROWS), CAPPED)?,
         })
     }
 }
