@@ -15,6 +15,7 @@ from typing import Any
 
 import published
 import pytest
+from agent_files import AGENTS
 from dataset_files import (
     LANGCHAIN,
     LANGSMITH,
@@ -120,7 +121,7 @@ def test_a_file_without_a_history_is_an_empty_one() -> None:
 
 
 def test_every_format_has_an_example_here() -> None:
-    assert {format for format, *_ in FILES.values()} == set(transcripts.FORMATS)
+    assert {format for format, *_ in [*FILES.values(), *AGENTS.values()]} == set(transcripts.FORMATS)
 
 
 # Claude Code

@@ -7,9 +7,19 @@ from typing import NamedTuple
 
 from recede.proxy.launch import agent_of
 
-_COMMANDS = {"claude_code": "claude", "codex": "codex", "gemini": "gemini", "pi": "pi"}  # formats of known agents
+_COMMANDS = {  # formats of known agents
+    "claude_code": "claude",
+    "codex": "codex",
+    "codex_exec": "codex",
+    "gemini": "gemini",
+    "gemini_stream": "gemini",
+    "opencode": "opencode",
+    "pi": "pi",
+    "qwen_code": "qwen",
+}
 # Programs with a setting for the address of their provider.
 _PROGRAMS = {
+    "cline": "Cline",
     "openhands": "OpenHands",
     "openhands_v1": "OpenHands",
     "swe_agent": "SWE-agent",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from recede.transcripts._draft import Draft, objects, text
+from recede.transcripts._draft import Draft, fields, objects, text
 from recede.transcripts._requests import usage_of
 from recede.transcripts._source import Record
 
-__all__ = ["read", "recognizes"]
+__all__ = ["is_list", "read", "read_list", "recognizes"]
 
 # State of the program: its screen, files and queue. The model does not see these records, or sees them as text that
 # the session does not contain (attachments).
@@ -18,7 +18,7 @@ _LEFT_OUT = frozenset(
     file-history-snapshot last-prompt mode permission-mode pr-link progress queue-operation summary system tag
     worktree-state""".split()
 )
-_MARKS = ("sessionId", "leafUuid", "snapshot", "uuid")
+_MARKS = ("sessionId", "session_id", "leafUuid", "snapshot", "uuid")
 
 
 def recognizes(record: dict[str, Any]) -> bool:
@@ -26,7 +26,23 @@ def recognizes(record: dict[str, Any]) -> bool:
     kind = text(record.get("type"))
     if not any(mark in record for mark in _MARKS):
         return False
-    return kind in _LEFT_OUT or (kind in ("user", "assistant") and isinstance(record.get("message"), dict))
+    content = fields(record.get("message")).get("content")
+    return kind in _LEFT_OUT or (kind in ("user", "assistant") and isinstance(content, (str, list)))
+
+
+def is_list(value: Any) -> bool:
+    """Whether the value is what `claude --output-format json --verbose` prints: the records of a session."""
+    records = objects(value)
+    return bool(records) and all(map(_is_printed, records)) and any(map(recognizes, records))
+
+
+def _is_printed(record: dict[str, Any]) -> bool:
+    return isinstance(record.get("type"), str) and "role" not in record and any(mark in record for mark in _MARKS)
+
+
+def read_list(value: Any) -> Iterator[Draft]:
+    """Read the records of a list, as those of lines."""
+    yield from read(Record(record, 0) for record in objects(value))
 
 
 def read(records: Iterable[Record]) -> Iterator[Draft]:
@@ -37,6 +53,10 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
     name = ""
     for record in records:
         value = record.value
+        caller = _name(value.get("parent_tool_use_id")) if isinstance(value, dict) else None  # of what it prints
+        if caller is not None:
+            agents.setdefault(caller, _Session(caller)).read(record)
+            continue
         if not (isinstance(value, dict) and value.get("isSidechain") is True):
             main.read(record)
             continue

@@ -37,7 +37,7 @@ class Draft:
     def add(self, message: dict[str, Any], line: int | None = None) -> None:
         """Append a message."""
         self.messages.append(message)
-        self.lines.append(line)
+        self.lines.append(line or None)
 
     def answer(self, content: Any, line: int | None = None) -> None:
         """Append a result of a call that the last message made in its text, as a pair that can be masked."""
@@ -77,7 +77,7 @@ class Draft:
 
     def note(self, what: str, line: int | None = None) -> None:
         """Count something that the user should know; the first line is kept."""
-        count, first = self._notes.get(what, (0, line))
+        count, first = self._notes.get(what, (0, line or None))
         self._notes[what] = count + 1, first
 
     def warnings(self) -> tuple[str, ...]:

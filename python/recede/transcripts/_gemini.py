@@ -17,7 +17,8 @@ _LEFT_OUT = frozenset(["error", "info", "warning"])
 
 def recognizes(value: Any) -> bool:
     """Whether the value is a Gemini CLI session."""
-    return isinstance(value, dict) and "sessionId" in value and isinstance(value.get("messages"), list)
+    messages = value.get("messages") if isinstance(value, dict) and "sessionId" in value else None
+    return isinstance(messages, list) and (not messages or any("type" in message for message in objects(messages)))
 
 
 def recognizes_line(record: dict[str, Any]) -> bool:

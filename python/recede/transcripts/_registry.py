@@ -6,18 +6,25 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from recede.transcripts import (
+    _amp,
     _chat,
     _claude_code,
+    _cline,
     _codex,
+    _copilot,
     _datasets,
     _evaluations,
+    _event_streams,
     _gemini,
     _langsmith,
+    _opencode,
     _openhands,
     _openhands_v1,
     _pi,
+    _qwen_code,
     _spans,
     _swe_agent,
+    _trajectories,
 )
 from recede.transcripts._draft import Draft
 from recede.transcripts._source import Record
@@ -52,8 +59,14 @@ class DocumentFormat(NamedTuple):
 LINES = (
     LineFormat("codex", _codex.recognizes, _codex.read, ("payload",)),
     LineFormat("gemini", _gemini.recognizes_line, _gemini.read_lines),
+    LineFormat("qwen_code", _qwen_code.recognizes, _qwen_code.read),
+    LineFormat("copilot", _copilot.recognizes, _copilot.read),
+    LineFormat("gemini_stream", _event_streams.is_gemini_stream, _event_streams.read_gemini_stream),
+    LineFormat("codex_exec", _event_streams.is_codex_exec, _event_streams.read_codex_exec),
+    LineFormat("managed_agents", _event_streams.is_managed, _event_streams.read_managed),
     LineFormat("claude_code", _claude_code.recognizes, _claude_code.read, ("message", "content")),
     LineFormat("pi", _pi.recognizes, _pi.read, ("message", "content")),
+    LineFormat("turns", _trajectories.is_turn, _trajectories.read_turn_lines),
     LineFormat("openhands_v1", _openhands_v1.recognizes_line, _openhands_v1.read_lines),
     LineFormat("langsmith", _langsmith.recognizes_line, _langsmith.read_lines),
     LineFormat("openinference", _spans.is_openinference_line, _spans.read_openinference_lines),
@@ -62,6 +75,13 @@ LINES = (
 )
 DOCUMENTS = (
     DocumentFormat("inspect", _evaluations.is_inspect, _evaluations.read_inspect),
+    DocumentFormat("atif", _trajectories.is_atif, _trajectories.read_atif),
+    DocumentFormat("opencode", _opencode.recognizes, _opencode.read),
+    DocumentFormat("cline", _cline.recognizes, _cline.read),
+    DocumentFormat("amp", _amp.recognizes, _amp.read),
+    DocumentFormat("claude_code", _claude_code.is_list, _claude_code.read_list),
+    DocumentFormat("pydantic_ai", _trajectories.is_pydantic_ai, _trajectories.read_pydantic_ai),
+    DocumentFormat("turns", _trajectories.is_turns, _trajectories.read_turns),
     DocumentFormat("gemini", _gemini.recognizes, _gemini.read),
     DocumentFormat("swe_agent", _swe_agent.recognizes, _swe_agent.read),
     DocumentFormat("openhands", _openhands.recognizes, _openhands.read),

@@ -24,6 +24,7 @@ __all__ = [
     "read_otel_lines",
 ]
 
+_LEFT_OUT = frozenset(["blob", "file", "reasoning", "uri"])  # of parts
 _MOST_PASSED = 200  # spans that detection reads: the first may be those of tools and chains
 
 
@@ -280,12 +281,17 @@ def _has_otel(span: dict[str, Any]) -> bool:
 def _parts_messages(value: Any) -> list[Any] | None:
     def is_message(message: dict[str, Any]) -> bool:
         parts = message.get("parts")
-        return isinstance(parts, list) and all("type" in part for part in objects(parts))
+        return "role" in message and isinstance(parts, list) and all(map(_is_part, objects(parts)))
 
     def recognizes(messages: list[dict[str, Any]]) -> bool:
         return all(map(is_message, messages)) and any(objects(message["parts"]) for message in messages)
 
     return find_list(value, recognizes)
+
+
+def _is_part(part: dict[str, Any]) -> bool:
+    """Whether it is a part of the conventions: those of others have their texts in other fields."""
+    return "type" in part and (part["type"] != "text" or "content" in part)
 
 
 def _otel_requests(value: Any, line: int | None) -> Iterator[Request]:
@@ -328,6 +334,8 @@ def _otel_message(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
             results.append(result(part.get("id"), texts(response), message.get("name")))
         elif kind == "text" and isinstance(content, str):
             said.append({"type": "text", "text": content})
+        elif text(kind) not in _LEFT_OUT:
+            said.append(part)
     if said or calls or not results:
         yield {"role": role, "content": said, **({"tool_calls": calls} if calls else {})}
     yield from results

@@ -1,0 +1,120 @@
+"""Tasks of Cline, Roo Code and Kilo Code: Anthropic's messages, in which a user message may have results as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from recede.transcripts._draft import Draft, fields, objects, text
+
+__all__ = ["read", "recognizes"]
+
+_RESULT = re.compile(r"\[(\w+)[^\n]*\] Result:")
+# What follows the results of tools in the same message.
+_ENDS = ("<environment_details>", "<feedback>", "<user_message>", "<task>")
+
+
+class _Result(NamedTuple):
+    tool: str
+    content: list[dict[str, Any]]
+
+
+def recognizes(value: Any) -> bool:
+    """Whether the value is the messages of a task, or a session of Cline's own format with them."""
+    messages = objects(fields(value).get("messages", value))
+    if isinstance(value, dict) and not (isinstance(value.get("sessionId"), str) and "version" in value):
+        return False
+    return any(map(_is_own, messages)) and all("role" in message for message in messages)
+
+
+def _is_own(message: dict[str, Any]) -> bool:
+    if message.get("role") == "assistant":
+        return isinstance(message.get("modelInfo"), dict) or isinstance(message.get("metrics"), dict)
+    return any(_RESULT.match(text(block.get("text"))) for block in objects(message.get("content")))
+
+
+def read(value: Any) -> Iterator[Draft]:
+    """Read the messages: a result that is text becomes that of its call, or of a call that is text as well."""
+    draft = Draft()
+    system = fields(value).get("system_prompt")
+    if isinstance(system, str) and system:
+        draft.add({"role": "system", "content": system})
+    for message in objects(fields(value).get("messages", value)):
+        draft.records += 1
+        if message.get("role") == "assistant" and message.get("type") != "reasoning":
+            model = fields(message.get("modelInfo"))
+            draft.request(_usage(message.get("metrics")), model.get("modelId", model.get("id")), _time(message))
+            draft.add({"role": "assistant", "content": message.get("content")})
+        elif message.get("type") != "reasoning":
+            _user(draft, message.get("role"), message.get("content"))
+    yield draft
+
+
+def _user(draft: Draft, role: Any, content: Any) -> None:
+    results, rest = _results(objects(content))
+    if not results:
+        draft.add({"role": role, "content": content})
+        return
+    called = [one for one in objects(draft.messages[-1].get("content")) if one.get("type") == "tool_use"]
+    answered = {block.get("tool_use_id") for block in rest if block.get("type") == "tool_result"}
+    waiting = [call for call in called if call.get("id") not in answered]
+    paired: list[dict[str, Any]] = []
+    for tool, blocks in results:
+        call = next((one for one in waiting if one.get("name") == tool), waiting[0] if waiting else None)
+        if call is not None:
+            waiting.remove(call)
+            paired.append({"type": "tool_result", "tool_use_id": call.get("id"), "content": blocks})
+    if paired:
+        unpaired = [block for _, blocks in results[len(paired) :] for block in blocks]
+        draft.add({"role": "user", "content": [*paired, *unpaired, *rest]})
+        return
+    blocks = [block for _, content in results for block in content]
+    if draft.messages[-1].get("role") == "assistant" and not called:
+        draft.answer(blocks)
+    else:
+        rest = [*blocks, *rest]
+    if rest:
+        draft.add({"role": "user", "content": rest})
+
+
+def _results(blocks: list[dict[str, Any]]) -> tuple[list[_Result], list[dict[str, Any]]]:
+    """The results in a user message, each with its heading, and the other blocks."""
+    results: list[_Result] = []
+    rest: list[dict[str, Any]] = []
+    is_inside = False
+    for block in blocks:
+        said = text(block.get("text"))
+        if found := _RESULT.match(said):
+            results.append(_Result(found[1], [block]))
+            is_inside = True
+        elif is_inside and block.get("type") in ("text", "image") and not said.lstrip().startswith(_ENDS):
+            results[-1].content.append(block)
+        else:
+            rest.append(block)
+            is_inside = False
+    return results, rest
+
+
+def _time(message: dict[str, Any]) -> float | None:
+    stamp = message.get("ts")
+    return stamp / 1000 if isinstance(stamp, (int, float)) and not isinstance(stamp, bool) else None
+
+
+def _usage(metrics: Any) -> Any:
+    """Rename tokens; `tokens.prompt` has those of the cache in it, `inputTokens` has not."""
+    if not isinstance(metrics, dict):
+        return metrics
+    tokens = metrics.get("tokens")
+    if isinstance(tokens, dict):
+        return {
+            "prompt_tokens": tokens.get("prompt"),
+            "cached_input_tokens": tokens.get("cached"),
+            "completion_tokens": tokens.get("completion"),
+        }
+    return {
+        "input_tokens": metrics.get("inputTokens"),
+        "cache_read_input_tokens": metrics.get("cacheReadTokens"),
+        "cache_creation_input_tokens": metrics.get("cacheWriteTokens"),
+        "output_tokens": metrics.get("outputTokens"),
+    }

@@ -1,0 +1,101 @@
+"""Sessions of opencode, as `opencode export` writes them: messages of parts, of which tools have their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from recede.transcripts._conversation import Conversation
+from recede.transcripts._draft import Draft, fields, objects, text, texts
+
+__all__ = ["read", "recognizes"]
+
+# What the model does not see, or sees as another part.
+_LEFT_OUT = frozenset(
+    "agent checkpoint compaction file patch reasoning retry snapshot step-finish step-start subtask".split()
+)
+
+
+def recognizes(value: Any) -> bool:
+    """Whether the value is an exported session, or its messages."""
+    entries = _entries(value)
+    return bool(entries) and all(
+        isinstance(fields(one.get("info")).get("role"), str) and isinstance(one.get("parts"), list) for one in entries
+    )
+
+
+def read(value: Any) -> Iterator[Draft]:
+    """Read the messages, in the shape of Chat Completions."""
+    session = Conversation()
+    for entry in _entries(value):
+        session.draft.records += 1
+        info, parts = fields(entry["info"]), objects(entry["parts"])
+        if info["role"] != "assistant":
+            session.message(info["role"], _said(parts))
+        elif parts:
+            _answer(session, info, parts)
+        for kind in {text(part.get("type")) for part in parts} - {*_LEFT_OUT, "text", "tool"}:
+            session.draft.note(f"part of unknown type {kind!r} left out")
+    yield session.draft
+
+
+def _entries(value: Any) -> list[dict[str, Any]]:
+    return objects(fields(value).get("messages", value))
+
+
+def _said(parts: list[dict[str, Any]]) -> Any:
+    """The texts of a person, and the files that are images or documents."""
+    said = [part for part in parts if part.get("type") == "text" and part.get("ignored") is not True]
+    files = [
+        {"type": "file", "filename": part.get("filename")}
+        for part in parts
+        if part.get("type") == "file" and text(part.get("mime")).startswith(("image/", "application/pdf"))
+    ]
+    texts_of = "\n".join(text(part.get("text")) for part in said)
+    return [{"type": "text", "text": texts_of}, *files] if files else texts_of
+
+
+def _answer(session: Conversation, info: dict[str, Any], parts: list[dict[str, Any]]) -> None:
+    """Add the answers of a message: its steps, each of which is a request."""
+    steps: list[list[dict[str, Any]]] = [[]]
+    for part in parts:
+        if part.get("type") == "step-start" and any(one.get("type") in ("text", "tool") for one in steps[-1]):
+            steps.append([])
+        steps[-1].append(part)
+    for step in steps:
+        finish = next((part for part in step if part.get("type") == "step-finish"), {})
+        tokens = finish.get("tokens", info.get("tokens") if len(steps) == 1 else None)
+        created = fields(info.get("time")).get("created")
+        seconds = created / 1000 if isinstance(created, (int, float)) else None
+        session.begin(usage=_usage(tokens), model=info.get("modelID"), time=seconds)
+        tools = [part for part in step if part.get("type") == "tool"]
+        for part in step:
+            if part.get("type") == "text":
+                session.say(text(part.get("text")))
+        for part in tools:
+            session.call(part.get("callID"), part.get("tool"), fields(part.get("state")).get("input"))
+        for part in tools:
+            session.result(part.get("callID"), _output(fields(part.get("state"))))
+    if info.get("summary") is True:
+        session.draft.compacted(shown=[{"role": "user", "content": _said(parts)}])
+
+
+def _output(state: dict[str, Any]) -> Any:
+    """The result as opencode sends it, also of a call that was cut short."""
+    if state.get("status") in ("pending", "running"):
+        return "[Tool execution was interrupted]"
+    return texts(state.get("output", state.get("error")))
+
+
+def _usage(tokens: Any) -> Any:
+    """Rename tokens as Anthropic does; reasoning is counted apart."""
+    if not isinstance(tokens, dict):
+        return tokens
+    cache = fields(tokens.get("cache"))
+    output = [count for count in (tokens.get("output"), tokens.get("reasoning")) if isinstance(count, int)]
+    return {
+        "input_tokens": tokens.get("input"),
+        "cache_read_input_tokens": cache.get("read"),
+        "cache_creation_input_tokens": cache.get("write"),
+        "output_tokens": sum(output),
+    }

@@ -1,0 +1,57 @@
+"""Qwen Code sessions: JSON Lines whose messages are contents of the Gemini API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from recede.transcripts._draft import Draft, fields, objects, text
+from recede.transcripts._source import Record
+
+__all__ = ["read", "recognizes"]
+
+
+def recognizes(record: dict[str, Any]) -> bool:
+    """Whether a line belongs to a Qwen Code session."""
+    if "sessionId" not in record or "uuid" not in record:
+        return False
+    return "systemPayload" in record or isinstance(fields(record.get("message")).get("parts"), list)
+
+
+def read(records: Iterable[Record]) -> Iterator[Draft]:
+    """Read the main conversation, then those of subagents, each with a context of its own."""
+    drafts: dict[str | None, Draft] = {None: Draft()}
+    for value, line in records:
+        name = text(value.get("agentId")) or "agent" if value.get("isSidechain") is True else None
+        _read(value, line, drafts.setdefault(name, Draft(name)))
+    yield from [draft for draft in drafts.values() if draft.messages] or [drafts[None]]
+
+
+def _read(value: dict[str, Any], line: int, draft: Draft) -> None:
+    message, kind = fields(value.get("message")), text(value.get("type"))
+    if kind == "system":
+        if value.get("subtype") == "chat_compression":
+            draft.compacted(line, objects(fields(value.get("systemPayload")).get("compressedHistory")))
+        elif value.get("subtype") == "rewind":
+            draft.note("the session was rewound; the messages after it are kept", line)
+        return
+    if not isinstance(message.get("parts"), list):
+        draft.note(f"record of unknown type {kind!r} left out, since it holds no message", line)
+        return
+    draft.records += 1
+    role = "model" if kind == "assistant" else text(message.get("role")) or "user"
+    if role == "model":
+        draft.request(_usage(value.get("usageMetadata")), value.get("model"), value.get("timestamp"), line)
+    draft.add({"role": role, "parts": message["parts"]}, line)
+
+
+def _usage(counts: Any) -> Any:
+    """Rename tokens as Chat Completions does; thoughts are output, counted apart."""
+    if not isinstance(counts, dict):
+        return counts
+    output = [counts.get(name) for name in ("candidatesTokenCount", "thoughtsTokenCount")]
+    return {
+        "prompt_tokens": counts.get("promptTokenCount"),
+        "cached_input_tokens": counts.get("cachedContentTokenCount"),
+        "completion_tokens": sum(count for count in output if isinstance(count, int)),
+    }

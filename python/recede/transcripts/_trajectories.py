@@ -1,0 +1,183 @@
+"""Trajectories of steps: the Agent Trajectory Interchange Format, messages of Pydantic AI, and turns of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from recede.transcripts._conversation import Conversation
+from recede.transcripts._draft import Draft, fields, objects, text, texts
+from recede.transcripts._source import Record
+
+__all__ = [
+    "is_atif",
+    "is_pydantic_ai",
+    "is_turn",
+    "is_turns",
+    "read_atif",
+    "read_pydantic_ai",
+    "read_turn_lines",
+    "read_turns",
+]
+
+# ATIF
+
+
+def is_atif(value: Any) -> bool:
+    """Whether the value is a trajectory with a version of the format."""
+    row = fields(value)
+    return text(row.get("schema_version")).startswith("ATIF-") and isinstance(row.get("steps"), list)
+
+
+def read_atif(value: Any, context: str | None = None) -> Iterator[Draft]:
+    """Read the steps, in the shape of Chat Completions; then the trajectories of subagents in the same file."""
+    one = Conversation(context)
+    one.model = fields(value.get("agent")).get("model_name")
+    for step in objects(value["steps"]):
+        one.draft.records += 1
+        source = text(step.get("source"))
+        if source == "agent":
+            metrics = fields(step.get("metrics"))
+            one.begin(usage=_atif_usage(metrics), model=step.get("model_name"), time=step.get("timestamp"))
+            one.say(step.get("message"))
+        elif step.get("message"):
+            one.message(source, step["message"])
+        calls = objects(step.get("tool_calls"))
+        for made in calls:
+            one.call(made.get("tool_call_id"), made.get("function_name"), made.get("arguments"))
+        _observe(one, objects(fields(step.get("observation")).get("results")), [c.get("tool_call_id") for c in calls])
+    yield one.draft
+    for inner in objects(value.get("subagent_trajectories")):
+        if isinstance(inner.get("steps"), list):
+            name = text(inner.get("trajectory_id")) or text(fields(inner.get("agent")).get("name")) or "agent"
+            yield from read_atif(inner, name)
+
+
+def _observe(one: Conversation, results: list[dict[str, Any]], calls: list[Any]) -> None:
+    """Add results: of the call that they name, in the order of the calls, or of an answer whose calls are text."""
+    named = [found.get("source_call_id") for found in results]
+    free = [call for call in calls if call not in named]
+    for found, name in zip(results, named, strict=True):
+        content = found.get("content")
+        call = name if name is not None or not free else free.pop(0)
+        if call is not None:
+            one.result(call, content)
+        elif content is not None and not one.answer(content):
+            one.message("user", content)
+
+
+def _atif_usage(metrics: dict[str, Any]) -> Any:
+    if not metrics:
+        return None
+    return {
+        "prompt_tokens": metrics.get("prompt_tokens"),
+        "cached_input_tokens": metrics.get("cached_tokens"),
+        "input_tokens_cache_write": fields(metrics.get("extra")).get("cache_creation_input_tokens"),
+        "completion_tokens": metrics.get("completion_tokens"),
+    }
+
+
+# Pydantic AI
+
+
+def is_pydantic_ai(value: Any) -> bool:
+    """Whether the value is what `all_messages_json` gives."""
+    messages = objects(value)
+    return bool(messages) and all(
+        message.get("kind") in ("request", "response")
+        and isinstance(message.get("parts"), list)
+        and all("part_kind" in part for part in objects(message["parts"]))
+        for message in messages
+    )
+
+
+def read_pydantic_ai(value: Any) -> Iterator[Draft]:
+    """Read the parts, in the shape of Chat Completions."""
+    one = Conversation()
+    instructions = None
+    for message in objects(value):
+        one.draft.records += 1
+        if message["kind"] == "response":
+            usage, model, time = (message.get(name) for name in ("usage", "model_name", "timestamp"))
+            one.begin(usage=_pydantic_usage(usage), model=model, time=time)
+        elif message.get("instructions") not in (None, instructions):
+            instructions = message["instructions"]
+            one.message("system", instructions)
+        parts = objects(message["parts"])
+        # Tools of the provider have their results in the answer.
+        for part in sorted(parts, key=lambda part: text(part["part_kind"]).endswith("tool-return")):
+            _part(one, part)
+    yield one.draft
+
+
+def _part(one: Conversation, part: dict[str, Any]) -> None:
+    kind, content = text(part["part_kind"]), part.get("content")
+    if kind == "system-prompt":
+        one.message("system", content)
+    elif kind == "user-prompt" or (kind == "retry-prompt" and part.get("tool_name") is None):
+        said = [{"type": "text", "text": one} if isinstance(one, str) else _media(one) for one in _list(content)]
+        one.message("user", texts(content) if isinstance(content, str) or kind == "retry-prompt" else said)
+    elif kind.endswith("tool-return") or kind == "retry-prompt":
+        one.result(part.get("tool_call_id"), content)
+    elif kind.endswith("tool-call"):
+        one.call(part.get("tool_call_id"), part.get("tool_name"), part.get("args"))
+    elif kind == "text":
+        one.say(content)
+    elif kind not in ("thinking", "file"):
+        one.draft.note(f"part of unknown kind {kind!r} left out")
+
+
+def _list(content: Any) -> list[Any]:
+    return content if isinstance(content, list) else []
+
+
+def _media(part: Any) -> dict[str, Any]:
+    """A picture or a document as an image; a text with its own fields as a text."""
+    found = fields(part)
+    if isinstance(found.get("content"), str):
+        return {"type": "text", "text": found["content"]}
+    return {"type": "image", "kind": found.get("kind")}
+
+
+def _pydantic_usage(usage: Any) -> Any:
+    if not isinstance(usage, dict):
+        return usage
+    return {
+        "prompt_tokens": usage.get("input_tokens", usage.get("request_tokens")),
+        "cached_input_tokens": usage.get("cache_read_tokens"),
+        "input_tokens_cache_write": usage.get("cache_write_tokens"),
+        "completion_tokens": usage.get("output_tokens", usage.get("response_tokens")),
+    }
+
+
+# Turns of text
+
+
+def is_turn(record: dict[str, Any]) -> bool:
+    """Whether a line is a turn: what an agent thought and did, and what it saw then."""
+    thinks = isinstance(record.get("reasoning"), str) or isinstance(record.get("thought"), str)
+    return "role" not in record and thinks and "action" in record and "observation" in record
+
+
+def is_turns(value: Any) -> bool:
+    """Whether the value is a list of turns."""
+    turns = objects(value)
+    return bool(turns) and len(turns) == len(value) and all(map(is_turn, turns))
+
+
+def read_turns(value: Any) -> Iterator[Draft]:
+    """Read each turn as an answer and its observation, which are a pair."""
+    yield from read_turn_lines(Record(turn, 0) for turn in value)
+
+
+def read_turn_lines(records: Iterable[Record]) -> Iterator[Draft]:
+    """Read one turn a line, likewise."""
+    draft = Draft()
+    for value, line in records:
+        draft.records += 1
+        said = [value.get("reasoning", value.get("thought")), value.get("action")]
+        content = "\n".join(texts(one) for one in said if one)
+        draft.add({"role": "assistant", "content": content}, line)
+        if value.get("observation") is not None:
+            draft.answer(texts(value["observation"]), line)
+    yield draft

@@ -1,0 +1,215 @@
+"""Logs of agents of 2026: read with their results, or refused by name; nothing of them is lost without a word."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_files import AGENTS, CODEX_EXEC, COPILOT, OPENCODE, QWEN
+from children import recede_command
+from transcript_files import CODEX, lines
+
+import recede
+from recede import transcripts
+from support import SHARED
+
+CASES = SHARED / "cases"
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_log_is_read_with_its_results(name: str) -> None:
+    format, data, turns, usage = AGENTS[name]
+    assert transcripts.detect(data) == format
+    [read] = transcripts.read_all(data)
+    reduction = recede.reduce(read.messages, keep=0, boundary="sliding")
+    results = sum(tool.observations for tool in reduction.tools.values())
+    assert (read.format, read.turns, results, reduction.orphans) == (format, turns, 2, ())
+    assert (read.unread.messages, read.warnings) == (0, ())
+    assert reduction.chars_before > 10
+    assert not recede.check_pairs(read.messages).findings or format in ("cline", "turns", "atif")
+    counts = [request.usage for request in read.requests]
+    assert (counts[0] if counts else None) == usage
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_values_of_other_types_are_read_or_refused(name: str) -> None:
+    data = AGENTS[name][1]
+    chance = random.Random(name)
+    try:
+        value, write = json.loads(data), json.dumps
+    except ValueError:
+        value, write = [json.loads(line) for line in data.splitlines()], lambda rows: lines(*rows).decode()
+    for _ in range(120):
+        with contextlib.suppress(recede.TranscriptError):
+            for read in transcripts.read_all(write(_changed(value, chance)).encode()):
+                recede.count_chars(read.messages)
+    for end in range(0, len(data), 31):
+        with contextlib.suppress(recede.TranscriptError):
+            transcripts.read_all(data[:end])
+
+
+def _changed(value: Any, chance: random.Random) -> Any:
+    value = copy.deepcopy(value)
+    at: Any = value
+    while True:
+        key = chance.choice(list(at) if isinstance(at, dict) else range(len(at)))
+        if isinstance(at[key], (dict, list)) and at[key] and chance.random() < 0.8:
+            at = at[key]
+            continue
+        if isinstance(at, dict) and chance.random() < 0.2:
+            del at[key]
+        else:
+            at[key] = chance.choice([None, 5, "text", [], [5], [[]], {}, {"type": []}, True, 1e300, -1])
+        return value
+
+
+def test_subagents_have_contexts_of_their_own() -> None:
+    inner = {**QWEN[2], "uuid": "x", "isSidechain": True, "agentId": "explore-1"}
+    found = transcripts.read_all(lines(*QWEN, inner))
+    assert [(one.context, one.turns) for one in found] == [(None, 1), ("explore-1", 1)]
+    said = {**COPILOT[3], "data": {"content": "Inside.", "parentToolCallId": "a"}}
+    found = transcripts.read_all(lines(*COPILOT, said))
+    assert [one.context for one in found] == [None, "a"]
+    inside = {"type": "assistant", "message": {"role": "assistant", "content": "In."}, "parent_tool_use_id": "a"}
+    data = AGENTS["claude stream"][1] + lines({**inside, "session_id": "s"})
+    assert [one.context for one in transcripts.read_all(data)] == [None, "a"]
+
+
+def test_compactions_split_the_contexts() -> None:
+    history = [{"role": "user", "parts": [{"text": "So far."}]}]
+    compressed = {"type": "system", "subtype": "chat_compression", "systemPayload": {"compressedHistory": history}}
+    read = transcripts.read(lines(*QWEN, {**compressed, "uuid": "c", "sessionId": "s"}, QWEN[2]))
+    assert [len(one.messages) for one in read.contexts] == [4, 2]
+    summary = {"info": {"role": "assistant", "summary": True}, "parts": [{"type": "text", "text": "So far."}]}
+    exported = {**OPENCODE, "messages": [*OPENCODE["messages"], summary, OPENCODE["messages"][0]]}  # type: ignore[misc]
+    read = transcripts.read(json.dumps(exported).encode())
+    assert [one.messages[0]["content"] for one in read.contexts] == ["Go.", "So far."]
+    done = {"type": "session.compaction_complete", "data": {"success": True, "summaryContent": "So far."}}
+    assert len(transcripts.read(lines(*COPILOT, done, *COPILOT[1:])).contexts) == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "warning"),
+    [
+        (
+            lines(*CODEX_EXEC, {"type": "turn.completed", "usage": {"input_tokens": 5}}),
+            "tokens are counted for the whole",
+        ),
+        (
+            lines(*CODEX_EXEC, {"type": "item.completed", "item": {"id": "z", "type": "dream"}}),
+            "item of unknown type 'dream'",
+        ),
+        (lines(*COPILOT, {"type": "dream.begin", "data": {}}), "event of unknown type 'dream.begin' left out"),
+        (
+            json.dumps({"messages": [{"info": {"role": "user"}, "parts": [{"type": "dream"}]}]}).encode(),
+            "part of unknown",
+        ),
+    ],
+)
+def test_what_is_unknown_or_left_out_is_said(data: bytes, warning: str) -> None:
+    assert any(said.startswith(warning) for said in transcripts.read(data).warnings)
+
+
+def test_a_trajectory_of_a_manager_is_read_as_turns() -> None:
+    manager = recede.designs.ObservationMaskingContextManager()
+    for number in range(40):
+        manager.add_turn("I look.", f"ls {number}", f"a {number}" * 99)
+    turns = [dict(turn) for turn in manager.trajectory]
+    for data in (json.dumps(turns).encode(), json.dumps(turns, indent=1).encode(), lines(*turns)):
+        read = transcripts.read(data)
+        assert (read.format, read.turns) == ("turns", 40)
+        assert recede.reduce(read.messages, keep=10, boundary="sliding").masked_count == 30
+
+
+# Parts that are not understood
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"messages": [{"role": "user", "parts": [{"type": "text", "text": "Go."}]}]},
+        [{"role": "user", "parts": [{"type": "text", "text": "Go."}]}],
+        {"info": {}, "messages": [{"info": {"author": "user"}, "parts": [{"type": "text", "text": "Go."}]}]},
+        {"sessionId": "s", "messages": [{"speaker": "user", "words": "Go."}]},
+    ],
+)
+def test_a_text_is_never_0_characters(value: Any) -> None:
+    for data in (json.dumps(value, indent=1).encode(), json.dumps(value).encode()):
+        read = transcripts.read(data)
+        assert recede.count_chars(read.messages) >= 3, read
+
+
+def test_a_claude_code_record_with_other_messages_is_no_claude_code() -> None:
+    record = {"uuid": "u", "sessionId": "s", "type": "user", "message": {"role": "user", "body": ["Go."]}}
+    with pytest.raises(recede.TranscriptError, match="not a history, but lines of the type user"):
+        transcripts.read(lines(record, record))
+
+
+# Many strange files
+
+
+def test_a_folder_of_strange_files_is_told_one_by_one(tmp_path: Path) -> None:
+    """Of 300 files that are cut, mixed up and unknown each is a history, or a warning that says why not."""
+    chance = random.Random(58)
+    sources = [data for _, data, *_ in AGENTS.values()] + [lines(*CODEX)]
+    for number in range(300):
+        data = chance.choice(sources)
+        kind = number % 6
+        if kind == 1:
+            data = data[: chance.randrange(1, len(data))]
+        elif kind == 2:
+            at = chance.randrange(len(data))
+            data = data[:at] + bytes(chance.randrange(256) for _ in range(9)) + data[at:]
+        elif kind == 3:
+            data = data[chance.randrange(len(data)) :] + data
+        elif kind == 4:
+            data = bytes(chance.randrange(256) for _ in range(99))
+        elif kind == 5:
+            data = json.dumps({"type": f"strange.{number}", "data": {"n": number}}).encode() + b"\n"
+        (tmp_path / f"{number:03}.jsonl").write_bytes(data)
+    done = recede_command("stats", "--json", tmp_path)
+    report = json.loads(done.stdout)
+    read = {Path(one["file"]).name for one in report["histories"]}
+    failed = {Path(one.split(": ")[0]).name for one in report["failed"]}
+    assert len(read | failed) == 300 and not read & failed
+    assert b"Traceback" not in done.stderr
+    shown = recede_command("replay", tmp_path)
+    assert shown.returncode == 0 and b"sessions could not be read" in shown.stdout
+
+
+# The cases of public reports
+
+
+@pytest.mark.skipif(not CASES.is_dir(), reason="the cases are not there")
+@pytest.mark.parametrize(
+    ("name", "format", "turns", "results"),
+    [
+        ("10-claude-stream-json.jsonl", "claude_code", 12, 12),
+        ("10c-claude-json-verbose.json", "claude_code", 12, 12),
+        ("11-codex-exec-json.jsonl", "codex_exec", 13, 12),
+        ("12-gemini-stream-json.jsonl", "gemini_stream", 13, 12),
+        ("13-opencode-export.json", "opencode", 12, 12),
+        ("15-atif.json", "atif", 12, 12),
+        ("18-pydantic-ai.json", "pydantic_ai", 12, 12),
+        ("19-langchain-dict.json", "langsmith", 12, 12),
+        ("20-qwen-code.jsonl", "qwen_code", 12, 12),
+        ("21-copilot-cli-events.jsonl", "copilot", 12, 12),
+        ("22-cline-xml.json", "cline", 12, 12),
+        ("23b-managed-agents-events.jsonl", "managed_agents", 12, 12),
+        ("30-amp-thread.json", "amp", 12, 12),
+        ("77-cc-torn-line-middle.jsonl", "claude_code", 3, 3),
+    ],
+)
+def test_the_cases_have_their_right_values(name: str, format: str, turns: int, results: int) -> None:
+    read = transcripts.read(CASES / name)
+    reduction = recede.reduce(read.messages, keep=10, boundary="sliding")
+    assert (read.format, read.turns) == (format, turns)
+    assert sum(tool.observations for tool in reduction.tools.values()) == results
+    assert sum(tool.chars for tool in reduction.tools.values()) < 10_000
+    assert reduction.masked_count == max(0, results - 10)
+    assert read.unread.messages == 0
