@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_files import AGENTS, CODEX_EXEC, COPILOT, OPENCODE, QWEN
+from agent_files import AGENTS, CODEX_EXEC, COPILOT, OPENCODE, QWEN, TURNS
 from children import recede_command
 from transcript_files import CODEX, lines
 
@@ -126,6 +126,21 @@ def test_a_trajectory_of_a_manager_is_read_as_turns() -> None:
         assert recede.reduce(read.messages, keep=10, boundary="sliding").masked_count == 30
 
 
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [{"task": "Go."}, *TURNS],
+        [*TURNS, {"turn": 3, "reasoning": "Done.", "action": "finish"}],
+        [{**TURNS[0], "reasoning": None}, {**TURNS[1], "action": {"command": "ls"}, "observation": {"out": "a"}}],
+        {"trajectory": TURNS},
+    ],
+)
+def test_turns_are_read_however_they_are_kept(turns: Any) -> None:
+    read = transcripts.read(json.dumps(turns, indent=1).encode())
+    reduction = recede.reduce(read.messages, keep=0)
+    assert (read.format, sum(tool.observations for tool in reduction.tools.values())) == ("turns", 2)
+
+
 # Parts that are not understood
 
 
@@ -136,11 +151,20 @@ def test_a_trajectory_of_a_manager_is_read_as_turns() -> None:
         [{"role": "user", "parts": [{"type": "text", "text": "Go."}]}],
         {"info": {}, "messages": [{"info": {"author": "user"}, "parts": [{"type": "text", "text": "Go."}]}]},
         {"sessionId": "s", "messages": [{"speaker": "user", "words": "Go."}]},
+        {"sessionId": "s", "messages": [{"type": "user", "words": "Go."}]},
+        {"sessionId": "s", "messages": [{"type": "user", "content": [{"note": "Go."}]}]},
+        {"history": [{"role": "assistant", "thought": "Go."}]},
+        {"version": 2, "status": "success", "eval": {}, "samples": [{"messages": [{"role": "user", "text": "Go."}]}]},
+        [{"id": 0, "action": "message", "source": "user", "args": {"content": [{"type": "text", "text": "Go."}]}}],
+        [{"attributes": {"llm": {"input_messages": [{"message": {"role": "user", "body": "Go."}}]}}}],
+        [{"kind": "ObservationEvent", "source": "environment", "tool_call_id": "a", "observation": {"stdout": "Go."}}],
+        {"trajectory_format": "mini-swe-agent-1.1", "messages": [{"type": "x_output", "output": "Go."}]},
     ],
 )
 def test_a_text_is_never_0_characters(value: Any) -> None:
     for data in (json.dumps(value, indent=1).encode(), json.dumps(value).encode()):
         read = transcripts.read(data)
+        assert "Go." in json.dumps(read.messages)
         assert recede.count_chars(read.messages) >= 3, read
 
 

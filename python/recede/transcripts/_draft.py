@@ -8,7 +8,7 @@ from typing import Any
 
 from recede.transcripts._requests import Compaction, LoggedRequest, time_of, usage_of
 
-__all__ = ["Draft", "call", "fields", "objects", "parsed", "result", "text", "texts"]
+__all__ = ["Draft", "call", "fields", "kept", "objects", "parsed", "result", "text", "texts"]
 
 
 class Draft:
@@ -129,6 +129,30 @@ def texts(value: Any) -> str:
     if said and len(said) == len(value):
         return "".join(said)
     return json.dumps(value, ensure_ascii=False)
+
+
+_LEFT_OUT = frozenset("id kind model name provider role source timestamp type usage".split())  # in `kept`
+
+
+def kept(message: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
+    """The message of a record; the record itself where it has a text in a field that no reader knows.
+
+    So the text is counted, and the fields are named to the user.
+
+    Example:
+        >>> from recede.transcripts._draft import kept
+        >>> kept({"role": "user", "content": ""}, {"role": "user", "body": "Go."})
+        {'role': 'user', 'body': 'Go.'}
+    """
+    if message.get("content") or message.get("tool_calls"):
+        return message
+    to_visit = [held for name, held in record.items() if name not in _LEFT_OUT]
+    for value in to_visit:
+        if isinstance(value, (dict, list)):
+            to_visit += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, str) and value.strip():
+            return record
+    return message
 
 
 def call(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from recede.transcripts._chat import read_messages
-from recede.transcripts._draft import Draft, call, fields, objects, result, text
+from recede.transcripts._draft import Draft, call, fields, kept, objects, result, text
 
 __all__ = ["is_inspect", "is_tau_bench", "read_inspect", "read_tau_bench"]
 
@@ -68,15 +68,15 @@ def _usage(usage: Any) -> Any:
 
 
 def _inspect_message(message: dict[str, Any], attachments: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in message.items() if name in _FIELDS}
+    known = {name: value for name, value in message.items() if name in _FIELDS}
     error = message.get("error")
     if isinstance(error, dict) and not message.get("content"):
-        kept["content"] = text(error.get("message"))
+        known["content"] = text(error.get("message"))
     calls = objects(message.get("tool_calls"))
     if calls:
-        kept["tool_calls"] = [call(made.get("id"), made.get("function"), made.get("arguments")) for made in calls]
-    attached: dict[str, Any] = _attached(kept, attachments)
-    return attached
+        known["tool_calls"] = [call(made.get("id"), made.get("function"), made.get("arguments")) for made in calls]
+    attached: dict[str, Any] = _attached(known, attachments)
+    return kept(attached, message)
 
 
 def _attached(value: Any, attachments: dict[str, Any]) -> Any:
@@ -126,8 +126,8 @@ def _tau_messages(message: Any) -> list[dict[str, Any]]:
         return [message]  # an error that says where
     if message.get("role") == "tool":
         return [result(one.get("id"), one.get("content")) for one in objects(message.get("tool_messages")) or [message]]
-    kept = {name: value for name, value in message.items() if name in _FIELDS}
+    known = {name: value for name, value in message.items() if name in _FIELDS}
     calls = [
         call(made.get("id"), made.get("name"), made.get("arguments")) for made in objects(message.get("tool_calls"))
     ]
-    return [{**kept, "tool_calls": calls} if calls else kept]
+    return [{**known, "tool_calls": calls} if calls else kept(known, message)]

@@ -6,13 +6,18 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from recede.transcripts._draft import Draft, objects, text
+from recede.transcripts._draft import Draft, kept, objects, text
 from recede.transcripts._source import Record
 
 __all__ = ["read", "read_lines", "recognizes", "recognizes_line"]
 
 # Messages of the program to the user.
 _LEFT_OUT = frozenset(["error", "info", "warning"])
+_FIELDS = frozenset(["content", "displayContent", "thoughts", "tokens", "toolCalls"])  # of messages
+_KNOWN = frozenset(
+    """codeExecutionResult executableCode fileData functionCall functionResponse inlineData text thought
+    thoughtSignature""".split()
+)  # fields of parts
 
 
 def recognizes(value: Any) -> bool:
@@ -83,7 +88,9 @@ def _add(draft: Draft, message: dict[str, Any], line: int | None) -> None:
         draft.request(_usage(message.get("tokens")), message.get("model"), message.get("timestamp"), line)
     role = "assistant" if kind == "gemini" else "user"
     content = [{"type": "text", "text": said}] if (said := _text(message.get("content"))) else []
-    draft.add({"role": role, "content": [*content, *map(_use, calls)]}, line)
+    content += [part for part in parts if _KNOWN.isdisjoint(part)]
+    others = {name: held for name, held in message.items() if name not in _FIELDS}
+    draft.add(kept({"role": role, "content": [*content, *map(_use, calls)]}, others), line)
     results = [_result(call) for call in calls if call.get("result") is not None]
     if results:
         draft.add({"role": "user", "content": results}, line)

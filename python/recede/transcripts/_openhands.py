@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from recede.transcripts._draft import Draft, call, fields, objects, result, text
+from recede.transcripts._draft import Draft, call, fields, objects, result, text, texts
 
 __all__ = ["read", "recognizes"]
 
@@ -23,7 +23,7 @@ _NO_ARGUMENTS = frozenset(
 def recognizes(value: Any) -> bool:
     """Whether the value contains events: objects with an action or an observation."""
     events = _events(value)
-    return bool(events) and all(
+    return any(isinstance(event.get("action", event.get("observation")), str) for event in events) and all(
         "role" not in event and ("action" in event or "observation" in event) for event in events
     )
 
@@ -71,13 +71,13 @@ class _Reader:
     def _action(self, action: str, event: dict[str, Any]) -> None:
         arguments = event["args"] if isinstance(event.get("args"), dict) else event
         if action == "system":
-            self.draft.add({"role": "system", "content": text(arguments.get("content"))})
+            self.draft.add({"role": "system", "content": texts(arguments.get("content"))})
         elif action == "message":
             source = event.get("source") or ("agent" if self.draft.messages else "user")
             role = "user" if source == "user" else "assistant"
             if role == "assistant":
                 self._request(event)
-            self.draft.add({"role": role, "content": text(arguments.get("content"))})
+            self.draft.add({"role": role, "content": texts(arguments.get("content"))})
         elif action in ("finish", "reject"):
             # No result follows: the model sees its own message.
             self._request(event)
@@ -120,8 +120,8 @@ class _Reader:
             call_id = self._last[1]
             self._last = None
         if call_id is not None:
-            self.draft.add(result(call_id, text(event.get("content"))))
+            self.draft.add(result(call_id, texts(event.get("content"))))
             return
         if observation != "error":  # the agent gets its own errors as user messages
             self.draft.note(f"observation {observation!r} without its action kept as a user message")
-        self.draft.add({"role": "user", "content": text(event.get("content"))})
+        self.draft.add({"role": "user", "content": texts(event.get("content"))})

@@ -16,6 +16,7 @@ _LEFT_OUT = frozenset(
     HookExecutionEvent InterruptEvent LLMCompletionLogEvent PauseEvent SecurityAnalysisEvent StreamingDeltaEvent
     TokenEvent""".split()
 )
+_FACTS = frozenset(["command", "content", "kind", "metadata", "output", "path", "text"])  # of an observation
 _RESULTS = frozenset(["AgentErrorEvent", "ObservationEvent", "UserRejectObservation"])
 _KINDS = _LEFT_OUT | _RESULTS | {"ActionEvent", "Condensation", "MessageEvent", "SystemPromptEvent"}
 
@@ -120,4 +121,8 @@ def _output(event: dict[str, Any]) -> str:
     observation = fields(event.get("observation"))
     content = [observation.get(name) for name in ("content", "output", "text")]
     content += [event.get(name) for name in ("error", "rejection_reason")]
-    return next((texts(one) for one in content if one), "") + texts(event.get("extended_content") or "")
+    said = next((texts(one) for one in content if one), "")
+    others = {name: held for name, held in observation.items() if name not in _FACTS}
+    if not said and any(isinstance(held, str) and held for held in others.values()):
+        said = texts(others)  # fields of a tool that is not known
+    return said + texts(event.get("extended_content") or "")

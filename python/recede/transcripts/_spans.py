@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from recede.transcripts._datasets import find_list
-from recede.transcripts._draft import Draft, call, fields, objects, parsed, result, text, texts
+from recede.transcripts._draft import Draft, call, fields, kept, objects, parsed, result, text, texts
 from recede.transcripts._requests import time_of
 from recede.transcripts._source import Record
 
@@ -231,8 +231,8 @@ def _openinference_message(flat: dict[str, Any]) -> dict[str, Any]:
     if content is None:
         parts = [fields(_tree(one).get("message_content", one)) for one in _items(message.get("contents"))]
         content = [{"type": "text", "text": part["text"]} for part in parts if isinstance(part.get("text"), str)]
-    found: dict[str, Any] = {"role": text(message.get("role")), "content": content}
-    if found["role"] in ("tool", "function"):
+    found: dict[str, Any] = kept({"role": text(message.get("role")), "content": content}, message)
+    if found.get("role") in ("tool", "function"):
         return result(message.get("tool_call_id"), content, message.get("name"))
     made = [fields(_tree(one).get("tool_call", one)) for one in _items(message.get("tool_calls"))]
     if made:

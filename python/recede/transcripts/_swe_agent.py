@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from recede.transcripts._draft import Draft, objects, result, text
+from recede.transcripts._draft import Draft, fields, kept, objects, result, text
 
 __all__ = ["is_mini", "read", "read_mini", "recognizes"]
 
@@ -54,14 +54,27 @@ def _draft(history: list[Any]) -> Draft:
         draft.records += 1
         if not isinstance(message, dict):
             draft.note("entry of the history left out, since it is no object")
+        elif isinstance(message.get("output"), list) and message.get("object") == "response":
+            _respond(message, draft)
         elif message.get("role") != "exit":
             _add(message, draft)
     return draft
 
 
+def _respond(response: dict[str, Any], draft: Draft) -> None:
+    """Add the items of an answer of the Responses API."""
+    time = fields(response.get("extra")).get("timestamp", response.get("created_at"))
+    draft.request(response.get("usage"), response.get("model"), time)
+    for item in objects(response["output"]):
+        draft.add(item)
+
+
 def _add(message: dict[str, Any], draft: Draft) -> None:
     role, content = message.get("role"), message.get("content")
-    kept = {name: value for name, value in message.items() if name in _FIELDS}
+    if text(message.get("type")).endswith("_output"):  # of the Responses API
+        draft.add({name: held for name, held in message.items() if name != "extra"})
+        return
+    known = {name: value for name, value in message.items() if name in _FIELDS}
     ids = message.get("tool_call_ids")
     last = draft.messages[-1] if draft.messages else {}
     extra = message.get("extra")
@@ -74,4 +87,4 @@ def _add(message: dict[str, Any], draft: Draft) -> None:
     elif role == "user" and last.get("role") == "assistant" and not last.get("tool_calls"):
         draft.answer(content)  # without tool calls the environment answers with a user message
     else:
-        draft.add(kept)
+        draft.add(kept(known, message))

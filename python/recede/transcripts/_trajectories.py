@@ -82,7 +82,7 @@ def _atif_usage(metrics: dict[str, Any]) -> Any:
 
 def is_pydantic_ai(value: Any) -> bool:
     """Whether the value is what `all_messages_json` gives."""
-    messages = objects(value)
+    messages = objects(fields(value).get("messages", value))
     return bool(messages) and all(
         message.get("kind") in ("request", "response")
         and isinstance(message.get("parts"), list)
@@ -95,7 +95,7 @@ def read_pydantic_ai(value: Any) -> Iterator[Draft]:
     """Read the parts, in the shape of Chat Completions."""
     one = Conversation()
     instructions = None
-    for message in objects(value):
+    for message in objects(fields(value).get("messages", value)):
         one.draft.records += 1
         if message["kind"] == "response":
             usage, model, time = (message.get(name) for name in ("usage", "model_name", "timestamp"))
@@ -152,22 +152,32 @@ def _pydantic_usage(usage: Any) -> Any:
 
 # Turns of text
 
+_LISTS = ("trajectory", "turns", "steps")
+
 
 def is_turn(record: dict[str, Any]) -> bool:
-    """Whether a line is a turn: what an agent thought and did, and what it saw then."""
-    thinks = isinstance(record.get("reasoning"), str) or isinstance(record.get("thought"), str)
-    return "role" not in record and thinks and "action" in record and "observation" in record
+    """Whether a line is a turn: what an agent thought and did, and what it saw then. An event has a source."""
+    thinks = not record.keys().isdisjoint(("reasoning", "thought", "turn"))
+    acts = not record.keys().isdisjoint(("action", "observation"))
+    return thinks and acts and record.keys().isdisjoint(("args", "kind", "role", "source"))
 
 
 def is_turns(value: Any) -> bool:
-    """Whether the value is a list of turns."""
-    turns = objects(value)
-    return bool(turns) and len(turns) == len(value) and all(map(is_turn, turns))
+    """Whether the value has a list of turns, between which there may be other objects."""
+    turns = _turns(value)
+    return any(map(is_turn, turns)) and not any(
+        not is_turn(turn) and ("action" in turn or "observation" in turn or "role" in turn) for turn in turns
+    )
+
+
+def _turns(value: Any) -> list[dict[str, Any]]:
+    row = fields(value)
+    return objects(value) or next((found for name in _LISTS if (found := objects(row.get(name)))), [])
 
 
 def read_turns(value: Any) -> Iterator[Draft]:
     """Read each turn as an answer and its observation, which are a pair."""
-    yield from read_turn_lines(Record(turn, 0) for turn in value)
+    yield from read_turn_lines(Record(turn, 0) for turn in _turns(value))
 
 
 def read_turn_lines(records: Iterable[Record]) -> Iterator[Draft]:
@@ -175,6 +185,9 @@ def read_turn_lines(records: Iterable[Record]) -> Iterator[Draft]:
     draft = Draft()
     for value, line in records:
         draft.records += 1
+        if not is_turn(value):
+            draft.add(value, line)
+            continue
         said = [value.get("reasoning", value.get("thought")), value.get("action")]
         content = "\n".join(texts(one) for one in said if one)
         draft.add({"role": "assistant", "content": content}, line)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from recede.transcripts._draft import Draft, fields, objects, text
+from recede.transcripts._draft import Draft, fields, objects
 from recede.transcripts._source import Source
 
 __all__ = ["NOTHING", "Unread", "notes_of_lines", "seen_in", "unread_in"]
@@ -30,8 +30,7 @@ _FIELDS = frozenset(
     inlineData inline_data reasoningContent searchResult text thought thoughtSignature toolCall toolResponse toolResult
     toolUse video""".split()
 )
-_MOST_NAMES, _MOST_NAME_CHARS, _MOST_VALUES = 6, 40, 1_000
-_TEXTS = ("text", "content", "output", "result", "message")
+_MOST_NAMES, _MOST_NAME_CHARS = 6, 40
 
 
 class Unread(NamedTuple):
@@ -102,21 +101,6 @@ def _unknown(message: dict[str, Any]) -> Iterator[str]:
                 yield f"field {', '.join(map(str, list(part)[:2]))}"
         elif of_part not in _PARTS and not of_part.endswith(_PART_ENDS):
             yield f"type {of_part}"
-
-
-def has_text(value: Any) -> bool:
-    """Whether there is a text in a value that may be one of a message."""
-    to_visit, seen = [value], 0
-    while to_visit and seen < _MOST_VALUES:
-        at = to_visit.pop()
-        seen += 1
-        inner = at.items() if isinstance(at, dict) else enumerate(at) if isinstance(at, list) else ()
-        for name, one in inner:
-            if isinstance(one, (dict, list)):
-                to_visit.append(one)
-            elif name in _TEXTS and text(one).strip():
-                return True
-    return False
 
 
 def seen_in(values: Iterable[Any], *, is_lines: bool) -> str:
