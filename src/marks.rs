@@ -233,6 +233,13 @@ pub fn newest_in_body(data: &[u8], outline: &Outline) -> Option<Span> {
         .or_else(|| in_list("tools"))
 }
 
+/// Whether a request has its messages cached: one of them has a mark, or the body has one, for its end.
+#[must_use]
+pub fn caches_messages(data: &[u8], outline: &Outline) -> bool {
+    let own = field(data, outline, FIELD).filter(|mark| !is_null(data, *mark));
+    own.is_some() || may_be_marked(data, outline).rev().any(|message| newest(data, outline.spans[message]).is_some())
+}
+
 /// The last block of a message that a provider takes a mark on: no thinking, and no blank text.
 #[must_use]
 pub fn last_markable(message: &[u8]) -> Option<usize> {

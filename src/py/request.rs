@@ -3,7 +3,7 @@
 use super::convert::{PyPolicy, RawCostsAndTexts, costs_and_texts_of, transcript_error};
 use super::guard::guarded;
 use super::reduction::json_reduction;
-use crate::marks::newest_in_body;
+use crate::marks::{caches_messages, newest_in_body};
 use crate::outline::{Outline, Span};
 use crate::plan::SummaryInput;
 use crate::points::request_points;
@@ -30,6 +30,9 @@ pub struct PyRequest {
     /// The time to live of the newest cache mark; None if that has none.
     #[pyo3(get)]
     ttl: Option<String>,
+    /// Whether a message has a cache mark, or the body has one for its end.
+    #[pyo3(get)]
+    caches_messages: bool,
     /// `prompt_cache_retention`.
     #[pyo3(get)]
     retention: Option<String>,
@@ -48,6 +51,7 @@ impl PyRequest {
                 is_kept_by_provider: kept_by_provider.into_iter().any(|name| has_field(bytes, &outline, &name)),
                 model: text_of(field(bytes, &outline, "model")),
                 ttl: text_of(newest_in_body(bytes, &outline).and_then(|mark| member(bytes, mark, b"ttl"))),
+                caches_messages: caches_messages(bytes, &outline),
                 retention: text_of(field(bytes, &outline, "prompt_cache_retention")),
                 outline: Mutex::new(Some(outline)),
             })

@@ -256,7 +256,7 @@ def test_by_default_the_boundary_breaks_even_under_the_cache_of_the_provider(sha
     with serving(*[text("Done.")] * 70) as server:
         client = recede.wrap(client_of(shape, server))
         ask = {
-            "anthropic": lambda **request: client.messages.create(**request),
+            "anthropic": lambda **request: client.messages.create(**request, extra_body=MARK),
             "chat": lambda **request: client.chat.completions.create(**request),
             "responses": lambda **request: client.responses.create(**request),
         }[shape]
@@ -276,7 +276,8 @@ def models_of(server: Server, history: list[Any], models: list[str], **options: 
     views = []
     for number, turns in enumerate(range(2, 71, 4)):
         model = models[min(number, len(models) - 1)]
-        client.messages.create(**{**request_of("anthropic", history[: 1 + 2 * turns]), "model": model})
+        request = {**request_of("anthropic", history[: 1 + 2 * turns]), "model": model}
+        client.messages.create(**request, extra_body=MARK)
         views.append(sent(server, "anthropic"))
     return views
 
@@ -303,6 +304,26 @@ def test_prices_are_those_of_the_model_of_the_first_request(
     assert len({str(views_at(history, *facts)) for facts in ((0.05, 512), (0.1, 512), (0.1, 2_048))}) == 3
     with serving(*[text("Done.")] * 20) as server:
         assert models_of(server, history, models, **options) == views_at(history, read, least)
+
+
+def test_where_no_message_is_cached_views_are_those_without_a_cache() -> None:
+    """Until one has a mark: then the conversation is planned for the cache."""
+    whole = messages_of("anthropic", 70)
+    with serving(*[text("Done.")] * 20) as server:
+        client = recede.wrap(client_of("anthropic", server))
+        for turns, marks, provider in [
+            (20, {}, "none"),
+            (21, {}, "none"),
+            (22, MARK, "anthropic"),
+            (23, {}, "anthropic"),
+        ]:
+            history = whole[: 1 + 2 * turns]
+            client.messages.create(**request_of("anthropic", history), extra_body=marks)
+            assert sent(server, "anthropic") == recede.reduce(history, provider=provider).messages
+        history = copy.deepcopy(whole[:41])
+        history[0]["content"] = [{"type": "text", "text": "Another.", **MARK}]
+        client.messages.create(**request_of("anthropic", history))
+        assert str(sent(server, "anthropic")) == str(recede.reduce(history, provider="anthropic").messages)
 
 
 def test_a_model_without_prices_is_named_once(caplog: pytest.LogCaptureFixture) -> None:

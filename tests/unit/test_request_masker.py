@@ -225,7 +225,7 @@ def test_a_view_has_a_mark_at_the_boundary_and_at_most_four() -> None:
 
 def test_the_views_of_a_session_begin_alike_but_at_moves() -> None:
     masker = RequestMasker(keep=10)
-    views = [(mask(masker, anthropic(turns, mark=None)), turns) for turns in range(1, 80)]
+    views = [(mask(masker, anthropic(turns)), turns) for turns in range(1, 80)]
     moves = 0
     for (before, _), (after, turns) in pairwise(views):
         one, two = (json.loads(view.body)["messages"] for view in (before, after))
@@ -241,7 +241,39 @@ def test_an_hour_long_cache_is_known_by_its_newest_mark() -> None:
     assert mask(RequestMasker(), anthropic(3, mark=hour)).cache == "anthropic_1h"
     assert mask(RequestMasker(), anthropic(3)).cache == "anthropic"
     quoted = json.dumps({"role": "user", "content": json.dumps({"cache_control": hour})}).encode()
-    assert mask(RequestMasker(), b'{"messages": [' + quoted + b"]}").cache == "anthropic"
+    assert mask(RequestMasker(), b'{"messages": [' + quoted + b"]}").cache == "none"
+
+
+@pytest.mark.parametrize(
+    ("place", "cache"),
+    [
+        (None, "none"),
+        ("system", "none"),
+        ("top", "anthropic"),
+        ("message", "anthropic"),
+        ("result", "anthropic"),
+    ],
+)
+def test_where_no_message_is_cached_masks_cost_nothing(place: str | None, cache: str) -> None:
+    """Anthropic caches only what is marked; else each result is masked as it leaves the window."""
+    body = json.loads(anthropic(30, mark=None))
+    if place == "system":
+        body["system"][0]["cache_control"] = MARK
+    elif place == "top":
+        body["cache_control"] = MARK
+    elif place == "message":
+        body["messages"][0]["content"][0]["cache_control"] = MARK
+    elif place == "result":
+        body["messages"][-1]["content"][0] |= {"content": [{"type": "text", "text": "x", "cache_control": MARK}]}
+    done = mask(RequestMasker(), json.dumps(body).encode())
+    assert done.cache == cache and (done.masked_count == 20) is (cache == "none")
+    assert mask(RequestMasker(provider="anthropic"), json.dumps(body).encode()).masked_count < 20
+    view = recede.reduce(body["messages"], provider=cache).messages
+    assert len(view) == len(json.loads(done.body)["messages"]) and done.masked_count == str(view).count(
+        "old tool output"
+    )
+    counted = mask(RequestMasker(), json.dumps(body).encode(), "/v1/messages/count_tokens")
+    assert counted.cache == "anthropic"  # clients leave marks out where they only count
 
 
 HOUR, SHORT = ({"cache_control": {"type": "ephemeral", **ttl}} for ttl in ({"ttl": "1h"}, {}))
@@ -250,15 +282,15 @@ NEWEST_MARKS: list[tuple[str, dict[str, Any], list[Any]]] = [
     ("anthropic_1h", {}, [TEXT | HOUR, TEXT | {"cache_control": None}]),
     ("anthropic_1h", {}, [{"type": "tool_result", "tool_use_id": "t", "content": [TEXT | HOUR]}]),
     ("anthropic_1h", {}, [TEXT | {"cache_control": {"type": "ephemeral", "note": "{}" * 200, "ttl": "1h"}}]),
-    ("anthropic_1h", {"system": [TEXT | HOUR]}, [TEXT]),
-    ("anthropic_1h", {"tools": [{"name": "t"} | HOUR]}, [TEXT]),
+    ("none", {"system": [TEXT | HOUR]}, [TEXT]),
+    ("none", {"tools": [{"name": "t"} | HOUR]}, [TEXT]),
     ("anthropic_1h", HOUR, [TEXT]),
     ("anthropic_1h", {"tools": [{"name": "t"} | SHORT]}, [TEXT | HOUR]),
     ("anthropic", {"system": [TEXT | HOUR]}, [TEXT | SHORT]),
-    ("anthropic", {"tools": [{"name": "t"} | HOUR], "system": [TEXT | SHORT]}, [TEXT]),
+    ("none", {"tools": [{"name": "t"} | HOUR], "system": [TEXT | SHORT]}, [TEXT]),
     ("anthropic", SHORT, [TEXT | HOUR]),
-    ("anthropic", {"metadata": HOUR}, [TEXT]),
-    ("anthropic", {}, [{"type": "tool_use", "id": "t", "name": "put", "input": HOUR}]),
+    ("none", {"metadata": HOUR}, [TEXT]),
+    ("none", {}, [{"type": "tool_use", "id": "t", "name": "put", "input": HOUR}]),
     ("anthropic", {"system": "Go.", "tools": "none", "cache_control": "1h"}, [TEXT | {"cache_control": "1h"}]),
     ("anthropic", {}, [TEXT | {"cache_control": {"ttl": ["1h"]}}]),
 ]

@@ -103,6 +103,19 @@ def test_raw_costs_what_the_same_requests_had_cost_without_a_mask(observe: bool,
     played.check(rel=0.03)
 
 
+@pytest.mark.parametrize("observe", [False, True])
+@pytest.mark.parametrize("system", [SYSTEM, "s" * 12_000], ids=["marked", "plain"])
+def test_without_marks_on_messages_only_the_system_prompt_comes_from_the_cache(observe: bool, system: Any) -> None:
+    played = Played(observe)
+    for body in with_compactions(0, 60, 6_000):
+        for message in body["messages"]:
+            for block in message["content"]:
+                block.pop("cache_control", None)
+        played.send({**body, "system": system})
+    assert played.totals.sums.masked_requests == 49 and played.paid["sent"] < 0.45 * played.paid["raw"]
+    played.check(rel=0.01)
+
+
 def test_a_proxy_that_starts_in_the_middle_of_a_session_takes_what_it_reads_as_read() -> None:
     played = Played()
     bodies = list(with_compactions(0, 60, 4_000))

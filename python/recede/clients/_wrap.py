@@ -18,7 +18,8 @@ from recede._report import BoundaryMove
 from recede.clients._defaults import ModelProvider
 from recede.clients._requests import SOCKETS, Answered, history_key, refuse_messages
 from recede.masker import Masker
-from recede.reduction._input import marks_elsewhere
+from recede.providers import Provider
+from recede.reduction._input import caches_messages, marks_elsewhere
 from recede.reduction._options import OPTIONS
 from recede.reduction._signature import takes
 
@@ -103,6 +104,8 @@ def _masked(masker: Masker[Any], providers: ModelProvider, options: Any) -> Any:
     extra = getattr(options, "extra_json", None)  # the client adds it to the body
     sent = {**body, **(extra or {})}
     provider = providers.of(sent.get("model"))
+    if provider is not None and provider.cache == "marks" and not caches_messages(sent, history):
+        provider = Provider.of("none")
     view = masker.view(history, marks_elsewhere=marks_elsewhere(sent), provider=provider, request=sent)
     options.json_data = {**body, key: view}
     _preparing.set((masker, history))
@@ -178,7 +181,8 @@ def wrap(
 
     The boundary moves where that pays at the prices of the model that a conversation's first request names, or the
     provider's usual ones, unless a `provider` is named; later requests keep them, so that views do not change where the
-    model does.
+    model does. As long as no message of Anthropic's has a cache mark, and neither has the top level of the request,
+    there is no cache to spare: views are those for ``provider="none"``.
 
     Any other call that would send messages (batches, threads, `responses.compact`, WebSockets) raises a TypeError.
     With ``RECEDE_OFF=1`` in the environment everything is sent as it is given.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from itertools import groupby, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recede._report import BoundaryMove
 from recede.reduction._exchange import FactsUpdate
 from recede.reduction._masks import MaskColumns
 from recede.session._known import NEWEST, KnownMessages
 from recede.session._reported import Reports
+
+if TYPE_CHECKING:
+    from recede.providers import Provider
 
 __all__ = ["KnownConversation"]
 
@@ -74,6 +77,10 @@ class KnownConversation:
         other._is_plain, other._marked = self._is_plain, set(self._marked)
         other._sizes, other.bytes = list(self._sizes), self.bytes
         return other
+
+    def gets_cache(self, provider: Provider) -> bool:
+        """Whether this provider has a cache, and the one of the conversation has none."""
+        return provider.cache != "none" and self.options["provider"].cache == "none"
 
     def has_masks_from(self, message: int) -> bool:
         """Whether the view masks results of this message or a later one."""

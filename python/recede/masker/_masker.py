@@ -144,7 +144,7 @@ class Masker(Generic[_M]):
             messages: the conversation.
             marks_elsewhere: how many cache marks this request has besides those of its messages.
             provider: at the prices of its model, in place of the option. A conversation keeps that of the first call
-                that names one as long as it is remembered: views must not change where the model does.
+                that names one with a cache as long as it is remembered: views must not change where the model does.
             request: the request that has these messages: its system prompt and tools count towards the limit and the
                 trigger.
 
@@ -318,7 +318,8 @@ class Masker(Generic[_M]):
         if not given:
             return self._new(None, provider, static or 0)  # nothing to remember
         conversation, same, marked = self._found(given, provider)
-        if provider is not None and not conversation.has_provider:  # counted before its first request
+        # It was counted before its first request, or had no marks until now.
+        if provider is not None and (not conversation.has_provider or conversation.gets_cache(provider)):
             self._remembered.forget(conversation)
             static = conversation.static if static is None else static
             conversation, same, marked = self._remembered.add(self._new(conversation.key, provider, static)), 0, []

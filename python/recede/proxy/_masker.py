@@ -51,7 +51,8 @@ class MaskedRequest(NamedTuple):
         changed: whether the body was changed.
         provider: ``"anthropic"``, ``"openai"`` or ``"gemini"``; None if the request has no history, or one that
             the provider keeps, or is sent raw.
-        cache: the name of the prompt cache in `recede.costs.CACHES`.
+        cache: the name of the prompt cache (`recede.Provider.of`); ``"none"`` where it needs marks, and no message has
+            one.
         model: the model that the request names; None if it names none.
         agent: the agent that its User-Agent names, such as ``"Claude Code"``; None if it is not known.
         masked_count: masked observations.
@@ -96,7 +97,8 @@ class RequestMasker:
     The boundary follows from the body and from the pauses between requests, so conversations need not be distinguished,
     and the same body always gives the same bytes. Anthropic's bodies get a cache breakpoint at the boundary. It moves
     where that pays at the prices of the model that the body names; if they are unknown, at the provider's usual ones,
-    and the log names the model once.
+    and the log names the model once. A body of Anthropic without a cache mark on a message, or on its top level, has no
+    cache to spare: it is planned as for ``provider="none"``.
     Results that carry the user's own words are never masked: answers to questions, plans, refused calls, messages that
     were sent while a tool ran, instructions of a folder, skills. Their texts are those of the agent that the User-Agent
     names, or of any agent that uses the path.
@@ -210,11 +212,13 @@ class RequestMasker:
         request = self._engine.Request(plain, KEPT_BY_PROVIDER)
         if request.is_kept_by_provider:
             return MaskedRequest(body)
-        if cache == "anthropic" and request.ttl == "1h":
-            cache = "anthropic_1h"
+        if cache == "anthropic":
+            cache = "anthropic_1h" if request.ttl == "1h" else cache
+            # Its cache needs marks. Without one no message is cached; bodies that are only counted leave them out.
+            cache = cache if request.caches_messages or route.is_counted else "none"
         # OpenAI keeps entries for a day on request.
         is_kept_a_day = cache == "openai" and request.retention == "24h"
-        seconds = 86_400.0 if is_kept_a_day else CACHES[cache].ttl_seconds
+        seconds = 86_400.0 if is_kept_a_day else Provider.of(cache).ttl_seconds
         model, points = _model_of(path, request.model), request.points()
         cold = self._ledger.cold_requests(points, ttl_seconds=seconds, now=self._clock(), note=not route.is_counted)
         done = request.mask(self._policy(cache, model, static, agent, route.provider), cold, costs)
@@ -246,7 +250,7 @@ class RequestMasker:
         It knows the texts of the agent; of an unknown one those of all that send requests to the provider `whose`.
         """
         provider = Provider.of(cache, model) if self._is_auto else None
-        if provider is not None and model and model_row(model) is None:
+        if provider is not None and provider.cache != "none" and model and model_row(model) is None:
             self.unknown_models.note(model, provider.name)
         key = provider, static, agent.title if agent else whose
         if key not in self._policies:

@@ -161,8 +161,9 @@ class Totals:
         charged = sum(count * price for count, price in zip(tokens, each, strict=True))
         paid = (charged + usage.output_tokens * prices.output) / 1e6
         written_at = write_1h if masked.cache == "anthropic_1h" else prices.write
-        written_price = written_at if conversation.is_cached and is_reported else prices.input
-        read = self._read_more(conversation, masked, usage, raw) if masked.changed else 0
+        is_cached = conversation.is_cached and masked.cache != "none"  # there it is the system prompt alone
+        written_price = written_at if is_cached and is_reported else prices.input
+        read = self._read_more(conversation, masked, usage, raw) if masked.changed and is_cached else 0
         more = (read * prices.cached + (raw - view - read) * written_price) / 1e6
         conversation.last_raw = raw
         return RequestSums(

@@ -18,6 +18,7 @@ __all__ = [
     "as_bytes",
     "ask_about",
     "ask_engine",
+    "caches_messages",
     "copy_of",
     "forms_of",
     "marks_elsewhere",
@@ -76,6 +77,21 @@ def as_bytes(data: Json) -> tuple[bytes, bool]:
     if isinstance(data, (bytes, bytearray, memoryview)):
         return bytes(data), False
     raise TypeError(f"data must be bytes, bytearray, memoryview or str, not {type(data).__name__}")
+
+
+def caches_messages(body: dict[str, Any], messages: list[Any]) -> bool:
+    """Whether a message of a body has a cache mark, or the body has one for its end."""
+    return body.get("cache_control") is not None or any(map(_has_mark, reversed(messages)))
+
+
+def _has_mark(value: Any) -> bool:
+    """Whether a message, a block or a part has a cache mark, or something in its content."""
+    if isinstance(value, str) or value is None:
+        return False
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_mark, value))
+    found = value.get if isinstance(value, dict) else vars(value).get if hasattr(value, "__dict__") else {}.get
+    return found("cache_control") is not None or _has_mark(found("content")) or _has_mark(found("source"))
 
 
 def marks_elsewhere(body: dict[str, Any]) -> int:
