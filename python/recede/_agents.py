@@ -20,11 +20,15 @@ class Agent(NamedTuple):
         version: where the row was read.
         provider: where its requests usually go, a name of `recede.proxy.server.UPSTREAMS`; None: it takes several.
         user_agent: how the header User-Agent of its requests begins; empty: it has that of a common client.
+        package: the package that has it, as runners such as ``npx`` are given it.
+        compacts: whether it compacts a conversation by itself, as the tokens grow that the provider reports.
         arguments: what its command line gets, after the command; ``{url}`` is the address of the proxy, and
             ``{folder}`` that of `recede.proxy`.
+        subcommands: words with which it does something else than converse, and takes no such arguments.
         config: a variable that takes settings as JSON, and the settings.
         variables: further variables, unless they are set, as long as the requests go to the provider itself.
         otherwise: why its requests may not come to the proxy all the same.
+        setting: what to set then, for a proxy that lasts; ``{url}`` is its address.
         is_pointed: whether all this points it at a proxy.
         sends_results: whether its requests have tool results, so that there is something to mask.
         user_tools: tools whose results carry the user's own words: answers to questions, approved or changed plans,
@@ -40,10 +44,14 @@ class Agent(NamedTuple):
     version: str
     provider: str | None = None
     user_agent: str = ""
+    package: str = ""
+    compacts: bool = True
     arguments: tuple[str, ...] = ()
+    subcommands: tuple[str, ...] = ()
     config: tuple[str, dict[str, Any]] | None = None
     variables: tuple[tuple[str, str], ...] = ()
     otherwise: str = ""
+    setting: str = ""
     is_pointed: bool = True
     sends_results: bool = True
     user_tools: tuple[str, ...] = ()
@@ -67,6 +75,7 @@ AGENTS = {
         "2.1.332",
         "anthropic",
         "claude-cli/",
+        "@anthropic-ai/claude-code",
         # Its tool search is off at any other address than that of Anthropic, unless this says otherwise.
         variables=(("ENABLE_TOOL_SEARCH", "true"),),
         otherwise="its settings have another address (ANTHROPIC_BASE_URL in their env), or it uses Bedrock or Vertex",
@@ -98,8 +107,10 @@ AGENTS = {
         "0.171.0",
         "openai",
         "codex",
+        "@openai/codex",
         arguments=("-c", 'openai_base_url="{url}/v1"'),
-        otherwise="its config.toml names another model_provider than OpenAI: set the base_url of that one to {url}/v1",
+        otherwise="its config.toml names another model_provider than OpenAI",
+        setting="set the base_url of that one to {url}/v1",
         user_tools=("request_user_input", "request_user_input_async"),
     ),
     "gemini": Agent(
@@ -107,6 +118,7 @@ AGENTS = {
         "0.61.0",
         "gemini",
         "GeminiCLI",
+        "@google/gemini-cli",
         otherwise="it takes an address only with an API key that was chosen as its login: /auth, Use Gemini API Key",
         user_tools=("activate_skill", "ask_user", "enter_plan_mode", "exit_plan_mode"),
         user_texts=(
@@ -118,6 +130,7 @@ AGENTS = {
         "OpenCode",
         "1.18.33",
         user_agent="opencode/",
+        package="opencode-ai",
         config=(
             "OPENCODE_CONFIG_CONTENT",
             {
@@ -128,8 +141,8 @@ AGENTS = {
                 }
             },
         ),
-        otherwise="its model is of another provider than anthropic, openai and google: set the baseURL of that one to "
-        "{url}/v1",
+        otherwise="its model is of another provider than anthropic, openai and google",
+        setting="set the baseURL of that one to {url}/v1",
         user_tools=("question", "plan_exit", "skill"),
         user_texts=(
             "The user rejected permission to use this specific tool call",
@@ -142,27 +155,93 @@ AGENTS = {
         "0.24.4",
         "openai",
         "QwenCode/",
-        otherwise="its settings have another address (baseUrl of a model, or of the login): set that to {url}/v1",
+        "@qwen-code/qwen-code",
+        otherwise="its settings have another address (baseUrl of a model, or of the login)",
+        setting="set that to {url}/v1",
         user_tools=("ask_user_question", "enter_plan_mode", "exit_plan_mode", "skill"),
         markers=(_CLEARED,),
     ),
     "pi": Agent(
         "pi",
         "0.73.1",
+        package="@mariozechner/pi-coding-agent",
         arguments=("--extension", "{folder}/pi.js"),
+        subcommands=("config", "install", "list", "remove", "uninstall", "update"),
         otherwise="its model is of another provider than anthropic, openai and google",
+        setting="set the baseUrl of that one to {url}/v1 in models.json",
     ),
-    "aider": Agent("aider", "0.86", sends_results=False),
+    "aider": Agent("aider", "0.86", package="aider-chat", sends_results=False),
     "cline": Agent(
         "Cline",
         "3.0.65",
-        otherwise="it takes its address from `cline auth -b {url}` alone, which stays",
+        package="cline",
+        otherwise="it takes its address from its login alone, for a provider with the API of OpenAI",
+        setting="type `cline auth -p openai -b {url}/v1 -k KEY -m MODEL`, which stays",
         is_pointed=False,
-        user_tools=("ask_followup_question", "ask_question", "skills"),  # the first one up to 2.0
+        user_tools=("ask_followup_question", "ask_question", "skills"),  # the first one before 3.0
     ),
-    "droid": Agent("Droid", "0.215.0", user_agent="factory-cli/", user_tools=("AskUser", "ExitSpecMode", "Skill")),
-    "cn": Agent("Continue CLI", "1.5.47", user_tools=("AskQuestion", "Skills")),
-    "copilot": Agent("Copilot CLI", "1.0.102", user_tools=("ask_user", "skill")),
+    "droid": Agent(
+        "Droid",
+        "0.215.0",
+        user_agent="factory-cli/",
+        package="droid",
+        otherwise="it takes an address for a model of your own alone",
+        setting="set the baseUrl of that in customModels of ~/.factory/settings.json to {url} (of OpenAI: {url}/v1)",
+        is_pointed=False,
+        user_tools=("AskUser", "ExitSpecMode", "Skill"),
+    ),
+    "cn": Agent(
+        "Continue CLI",
+        "1.5.47",
+        package="@continuedev/cli",
+        otherwise="it takes its address from its config.yaml",
+        setting="set the apiBase of its model there to {url}/v1/",
+        is_pointed=False,
+        user_tools=("AskQuestion", "Skills"),
+    ),
+    "copilot": Agent(
+        "Copilot CLI",
+        "1.0.102",
+        package="@github/copilot",
+        otherwise="it takes an address for a model of your own alone",
+        setting="set COPILOT_PROVIDER_BASE_URL={url}/v1 (with COPILOT_PROVIDER_TYPE=anthropic {url})",
+        is_pointed=False,
+        user_tools=("ask_user", "skill"),
+    ),
+    "kimi": Agent(
+        "Kimi Code",
+        "2.1.0",
+        user_agent="kimi-code-cli/",
+        package="@moonshot-ai/kimi-code",
+        otherwise="it takes its address from its own variables",
+        setting="set KIMI_MODEL_BASE_URL={url}/v1, with KIMI_MODEL_NAME and KIMI_MODEL_API_KEY",
+        is_pointed=False,
+        user_tools=("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill"),
+    ),
+    "grok": Agent(
+        "grok-cli",
+        "0.0.34",
+        package="@vibe-kit/grok-cli",
+        compacts=False,
+        otherwise="it takes its address from its own variable",
+        setting="set GROK_BASE_URL={url}/v1 (the URL of xAI is https://api.x.ai)",
+        is_pointed=False,
+    ),
+    "mini": Agent(
+        "mini-SWE-agent",
+        "2.4.6",
+        package="mini-swe-agent",
+        compacts=False,
+        otherwise="its model is of another provider than Anthropic and OpenAI",
+        setting="set api_base in the model_kwargs of its config to {url}/v1",
+    ),
+    "gptme": Agent(
+        "gptme",
+        "0.35.1",
+        package="gptme",
+        otherwise="its model is of another provider than Anthropic and OpenAI",
+        setting="name the model openai/…, and set OPENAI_BASE_URL={url}/v1",
+    ),
 }
 """The known agents, by command."""
 

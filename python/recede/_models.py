@@ -24,6 +24,7 @@ class Model(NamedTuple):
     write_1h: float
     output: float
     min_tokens: int  # shorter requests are not cached
+    window_tokens: int  # longer requests are refused
 
 
 _QUOTED = ", as others quote it"
@@ -33,22 +34,30 @@ _GEMINI = "ai.google.dev/gemini-api/docs/pricing" + _QUOTED
 
 
 def _claude(
-    date: str, input: float, output: float, least: int = 2_048, cached: float | None = None, read: str = ""
+    date: str,
+    input: float,
+    output: float,
+    least: int = 2_048,
+    cached: float | None = None,
+    read: str = "",
+    window: int = 1_000_000,
 ) -> Model:
     # Writing costs 1.25 times the input for five minutes, twice for an hour; reading a tenth unless `cached` says more.
     cached = round(input / 10 if cached is None else cached, 4)
-    return Model("anthropic", date, _CLAUDE + read, input, cached, input * 1.25, input * 2, output, least)
+    return Model("anthropic", date, _CLAUDE + read, input, cached, input * 1.25, input * 2, output, least, window)
 
 
-def _openai(date: str, input: float, cached: float, output: float, write: float | None = None) -> Model:
+def _openai(
+    date: str, input: float, cached: float, output: float, write: float | None = None, window: int = 272_000
+) -> Model:
     write = input if write is None else write
-    return Model("openai", date, _OPENAI, input, cached, write, write, output, 1_024)
+    return Model("openai", date, _OPENAI, input, cached, write, write, output, 1_024, window)
 
 
 def _gemini(date: str, input: float, output: float, least: int) -> Model:
     # Prompts up to 200,000 tokens; longer ones cost up to twice as much. Cached input costs a tenth; the storage of
     # explicit caches is not included.
-    return Model("gemini", date, _GEMINI, input, round(input / 10, 4), input, input, output, least)
+    return Model("gemini", date, _GEMINI, input, round(input / 10, 4), input, input, output, least, 1_048_576)
 
 
 # The smallest prompt that is cached is that of the providers' pages in October 2026 (prompt caching of
@@ -57,6 +66,8 @@ def _gemini(date: str, input: float, output: float, least: int) -> Model:
 # Sonnet 4.6 the page says 1,024, but nothing under 2,048 was cached (anthropic-sdk-python, issue 1194).
 # Models whose price depends on the length of the prompt (Claude Haiku 5.5) have no row; of those that cost more above a
 # limit (GPT above 272,000 tokens, Gemini above 200,000), the row has the lower price.
+# Windows are of requests: of Anthropic by its page, of others as LiteLLM 1.110 quotes them. OpenAI counts the
+# answer in, 128,000 tokens of 1,050,000 or 400,000.
 MODEL_ROWS: Mapping[str, Model] = {
     "claude-fable-5-1": _claude("2026-10", 10.0, 50.0, 512, cached=0.25),
     "claude-fable-5": _claude("2026-07", 10.0, 50.0, 512),
@@ -65,27 +76,27 @@ MODEL_ROWS: Mapping[str, Model] = {
     "claude-opus-4-8": _claude("2026-07", 5.0, 25.0, 1_024),
     "claude-opus-4-7": _claude("2026-06", 5.0, 25.0),
     "claude-opus-4-6": _claude("2026-10", 5.0, 25.0, 4_096),
-    "claude-opus-4-5": _claude("2026-10", 5.0, 25.0, 4_096),
-    "claude-opus-4-1": _claude("2025-08", 15.0, 75.0, 1_024),
-    "claude-opus-4": _claude("2025-08", 15.0, 75.0, 1_024),
+    "claude-opus-4-5": _claude("2026-10", 5.0, 25.0, 4_096, window=200_000),
+    "claude-opus-4-1": _claude("2025-08", 15.0, 75.0, 1_024, window=200_000),
+    "claude-opus-4": _claude("2025-08", 15.0, 75.0, 1_024, window=200_000),
     "claude-sonnet-5-5": _claude("2026-10", 2.0, 10.0, cached=0.1, read=_QUOTED),
     "claude-sonnet-5": _claude("2026-10", 2.0, 10.0, 1_024),
     "claude-sonnet-4-6": _claude("2026-06", 3.0, 15.0, read=_QUOTED),
-    "claude-sonnet-4-5": _claude("2026-06", 3.0, 15.0, 1_024, read=_QUOTED),
-    "claude-sonnet-4": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED),
-    "claude-3-7-sonnet": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED),
-    "claude-3-5-sonnet": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED),
-    "claude-haiku-4-5": _claude("2026-10", 1.0, 5.0, 4_096),
-    "claude-3-5-haiku": _claude("2025-08", 0.8, 4.0, read=_QUOTED),
+    "claude-sonnet-4-5": _claude("2026-06", 3.0, 15.0, 1_024, read=_QUOTED, window=200_000),
+    "claude-sonnet-4": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED, window=200_000),
+    "claude-3-7-sonnet": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED, window=200_000),
+    "claude-3-5-sonnet": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED, window=200_000),
+    "claude-haiku-4-5": _claude("2026-10", 1.0, 5.0, 4_096, window=200_000),
+    "claude-3-5-haiku": _claude("2025-08", 0.8, 4.0, read=_QUOTED, window=200_000),
     # From GPT-5.6 on, writing to the cache costs 1.25 times the input.
-    "gpt-6.1-terra": _openai("2026-10", 1.0, 0.05, 5.0, write=1.25),
-    "gpt-6-sol": _openai("2026-09", 2.0, 0.2, 10.0, write=2.5),
-    "gpt-6-luna": _openai("2026-09", 0.1, 0.01, 0.5, write=0.125),
-    "gpt-5.6-sol": _openai("2026-08", 4.0, 0.4, 20.0, write=5.0),
-    "gpt-5.6-terra": _openai("2026-07", 2.0, 0.2, 12.0, write=2.5),
-    "gpt-5.6-luna": _openai("2026-07", 0.2, 0.02, 1.2, write=0.25),
-    "gpt-5.5": _openai("2026-06", 5.0, 0.5, 30.0),
-    "gpt-5.4": _openai("2026-06", 2.5, 0.25, 15.0),
+    "gpt-6.1-terra": _openai("2026-10", 1.0, 0.05, 5.0, write=1.25, window=922_000),
+    "gpt-6-sol": _openai("2026-09", 2.0, 0.2, 10.0, write=2.5, window=922_000),
+    "gpt-6-luna": _openai("2026-09", 0.1, 0.01, 0.5, write=0.125, window=922_000),
+    "gpt-5.6-sol": _openai("2026-08", 4.0, 0.4, 20.0, write=5.0, window=922_000),
+    "gpt-5.6-terra": _openai("2026-07", 2.0, 0.2, 12.0, write=2.5, window=922_000),
+    "gpt-5.6-luna": _openai("2026-07", 0.2, 0.02, 1.2, write=0.25, window=922_000),
+    "gpt-5.5": _openai("2026-06", 5.0, 0.5, 30.0, window=922_000),
+    "gpt-5.4": _openai("2026-06", 2.5, 0.25, 15.0, window=922_000),
     "gpt-5.4-mini": _openai("2026-06", 0.75, 0.075, 4.5),
     "gpt-5.4-nano": _openai("2026-06", 0.2, 0.02, 1.25),
     "gpt-5.3-codex": _openai("2026-05", 1.75, 0.175, 14.0),
@@ -98,10 +109,10 @@ MODEL_ROWS: Mapping[str, Model] = {
     "gpt-5": _openai("2026-05", 1.25, 0.125, 10.0),
     "gpt-5-mini": _openai("2025-12", 0.25, 0.025, 2.0),
     "gpt-5-nano": _openai("2025-12", 0.05, 0.005, 0.4),
-    "gpt-4.1": _openai("2025-12", 2.0, 0.5, 8.0),
-    "gpt-4.1-mini": _openai("2025-12", 0.4, 0.1, 1.6),
-    "gpt-4o": _openai("2025-12", 2.5, 1.25, 10.0),
-    "gpt-4o-mini": _openai("2025-12", 0.15, 0.075, 0.6),
+    "gpt-4.1": _openai("2025-12", 2.0, 0.5, 8.0, window=1_047_576),
+    "gpt-4.1-mini": _openai("2025-12", 0.4, 0.1, 1.6, window=1_047_576),
+    "gpt-4o": _openai("2025-12", 2.5, 1.25, 10.0, window=128_000),
+    "gpt-4o-mini": _openai("2025-12", 0.15, 0.075, 0.6, window=128_000),
     "gemini-3.5-flash": _gemini("2026-06", 1.5, 9.0, 4_096),
     "gemini-3.1-pro": _gemini("2026-06", 2.0, 12.0, 4_096),
     "gemini-3-pro": _gemini("2026-01", 2.0, 12.0, 4_096),

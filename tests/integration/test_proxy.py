@@ -32,6 +32,7 @@ from proxied import Answer, Request, Upstream, answer_of, ask, chunked, proxying
 import recede
 from provider_server import Failure, Server, calls, serving, text
 from provider_server import call as tool_call
+from recede._agents import AGENTS
 from recede.proxy import server as server_module
 from recede.proxy.server import UPSTREAMS, Proxy
 from support import ROOT
@@ -698,14 +699,27 @@ WHOSE: list[tuple[str, str, list[tuple[str, str]], str | None]] = [
     ("GET", "/v1beta/models", [("x-api-key", KEY)], None),
     ("POST", "/v1/messages?key=AIza", [("anthropic-version", "1")], None),
     ("GET", "/v1/models", [("x-goog-api-key", "AIza"), ("x-api-key", KEY)], None),
+    ("POST", "/v1/messages", [("authorization", "Bearer sk-ant-oat01-x")], "anthropic"),
+    ("POST", "/v1beta/openai/chat/completions", [("authorization", "Bearer AIzax")], "gemini"),
+    *(
+        ("POST", path, [("Authorization", f"Bearer {key}x")], None)
+        for key in ("xai-", "sk-or-", "gsk_", "sk-ant-", "AIza")
+        for path in ("/v1/chat/completions", "/v1/responses", "/chat/completions")
+    ),
+    ("POST", "/v1/messages", [("authorization", "bearer  sk-or-v1-x")], None),
+    ("GET", "/v1/models", [("authorization", "Bearer xai-x")], None),
+    ("POST", "/v1/chat/completions", [("api-key", KEY)], None),
 ]
 
 
 @contextlib.contextmanager
-def three_providers(**options: Any) -> Iterator[tuple[Proxy, dict[str, Upstream]]]:
+def three_providers(are_usual: bool = True, **options: Any) -> Iterator[tuple[Proxy, dict[str, Upstream]]]:
+    """A proxy between three providers: as if they had their usual addresses, or those that were given."""
     with contextlib.ExitStack() as stack:
         ends = {name: stack.enter_context(recording(lambda _: [answer_of(b"")])) for name in UPSTREAMS}
         urls: Any = {name: end.url for name, end in ends.items()}
+        if are_usual:
+            stack.enter_context(pytest.MonkeyPatch.context()).setattr(server_module, "UPSTREAMS", urls)
         yield stack.enter_context(proxying(None, upstreams=urls, **options)), ends
 
 
@@ -729,6 +743,15 @@ def test_a_request_goes_to_whom_its_key_is_for_and_to_no_one_else(caplog: pytest
     assert "is refused" in caplog.text and KEY not in caplog.text and "AIza" not in caplog.text
 
 
+def test_a_key_of_another_company_goes_where_a_variable_says() -> None:
+    with three_providers(are_usual=False) as (proxy, ends):
+        for path, whose in (("/v1/chat/completions", "openai"), ("/v1/messages", "anthropic")):
+            for key in ("xai-x", "sk-or-x", "gsk_x", "sk-ant-x", "AIzax"):
+                assert ask(proxy.url, "POST", path, b"{}", [("Authorization", f"Bearer {key}")]).status == 200
+            assert {name: len(end.requests) for name, end in ends.items() if end.requests} == {whose: 5}
+            ends[whose].requests.clear()
+
+
 def test_what_cannot_be_told_goes_where_the_requests_of_the_command_go() -> None:
     unknown = ("POST", "/api/oauth/token", b"", [BEARER])
     for usual, first, whose in (
@@ -739,7 +762,8 @@ def test_what_cannot_be_told_goes_where_the_requests_of_the_command_go() -> None
         (None, ["/v1/messages", "/v1/responses"], None),
         ("anthropic", ["/v1/responses"], None),
     ):
-        with three_providers(of_command=True, usual=usual) as (proxy, ends):
+        agent = {"anthropic": AGENTS["claude"], None: None}[usual]
+        with three_providers(of_command=True, agent=agent) as (proxy, ends):
             for target in first:
                 ask(proxy.url, "POST", target, b"{}")
             assert ask(proxy.url, *unknown).status == (400 if whose is None else 200)

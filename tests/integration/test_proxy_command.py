@@ -445,27 +445,150 @@ def test_an_agent_without_tool_results_is_told_so(tmp_path: Path) -> None:
     assert "aider sends no tool results, so nothing of its requests can be masked" in said
 
 
-def test_a_command_that_sends_nothing_is_told_where_the_address_belongs(tmp_path: Path) -> None:
-    start = "import recede.cli.proxy as proxy; proxy._SILENT_SECONDS = 0\nfrom recede.cli import main; main()"
-    for name, is_pointed in (("someone", False), ("cline", False), ("claude", True)):
-        program = tmp_path / name
-        program.write_text("#!/bin/sh\nsleep 0.5\n")
-        program.chmod(0o755)
-        command = [sys.executable, "-c", start, "proxy", "--state", "none", "--", str(program)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        assert done.stderr.count("has sent nothing to the proxy") == (1 if is_pointed else 2), done.stderr
-
-
-def test_an_agent_that_sent_nothing_is_told_why_that_may_be(tmp_path: Path) -> None:
-    for name, why in (
-        ("claude", "Claude Code has sent nothing to the proxy; if it has worked, its settings have another address"),
-        ("codex", "if it has worked, its config.toml names another model_provider than OpenAI"),
-        ("gemini", "it takes an address only with an API key that was chosen as its login"),
-        ("cline", "Cline is not pointed at the proxy: it takes its address from `cline auth -b http://127.0.0.1:"),
-        ("someone", "it may take its address from its settings; set the base URL of its provider there to http://"),
+def test_an_agent_that_sent_nothing_is_told_why_that_may_be_and_what_lasts(tmp_path: Path) -> None:
+    """The port of a run ends with it: what is set in settings is the address of the service."""
+    service = "start `recede proxy` (with `--upstream URL` if its provider is not Anthropic, OpenAI or Google), and "
+    for name, why, setting in (
+        ("claude", "if it has worked, its settings have another address (ANTHROPIC_BASE_URL in their env)", ""),
+        ("codex", "if it has worked, its config.toml names another model_provider", "base_url of that one to {url}/v1"),
+        ("gemini", "it takes an address only with an API key that was chosen as its login", ""),
+        ("cline", "Cline is not pointed at the proxy: it takes its address", "`cline auth -p openai -b {url}/v1"),
+        ("copilot", "takes an address for a model of your own alone", "COPILOT_PROVIDER_BASE_URL={url}/v1"),
+        ("kimi", "takes its address from its own variables", "KIMI_MODEL_BASE_URL={url}/v1"),
+        ("droid", "takes an address for a model of your own", "baseUrl of that in customModels"),
+        ("cn", "takes its address from its config.yaml", "apiBase of its model there to {url}/v1/"),
+        ("grok", "takes its address from its own variable", "GROK_BASE_URL={url}/v1"),
+        ("mini", "its model is of another provider than Anthropic and OpenAI", "api_base in the model_kwargs"),
+        ("gptme", "its model is of another provider than Anthropic and OpenAI", "OPENAI_BASE_URL={url}/v1"),
     ):
-        _, said = agent(tmp_path, name)
-        assert why in said and "{url}" not in said
+        given, said = agent(tmp_path, name)
+        assert (
+            why in said and setting.format(url="http://127.0.0.1:8787") in said and (service in said) == bool(setting)
+        )
+        assert "has sent nothing" in said and "{url}" not in said
+        shown = said.replace(f"figures at {given['ANTHROPIC_BASE_URL']}", "").replace(
+            f'-c openai_base_url="{given["ANTHROPIC_BASE_URL"]}', ""
+        )
+        assert given["ANTHROPIC_BASE_URL"] not in shown
+
+
+def test_what_is_no_agent_or_did_not_start_is_not_told_so(tmp_path: Path) -> None:
+    _, said = agent(tmp_path, "someone")
+    _, of_list = agent(tmp_path, "pi", "list")
+    of_nothing = recede_command("proxy", "--state", "none", "--", str(tmp_path / "none" / "claude")).stderr.decode()
+    assert "No such file" in of_nothing
+    for one in (said, of_list, of_nothing):
+        assert "has sent nothing" not in one and "no requests" not in one
+
+
+def test_subcommands_of_an_agent_are_no_prompts(tmp_path: Path) -> None:
+    for words in (["list"], ["install", "npm:x"], ["update"], ["config"]):
+        assert agent(tmp_path, "pi", *words)[0]["arguments"] == words
+    assert agent(tmp_path, "pi", "list the files")[0]["arguments"][0] == "--extension"
+
+
+@pytest.mark.parametrize(
+    ("runner", "words", "place", "title"),
+    [
+        ("npx", ["-y", "@openai/codex@latest", "exec", "Go."], 2, "Codex"),
+        ("npx", ["@openai/codex", "--", "exec"], 2, "Codex"),
+        ("npx", ["--package", "@openai/codex", "codex", "exec"], 3, "Codex"),
+        ("npm", ["exec", "--", "@openai/codex", "exec"], 3, "Codex"),
+        ("bunx", ["@openai/codex"], 1, "Codex"),
+        ("npx", ["@mariozechner/pi-coding-agent@0.73.1", "-p", "Go."], 1, "pi"),
+        ("npx", ["-y", "@anthropic-ai/claude-code", "-p", "Go."], None, "Claude Code"),
+        ("uvx", ["mini-swe-agent"], None, "mini-SWE-agent"),
+        ("npx", ["eslint", "."], None, None),
+    ],
+)
+def test_a_runner_of_packages_gets_what_its_agent_gets(
+    runner: str, words: list[str], place: int | None, title: str | None, tmp_path: Path
+) -> None:
+    given, said = agent(tmp_path, runner, *words)
+    found = given["arguments"]
+    if place is None:
+        assert found == words
+    else:
+        assert [*found[:place], *found[place + 2 :]] == words and found[place : place + 2][0] in ("-c", "--extension")
+    assert (f"{title} has the proxy" in said) is (title is not None)
+
+
+SENDING = "#!{python}\nimport json, os, sys, urllib.request\n{rest}"
+
+
+def test_after_a_run_that_saved_a_line_says_how_to_always_do_so(tmp_path: Path) -> None:
+    (tmp_path / "body").write_bytes(body(40))
+    rest = (
+        "data = open(sys.argv[1], 'rb').read()\n"
+        "url = os.environ['ANTHROPIC_BASE_URL'] + '/v1/messages'\n"
+        "urllib.request.urlopen(urllib.request.Request(url, data)).read()\n"
+    )
+    with recording(lambda _: [answer_of(b"{}")]) as upstream:
+        for name, option, line in (
+            ("claude", [], "to always do so: alias claude='recede proxy -- claude'"),
+            ("claude", ["--observe"], None),
+            ("someone", [], None),
+            ("npx", [], "to always do so: alias claude='recede proxy -- npx @anthropic-ai/claude-code'"),
+        ):
+            program = tmp_path / name
+            program.write_text(SENDING.format(python=sys.executable, rest=rest.replace("argv[1]", "argv[-1]")))
+            program.chmod(0o755)
+            words = ["@anthropic-ai/claude-code"] if name == "npx" else []
+            command = [name, *words, str(tmp_path / "body")]
+            path = f"{tmp_path}:{os.environ['PATH']}"
+            options = ["--state", "none", "--upstream", upstream.url, *option]
+            done = recede_command("proxy", *options, "--", *command, PATH=path)
+            assert (line in done.stderr.decode()) if line else (b"always do so" not in done.stderr), done.stderr
+
+
+def test_a_mistyped_option_is_an_error_with_a_hint(tmp_path: Path) -> None:
+    done = recede_command("proxy", "--kep", "10", "--", sys.executable, "-c", "")
+    assert done.returncode == 2 and b"No such option" in done.stderr and b"--keep" in done.stderr
+    done = recede_command("proxy", "--state", "none", sys.executable, "-c", "import sys; sys.exit(5)", "--kep")
+    assert done.returncode == 5  # what follows the command is its own
+
+
+def test_a_state_that_cannot_be_used_is_said_and_the_agent_starts(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("must not be lost")
+    (tmp_path / "file").write_text("")
+    exits = ["--", sys.executable, "-c", "import sys; sys.exit(7)"]
+    for options, variables, words in (
+        (["--state", str(tmp_path / "notes")], {}, b"not a ledger of requests"),
+        (["--state", str(tmp_path)], {}, b"in memory alone"),
+        ([], {"XDG_STATE_HOME": str(tmp_path / "file")}, b"in memory alone"),
+    ):
+        done = recede_command("proxy", *options, *exits, **variables)
+        assert done.returncode == 7 and words in done.stderr and b"in memory alone" in done.stderr, done.stderr
+    assert (tmp_path / "notes").read_text() == "must not be lost"
+
+
+def test_lines_of_the_log_are_all_shown_after_the_command() -> None:
+    script = (
+        "import os, urllib.request\nurl = os.environ['ANTHROPIC_BASE_URL']\n"
+        "for number in range(40): urllib.request.urlopen(urllib.request.Request(f'{url}/v1/messages', b'{}')).read()"
+    )
+    with recording(lambda _: [answer_of(b"{}")]) as upstream:
+        options = ["--state", "none", "--upstream", upstream.url, "-v"]
+        done = recede_command("proxy", *options, "--", sys.executable, "-c", script)
+    assert done.stderr.count(b"POST /v1/messages: 200") == 40
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_to_the_whole_group_reaches_the_command_once(name: str) -> None:
+    """A command that takes a second one for haste would end with another code."""
+    script = (
+        "import os, signal, sys, time\nnumber = signal.Signals[sys.argv[1]]\n"
+        "def end(*_):\n"
+        "    signal.signal(number, lambda *_: os._exit(9))\n    time.sleep(0.3)\n    sys.exit(7)\n"
+        "signal.signal(number, end)\nprint('ready', flush=True)\ntime.sleep(30)"
+    )
+    command = [*COMMAND, "--state", "none", "--", sys.executable, "-c", script, name]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    for _ in range(3):
+        with subprocess.Popen(command, **pipes) as process:
+            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+            os.killpg(process.pid, signal.Signals[name])
+            assert process.wait(20) == 7
 
 
 # Settings

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import re
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -16,6 +18,7 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="the proxy needs aiohttp")
 
+import aiohttp
 from proxied import Answer, Request, answer_of, ask, proxying, recording
 
 from recede.proxy import server as server_module
@@ -120,3 +123,71 @@ def test_a_conversation_of_one_request_is_a_sentence_and_no_empty_chart(tmp_path
         dom = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
     assert re.search(r">One request so far, of [\d,]+ tokens\.<", dom)
     assert 'stroke="var(--sent)"' not in dom and "<line" not in dom
+
+
+async def seen(url: str, width: int, script: str, folder: Path) -> Any:
+    """What a script finds on a page of a phone: a window cannot be so narrow."""
+    flags = [
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={folder}",
+        "--remote-debugging-port=0",
+    ]
+    process = subprocess.Popen([str(BROWSER), *flags], stderr=subprocess.DEVNULL)
+    try:
+        while (
+            len((folder / "DevToolsActivePort").read_text().split() if (folder / "DevToolsActivePort").exists() else [])
+            < 2
+        ):
+            await asyncio.sleep(0.05)
+        port = (folder / "DevToolsActivePort").read_text().split()[0]
+        async with aiohttp.ClientSession() as session:
+            async with session.get(f"http://127.0.0.1:{port}/json") as answer:
+                page = next(one for one in await answer.json() if one["type"] == "page")
+            async with session.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+
+                async def ask_browser(method: str, **arguments: Any) -> Any:
+                    await socket.send_json({"id": 1, "method": method, "params": arguments})
+                    while True:
+                        found = await socket.receive_json()
+                        if found.get("id") == 1:
+                            return found["result"]
+
+                size = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+                await ask_browser("Emulation.setDeviceMetricsOverride", **size)
+                await ask_browser("Page.navigate", url=url)
+                while True:
+                    value = (await ask_browser("Runtime.evaluate", expression=script, returnByValue=True))["result"]
+                    if value.get("value"):
+                        return value["value"]
+                    await asyncio.sleep(0.05)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+OUTSIDE = """document.querySelectorAll("#rows td").length > 6 && {
+  outside: [...document.querySelectorAll("main *")].filter((one) => {
+    const {left, right, width} = one.getBoundingClientRect();
+    const isShown = width && getComputedStyle(one.closest("thead") || one).clipPath == "none";
+    return isShown && (left < 0 || right > innerWidth);
+  }).map((one) => one.tagName),
+  rows: [...document.querySelectorAll("#rows tr")].map((one) => one.innerText),
+}"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium to look at the page with")
+def test_a_phone_shows_all_figures_of_each_conversation_by_its_name(tmp_path: Path) -> None:
+    with recording(answer) as upstream, proxying(upstream.url, folder="shop") as proxy:
+        for turns in range(30, 42):
+            for name in ("a", "b"):
+                ask(proxy.url, "POST", "/v1/messages", body(turns, name))
+        while proxy.totals.sums.requests < 24:  # counted when the answer has passed
+            time.sleep(0.01)
+        found = asyncio.run(seen(f"{proxy.url}/recede/", 390, OUTSIDE, tmp_path))
+    assert found["outside"] == []
+    for row in found["rows"]:
+        assert re.match(r"shop, \d\d:\d\d: ", row), row
+        for words in ("12", "$"):
+            assert words in row

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from caching_provider import CachingProvider
 
+from recede._usage import LoggedUsage
 from recede.costs import model_prices
 from recede.proxy import RequestMasker
 from recede.proxy._answers import AnswerReader
@@ -126,6 +128,48 @@ def test_a_proxy_that_starts_in_the_middle_of_a_session_takes_what_it_reads_as_r
     for body in bodies[30:]:
         played.send(body)
     assert played.totals.sums.raw_usd == pytest.approx(played.paid["raw"] - before["raw"], rel=0.03)
+
+
+def test_a_request_that_had_been_longer_than_the_window_saved_nothing() -> None:
+    """Without masks the provider would have refused it: there is no such request to save on."""
+    played, masker = Played(), RequestMasker(keep=2, boundary="sliding")
+    sums = []
+    for turns in (10, 200, 10):
+        data = json.dumps(request("Go.", turns, 6_000, model="claude-sonnet-4-5")).encode()
+        masked = masker.mask("POST", "/v1/messages", {"User-Agent": "claude-cli/2.1.332"}, data)
+        usage = LoggedUsage(masked.chars_after // 4, 0, 0, 0, 10)
+        played.totals.answered(masked, usage, "claude-sonnet-4-5")
+        sums.append(dict(vars(played.totals.sums)))
+    first, second, third = sums
+    assert first["raw_tokens"] > first["sent_tokens"] + 5_000
+    for kind in ("tokens", "usd"):
+        raw, sent = f"raw_{kind}", "sent_tokens" if kind == "tokens" else "paid_usd"
+        assert second[raw] - first[raw] == pytest.approx(second[sent] - first[sent])
+    assert third["raw_tokens"] - second["raw_tokens"] == first["raw_tokens"]
+    assert max(raw for one in played.totals.conversations.values() for _, raw, *_ in one.points) < 200_000
+
+
+@pytest.mark.parametrize(
+    ("agent", "compacts", "words"),
+    [("claude-cli/2.1", False, True), ("curl/8", True, True), ("curl/8", False, False)],
+)
+def test_an_agent_that_compacts_is_compared_with_itself_without_compaction(
+    agent: str, compacts: bool, words: bool
+) -> None:
+    totals = Totals(compacts=compacts)
+    data = json.dumps(request("Go.", 30, 6_000)).encode()
+    masked = RequestMasker(keep=2, boundary="sliding").mask("POST", "/v1/messages", {"user-agent": agent}, data)
+    totals.answered(masked, LoggedUsage(masked.chars_after // 4, 0, 0, 0, 10), MODEL)
+    assert ("without compaction" in totals.sentence()) is words and totals.has_saved
+
+
+def test_a_conversation_is_named_by_its_folder_or_model_and_its_beginning() -> None:
+    data = json.dumps(request("Go.", 3, 600)).encode()
+    for folder, name in (("shop", "shop"), ("", MODEL)):
+        totals = Totals(folder=folder)
+        totals.answered(RequestMasker().mask("POST", "/v1/messages", {}, data), None, MODEL)
+        [shown] = totals.shown()["conversations"]
+        assert re.fullmatch(name + r", \d\d:\d\d", shown["name"]) and "Go." not in json.dumps(shown)
 
 
 def test_a_loss_is_called_one() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import NamedTuple
 
-from recede.proxy.launch import agent_of
+from recede.proxy.launch import started
 
 _COMMANDS = {  # formats of known agents
     "claude_code": "claude",
@@ -44,7 +44,7 @@ class Advice(NamedTuple):
 
 def title_of(format: str) -> str:
     """Name the agent whose sessions have this format."""
-    agent = agent_of((_COMMANDS[format],)) if format in _COMMANDS else None
+    agent = started((_COMMANDS[format],)).agent if format in _COMMANDS else None
     if agent is not None:
         return agent.title
     return _PROGRAMS.get(format) or ("LangChain" if format == "langsmith" else "your own loop")

@@ -8,7 +8,9 @@ import errno
 import logging
 import os
 import signal
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -20,18 +22,19 @@ from recede.cli.notices import log_shown
 from recede.cli.options import given, policy_options, usage_error
 from recede.cli.settings import ConfiguredCommand
 from recede.proxy import RequestMasker
-from recede.proxy.launch import agent_of, given_urls, nothing_sent, pointed, upstreams_of
+from recede.proxy.launch import always, given_urls, nothing_sent, pointed, started, upstreams_of
 
 _PORT = 8787
-_SILENT_SECONDS = 60
-_MOST_LINES = 20  # of the log while a command runs
-_FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH")
+_MOST_LINES = 10_000  # of the log while a command runs
+_FORWARDED = ("SIGUSR1", "SIGUSR2", "SIGWINCH")
+_ENDING = ("SIGTERM", "SIGHUP", "SIGQUIT")  # sent to the whole group, the command has them as well
+_GROUP_SECONDS = 1.0  # in which a command that has one ends, so that it is not sent a second one
 
 
 @click.command(
     cls=ConfiguredCommand,
     short_help="Mask the requests of agents whose code is not yours.",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
 )
 @click.option(
     "--port", type=click.IntRange(0, 65_535), metavar="N",
@@ -80,11 +83,8 @@ def proxy(
         raise click.UsageError("this needs aiohttp: pip install 'recede[proxy]'") from None
     environment = dict(os.environ)
     upstreams = upstreams_of(given_urls(environment)) if command else {}
-    agent = agent_of(command)
     try:
-        masker = RequestMasker(state=_state(state), **given(options))
-    except (StoreError, OSError) as error:
-        raise BadFile(str(error)) from None
+        masker = _masker(state, has_command=bool(command), **given(options))
     except ValueError as error:
         raise usage_error(error) from None
     if port is None:
@@ -98,7 +98,8 @@ def proxy(
             port=port,
             observe=observe,
             of_command=bool(command),
-            usual=agent.provider if agent else None,
+            agent=started(command).agent,
+            folder=Path.cwd().name if command else "",
         )
         if host not in ("127.0.0.1", "::1", "localhost"):
             say(f"anyone who reaches {host} can use this proxy, and see what it saves")
@@ -118,6 +119,17 @@ def _refused(error: Exception, port: int, host: str) -> str:
     return str(error)
 
 
+def _masker(state: str | None, has_command: bool, **options: Any) -> RequestMasker:
+    """A masker with this state; an agent starts without one where that cannot be used."""
+    try:
+        return RequestMasker(state=_state(state), **options)
+    except (StoreError, OSError) as error:
+        if not has_command:
+            raise BadFile(str(error)) from None
+        say(f"{error}; pauses between requests are noted in memory alone")
+        return RequestMasker(**options)
+
+
 def _state(given: str | None) -> str | None:
     if given is not None:
         return None if given == "none" else given
@@ -128,6 +140,7 @@ def _state(given: str | None) -> str | None:
 
 async def _run(server: Any, command: tuple[str, ...], environment: dict[str, str]) -> int:
     await server.start()
+    has_started = True
     try:
         if not command:
             say(f"listening on {server.url}, figures at {server.url}/recede/")
@@ -138,24 +151,25 @@ async def _run(server: Any, command: tuple[str, ...], environment: dict[str, str
             return 0
         done = pointed(command, server.url, environment, server.upstreams)
         say(f"{done.said}; figures at {server.url}/recede/")
-        watch = asyncio.create_task(_silence(server, command))
-        try:
-            return await _child(done.command, done.environment)
-        finally:
-            watch.cancel()
+        return await _child(done.command, done.environment)
+    except NotStartedError as error:
+        said, code = error.args
+        say(said)
+        has_started = False
+        return int(code)
     finally:
         _at_signals(("SIGTERM", "SIGINT"), lambda _: server.break_off())
         await server.stop()
-        silent = command and not server.has_requests
-        say(nothing_sent(command, server.url) if silent else server.totals.sentence())
+        if server.has_requests or not command:
+            say(server.totals.sentence())
+        elif has_started and nothing_sent(command):
+            say(nothing_sent(command))
+        if server.totals.has_saved and always(command):
+            say(always(command))
 
 
-async def _silence(server: Any, command: tuple[str, ...]) -> None:
-    """Say where to set the address, if a command that may not be pointed at the proxy is silent in its first minute."""
-    await asyncio.sleep(_SILENT_SECONDS)
-    agent = agent_of(command)
-    if not server.has_requests and (agent is None or not agent.is_pointed):
-        say(nothing_sent(command, server.url))
+class NotStartedError(Exception):
+    """A command could not be started: what to say, and the exit code that shells give then."""
 
 
 def _at_signals(names: Iterable[str], call: Callable[[int], object]) -> None:
@@ -169,6 +183,7 @@ def _at_signals(names: Iterable[str], call: Callable[[int], object]) -> None:
 async def _child(command: tuple[str, ...], environment: dict[str, str]) -> int:
     """The exit code of a command with this terminal; signals to this process are passed on to it."""
     process: asyncio.subprocess.Process | None = None
+    loop = asyncio.get_running_loop()
     early: list[int] = []
 
     def pass_on(number: int) -> None:
@@ -178,14 +193,18 @@ async def _child(command: tuple[str, ...], environment: dict[str, str]) -> int:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(number)
 
+    def pass_on_later(number: int) -> None:
+        loop.call_later(_GROUP_SECONDS if process is not None else 0, pass_on, number)
+
     # Before it starts: a signal that comes at once would end the proxy alone.
     _at_signals(["SIGINT"], lambda _: None)  # the terminal sends it to the command as well
     _at_signals(_FORWARDED, pass_on)
+    _at_signals(_ENDING, pass_on_later)
     try:
         process = await asyncio.create_subprocess_exec(*command, env=environment)
     except OSError as error:
-        say(f"{command[0]}: {error.strerror or error}")
-        return 127 if isinstance(error, FileNotFoundError) else 126
+        code = 127 if isinstance(error, FileNotFoundError) else 126
+        raise NotStartedError(f"{command[0]}: {error.strerror or error}", code) from None
     for number in early:
         pass_on(number)
     code = await process.wait()
@@ -195,15 +214,19 @@ async def _child(command: tuple[str, ...], environment: dict[str, str]) -> int:
 @contextlib.contextmanager
 def _logged(verbose: bool, held: bool) -> Iterator[None]:
     """The log on standard error in it; with a command only after it, which has the terminal until then."""
-    lines: list[str] = []
+    lines: deque[str] = deque(maxlen=_MOST_LINES)
+    count = 0
 
     def hold(line: str) -> None:
-        if len(lines) < _MOST_LINES:
-            lines.append(line)
+        nonlocal count
+        count += 1
+        lines.append(line)
 
     try:
         with log_shown(hold if held else say, logging.INFO if verbose else logging.WARNING):
             yield
     finally:
+        if count > len(lines):
+            say(f"{count - len(lines):,} earlier lines of the log are dropped")
         for line in lines:
             say(line)

@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 from multidict import CIMultiDict, CIMultiDictProxy
 
-__all__ = ["Answer", "Request", "Server", "body_of", "error_of", "passed_on"]
+__all__ = ["Answer", "Request", "Server", "answer_headers", "body_of", "error_of", "passed_on"]
 
 _log = logging.getLogger("recede.proxy")
 _of_aiohttp = logging.getLogger("recede.proxy.aiohttp")
@@ -124,6 +124,14 @@ def passed_on(headers: CIMultiDictProxy[str], left_out: frozenset[str] = frozens
     named = ",".join(headers.getall("Connection", ())).lower().replace(",", " ").split()
     left_out = _HOP_BY_HOP.union(left_out, named)
     return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in left_out)
+
+
+def answer_headers(headers: CIMultiDictProxy[str], note: str | None) -> CIMultiDict[str]:
+    """Return the headers of an answer, with a note on what was masked in its request."""
+    found = passed_on(headers)
+    if note is not None:
+        found["x-recede"] = note
+    return found
 
 
 def error_of(provider: str, status: int, message: str) -> web.Response:

@@ -144,6 +144,7 @@ class RequestMasker:
             self._options[name] = (*words, *OPTIONS[name].check(name, options.get(name, ())))
         self._is_auto = options.get("provider", "auto") == "auto"
         self._policies: dict[tuple[Provider | None, int, str | None], Any] = {}
+        self.counts_tokens = has_limits(options) and options.get("token_counter") is not None
         self._was_over = False  # which is said once
         self.unknown_models = UnknownModels()
         for cache in CACHES:

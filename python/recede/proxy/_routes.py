@@ -6,7 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["OF_MESSAGES", "Route", "provider_of", "route_of"]
+__all__ = ["OF_MESSAGES", "UNKNOWN", "Route", "may_have_key", "provider_of", "route_of"]
+
+
+UNKNOWN = (
+    "neither the path nor the headers of this request identify its provider, or its key is for another one, so it is "
+    "not sent: check the base URL of the client (OpenAI's ends in /v1), or give the proxy its address with --upstream"
+)
+"""The error for a request whose provider is not known."""
 
 
 class Route(NamedTuple):
@@ -32,6 +39,20 @@ OF_MESSAGES = ("/messages", "/messages/count_tokens")
 """Paths of clients of Anthropic that take the version for a part of the base URL."""
 _OF_GEMINI = ("/v1beta/", "/upload/v1beta/")
 _KEY = re.compile(r"[?&]key=")
+# How bearer keys begin, and the provider that they are for; "" is another company.
+_BEARERS = {
+    "sk-ant-": "anthropic",
+    "AIza": "gemini",
+    "sk-or-": "",  # OpenRouter
+    "xai-": "",  # xAI
+    "gsk_": "",  # Groq
+    "csk-": "",  # Cerebras
+    "fw_": "",  # Fireworks
+    "hf_": "",  # Hugging Face
+    "nvapi-": "",  # NVIDIA
+    "pplx-": "",  # Perplexity
+    "tgp_": "",  # Together
+}
 
 
 def route_of(path: str) -> Route | None:
@@ -45,7 +66,7 @@ def route_of(path: str) -> Route | None:
 def provider_of(method: str, path: str, headers: Mapping[str, str], route: Route | None) -> str | None:
     """Find the provider of a request by its headers, path and route; None if they name none, or two.
 
-    The key that it has goes to no one else: what says whose the key is comes before the path.
+    What says whose the key is comes before the path. Whether it may have the key, `may_have_key` says.
     """
     names = {name.lower() for name in headers}
     place = path.partition("?")[0]
@@ -64,3 +85,13 @@ def provider_of(method: str, path: str, headers: Mapping[str, str], route: Route
         return "anthropic"
     is_of_openai = place.startswith("/v1/") and headers.get("Authorization", "").lower().startswith("bearer ")
     return "openai" if is_of_openai else None
+
+
+def may_have_key(provider: str, headers: Mapping[str, str]) -> bool:
+    """Whether the key of a request is for this provider, by how it begins; most do not say."""
+    if "Authorization" not in headers:
+        return "api-key" not in headers  # Azure's
+    scheme, _, key = headers["Authorization"].strip().partition(" ")
+    key = key.lstrip() if scheme.lower() == "bearer" else ""
+    owner = next((owner for start, owner in _BEARERS.items() if key.startswith(start)), provider)
+    return owner == provider

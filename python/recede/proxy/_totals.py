@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from recede._agents import AGENTS
+from recede._models import model_row
 from recede._unknown_models import UnknownModels, named
 from recede._usage import LoggedUsage
 from recede.costs import PRESETS, Prices, model_prices
@@ -17,6 +19,7 @@ __all__ = ["Totals"]
 _MAX_CONVERSATIONS = 50
 _MAX_POINTS = 200
 _MAX_KEYS = 65_536
+_COMPACTING = frozenset(agent.title for agent in AGENTS.values() if agent.compacts)
 
 
 @dataclass
@@ -53,6 +56,8 @@ class ConversationTotals:
 
     number: int
     provider: str
+    folder: str = ""  # in which its agent works, if that is known
+    began: float = field(default_factory=time.time)
     model: str = ""
     sums: RequestSums = field(default_factory=RequestSums)
     # Seconds, tokens of the raw request, of the one that was sent, and those that were read from the cache.
@@ -62,18 +67,26 @@ class ConversationTotals:
     first_chars: int | None = None  # of a conversation that has only begun
 
     def shown(self) -> dict[str, Any]:
-        """Return the conversation as JSON."""
-        facts = {"number": self.number, "provider": self.provider, "model": self.model}
+        """Return the conversation as JSON. It is named by what it is not about: when it began, and where."""
+        name = f"{self.folder or self.model or self.provider}, {time.strftime('%H:%M', time.localtime(self.began))}"
+        facts = {"number": self.number, "name": name, "provider": self.provider, "model": self.model}
         return {**facts, **self.sums.shown(), "points": self.points}
 
 
 class Totals:
     """Counts requests. With `is_observing` they were sent raw, and what masking would have saved is estimated.
 
-    Models without prices are added to `unknown_models`.
+    Models without prices are added to `unknown_models`. All requests are of an agent in this `folder`, if one is given;
+    `compacts` says whether that agent compacts its conversations.
     """
 
-    def __init__(self, is_observing: bool = False, unknown_models: UnknownModels | None = None) -> None:
+    def __init__(
+        self,
+        is_observing: bool = False,
+        unknown_models: UnknownModels | None = None,
+        folder: str = "",
+        compacts: bool = False,
+    ) -> None:
         self.is_observing = is_observing
         self.since = time.time()
         self.sums = RequestSums()
@@ -85,6 +98,13 @@ class Totals:
         self.conversations: dict[int, ConversationTotals] = {}
         self._numbers: dict[bytes, int] = {}
         self._count = 0
+        self._folder = folder
+        self._compacts = compacts
+
+    @property
+    def has_saved(self) -> bool:
+        """Whether masks have saved money."""
+        return not self.is_observing and self.sums.raw_usd > self.sums.paid_usd
 
     def passed_on(self, masked: MaskedRequest, status: int) -> None:
         """Count a request without a history, or one that was answered with an error."""
@@ -99,6 +119,7 @@ class Totals:
         self.faults += masked.fault is not None
         if masked.counted or masked.fault is not None:
             return
+        self._compacts |= masked.agent in _COMPACTING
         conversation = self._conversation(masked)
         conversation.model = model or masked.model or conversation.model
         sums = self._request(conversation, masked, usage)
@@ -124,7 +145,7 @@ class Totals:
         if number is None:
             self._count += 1
             number = self._count
-            self.conversations[number] = ConversationTotals(number, masked.provider or "")
+            self.conversations[number] = ConversationTotals(number, masked.provider or "", self._folder)
         for key in later[-1:]:
             self._numbers.pop(key, None)
             self._numbers[key] = number
@@ -153,6 +174,9 @@ class Totals:
         removed = (masked.chars_before - masked.chars_after) // CHARS_PER_TOKEN if masked.changed else 0
         conversation.is_cached |= bool(usage.cached_tokens or usage.written_tokens or usage.written_1h_tokens)
         raw = reported if self.is_observing else reported + removed
+        row = model_row(conversation.model)
+        if row is not None and reported <= row.window_tokens < raw:  # it would have been refused, and saved nothing
+            raw, removed = reported, 0
         view = max(0, reported - removed) if self.is_observing else reported
         tokens = (usage.input_tokens, usage.cached_tokens, usage.written_tokens, usage.written_1h_tokens)
         # A provider that does not say what it wrote charges input, or what its price of writing is.
@@ -163,7 +187,7 @@ class Totals:
         written_at = write_1h if masked.cache == "anthropic_1h" else prices.write
         is_cached = conversation.is_cached and masked.cache != "none"  # there it is the system prompt alone
         written_price = written_at if is_cached and is_reported else prices.input
-        read = self._read_more(conversation, masked, usage, raw) if masked.changed and is_cached else 0
+        read = self._read_more(conversation, masked, usage, raw) if removed and is_cached else 0
         more = (read * prices.cached + (raw - view - read) * written_price) / 1e6
         conversation.last_raw = raw
         return RequestSums(
@@ -239,7 +263,8 @@ class Totals:
         what = "masking would have saved" if self.is_observing else "saved"
         dollars = round(sums.raw_usd - sums.paid_usd, 2)
         money = f"about ${abs(dollars):,.2f} {'of' if dollars >= 0 else 'lost on'} ${sums.raw_usd:,.2f}"
+        compared = " without compaction" if self._compacts else ""
         return (
             f"{sums.requests:,} requests: {what} {saved:,} of {sums.raw_tokens:,} input tokens ({1 - part:.0%}), "
-            f"{money}{unknown}"
+            f"{money}{compared}{unknown}"
         )

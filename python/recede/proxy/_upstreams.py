@@ -22,10 +22,10 @@ UPSTREAMS = {
 
 def path_to(upstream: str, path: str) -> str:
     """Return a request's path at an upstream: clients differ in whether a base URL includes the version."""
-    if upstream.endswith("/backend-api/codex"):
+    if upstream.endswith(("/backend-api/codex", "/v1")):
         return path.removeprefix("/v1")
     is_short = path.partition("?")[0] in OF_MESSAGES
-    return f"/v1{path}" if is_short and not upstream.endswith("/v1") else path
+    return f"/v1{path}" if is_short else path
 
 
 def name_of(host: str) -> str:

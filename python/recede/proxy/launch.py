@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import urllib.parse
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,23 @@ from typing import Any, NamedTuple
 from recede._agents import AGENTS, Agent
 from recede.proxy._upstreams import UPSTREAMS
 
-__all__ = ["Pointed", "agent_of", "given_urls", "nothing_sent", "pointed", "upstreams_of"]
+__all__ = ["Pointed", "Started", "always", "given_urls", "nothing_sent", "pointed", "started", "upstreams_of"]
+
+_LASTING = "http://127.0.0.1:8787"  # of `recede proxy` alone; the port of a run with a command ends with it
+# Programs that run a package, and their own words before its name.
+_RUNNERS: dict[str, tuple[str, ...]] = {
+    "npx": (),
+    "bunx": (),
+    "pnpx": (),
+    "uvx": (),
+    "bun": ("x",),
+    "npm": ("exec", "x"),
+    "pipx": ("run",),
+    "pnpm": ("dlx", "exec"),
+    "uv": ("tool", "run"),
+    "yarn": ("dlx", "exec"),
+}
+_WITH_VALUE = ("-p", "--package", "--from", "--python", "--with", "--spec")
 
 # The variables by which clients find a provider.
 _VARIABLES = {
@@ -37,9 +54,54 @@ class Pointed(NamedTuple):
     said: str
 
 
-def agent_of(command: tuple[str, ...]) -> Agent | None:
-    """Find the agent that a command starts, by its name."""
-    return AGENTS.get(Path(command[0]).stem.lower()) if command else None
+class Started(NamedTuple):
+    """What a command starts.
+
+    Attributes:
+        agent: the agent; None if it is not known.
+        place: its place in the command: the first word, or what a runner of packages is given.
+        converses: whether it sends requests to a model; with some words an agent lists its extensions, or the like.
+    """
+
+    agent: Agent | None
+    place: int = 0
+    converses: bool = True
+
+
+def started(command: tuple[str, ...]) -> Started:
+    """Find the agent that a command starts: by its name, or by that of its package.
+
+    Example:
+        >>> from recede.proxy.launch import started
+        >>> started(("npx", "-y", "@openai/codex@latest", "exec")).agent.title
+        'Codex'
+    """
+    if not command:
+        return Started(None)
+    place = _place_in(command)
+    name = command[place].lower()
+    package = name[: name.find("@", 1)] if "@" in name[1:] else name  # without its version
+    of_package = next((one for one in AGENTS.values() if one.package == package), None)
+    agent = of_package or AGENTS.get(Path(name).stem)
+    if place and agent is None:
+        place = 0
+    following = command[place + 1 : place + 2]
+    return Started(agent, place, agent is not None and not {*following} & {*agent.subcommands, "--version", "--help"})
+
+
+def _place_in(command: tuple[str, ...]) -> int:
+    """The place of what a runner of packages runs; 0 if the command is no runner."""
+    own = _RUNNERS.get(Path(command[0]).stem.lower())
+    place = 1
+    while own is not None and place < len(command):
+        word = command[place]
+        if word in _WITH_VALUE:
+            place += 2
+        elif word.startswith("-") or word in own:
+            place += 1
+        else:
+            return place
+    return 0
 
 
 def given_urls(environment: Mapping[str, str]) -> dict[str, str]:
@@ -68,13 +130,13 @@ def pointed(
         environment: what the command would have had.
         upstreams: where the proxy sends its requests, by provider.
     """
-    agent = agent_of(command)
+    agent, place, converses = started(command)
     variables = {**environment, **_addresses(url, environment)}
     names = ["ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL"]
     if agent is None:
         return Pointed(command, variables, f"{command[0]} has the proxy in {names[0]} for this run")
     folder = Path(__file__).parent
-    arguments = tuple(one.format(url=url, folder=folder) for one in agent.arguments)
+    arguments = tuple(one.format(url=url, folder=folder) for one in agent.arguments if converses)
     if arguments:
         names.append(" ".join(arguments))
     if agent.config is not None:
@@ -88,21 +150,39 @@ def pointed(
             names.append(f"{name}={value}")
     said = f"{agent.title} has the proxy in {', '.join(names)} for this run"
     if not agent.is_pointed:
-        said = f"{agent.title} is not pointed at the proxy: {agent.otherwise.format(url=url)}"
+        said = f"{agent.title} is not pointed at the proxy: {_otherwise(agent)}"
     if not agent.sends_results:
         said = f"{agent.title} sends no tool results, so nothing of its requests can be masked"
-    return Pointed((command[0], *arguments, *command[1:]), variables, said)
+    first = place + 1 + (place > 0 and command[place + 1 : place + 2] == ("--",))
+    return Pointed((*command[:first], *arguments, *command[first:]), variables, said)
 
 
-def nothing_sent(command: tuple[str, ...], url: str) -> str:
-    """A sentence on what to do about a command that has sent nothing to the proxy of this URL."""
-    agent = agent_of(command)
-    if agent is None or not agent.otherwise:
-        return (
-            f"{command[0]} has sent nothing to the proxy: it may take its address from its settings; set the base URL "
-            f"of its provider there to {url} (OpenAI's to {url}/v1)"
-        )
-    return f"{agent.title} has sent nothing to the proxy; if it has worked, {agent.otherwise.format(url=url)}"
+def nothing_sent(command: tuple[str, ...]) -> str:
+    """A sentence on what to do about a command that has sent nothing to the proxy; empty if that is as it should be."""
+    agent, _, converses = started(command)
+    if agent is None or not converses:
+        return ""
+    return f"{agent.title} has sent nothing to the proxy; if it has worked, {_otherwise(agent)}"
+
+
+def _otherwise(agent: Agent) -> str:
+    """Why the requests of an agent may not come, and what lasts."""
+    if not agent.setting:
+        return agent.otherwise or "it takes its address from elsewhere"
+    return (
+        f"{agent.otherwise}: start `recede proxy` (with `--upstream URL` if its provider is not Anthropic, OpenAI or "
+        f"Google), and {agent.setting.format(url=_LASTING)}"
+    )
+
+
+def always(command: tuple[str, ...]) -> str:
+    """A line for the settings of a shell, by which an agent always has the proxy; empty if the agent is not known."""
+    agent, place, converses = started(command)
+    if agent is None or not agent.is_pointed or not converses:
+        return ""
+    name = next(name for name, one in AGENTS.items() if one is agent)
+    run = shlex.join(("recede", "proxy", "--", *(command[: place + 1] if place else (name,))))
+    return f"to always do so: alias {name}={shlex.quote(run)}"
 
 
 def _addresses(url: str, environment: Mapping[str, str]) -> dict[str, str]:

@@ -11,19 +11,20 @@ import socket
 import time
 import urllib.parse
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
-from multidict import CIMultiDict
 from yarl import URL
 
+from recede._agents import Agent
 from recede.proxy._answers import AnswerReader
-from recede.proxy._http import Answer, Request, Server, body_of, error_of, passed_on
+from recede.proxy._http import Answer, Request, Server, answer_headers, body_of, error_of, passed_on
 from recede.proxy._masker import MAX_BODY_BYTES, MaskedRequest, RequestMasker
-from recede.proxy._routes import Route, provider_of, route_of
+from recede.proxy._routes import UNKNOWN, Route, may_have_key, provider_of, route_of
 from recede.proxy._totals import Totals
 from recede.proxy._upstreams import UPSTREAMS, checked_upstream, is_address, name_of, network_proxies, path_to, place_of
 
@@ -34,15 +35,12 @@ _log = logging.getLogger("recede.proxy")
 _CONNECT_SECONDS = 10
 _SILENCE_SECONDS = 600
 _SHUTDOWN_SECONDS = 30.0
+_SHORT_BYTES = 1 << 18  # of a body that is masked in less than a millisecond
 _RING_SECONDS = 2
 _MAX_ROW = 16  # proxies one after the other
 _SIZES: dict[str, Any] = {"max_line_size": 1 << 16, "max_field_size": 1 << 16, "max_headers": 1_000}
 _NOT_SENT = frozenset({"host", "content-length", "expect", "x-recede"})
 _ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")  # by aiohttp, unless it is asked not to
-_WHOSE = (
-    "neither the path nor the headers of this request identify its provider, so it is not sent: check the base URL of "
-    "the client (OpenAI's ends in /v1), or give the proxy its address with --upstream"
-)
 _PAGE = Path(__file__).with_name("page.html")
 _PAGE_HEADERS = {
     "Cache-Control": "no-store",
@@ -63,8 +61,9 @@ class Proxy:
         host: the address to listen on.
         port: the port; 0: any that is free.
         observe: requests are sent raw, and what masking would have saved is estimated.
+        folder: the name of the folder that the command works in, for the page.
         of_command: all requests are of one command; those of no known provider go where its others go.
-        usual: where the requests of that command usually go, a name of `UPSTREAMS`.
+        agent: the agent that the command starts, if it is known.
 
     Attributes:
         totals: what was saved.
@@ -83,16 +82,18 @@ class Proxy:
         port: int = 8787,
         observe: bool = False,
         of_command: bool = False,
-        usual: str | None = None,
+        agent: Agent | None = None,
+        folder: str = "",
     ) -> None:
         """Take the settings; `start` begins to listen."""
-        self.totals = Totals(observe, masker.unknown_models)
+        self.totals = Totals(observe, masker.unknown_models, folder, compacts=agent is not None and agent.compacts)
         self.url = ""
         self._masker = masker
         chosen = {name: upstream or (upstreams or {}).get(name) or url for name, url in UPSTREAMS.items()}
         self.upstreams = {name: checked_upstream(url) for name, url in chosen.items()}
         self.has_requests = False
-        self._is_of_command, self._of_command = of_command, {usual} - {None}
+        self._is_of_command = of_command
+        self._of_command = {agent.provider} if agent is not None and agent.provider is not None else set()
         self._host, self._port = host, port
         self._proxies = network_proxies(self.upstreams.values())
         self._name = secrets.token_hex(8)
@@ -184,18 +185,19 @@ class Proxy:
         if provider is None:
             _log.warning("%s %s is refused: its provider is not known", request.method, path.partition("?")[0])
             self._note_error()
-            return error_of("openai", 400, _WHOSE)
+            return error_of("openai", 400, UNKNOWN)
         return await self._forward(request, path, provider, route if request.method == "POST" else None)
 
     def _provider(self, request: web.BaseRequest, path: str, route: Route | None) -> str | None:
         """Find the provider of a request. Nothing is guessed: a request has a key, which is for one provider alone."""
         found = provider_of(request.method, path, request.headers, route)
-        if found is not None:
-            self._of_command |= {found} if self._is_of_command else set()
-        elif len(set(self.upstreams.values())) == 1:
+        if found is None and len(set(self.upstreams.values())) == 1:
             found = "openai"  # all go to one place
-        elif len(self._of_command) == 1:
+        if found is None and len(self._of_command) == 1:
             (found,) = self._of_command
+        if found is None or (self.upstreams[found] == UPSTREAMS[found] and not may_have_key(found, request.headers)):
+            return None
+        self._of_command |= {found} if self._is_of_command else set()
         return found
 
     def _refusal(self, request: web.BaseRequest) -> str | None:
@@ -225,7 +227,10 @@ class Proxy:
             given = await body_of(request, MAX_BODY_BYTES)
             if given is None:
                 return error_of(provider, 413, f"a request has at most {MAX_BODY_BYTES >> 20} MB")
-            masked = self._masker._mask_on(route, path, request.headers.items(), given)
+            mask = partial(self._masker._mask_on, route, path, tuple(request.headers.items()), given)
+            # The event loop is for work of a millisecond; unpacking, and counting of tokens, may take long.
+            is_long = len(given) > _SHORT_BYTES or "Content-Encoding" in request.headers or self._masker.counts_tokens
+            masked = await asyncio.to_thread(mask) if is_long else mask()
             body = given if self.totals.is_observing else masked.body
             del given
             if masked.changed and not self.totals.is_observing:
@@ -254,7 +259,7 @@ class Proxy:
                 status = found.status
                 del body
                 answer = Answer(
-                    status=status, reason=found.reason, headers=_answer_headers(found, self._note_of(masked))
+                    status=status, reason=found.reason, headers=answer_headers(found.headers, self._note_of(masked))
                 )
                 if masked.provider is not None and status == 200 and not masked.counted:
                     reader = AnswerReader(found.content_type, found.headers.get("Content-Encoding", ""))
@@ -391,10 +396,3 @@ class Proxy:
                     await stream.write(b": alive\n\n")
                 await asyncio.sleep(0.0 if self._is_stopping else 0.5)
         return stream
-
-
-def _answer_headers(found: aiohttp.ClientResponse, note: str | None) -> CIMultiDict[str]:
-    headers = passed_on(found.headers)
-    if note is not None:
-        headers["x-recede"] = note
-    return headers

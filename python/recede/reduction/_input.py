@@ -90,8 +90,10 @@ def _has_mark(value: Any) -> bool:
         return False
     if isinstance(value, (list, tuple)):
         return any(map(_has_mark, value))
-    found = value.get if isinstance(value, dict) else vars(value).get if hasattr(value, "__dict__") else {}.get
-    return found("cache_control") is not None or _has_mark(found("content")) or _has_mark(found("source"))
+    fields = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+    return (
+        fields.get("cache_control") is not None or _has_mark(fields.get("content")) or _has_mark(fields.get("source"))
+    )
 
 
 def marks_elsewhere(body: dict[str, Any]) -> int:
