@@ -11,8 +11,6 @@ import hashlib
 import json
 import random
 import resource
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -109,17 +107,6 @@ def seconds(work: Callable[[], Any]) -> float:
     return process_time() - start
 
 
-def command_seconds(name: str, corpus: _Corpus, folder: Path, options: list[str]) -> float:
-    """CPU seconds of `recede batch`, its start and its workers included."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "recede.cli", "batch", name, corpus.path, "-o", folder / name, "--jobs", "1"]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1):  # 1: there are bad rows
-        raise SystemExit(f"recede batch {name}: {done.stderr}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def exhaust(items: Iterator[Any]) -> None:
     """Takes all, one by one."""
     for _ in items:
@@ -164,13 +151,6 @@ def measure(corpus: _Corpus, folder: Path, threads: int) -> list[tuple[str, floa
     found.append(("the last / the two before", local / (read + stored + kernel), 0.0, 0.0))
     note("read, stats", seconds(lambda: exhaust(map(Stats(threads=threads), batches(corpus)))))
     note("a plain loop of reduce_json, nothing written", seconds(lambda: exhaust(plain_loop(corpus))))
-    for name, options in (("reduce", ["--max-input-tokens", str(BUDGET)]), ("stats", [])):
-        note(f"`recede batch {name}`, one process", command_seconds(name, corpus, folder, options))
-    files = [corpus._replace(path=path) for path in (folder / "reduce").glob("*.parquet")]
-    reduced = {name: hash(view) for name, view in views(one for file in files for one in batches(file))}
-    # The command reads rows in other shapes, too.
-    if any(view is not None and reduced[name] != hash(view) for name, view in plain_loop(corpus)):
-        raise SystemExit("the views of recede batch are not those of a plain loop")
     first = next(batches(corpus))
     sample = first["messages"].slice(0, _MOST_DICTS).to_pylist()
     note(

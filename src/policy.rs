@@ -210,8 +210,6 @@ macro_rules! parameters {
             boundary: Boundary = Boundary::Sliding,
             /// The facts of the cache: what it serves, and which marks it takes.
             cache: ProviderCache = ProviderCache::default(),
-            /// The boundary moves once the waste has cost this part of what the move costs.
-            break_even_at: f64 = 0.5,
             /// A move leaves no request at which all has cost more than raw by more than this part.
             max_overcost: Option<f64> = Some(0.1),
             /// Requests with a cold cache: messages before each, or [`NOW`].

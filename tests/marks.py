@@ -6,9 +6,8 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+from generated import histories
 from hypothesis import strategies as st
-
-from recede.testing import histories
 
 Place = tuple[int, int]
 """A message, and a block of its content; -1 if the message itself is the result."""

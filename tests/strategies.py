@@ -1,4 +1,4 @@
-"""Hypothesis strategies for options and for JSON, beside `recede.testing.histories`."""
+"""Hypothesis strategies for options and for JSON, beside `generated.histories`."""
 
 from __future__ import annotations
 

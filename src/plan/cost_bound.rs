@@ -13,6 +13,9 @@ use super::units::{blocks_of, cost, message_of};
 use crate::policy::{Boundary, CHARS_PER_TOKEN, NOW, Policy};
 use crate::provider::{CacheRule, ProviderCache};
 
+/// The boundary moves once the waste has cost this part of what the move costs.
+const BREAK_EVEN_AT: f64 = 0.5;
+
 impl ProviderCache {
     /// The least characters of an entry.
     fn min_chars(self) -> usize {
@@ -133,7 +136,7 @@ impl Fold {
                 || self.core.paid.is_within(policy, at_most, bill.raw, part, read, write))
                 && stays_cached(policy.cache, bill.raw, bill.go, part, read, write)
         };
-        cost(waste, read) >= policy.break_even_at * extra && policy.max_overcost.is_none_or(is_within_bound)
+        cost(waste, read) >= BREAK_EVEN_AT * extra && policy.max_overcost.is_none_or(is_within_bound)
     }
 
     /// Whether a summary keeps the bound on cost that leaves this many characters of the view, all of which are written again.

@@ -55,19 +55,6 @@ def test_python_examples(document: Path) -> None:
     assert doctest.testfile(str(document), module_relative=False, optionflags=doctest.FAIL_FAST).failed == 0
 
 
-def test_extras_are_spelled_as_old_pip_finds_them() -> None:
-    """With a hyphen: pip before 23.3 finds no `openai_agents`, warns, and installs nothing of it."""
-    declared = (
-        (ROOT / "pyproject.toml").read_text().partition("[project.optional-dependencies]\n")[2].partition("\n\n")[0]
-    )
-    extras = set(re.findall(r"^([\w-]+) = ", declared, re.MULTILINE))
-    sources = [*ROOT.glob("python/**/*.py"), *ROOT.glob("examples/*.py"), ROOT / "CHANGELOG.md", *DOCUMENTS]
-    named = {name for path in sources for name in re.findall(r"recede\[([\w,-]+)\]", path.read_text("utf-8"))}
-    assert "openai-agents" in named
-    assert {extra for name in named for extra in name.split(",")} <= extras
-    assert not any("_" in extra for extra in extras)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="the examples are for a POSIX shell")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # Python 3.12 and newer: threads and a fork
 def test_console_examples(tmp_path: Path) -> None:
@@ -146,13 +133,6 @@ def test_files_that_are_named_exist(document: Path) -> None:
     )
     for path in re.findall(r"`([\w./-]+\.(?:py|rs|md|pyi|css|html|json|yml))`", document.read_text()):
         assert any((folder / path).exists() for folder in folders), path
-
-
-def test_contributing_is_short_and_names_each_room() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    assert len(text.splitlines()) <= 120
-    named = re.findall(r"\| `(\S+/README\.md)` \|", text)
-    assert sorted(named) == sorted(path.relative_to(ROOT).as_posix() for path in ROOMS)
 
 
 def test_decisions_are_numbered_without_holes_and_listed() -> None:

@@ -233,14 +233,11 @@ def test_the_package_and_its_oracle_need_the_standard_library_alone() -> None:
         modules = {module.split(".")[0] for module, _ in imports_of(path)} - allowed
         room = room_of(path)
         if room == "cli":
-            own = {"pyarrow"} if path.parent.name == "batch" else set()
-            assert modules <= {"click", "rich", *own}, path
+            assert modules <= {"click", "rich"}, path
         elif room == "proxy":
             assert modules <= ({"aiohttp", "multidict", "yarl"} if path.name in ("server.py", "_http.py") else set()), (
                 path
             )
-        elif room == "testing":
-            assert modules <= {"hypothesis"}, path
         elif room == "arrow":
             assert modules <= {"pyarrow"}, path
         elif room == "integrations":
@@ -271,12 +268,6 @@ def test_what_only_posix_has_is_asked_for_first() -> None:
                 and re.match("SIG[A-Z]", node.attr)
             ):
                 assert node.attr in ("SIGINT", "SIGTERM"), (path, node.lineno)
-
-
-def test_testing_imports_hypothesis_only_where_it_is_needed() -> None:
-    tree = ast.parse((PACKAGE / "testing" / "__init__.py").read_text(encoding="utf-8"))
-    top = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    assert not any("hypothesis" in ast.unparse(node) for node in top)
 
 
 def test_only_the_engine_imports_the_extension() -> None:

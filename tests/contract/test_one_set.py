@@ -198,8 +198,6 @@ def annotations_of(typed: Any) -> dict[str, str]:
         ("window", "keep"),
         ("n", "keep"),
         ("mask_chunk", "boundary=N"),
-        ("warranty", "max_overcost"),
-        ("cache_breakpoint", "provider"),
         ("keep_tools", "keep_by_tool|keep_errors"),
     ],
 )

@@ -359,7 +359,6 @@ fn random_policy(random: &mut Random) -> Policy {
             lookback_blocks: random.below(30),
             most_marks: random.below(6),
         },
-        break_even_at: 0.5,
         max_overcost: Some(0.1),
         pins_boundary: false,
         provider: String::new(),

@@ -11,6 +11,7 @@ import published
 import pytest
 from children import recede_command
 from design_rows import row
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +25,6 @@ from recede.designs import (
     summarize_history,
     truncate_history,
 )
-from recede.testing import histories
 from support import ENGINES, using
 
 ROUNDS, SEEN = 10, "FAILED " * 600  # 4,200 characters

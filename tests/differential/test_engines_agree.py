@@ -8,6 +8,7 @@ from typing import Any
 
 import published
 import pytest
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import (
@@ -25,7 +26,6 @@ import recede
 from recede.costs import CACHES, Prices
 from recede.costs._cache import cache_facts
 from recede.reduction._policy import compiled, replay_policy
-from recede.testing import histories
 from support import ENGINES, OF_RULES, dumps, engine_module, loads, outcome, tool_result, tool_use, user, using
 
 pytestmark = pytest.mark.skipif(len(ENGINES) < 2, reason="recede._core is not built: make build")

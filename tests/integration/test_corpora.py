@@ -90,3 +90,20 @@ def test_a_listing_has_the_views_of_a_plain_loop(engine_name: str, tmp_path: Pat
     assert len(views) == reduced.num_rows == len(texts)
     assert digest(views) == digest({number: plain_loop(text) for number, text in enumerate(texts)})
     assert set(reduced["recede_error_kind"].to_pylist()) == {None, "eof", "empty", "depth"}
+
+
+def test_the_example_reduces_each_file_of_parquet(tmp_path: Path) -> None:
+    texts = rows()
+    paths = [tmp_path / f"{part}.parquet" for part in range(2)]
+    for part, path in enumerate(paths):
+        pq.write_table(pa.table({"id": range(part, len(texts), 2), "messages": texts[part::2]}), path)
+    (tmp_path / "out").mkdir()
+    script = [sys.executable, str(ROOT / "examples" / "reduce_parquet.py"), "out", *map(str, paths)]
+    done = subprocess.run(script, cwd=tmp_path, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    for part in range(2):
+        reduced = pq.read_table(tmp_path / "out" / f"{part}.parquet")
+        for number, view in zip(reduced["id"].to_pylist(), reduced["messages"].to_pylist(), strict=True):
+            text = texts[number]
+            reduced_json = None if text is None or text in BAD else recede.reduce(text, max_input_tokens=32_000).json
+            assert view == (reduced_json and reduced_json.decode())

@@ -1,4 +1,4 @@
-"""The page of a replay: the first screen and five pictures, as figures and as a browser shows them."""
+"""The page of a replay: the first screen and two pictures, as figures and as a browser shows them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,16 @@ import pytest
 
 from recede import costs
 from recede.cli.chart import thinned, ticks
-from recede.cli.last_request import FIXED, last_request
 from recede.cli.page import page
 from recede.cli.pictures import by_saving, session_rows
 from recede.cli.played import CHOICES, MASKED, Session
-from recede.cli.quoted import PICTURED
-from recede.cli.screen import Asked, choices, screen
-from recede.cli.words import compact, money, percent, tenths
+from recede.cli.screen import Asked, screen
+from recede.cli.words import money
 from recede.designs import mask_observations
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "source", "wbr"})
-NAMES = ["choices", "windows", "growth", "request", "sessions"]
+NAMES = ["growth", "sessions"]
 HOSTILE = [
     "<script>alert(1)</script>",
     "\"'&amp;&lt;]]>--><!--",
@@ -63,9 +61,9 @@ def history(requests: int, tools: Sequence[str] = ("run", "read_file"), lines: i
 
 
 def session(messages: list[Any], name: str = "session.json") -> Session:
-    replayed = costs.replay(messages, [*CHOICES, *PICTURED], with_misses=True)
+    replayed = costs.replay(messages, CHOICES, with_misses=True)
     raw = mask_observations(messages, keep_results=1 << 40)
-    return Session(name, "messages", replayed, raw.tools, last_request(messages, None, replayed, MASKED))
+    return Session(name, "messages", replayed, raw.tools)
 
 
 class Document(HTMLParser):
@@ -136,7 +134,7 @@ def words_of(svg: ElementTree.Element) -> list[str]:
 # What the page shows
 
 
-def test_the_page_begins_with_the_screen_and_lists_its_five_pictures() -> None:
+def test_the_page_begins_with_the_screen_and_lists_its_two_pictures() -> None:
     sessions, asked = [session(history(70)), session(history(12), "other.json")], Asked(notes=3)
     document = checked(page(sessions, asked))
     lines = screen([one.under(CHOICES) for one in sessions], asked)
@@ -145,29 +143,7 @@ def test_the_page_begins_with_the_screen_and_lists_its_five_pictures() -> None:
     linked = [str(attributes["href"]) for tag, attributes in document.elements if tag == "a"]
     assert linked == [f"#part-{name}" for name in NAMES]
     order = [tag for tag, _ in document.elements if tag in ("h1", "pre", "nav", "section")]
-    assert order == ["h1", "pre", "nav", *["section"] * 5]
-
-
-def test_the_bars_are_the_choices_of_the_screen() -> None:
-    sessions = [session(history(70))]
-    svg = checked(page(sessions, Asked())).charts["choices"]
-    found = choices([one.under(CHOICES) for one in sessions], Asked())
-    bars = [float(str(rect.get("width")).rstrip("%")) for rect in svg.iter("rect")]
-    widest = max(one.dollars for one in found.values())
-    assert bars == [pytest.approx(100 * one.dollars / widest, abs=0.01) for one in found.values()]
-    assert [words.partition(",")[0] for words in words_of(svg)[1::2]] == [money(one.dollars) for one in found.values()]
-
-
-def test_the_curve_has_each_window_and_marks_the_default() -> None:
-    sessions = [session(history(70)), session(history(40))]
-    svg = checked(page(sessions, Asked())).charts["windows"]
-    curve = costs.window_curve([one.under(("raw", *PICTURED)).replay for one in sessions]).choices
-    assert len(list(svg.iter("circle"))) == len(PICTURED) == len(curve)
-    [chosen] = [circle for circle in svg.iter("circle") if circle.get("class") == "chosen"]
-    assert "10, the default" in words_of(svg) and chosen is not None
-    described = svg[1].text or ""
-    for one in curve:
-        assert f"{one.window}: {percent(one.cost.of_raw)}, {tenths(one.quoted)} quoted" in described
+    assert order == ["h1", "pre", "nav", *["section"] * 2]
 
 
 def test_growth_is_that_of_the_session_that_saves_most_and_shows_each_move() -> None:
@@ -186,60 +162,6 @@ def test_growth_is_that_of_the_session_that_saves_most_and_shows_each_move() -> 
     assert 2400 - heights["line-raw"] == pytest.approx(
         (2400 - heights["line-sent"]) * raw[-1].view_tokens / sent[-1].view_tokens, rel=0.02
     )
-
-
-def test_the_last_request_by_tool_has_the_tokens_of_its_end_in_the_growth() -> None:
-    """One scale: the parts add up to the ends of the lines."""
-    found = session(history(90, lines=200))
-    assert found.last is not None
-    raw, sent = (
-        next(one.turns for one in found.replay.policies if one.policy == policy)[-1] for policy in ("raw", MASKED)
-    )
-    assert sum(part.before for part in found.last.parts) == pytest.approx(raw.view_tokens, abs=2)
-    assert sum(part.after for part in found.last.parts) == pytest.approx(sent.view_tokens, abs=2)
-    assert next(part for part in found.last.parts if part.name == FIXED).before == pytest.approx(3_000, abs=2)
-    words = words_of(checked(page([found], Asked())).charts["request"])
-    for part in found.last.parts:
-        assert part.name in words or len(part.name) > 38
-    assert any(
-        word == f"{compact(part.before)} to {compact(part.after)}" for part in found.last.parts for word in words
-    )
-
-
-def test_the_last_request_masks_what_the_replay_masks() -> None:
-    """Results of up to 104 characters stay raw in both."""
-    messages: list[Any] = [{"role": "user", "content": "Go."}]
-    for step in range(60):
-        name, text = ("note", "x" * 90) if step % 2 else ("read", "x" * 8_000)
-        call = {"id": f"{step}", "type": "function", "function": {"name": name, "arguments": "{}"}}
-        messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
-        messages.append({"role": "tool", "tool_call_id": f"{step}", "content": text})
-    messages.append({"role": "assistant", "content": "Done."})
-    found = session(messages)
-    assert found.last is not None
-    sent = next(one.turns for one in found.replay.policies if one.policy == MASKED)[-1]
-    parts = {part.name: part for part in found.last.parts}
-    assert parts["note"].after == parts["note"].before
-    assert parts["read"].after < parts["read"].before / 2
-    assert sum(part.after for part in parts.values()) == pytest.approx(sent.view_tokens, abs=2)
-
-
-def test_a_calibrated_session_has_one_scale_too(tmp_path: Path) -> None:
-    from recede import transcripts
-
-    chat: list[Any] = [{"type": "user", "content": "Go."}]
-    for step in range(60):
-        result = [{"functionResponse": {"id": f"{step}", "name": "run", "response": {"output": "r" * 4_000}}}]
-        call = {"id": f"{step}", "name": "run", "args": {}, "result": result}
-        tokens = {"input": 40_000 + 2_000 * step, "cached": 0, "output": 9}
-        chat.append({"type": "gemini", "content": "", "model": "gemini-2.5-pro", "tokens": tokens, "toolCalls": [call]})
-    log = transcripts.read(json.dumps({"sessionId": "1", "messages": chat}).encode())
-    replayed = costs.replay_transcript(log, [MASKED])
-    last = last_request(log.messages, log, replayed, MASKED)
-    raw, sent = (policy.turns[-1] for policy in replayed.policies)
-    assert last.before == raw.view_tokens == pytest.approx(40_000 + 2_000 * 59, rel=0.01)
-    assert sum(part.before for part in last.parts) == pytest.approx(last.before, rel=0.001)
-    assert sum(part.after for part in last.parts) == pytest.approx(sent.view_tokens, rel=0.01)
 
 
 def test_each_session_is_a_row_and_of_many_the_others_are_one() -> None:
@@ -329,7 +251,7 @@ def test_a_browser_draws_every_picture_and_asks_for_nothing(tmp_path: Path) -> N
     file.write_text(page(sessions, Asked()).replace("</body>", script + "</body>"), encoding="utf-8")
     dom = browse(file, "--dump-dom")
     assert '<p id="loaded">0 loaded, 1 script</p>' in dom
-    assert dom.count("<polyline") == 3 and dom.count('role="img"') == 5
+    assert dom.count("<polyline") == 2 and dom.count('role="img"') == 2
     assert "&lt;b&gt;hostile&lt;/b&gt;" in dom and "<b>hostile" not in dom
 
 
@@ -392,16 +314,16 @@ def test_the_page_is_drawn_in_light_and_in_dark(tmp_path: Path) -> None:
         browse(
             file,
             f"--screenshot={image}",
-            "--window-size=1000,2600",
+            "--window-size=1000,1100",
             f"--blink-settings=preferredColorScheme={scheme}",
         )
         pixels = pytest.importorskip("matplotlib.image").imread(image)
-        assert pixels.shape[:2] == (2600, 1000)
+        assert pixels.shape[:2] == (1100, 1000)
         grounds.append(float(pixels[2, 2, :3].mean()))
         # Words, bars and lines: much of it is ground, but not all, nor is any large band of the page empty.
         drawn = abs(pixels[:, :, :3] - pixels[2, 2, :3]).max(axis=2) > 0.2
         assert 0.02 < drawn.mean() < 0.4
-        assert all(drawn[start : start + 250].any() for start in range(0, 1500, 250))
+        assert all(drawn[start : start + 250].any() for start in range(0, 1000, 250))
     assert grounds[0] > 0.9 and grounds[1] < 0.2
 
 

@@ -21,7 +21,7 @@ class Policy(SimpleNamespace):
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         defaults = {"max_cost": None, "max_cost_since": (), "lines_form": False, "least_removed": None}
-        defaults |= {"break_even_at": 0.5, "provider": "", "terms_by_shape": (), "pins_boundary": False}
+        defaults |= {"provider": "", "terms_by_shape": (), "pins_boundary": False}
         defaults |= {"marks_elsewhere": 2, "markers": (), "stubs": (), "max_result_chars": None}
         defaults |= {"is_limit": False, "trigger": 0}
         super().__init__(**{**defaults, **parameters, "cache": ProviderCache(*parameters["cache"])})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import published
+from generated import histories
 from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import mask_options
 
 import recede
-from recede.testing import histories
 from support import priced, turns_of
 
 History = list[dict[str, Any]]

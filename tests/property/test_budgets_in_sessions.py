@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import block_options, words
 
 import recede
 from recede.designs import Budget, Conversation
-from recede.testing import histories
 from support import using
 
 

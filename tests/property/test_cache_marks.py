@@ -7,12 +7,12 @@ from typing import Any
 
 import published
 import pytest
+from generated.shapes import SHAPES
 from hypothesis import given
 from hypothesis import strategies as st
 from marks import marked_histories, marks_of
 from strategies import mask_options, reduce_options, spelled
 
-from recede.testing import SHAPES
 from support import ENGINES, loads, outcome, using
 
 SHAPE = st.sampled_from([*["anthropic"] * 4, *SHAPES])

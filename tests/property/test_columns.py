@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
+from generated import histories
 from strategies import json_values, mutated, own_options
 
 from definitions import columns
 from recede.arrow import Reducer, Stats
-from recede.testing import histories
 
 
 @st.composite

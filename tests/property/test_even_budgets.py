@@ -10,12 +10,12 @@ import published
 import pytest
 from answers import numbered, torn
 from even import check_budgets, even, failing, kept_at_least, summaries_of, task_of
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import words
 
 import recede
-from recede.testing import histories
 from support import ENGINES, findings, using
 
 ENGINES = pytest.mark.parametrize("engine_name", ENGINES)

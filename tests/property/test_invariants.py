@@ -10,13 +10,14 @@ from typing import Any
 import published
 import pytest
 from answers import answers, numbered, torn
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import block_options, mask_options, reduce_options, spelled, stage_options
 
 import recede
 from oracle.walk import walk
-from recede.testing import assert_pairs_valid, histories
+from recede.testing import assert_pairs_valid
 from support import ENGINES, assert_view_of, elements, facts, findings, loads, using
 
 ENGINES = pytest.mark.parametrize("engine_name", ENGINES)

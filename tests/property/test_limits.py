@@ -11,6 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from generated import histories
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import words
@@ -22,7 +23,6 @@ from recede.masker import Masker
 from recede.proxy import RequestMasker
 from recede.reduction import _policy
 from recede.reduction._planning import reduce_messages
-from recede.testing import histories
 from support import ENGINES, outcome, using
 
 History = list[dict[str, Any]]

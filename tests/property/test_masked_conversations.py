@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from generated import histories
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
@@ -13,7 +14,6 @@ from strategies import own_options
 import recede
 from definitions.masker import cold_masks, cold_view, names_an_orphan
 from recede.masker import Facts
-from recede.testing import histories
 
 
 def masker_options() -> st.SearchStrategy[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import published
 import pytest
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 from published import History
@@ -17,7 +18,6 @@ from strategies import block_options, reduce_options
 
 import recede
 from recede._objects import plain
-from recede.testing import histories
 from support import (
     ENGINES,
     call,

@@ -8,13 +8,13 @@ from typing import Any
 
 import published
 import pytest
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import json_values, mutated, spelled
 from test_pairs_by_place import paired
 
 import recede
-from recede.testing import histories
 from support import ENGINES, MALFORMED, using
 
 ENGINES = pytest.mark.parametrize("engine_name", ENGINES)

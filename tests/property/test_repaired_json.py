@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import spelled
 
 import recede
-from recede.testing import histories
 from recede.types import Finding
 from support import elements
 

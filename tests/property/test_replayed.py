@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import spelled
 
 import recede
-from recede.testing import histories
 from support import ENGINES, priced, using
 
 ENGINES = pytest.mark.parametrize("engine_name", ENGINES)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from budgets import check_replay
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import spelled
 
 import recede
 from recede.costs import CACHES, Cache, Prices
-from recede.testing import histories
 
 SESSIONS = histories("openai", max_turns=14) | histories("anthropic", max_turns=14) | histories("mixed", max_turns=9)
 FILLS = st.sampled_from([None, 0.1, 0.5, 0.9, 1])

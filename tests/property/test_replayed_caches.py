@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+from generated import histories
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -14,7 +15,6 @@ import recede
 from definitions.cache import Seen, Sent, served
 from recede.costs import Cache, Prices
 from recede.costs._cache import cache_facts
-from recede.testing import histories
 from support import ROOT, assistant, call, result, turns_of, user, using
 
 sys.path.append(str(ROOT / "benches"))

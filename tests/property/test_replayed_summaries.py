@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import spelled
 from summarized import PRICES, SUMMARY, SYSTEM, History, blocks, expected_turns
 
 import recede
-from recede.testing import histories
 from support import ENGINES, using
 
 BOTH = pytest.mark.parametrize("engine_name", ENGINES)

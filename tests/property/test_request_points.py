@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 
 from definitions.requests import points_of
 from oracle.walk import walk
 from recede import _engine
-from recede.testing import histories
 
 _NAMES = st.sampled_from(["f", "g", "é"])
 _IDS = st.none() | st.sampled_from(["1", "2"])

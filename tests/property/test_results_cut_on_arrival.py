@@ -8,6 +8,7 @@ from typing import Any
 
 import published
 import pytest
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import own_options
@@ -16,7 +17,6 @@ import recede
 from oracle.clip import clip, is_clipped
 from recede.masker import Masker
 from recede.store import TurnStore
-from recede.testing import histories
 from support import call, handle_of, result, unmarked, user
 
 BLOCK = "BEGIN_DISPATCH_RESULT\n{}\nEND_DISPATCH_RESULT"

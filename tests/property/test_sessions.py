@@ -13,6 +13,7 @@ from typing import Any
 import published
 import pytest
 from asked import Reducing
+from generated import histories
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -23,7 +24,6 @@ from strategies import block_options, history_options, words
 import recede
 from recede.reduction._marks import newest_mark_only
 from recede.session import HistoryStats
-from recede.testing import histories
 from support import ENGINES, assert_canonical, using
 
 Messages = list[dict[str, Any]]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 from published import History
@@ -15,7 +16,6 @@ from test_sessions import masked_options, session_options
 
 import recede
 from recede.masker import Mask
-from recede.testing import histories
 
 
 def edited(messages: list[Any], edit: str, part: list[Any], number: int) -> list[Any]:

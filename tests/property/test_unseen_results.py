@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import published
+from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 
 import recede
-from recede.testing import histories
 from support import call, result, user
 
 History = list[dict[str, Any]]

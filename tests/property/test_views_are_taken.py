@@ -8,6 +8,7 @@ from typing import Any
 import published
 import pytest
 from even import summaries_of
+from generated import histories
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from published import History
@@ -17,7 +18,6 @@ from untyped_rules import converse_fault, gemini_fault
 import recede
 from provider_rules import anthropic_fault, openai_fault
 from recede.designs import Budget
-from recede.testing import histories
 from sound import as_anthropic, as_converse, as_gemini, as_openai, joined
 from support import ENGINES, using
 

@@ -289,13 +289,14 @@ def test_options_that_are_wrong_are_named(options: dict[str, Any], error: type[E
 
 @pytest.mark.parametrize(
     ("cache", "max_overcost", "task", "masked"),
-    [("prefix", 0.2, 4_096, 1), ("prefix", 0.2, 4_095, 0), ("breakpoints", 9, 8_134, 1), ("breakpoints", 9, 8_133, 0)],
+    [("prefix", 0.2, 4_038, 1), ("prefix", 0.2, 4_037, 0), ("breakpoints", 9, 8_134, 1), ("breakpoints", 9, 8_133, 0)],
 )
 def test_a_cache_has_what_is_as_long_as_its_minimum(cache: Any, max_overcost: float, task: int, masked: int) -> None:
-    """Of a prefix the cache keeps the task; with breakpoints the view has 26 and 32 characters besides."""
+    """The view has 58 characters besides the task."""
     history = [user("t" * task), call("000"), result("000", "x" * 5_000)]
-    options = {"provider": OF_RULES[cache], "max_overcost": max_overcost, "boundary": "break_even", "keep_results": 0}
-    # It pays at once, so only the bound on cost decides.
-    policy = _policy._policy(_engine.engine, "mask", options, break_even_at=0.0, masks_unseen=True)
+    # At these prices a move pays at once, so only the bound on cost decides.
+    provider = priced(cache, 1.0, 1.0)
+    options = {"provider": provider, "max_overcost": max_overcost, "boundary": "break_even", "keep_results": 0}
+    policy = _policy._policy(_engine.engine, "mask", options, masks_unseen=True)
     view = reduced(history, policy)
     assert view.masked_count == masked

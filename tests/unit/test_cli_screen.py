@@ -221,18 +221,6 @@ def test_those_who_pay_a_subscription_see_tokens_first(home: Path) -> None:
     assert not amounts(shown("--subscription"))
 
 
-def test_summaries_are_shown_with_what_they_cost_and_with_more_turns(home: Path) -> None:
-    put(home / ".claude/projects/a/one.jsonl", claude_log(200, chars=2_000, said=6_000))
-    found = shown()
-    dollars = amounts(found)
-    assert dollars["with summaries of old turns too"] < dollars["masked when it pays"] < dollars["you paid"]
-    place = next(place for place, line in enumerate(found) if line.startswith("  summaries  a model writes them: $"))
-    longer = re.search(r"15 % more is \$([\d.]+), \d+ % less", found[place + 1])
-    assert longer and float(longer[1]) == pytest.approx(1.15 * dollars["with summaries of old turns too"], abs=0.02)
-    other = shown("replay", "--elongation", "0.5")
-    assert "50 % more is" in other[place + 1]
-
-
 @pytest.mark.parametrize(
     "policy",
     ["raw", *costs.replay_policies(), "clear_tool_uses", "clip:chars=4000"],

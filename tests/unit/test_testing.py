@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import pytest
+from generated import histories
 from hypothesis import HealthCheck, Phase, find, given, settings
 
-from recede.testing import assert_pairs_valid, histories
+from recede.testing import assert_pairs_valid
 from support import call, result, tool_use, turns, user
 
 
@@ -47,18 +47,6 @@ def test_faults_are_listed() -> None:
         "  message 0: result_without_call, id '9'\n"
         "  message 1: call_without_result, id '1'"
     )
-
-
-def test_an_unknown_shape_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"'openai', 'anthropic', .*, 'converse', 'mixed' or None, not 'open'"):
-        histories("open")  # type: ignore[arg-type]
-
-
-def test_without_hypothesis_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "hypothesis", None)
-    with pytest.raises(ImportError, match="pip install hypothesis"):
-        histories()
-    assert_pairs_valid([])
 
 
 @given(history=histories("openai"))

@@ -7,7 +7,6 @@ import click
 from recede import __version__
 from recede._printable import printable
 from recede.cli.about import ABOUT
-from recede.cli.batch.command import batch
 from recede.cli.prices import prices
 from recede.cli.proxy import proxy
 from recede.cli.reduce import reduce
@@ -53,7 +52,6 @@ def recede() -> None:
     """
 
 
-recede.add_command(batch)
 recede.add_command(prices)
 recede.add_command(proxy)
 recede.add_command(reduce)

@@ -9,33 +9,29 @@ from recede.cli.chart import element, text
 from recede.cli.notices import counted
 from recede.cli.pictures import (
     by_saving,
-    choices_picture,
     growth_picture,
-    request_picture,
     session_rows,
     sessions_picture,
-    windows_picture,
 )
 from recede.cli.played import CHOICES, Session
-from recede.cli.screen import Asked, choices, screen
+from recede.cli.screen import Asked, screen
 
 _TITLE = "What you paid, and what masking would have cost"
 _STYLE = Path(__file__).with_name("page.css")
 
 
 def page(sessions: Sequence[Session], asked: Asked) -> str:
-    """The first screen, a list of contents, and five pictures.
+    """The first screen, a list of contents, and two pictures.
 
     Args:
-        sessions: replayed under the choices of the screen and the windows of the curve, with their last requests; at
-            least one.
+        sessions: replayed under the choices of the screen; at least one.
         asked: as for the screen.
 
     Returns:
         A page that can be encoded as UTF-8, whatever the names of files and tools are.
     """
     shown = [session.under(CHOICES) for session in sessions]
-    sections = _sections(sessions, shown, asked)
+    sections = _sections(shown, asked)
     contents = [element("li", element("a", text(title), href=f"#{key}")) for key, title, _ in sections]
     head = (
         '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -60,29 +56,13 @@ def page(sessions: Sequence[Session], asked: Asked) -> str:
     )
 
 
-def _sections(
-    sessions: Sequence[Session], shown: Sequence[Session], asked: Asked
-) -> list[tuple[str, str, tuple[str, ...]]]:
+def _sections(sessions: Sequence[Session], asked: Asked) -> list[tuple[str, str, tuple[str, ...]]]:
     """The key, the title and the parts of each picture; none where no request was made."""
     ranked = by_saving(sessions, asked)
     if not ranked:
         return []
     first = ranked[0]
-    bars = element("figure", choices_picture(list(choices(shown, asked).values())))
-    found: list[tuple[str, str, tuple[str, ...]]] = [("choices", "Cost by choice", (bars,))]
-    windows = windows_picture(sessions)
-    if windows:
-        words = (
-            "A point for each window: how many of the newest results stay raw. To the left it is cheaper, below fewer "
-            "requests quote what was masked."
-        )
-        found.append(("windows", "Which window", (element("p", words), element("figure", windows))))
     words = f"{first.name}, {counted(first.requests, 'request')}: the session that masking changes most."
-    found.append(("growth", "How requests grow", (element("p", text(words)), element("figure", growth_picture(first)))))
-    if first.last is not None and first.last.parts:
-        words = f"{first.name}: {first.last.before:,} tokens as it was sent, {first.last.after:,} masked."
-        parts = (element("p", text(words)), element("figure", request_picture(first.last)))
-        found.append(("request", "The last request by tool", parts))
-    rows = session_rows(shown, asked)
-    found.append(("sessions", "Each session", (element("figure", sessions_picture(rows)),)))
-    return found
+    growth = element("p", text(words)), element("figure", growth_picture(first))
+    rows = element("figure", sessions_picture(session_rows(sessions, asked)))
+    return [("growth", "How requests grow", growth), ("sessions", "Each session", (rows,))]

@@ -1,32 +1,20 @@
-"""The five pictures of a replay: choices, windows, growth, the last request, sessions."""
+"""The two pictures of a replay: how the requests of a session grow, and what each session costs."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from recede.cli.chart import at, bar, element, label, legend, level, picture, stretched, thinned, ticks
-from recede.cli.last_request import LastRequest, Part
 from recede.cli.notices import counted
-from recede.cli.played import EACH_TIME, MASKED, SUMMARIZED, Session
-from recede.cli.quoted import PICTURED
-from recede.cli.screen import Asked, Choice, paid, would_pay
-from recede.cli.words import compact, gain, middle, money, percent, tenths
-from recede.costs import WindowChoice, window_curve
+from recede.cli.played import MASKED, Session
+from recede.cli.screen import Asked, paid, would_pay
+from recede.cli.words import compact, gain, middle, money, tenths
 
 _HEIGHT = 240
 _ROW = 44  # pixels of a name and the bar below it
 _NAME = 38  # characters of a name on a phone
-_PHONE = 260  # pixels of a plot there
-_MOST_TOOLS = 10
 _MOST_SESSIONS = 40
-_NAMES = {
-    "raw": "as it was sent",
-    MASKED: "masked when it pays",
-    SUMMARIZED: "with summaries of old turns too",
-    EACH_TIME: "masked at every request",
-}
 
 
 class SessionRow(NamedTuple):
@@ -53,80 +41,6 @@ def by_saving(sessions: Sequence[Session], asked: Asked) -> list[Session]:
         return -abs(amount - would_pay(session, MASKED, is_flat=asked.is_flat)), -amount
 
     return sorted((session for session in sessions if session.requests), key=worth)
-
-
-def choices_picture(choices: Sequence[Choice]) -> str:
-    """A bar for each choice: what it would have cost."""
-    raw = choices[0].dollars
-    rows = []
-    for one in choices:
-        words = "" if one.policy == "raw" else f", {gain(one.dollars / raw if raw else 1.0)}"
-        class_ = "more" if one.dollars > raw else "raw" if one.policy == "raw" else "sent"
-        rows.append((_NAMES[one.policy], one.dollars, f"{money(one.dollars)}{words}", class_))
-    widest = max(amount for _, amount, _, _ in rows) or 1
-    drawn = [
-        label(name, 0, _ROW * place + 14, "name")
-        + bar(_ROW * place + 20, amount / widest, class_)
-        + at(f"{100 * amount / widest:.2f}%", label(words, 7, _ROW * place + 32))
-        for place, (name, amount, words, class_) in enumerate(rows)
-    ]
-    said = "; ".join(f"{name}: {words}" for name, _, words, _ in rows)
-    return picture("choices", "Cost by choice", f"{said}.", _ROW * len(rows), "bars", *drawn)
-
-
-def windows_picture(sessions: Sequence[Session]) -> str:
-    """Cost against quotations by window, the chosen one marked; empty where no texts were read."""
-    curve = window_curve([session.under(("raw", *PICTURED)).replay for session in sessions]).choices
-    found = [(one, one.quoted) for one in curve if one.quoted is not None]
-    if not found:
-        return ""
-    least, most = min(one.cost.of_raw for one, _ in found), max(1.0, *(one.cost.of_raw for one, _ in found))
-    top = max(0.01, *(quoted for _, quoted in found))
-    rows = ticks(1000 * top, 4)  # in tenths of a percent
-    step = next((size for size in (0.05, 0.1, 0.2) if most - least <= 4 * size), 0.5)
-    low, high = math.floor(min(least, 0.95) / step) * step, math.ceil(round(most / step, 6)) * step
-
-    def across(choice: WindowChoice) -> float:
-        return 1000 * (choice.cost.of_raw - low) / (high - low)
-
-    def down(quoted: float) -> float:
-        return _HEIGHT * (1 - 1000 * quoted / rows[-1])
-
-    points = [(across(one), down(quoted)) for one, quoted in found]
-    line = " ".join(f"{x:.0f},{10 * y:.0f}" for x, y in points)
-    named: list[tuple[float, float, float]] = []  # where names are, on a phone: left, right, down
-    marks = []
-    for (one, _), (x, y) in sorted(zip(found, points, strict=True), key=lambda each: each[0][0].cost.policy != MASKED):
-        is_chosen = one.cost.policy == MASKED
-        words = f"{one.window}, the default" if is_chosen else str(one.window)
-        place, wide = _PHONE * x / 1000, 10 + 8 * len(words)
-        has_room = place + wide < _PHONE + 15  # to the right
-        left, right = (place, place + wide) if has_room else (place - wide, place)
-        class_, radius = ("chosen", 7) if is_chosen else ("point", 4)
-        parts = [element("circle", class_=class_, cx=0, cy=f"{y:.4g}", r=radius)]
-        if all(right < begin or left > end or abs(y - down) > 18 for begin, end, down in named):
-            named.append((left, right, y))
-            class_ = ("name" if is_chosen else "") + ("" if has_room else " left")
-            parts.append(label(words, 10 if has_room else -10, y - 6, class_.strip()))
-        marks.append(at(f"{x / 10:.4g}%", *parts))
-    steps = [low + step * part for part in range(round((high - low) / step) + 1)]
-    said = "; ".join(f"{one.window}: {percent(one.cost.of_raw)}, {tenths(quoted)} quoted" for one, quoted in found)
-    return picture(
-        "windows",
-        "Cost against quotations, by window",
-        f"{said}.",
-        _HEIGHT,
-        "plot",
-        *(level(_HEIGHT * (1 - row / rows[-1]), f"{row / 10:g} %") for row in rows),
-        *(
-            at(f"{100 * place / (len(steps) - 1):.4g}%", label(percent(share), 0, _HEIGHT + 20, "middle"))
-            for place, share in enumerate(steps)
-        ),
-        stretched(element("polyline", class_="line-sent", points=line), height=_HEIGHT),
-        *reversed(marks),
-        label("quoted", -48, -14),
-        at("100%", label("of what it cost as it was sent", 0, _HEIGHT + 38, "left")),
-    )
 
 
 def growth_picture(session: Session) -> str:
@@ -176,32 +90,6 @@ def growth_picture(session: Session) -> str:
         ),
         label("tokens", -48, -14),
         at("100%", label("request; a triangle is a move of the boundary", 0, _HEIGHT + 46, "left")),
-    )
-
-
-def request_picture(last: LastRequest) -> str:
-    """The last request of a session by tool: what it had, and what of this is left when masked."""
-    parts = list(last.parts[:_MOST_TOOLS])
-    others = last.parts[_MOST_TOOLS:]
-    if others:
-        sums = (sum(part.before for part in others), sum(part.after for part in others))
-        parts.append(Part(f"{len(others)} others", *sums))
-    widest = max((part.before for part in parts), default=0) or 1
-    drawn, said = [], []
-    for place, (name, before, after) in enumerate(parts):
-        y = _ROW * place
-        words = compact(before) if before - after < 0.5 else f"{compact(before)} to {compact(after)}"
-        drawn += [label(middle(name or "(unknown)", _NAME), 0, y + 14, "name"), bar(y + 20, before / widest, "raw")]
-        drawn += [bar(y + 20, after / widest, "sent")] if after >= 0.5 else []
-        drawn.append(at(f"{100 * before / widest:.2f}%", label(words, 7, y + 32)))
-        said.append(f"{name}: {words} tokens")
-    return legend(("bar sent", "sent when masked"), ("bar raw", "masked away")) + picture(
-        "request",
-        "The last request before and after, by tool",
-        f"{'; '.join(said)}.",
-        _ROW * len(parts),
-        "bars",
-        *drawn,
     )
 
 

@@ -10,10 +10,8 @@ import click
 
 from recede.cli.bill import logged, without_copies
 from recede.cli.files import InputHistory
-from recede.cli.last_request import last_request
 from recede.cli.many import Failure, named, over, short_names
-from recede.cli.played import CHOICES, MASKED, STUDY, Session
-from recede.cli.quoted import PICTURED
+from recede.cli.played import CHOICES, STUDY, TABLE, Session
 from recede.cli.reading import Reading
 from recede.cli.sessions import Chosen
 from recede.costs import (
@@ -36,7 +34,7 @@ class Plan(NamedTuple):
     Attributes:
         policies: those of the table, with all their numbers; raw first.
         is_screen: whether the first screen is asked for, and not a table.
-        has_pictures: whether a page is written, which needs further policies.
+        has_pictures: whether a page is written, which needs the choices of the screen.
         has_texts: whether all texts are read, for quotations in large files too.
         prices: those that were given; None: those of the logged models.
         cache: the prompt cache that was given; None: that of the format or the model.
@@ -64,7 +62,7 @@ class Plan(NamedTuple):
     @property
     def played(self) -> tuple[str, ...]:
         """The policies of the table, of the screen and of the pictures."""
-        return tuple(dict.fromkeys((*self.policies, *CHOICES, *PICTURED) if self.has_pictures else self.policies))
+        return tuple(dict.fromkeys((*self.policies, *CHOICES) if self.has_pictures else self.policies))
 
 
 class Played(NamedTuple):
@@ -102,13 +100,13 @@ def planned(
         BadParameter: a policy is unknown.
     """
     wanted = policies or (curve_policies() if has_curve else STUDY if has_study else ())
+    is_screen = not (wanted or grid is not None or is_table)
     if not wanted:
-        wanted = CHOICES if grid is None else replay_policies(**grid)
+        wanted = CHOICES if is_screen else TABLE if grid is None else replay_policies(**grid)
     try:
         names = tuple(one.policy for one in replay_json(b"[]", wanted).policies)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--policy") from None
-    is_screen = not (policies or grid is not None or has_curve or has_study or is_table)
     needs_texts = has_texts or has_curve or has_pictures or reads_texts(wanted, how["options"]["summary_chars"])
     return Plan(names, is_screen, has_pictures, needs_texts, **how)
 
@@ -141,8 +139,7 @@ def _session(plan: Plan, history: InputHistory) -> Session:
         used = {"prices": prices, "cache": plan.cache, "pauses": plan.pauses, "with_misses": transcript.has_texts}
         replayed = replay_transcript(transcript, plan.played, **used, **plan.options)
     raw = mask_observations(history.parsed(), keep_results=_EVERYTHING)
-    last = last_request(history.parsed(), transcript, replayed, MASKED) if plan.has_pictures else None
-    return Session(named(history), history.format, replayed, raw.tools, last, log)
+    return Session(named(history), history.format, replayed, raw.tools, log)
 
 
 def _short_names(sessions: Sequence[Session]) -> list[Session]:

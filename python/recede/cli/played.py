@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from recede.cli.last_request import LastRequest
 from recede.costs import Bill, BillCheck, Replay, SessionPrices
 from recede.reduction import ToolReport
 
 MASKED = "break_even:window=10"
 """The recommended choice: `keep=10`, as at every door."""
 
-SUMMARIZED = "hybrid:window=10,at=43,tail=10,boundary=break_even"
 EACH_TIME = "sliding:window=10"
 
-CHOICES = ("raw", MASKED, SUMMARIZED, EACH_TIME)
+CHOICES = ("raw", MASKED, EACH_TIME)
 """The choices that the first screen compares."""
+
+TABLE = ("raw", MASKED, "hybrid:window=10,at=43,tail=10,boundary=break_even", EACH_TIME)
+"""The policies of the table, if none are named."""
 
 _BOUNDARIES = ("", ",boundary=break_even")
 
@@ -60,7 +61,6 @@ class Session(NamedTuple):
         format: the name that `recede.transcripts` has for its format.
         replay: what its requests would have sent under each policy.
         tools: its observations by tool.
-        last: its last request by tool; None where no pictures were asked for.
         log: what its log says; None where the file is no log.
     """
 
@@ -68,7 +68,6 @@ class Session(NamedTuple):
     format: str
     replay: Replay
     tools: Mapping[str, ToolReport]
-    last: LastRequest | None = None
     log: Logged | None = None
 
     @property

@@ -8,9 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any, TypeVar
 
 _File = TypeVar("_File")
@@ -38,43 +36,6 @@ def in_processes(work: Callable[[_File], _Outcome], files: Sequence[_File]) -> I
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def in_workers(
-    work: Callable[[_File], _Outcome], files: Sequence[_File], count: int
-) -> Iterator[tuple[_File, _Outcome | None]]:
-    """The result of the work, which can be pickled, for each file, as they end; None where a worker died on it.
-
-    A worker that dies ends the pool, and does not say on which of the running files. So these are done again, each in a
-    pool of its own.
-    """
-    waiting = list(reversed(files))
-    while waiting:
-        suspects: list[_File] = []
-        with _pool(count) as pool:
-            running: dict[Future[_Outcome], _File] = {}
-            while (waiting or running) and not suspects:
-                with suppress(BrokenProcessPool):
-                    while waiting and len(running) < count:
-                        running[pool.submit(work, waiting[-1])] = waiting[-1]
-                        waiting.pop()
-                if not running:
-                    break  # a worker died before it had a file
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    file = running.pop(future)
-                    if isinstance(future.exception(), BrokenProcessPool):
-                        suspects.append(file)
-                    else:
-                        yield file, future.result()
-            suspects += running.values()
-        for file in suspects:
-            yield file, _alone(work, file)
-
-
-def _alone(work: Callable[[_File], _Outcome], file: _File) -> _Outcome | None:
-    with _pool(1) as pool, suppress(BrokenProcessPool):
-        return pool.submit(work, file).result()
-    return None
 
 
 def cores() -> int:

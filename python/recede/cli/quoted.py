@@ -19,9 +19,6 @@ _MOST_CHARS = 100
 # Rows of the curve: of windows that differ much, only these are shown.
 _SHOWN = (1, 2, 3, 5, 7, 10, 14, 20, 30, 43, 58, 80, 100)
 
-PICTURED = tuple(f"break_even:window={window}" for window in _SHOWN)
-"""The points of the picture of cost against quotations."""
-
 
 class Listed(NamedTuple):
     """A quotation and the name of its session."""

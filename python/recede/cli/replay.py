@@ -22,7 +22,7 @@ from recede.cli.play import Plan, Played, planned, play
 from recede.cli.played import CHOICES
 from recede.cli.quoted import advice, curve_as_json, curve_table, list_table, listed, quoted_lines, quoted_shares
 from recede.cli.reading import reading_options
-from recede.cli.screen import ELONGATION, Asked, LeftOut, screen
+from recede.cli.screen import Asked, LeftOut, screen
 from recede.cli.sessions import chosen, plan_of_claude, project_option, since_option
 from recede.cli.tables import prose
 from recede.costs import CACHES, SUMMARY_CHARS, SYSTEM_CHARS, compare_costs, window_curve
@@ -242,7 +242,6 @@ def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> No
         again,
         0 if verbosity() else notes,
         _left_out(played),
-        asked.elongation or ELONGATION,
         is_flat,
         asked.subscription,
         asked.context_window,

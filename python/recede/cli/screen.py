@@ -8,26 +8,23 @@ from typing import NamedTuple
 
 from recede.cli.advice import advice, title_of
 from recede.cli.notices import counted
-from recede.cli.played import CHOICES, EACH_TIME, MASKED, SUMMARIZED, Session
+from recede.cli.played import CHOICES, EACH_TIME, MASKED, Session
 from recede.cli.words import compact, gain, money, percent, span_of, tenths
 from recede.costs import quoted_share
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.transcripts._unread import NOTHING, Unread
 
 COLUMNS = 80
-ELONGATION = 0.15  # the research has 13 to 18 % more turns of agents with summaries
 
 PAYS_FROM = 40
 """The requests from which on masking pays: of recorded sessions with fewer, 1 in 30 saves more than half a percent; of
 those with more, half do. `pytest tests/integration/test_measured_figures.py -k begins_to_pay` holds it."""
 _LEAST = 0.005  # a share below it is nothing
-_WORTH = 0.05  # of what was paid: less is no reason to take another choice
 _MOST = 0.9  # the sessions that are named bring this share of what is saved
 _WINDOWS = (200_000, 400_000, 1_000_000, 2_000_000)  # of current models, in tokens
 _WORDS = {
     "raw": "you paid",
     MASKED: "masked when it pays",
-    SUMMARIZED: "with summaries of old turns too",
     EACH_TIME: "masked at every request",
 }
 
@@ -65,7 +62,6 @@ class Asked(NamedTuple):
         again: the command that was typed; empty where it had options that change what is shown.
         notes: how many notes `-v` has.
         left_out: what could not be read, and is in none of the sessions.
-        elongation: by what share agents with summaries take more turns.
         is_flat: whether prices were given, at which the logged tokens are not paid.
         is_plan: whether a subscription is assumed, whatever the logs say.
         context_window: the tokens that the model takes; 0: the smallest usual number that all requests fit into.
@@ -74,7 +70,6 @@ class Asked(NamedTuple):
     again: str = "recede replay"
     notes: int = 0
     left_out: LeftOut = LeftOut()
-    elongation: float = ELONGATION
     is_flat: bool = False
     is_plan: bool = False
     context_window: int = 0
@@ -93,7 +88,6 @@ class Choice(NamedTuple):
         tokens: what was sent, or would have been.
         largest: the tokens of the largest request.
         quoted: the share of requests that quote what it had hidden; None if that is not known.
-        summaries: what a model took for summaries, in dollars.
     """
 
     policy: str
@@ -101,7 +95,6 @@ class Choice(NamedTuple):
     tokens: float
     largest: int
     quoted: float | None
-    summaries: float
 
 
 def paid(session: Session, *, is_flat: bool) -> float:
@@ -120,22 +113,19 @@ def choices(sessions: Sequence[Session], asked: Asked) -> dict[str, Choice]:
     """The choices beside what was paid, by policy; those that nobody could act on are left out."""
     found = {policy: _choice(sessions, policy, asked) for policy in CHOICES}
     raw, masked = found["raw"].dollars, found[MASKED].dollars
-    if found[SUMMARIZED].dollars > masked - _WORTH * raw:
-        del found[SUMMARIZED]
     if abs(found[EACH_TIME].dollars - masked) < _LEAST * raw:
         del found[EACH_TIME]
     return found
 
 
 def _choice(sessions: Sequence[Session], policy: str, asked: Asked) -> Choice:
-    played = [(session, one) for session in sessions for one in session.replay.policies if one.policy == policy]
+    played = [one for session in sessions for one in session.replay.policies if one.policy == policy]
     return Choice(
         policy,
         sum(would_pay(session, policy, is_flat=asked.is_flat) for session in sessions),
-        sum(one.usage.sent_chars for _, one in played) / CHARS_PER_TOKEN,
-        max((turn.view_tokens for _, one in played for turn in one.turns), default=0),
+        sum(one.usage.sent_chars for one in played) / CHARS_PER_TOKEN,
+        max((turn.view_tokens for one in played for turn in one.turns), default=0),
         None if policy == "raw" else quoted_share([session.replay for session in sessions], policy),
-        sum(one.usage.summary_cost(session.replay.summary_prices or session.replay.prices) for session, one in played),
     )
 
 
@@ -163,8 +153,6 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
     if saves:
         lines += [*_saved_by(sessions, asked, is_plan=is_plan), *_to_type(sessions)]
     lines.append("")
-    if SUMMARIZED in found:
-        lines += _summaries(found, asked)
     pictures = f"  pictures: {asked.typed('--html report.html')}"
     every = "all choices: recede replay -h"
     fits = len(pictures) + 3 + len(every) <= COLUMNS
@@ -279,18 +267,6 @@ def _to_type(sessions: Sequence[Session]) -> list[str]:
         line = f"  {label:10} {one.title:14} {one.line}"
         lines.append(f"{line}   {one.note}" if one.note else line)
     return lines
-
-
-def _summaries(found: dict[str, Choice], asked: Asked) -> list[str]:
-    """Lines on what summaries cost, also where agents take more turns with them."""
-    raw, choice = found["raw"].dollars, found[SUMMARIZED]
-    longer = choice.dollars * (1 + asked.elongation)
-    share = gain(longer / raw if raw else 1.0)
-    price = f"{money(choice.summaries)} of the {money(choice.dollars)}"
-    return [
-        f"  summaries  a model writes them: {price}; in research agents took",
-        f"             13 to 18 % more turns with them: {percent(asked.elongation)} more is {money(longer)}, {share}",
-    ]
 
 
 def _not_read(asked: Asked, *, is_said: bool) -> list[str]:

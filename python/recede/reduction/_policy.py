@@ -51,7 +51,6 @@ _MARKED = "anthropic"  # the shape whose messages take marks
 # Words that people type for an option, and what they mean.
 _MEANT = {
     "budget": "max_input_tokens",
-    "max_view_tokens": "max_input_tokens",
     "limit": "max_input_tokens",
     "keep_results": "keep",
     "keep_last": "keep",
@@ -59,14 +58,7 @@ _MEANT = {
     "n": "keep",
     "m": "keep",
     "mask_chunk": "boundary=N",
-    "cache": "provider",
-    "cache_breakpoint": "provider",
-    "cache_cold": "cold",
-    "clip_at": "max_result_chars",
-    "clip_results": "max_result_chars",
     "max_observation_chars": "max_result_chars",
-    "warranty": "max_overcost",
-    "recall_handles": "recall",
 }
 
 

@@ -241,7 +241,7 @@ class Fold:
         if rule != "break_even" or bill is None:
             return rule in ("sliding", "stepped")
         extra = bill.move.cost(read, write) - bill.stay.cost(read, write)
-        if not self.gain() or not self.waste * read >= policy.break_even_at * extra:
+        if not self.gain() or not self.waste * read >= 0.5 * extra:
             return False
         if policy.max_overcost is None:
             return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-from recede.testing._draws import Draws
+from generated.draws import Draws
 
 __all__ = ["SHAPES", "Shape", "Shapes"]
 
