@@ -109,14 +109,7 @@ class ProductionHybridContextManager(HybridContextManager):
         store: TurnStore | None = None,
         recall: bool = False,
     ) -> ProductionHybridContextManager:
-        """Create an agent with the published values: 10 / 43 / 10, or 58 / 80 / 58; `config` overrides them.
-
-        Example:
-            >>> import recede
-            >>> recede.designs.ProductionHybridContextManager.from_preset(
-            ...     "openhands", lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
-            <ProductionHybridContextManager: window 58, summary at 80, tail 58; 0 turns, 0 masked>
-        """
+        """Create an agent with the published values: 10 / 43 / 10, or 58 / 80 / 58; `config` overrides them."""
         window, at, tail = preset(name)
         return cls(
             agent_llm,
@@ -279,19 +272,7 @@ class ProductionHybridContextManager(HybridContextManager):
         return super().report(self._price if price_per_token is None else price_per_token)
 
     def get_efficiency_report(self) -> EfficiencyReport:
-        """Report turns by phase, summaries and their frequency, and tokens saved over all requests, also as a share.
-
-        Example:
-            >>> import recede
-            >>> agent = recede.designs.ProductionHybridContextManager(
-            ...     lambda context: ("Keep going.", "act"), recede.summarizers.builtin(),
-            ...     {"masking_window": 2, "summarize_at": 4, "tail_window": 2}, execute=lambda action: "a word " * 99)
-            >>> report = agent.run_agent("Work.", 10)["report"]
-            >>> report["phases"], report["summaries"]
-            ({'masking': 4, 'summarizing': 6}, {'count': 2, 'frequency': 5.0})
-            >>> report["savings"]["tokens"], round(report["efficiency_score"], 3)
-            (5418, 0.584)
-        """
+        """Report turns by phase, summaries and their frequency, and tokens saved over all requests, also as a share."""
         metrics = self.metrics
         count, saved = metrics["summaries_created"], metrics["tokens_saved"]
         return {

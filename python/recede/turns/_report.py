@@ -23,13 +23,6 @@ __all__ = [
 class TurnStats(NamedTuple):
     """The figures of a manager, for a status line.
 
-    Attributes:
-        turns: turns that were added.
-        masked_turns: turns whose observation is masked, those in the summary too.
-        summarized_turns: turns that the summary of the next context replaces.
-        summaries: summaries that were made.
-        summary_failures: how often the summarizer failed since this manager was created.
-
     Example:
         >>> import recede
         >>> recede.designs.ObservationMaskingContextManager().stats()
@@ -37,10 +30,10 @@ class TurnStats(NamedTuple):
     """
 
     turns: int
-    masked_turns: int
-    summarized_turns: int
+    masked_turns: int  # with a masked observation, those in the summary too
+    summarized_turns: int  # that the summary of the next context replaces
     summaries: int
-    summary_failures: int
+    summary_failures: int  # since this manager was created
 
 
 class TokenSavings(TypedDict):
@@ -48,9 +41,7 @@ class TokenSavings(TypedDict):
 
     Example:
         >>> import recede
-        >>> manager = recede.designs.ObservationMaskingContextManager()
-        >>> savings: recede.turns.TokenSavings = manager.estimate_token_savings()
-        >>> savings["masked_turns"]
+        >>> recede.designs.ObservationMaskingContextManager().estimate_token_savings()["masked_turns"]
         0
     """
 
@@ -62,12 +53,7 @@ class TokenSavings(TypedDict):
 
 
 class TurnTokens(NamedTuple):
-    """Tokens of the request for one turn.
-
-    Attributes:
-        turn: the turn, from 1.
-        raw_tokens: tokens of all turns before it, unmasked.
-        sent_tokens: tokens sent for them: of a summary, if there was one, and of the turns after it.
+    """Tokens of the request for one turn: of all turns before it, unmasked; and those sent, of a summary too.
 
     Example:
         >>> import recede
@@ -75,7 +61,7 @@ class TurnTokens(NamedTuple):
         70
     """
 
-    turn: int
+    turn: int  # from 1
     raw_tokens: int
     sent_tokens: int
 
@@ -88,12 +74,6 @@ class TurnTokens(NamedTuple):
 class ContextReport(NamedTuple):
     """Tokens of all requests of a session, and how many masking and summaries saved. Prompts are not counted.
 
-    Attributes:
-        turns: each request.
-        summarizer_tokens: tokens of the input and output of summarizers.
-        price_per_token: of each of these tokens.
-        masking_turns: for how many of the turns masks alone were enough: those before the first summary.
-
     Example:
         >>> import recede
         >>> manager = recede.designs.ObservationMaskingContextManager(window_size_m=1)
@@ -104,9 +84,9 @@ class ContextReport(NamedTuple):
     """
 
     turns: tuple[TurnTokens, ...]
-    summarizer_tokens: int
-    price_per_token: float
-    masking_turns: int = 0
+    summarizer_tokens: int  # that summarizers read and wrote
+    price_per_token: float  # of each of these tokens
+    masking_turns: int = 0  # for which masks alone were enough: those before the first summary
 
     @property
     def raw_tokens(self) -> int:
@@ -163,10 +143,8 @@ def tokens_of(
 ) -> tuple[list[TurnTokens], int]:
     """The tokens of each request, and of what summarizers read and wrote.
 
-    Args:
-        words: of each turn those of its text without the observation, of that, and of what an old turn shows of it.
-        window: how many of the last turns show their observation.
-        summaries: each with the number of turns when it was made.
+    `words` has those of each turn without its observation, of that, and of what an old turn shows of it; `summaries`
+    each with the number of turns when it was made.
     """
     requests, events = [], deque(summaries)
     raw = sent = spent = start = told = 0  # the summary is of `start` turns, and has `told` words
@@ -189,16 +167,14 @@ class EfficiencyReport(TypedDict):
 
     Example:
         >>> import recede
-        >>> agent = recede.designs.ProductionHybridContextManager(
-        ...     lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
-        >>> report: recede.turns.EfficiencyReport = agent.get_efficiency_report()
-        >>> report["savings"]
+        >>> agent = recede.designs.ProductionHybridContextManager(str, lambda turns: "", execute=str.upper)
+        >>> agent.get_efficiency_report()["savings"]
         {'tokens': 0, 'estimated_cost': 0.0}
     """
 
-    phases: dict[str, int]
-    summaries: dict[str, float]
-    savings: dict[str, float]
+    phases: dict[str, int]  # turns: masking, summarizing
+    summaries: dict[str, float]  # count, frequency
+    savings: dict[str, float]  # tokens, estimated_cost
     efficiency_score: float
 
 
@@ -208,7 +184,7 @@ class AgentRun(TypedDict):
     Example:
         >>> import recede
         >>> agent = recede.designs.ProductionHybridContextManager(
-        ...     lambda context: ("Think.", "act"), recede.summarizers.builtin(), execute=str.upper)
+        ...     lambda context: ("Think.", "act"), lambda turns: "", execute=str.upper)
         >>> run: recede.turns.AgentRun = agent.run_agent("Work.", max_turns=2)
         >>> run["hit_limit"], run["turns"], run["trajectory"][-1].observation
         (True, 2, 'ACT')

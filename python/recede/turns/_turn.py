@@ -19,27 +19,17 @@ def _item(row: Any, key: Any) -> Any:
 class Turn(NamedTuple):
     """A turn of an agent, as it was added; ``turn["action"]`` is ``turn.action``, and ``dict(turn)`` is for JSON.
 
-    Attributes:
-        turn: its number, from 1.
-        reasoning: what the agent thought.
-        action: what it did.
-        observation: the result, unmasked.
-        timestamp: when it was added, in seconds since 1970.
-
     Example:
         >>> import recede
-        >>> manager = recede.designs.ObservationMaskingContextManager()
-        >>> manager.add_turn("I must look.", "ls", "a.py b.py")
-        1
-        >>> manager.trajectory[0].observation
-        'a.py b.py'
+        >>> recede.turns.Turn(1, "I must look.", "ls", "a.py b.py", 1.5e9)["action"]
+        'ls'
     """
 
-    turn: int
+    turn: int  # from 1
     reasoning: str
     action: str
-    observation: str
-    timestamp: float
+    observation: str  # unmasked
+    timestamp: float  # when it was added, in seconds since 1970
 
     def __getitem__(self, key: Any) -> Any:
         return _item(self, key)
@@ -56,17 +46,13 @@ class Turn(NamedTuple):
 class Summary(NamedTuple):
     """A summary that replaces old turns; ``summary["content"]`` is ``summary.content``.
 
-    Attributes:
-        end_turn: the last turn in it.
-        content: its text.
-
     Example:
         >>> import recede
         >>> recede.turns.Summary(33, "All files were read.")["end_turn"]
         33
     """
 
-    end_turn: int
+    end_turn: int  # the last turn in it
     content: str
 
     def __getitem__(self, key: Any) -> Any:
