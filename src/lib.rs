@@ -34,6 +34,7 @@ pub mod session;
 pub mod shape;
 pub mod source;
 pub mod splice;
+pub mod stop;
 pub mod store;
 mod template;
 pub mod text;

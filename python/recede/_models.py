@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from typing import NamedTuple
 
-__all__ = ["MODEL_ROWS", "USUAL_MODELS", "Model", "model_names", "model_provider", "model_row"]
+__all__ = [
+    "EARLIER_ROWS",
+    "MODEL_ROWS",
+    "USUAL_MODELS",
+    "Model",
+    "model_names",
+    "model_provider",
+    "model_row",
+    "new_cache",
+]
 
 
 class Model(NamedTuple):
@@ -25,6 +35,8 @@ class Model(NamedTuple):
     output: float
     min_tokens: int  # shorter requests are not cached
     window_tokens: int  # longer requests are refused
+    ttl_seconds: float = 0  # how long an entry lives after its last use; 0: as its provider has it
+    long: tuple[int, float, float] = (1 << 60, 1, 1)  # above so many tokens: how many times as much input, output cost
 
 
 _QUOTED = ", as others quote it"
@@ -47,28 +59,44 @@ def _claude(
     return Model("anthropic", date, _CLAUDE + read, input, cached, input * 1.25, input * 2, output, least, window)
 
 
-def _openai(
-    date: str, input: float, cached: float, output: float, write: float | None = None, window: int = 272_000
-) -> Model:
-    write = input if write is None else write
-    return Model("openai", date, _OPENAI, input, cached, write, write, output, 1_024, window)
+def _openai(date: str, input: float, cached: float, output: float, window: int = 272_000) -> Model:
+    return Model("openai", date, _OPENAI, input, cached, input, input, output, 1_024, window)
 
 
-def _gemini(date: str, input: float, output: float, least: int) -> Model:
-    # Prompts up to 200,000 tokens; longer ones cost up to twice as much. Cached input costs a tenth; the storage of
-    # explicit caches is not included.
-    return Model("gemini", date, _GEMINI, input, round(input / 10, 4), input, input, output, least, 1_048_576)
+# From GPT-5.6 on, writing to the cache costs 1.25 times the input, and an entry lives for 30 minutes
+# (developers.openai.com/api/docs, prompt caching).
+_NEW_WRITE, _NEW_TTL_SECONDS = 1.25, 1_800.0
+
+
+def _openai_new(date: str, input: float, cached: float, output: float) -> Model:
+    write = round(input * _NEW_WRITE, 4)
+    long = 272_000, 2.0, 1.5
+    return Model("openai", date, _OPENAI, input, cached, write, write, output, 1_024, 922_000, _NEW_TTL_SECONDS, long)
+
+
+def _gemini(date: str, input: float, output: float, least: int, cached: float | None = None) -> Model:
+    # Prompts up to 200,000 tokens; longer ones cost up to twice as much. Cached input costs a tenth unless `cached`
+    # says more; the storage of explicit caches is not included.
+    cached = round(input / 10 if cached is None else cached, 4)
+    return Model("gemini", date, _GEMINI, input, cached, input, input, output, least, 1_048_576)
+
+
+def _times(row: Model, times: float, output_times: float) -> Model:
+    """The row with so many times its prices."""
+    prices = {name: round(getattr(row, name) * times, 4) for name in ("input", "cached", "write", "write_1h")}
+    return row._replace(**prices, output=round(row.output * output_times, 4))
 
 
 # The smallest prompt that is cached is that of the providers' pages in October 2026 (prompt caching of
 # platform.claude.com/docs, caching of ai.google.dev/gemini-api/docs). They do not name Claude Sonnet 5.5, for which
 # 2,048 is assumed, nor Gemini's Flash-Lite models and 3 Flash, which have that of the Flash of their time. For
 # Sonnet 4.6 the page says 1,024, but nothing under 2,048 was cached (anthropic-sdk-python, issue 1194).
-# Models whose price depends on the length of the prompt (Claude Haiku 5.5) have no row; of those that cost more above a
-# limit (GPT above 272,000 tokens, Gemini above 200,000), the row has the lower price.
+# Older models that cost more above a limit (GPT before 5.6 above 272,000 tokens, Gemini above 200,000) have the lower
+# price.
 # Windows are of requests: of Anthropic by its page, of others as LiteLLM 1.110 quotes them. OpenAI counts the
-# answer in, 128,000 tokens of 1,050,000 or 400,000.
-MODEL_ROWS: Mapping[str, Model] = {
+# answer in, 128,000 tokens of 1,050,000 or 400,000. Models newer than that have the window of their family.
+_STANDARD: Mapping[str, Model] = {
+    "claude-fable-5-2": _claude("2026-11", 8.0, 40.0, 512, cached=0.2, read=_QUOTED),
     "claude-fable-5-1": _claude("2026-10", 10.0, 50.0, 512, cached=0.25),
     "claude-fable-5": _claude("2026-07", 10.0, 50.0, 512),
     "claude-opus-5-5": _claude("2026-10", 4.0, 20.0, 512, cached=0.2, read=_QUOTED),
@@ -86,15 +114,20 @@ MODEL_ROWS: Mapping[str, Model] = {
     "claude-sonnet-4": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED, window=200_000),
     "claude-3-7-sonnet": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED, window=200_000),
     "claude-3-5-sonnet": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED, window=200_000),
+    "claude-haiku-5-5": _claude("2026-10", 0.1, 0.5, read=_QUOTED)._replace(long=(100_000, 5.0, 5.0)),
     "claude-haiku-4-5": _claude("2026-10", 1.0, 5.0, 4_096, window=200_000),
     "claude-3-5-haiku": _claude("2025-08", 0.8, 4.0, read=_QUOTED, window=200_000),
-    # From GPT-5.6 on, writing to the cache costs 1.25 times the input.
-    "gpt-6.1-terra": _openai("2026-10", 1.0, 0.05, 5.0, write=1.25, window=922_000),
-    "gpt-6-sol": _openai("2026-09", 2.0, 0.2, 10.0, write=2.5, window=922_000),
-    "gpt-6-luna": _openai("2026-09", 0.1, 0.01, 0.5, write=0.125, window=922_000),
-    "gpt-5.6-sol": _openai("2026-08", 4.0, 0.4, 20.0, write=5.0, window=922_000),
-    "gpt-5.6-terra": _openai("2026-07", 2.0, 0.2, 12.0, write=2.5, window=922_000),
-    "gpt-5.6-luna": _openai("2026-07", 0.2, 0.02, 1.2, write=0.25, window=922_000),
+    "gpt-6.2-sol": _openai_new("2026-11", 2.0, 0.1, 10.0),
+    "gpt-6.2-astra": _openai_new("2026-11", 8.0, 0.4, 40.0),
+    "gpt-6.1-sol": _openai_new("2026-09", 2.0, 0.1, 10.0),
+    "gpt-6.1-terra": _openai_new("2026-10", 1.0, 0.05, 5.0),
+    "gpt-6-astra": _openai_new("2026-09", 10.0, 1.0, 50.0),
+    "gpt-6-sol": _openai_new("2026-09", 2.0, 0.2, 10.0),
+    "gpt-6-luna": _openai_new("2026-09", 0.1, 0.01, 0.5),
+    "gpt-5.6": _openai_new("2026-08", 4.0, 0.4, 20.0),
+    "gpt-5.6-sol": _openai_new("2026-08", 4.0, 0.4, 20.0),
+    "gpt-5.6-terra": _openai_new("2026-07", 2.0, 0.2, 12.0),
+    "gpt-5.6-luna": _openai_new("2026-07", 0.2, 0.02, 1.2),
     "gpt-5.5": _openai("2026-06", 5.0, 0.5, 30.0, window=922_000),
     "gpt-5.4": _openai("2026-06", 2.5, 0.25, 15.0, window=922_000),
     "gpt-5.4-mini": _openai("2026-06", 0.75, 0.075, 4.5),
@@ -113,6 +146,11 @@ MODEL_ROWS: Mapping[str, Model] = {
     "gpt-4.1-mini": _openai("2025-12", 0.4, 0.1, 1.6, window=1_047_576),
     "gpt-4o": _openai("2025-12", 2.5, 1.25, 10.0, window=128_000),
     "gpt-4o-mini": _openai("2025-12", 0.15, 0.075, 0.6, window=128_000),
+    "gemini-4-neon": _gemini("2026-11", 3.0, 15.0, 4_096, cached=0.15),
+    "gemini-4-hydrogen": _gemini("2026-11", 1.5, 7.5, 4_096, cached=0.075),
+    "gemini-3.8-flash": _gemini("2026-09", 0.75, 3.75, 4_096),
+    "gemini-3.6-flash": _gemini("2026-09", 0.75, 3.75, 4_096),
+    "gemini-3.7-flash": _gemini("2026-09", 0.75, 3.75, 4_096),
     "gemini-3.5-flash": _gemini("2026-06", 1.5, 9.0, 4_096),
     "gemini-3.1-pro": _gemini("2026-06", 2.0, 12.0, 4_096),
     "gemini-3-pro": _gemini("2026-01", 2.0, 12.0, 4_096),
@@ -122,7 +160,30 @@ MODEL_ROWS: Mapping[str, Model] = {
     "gemini-2.5-flash": _gemini("2026-06", 0.3, 2.5, 2_048),
     "gemini-2.5-flash-lite": _gemini("2026-06", 0.1, 0.4, 2_048),
 }
-"""Models by name, at the prices of standard requests; batch, priority and regional prices differ."""
+# Fast mode has prices of its own, by the pages of the models; those of other models are not known.
+_FAST_TIMES = {
+    "claude-opus-5-5": 2.0,
+    "claude-opus-5": 2.0,
+    "claude-opus-4-8": 2.0,
+    "claude-opus-4-7": 6.0,
+    "claude-opus-4-6": 6.0,
+}
+
+MODEL_ROWS: Mapping[str, Model] = {
+    **_STANDARD,
+    **{f"{name}-fast": _times(_STANDARD[name], times, times) for name, times in _FAST_TIMES.items()},
+}
+"""Models by name, at the prices of standard requests, or of fast ones; batch, priority and regional prices differ."""
+
+# What a model cost earlier: until the first moment, in UTC, of a day.
+EARLIER_ROWS: Mapping[str, tuple[tuple[str, Model], ...]] = {
+    "claude-sonnet-5-5": (("2026-10-07", _claude("2026-09", 2.0, 10.0, read=_QUOTED)),),
+    "gpt-5.6": (("2026-08-21", _openai_new("2026-07", 5.0, 0.5, 30.0)),),
+    "gpt-5.6-sol": (("2026-08-21", _openai_new("2026-07", 5.0, 0.5, 30.0)),),
+    "gpt-5.6-terra": (("2026-07-30", _openai_new("2026-07", 2.5, 0.25, 15.0)),),
+    "gpt-5.6-luna": (("2026-07-30", _openai_new("2026-07", 1.0, 0.1, 6.0)),),
+}
+"""Earlier prices by model, the oldest first: each with the day from which on it was another."""
 
 USUAL_MODELS = {
     "anthropic": "claude-sonnet-4-6",
@@ -143,6 +204,7 @@ _FAMILIES = {
     "openai": re.compile(r"(?:^|[/.:])(?:gpt-\d|chatgpt-|codex-|o\d(?:-|$))"),
     "gemini": re.compile(r"(?:^|[/.:])gemini-\d"),
 }
+_GENERATION = re.compile(r"(?:^|[/.:])gpt-(\d)(?:\.(\d{1,3}))?(?![\d.])")
 
 
 def model_names(model: str) -> tuple[str, ...]:
@@ -151,9 +213,30 @@ def model_names(model: str) -> tuple[str, ...]:
     return model, name, name.replace(".", "-") if name.startswith("claude") else name
 
 
-def model_row(model: str) -> Model | None:
-    """Find the row of a model by a log's name for it; None if there is none: names are not guessed."""
-    return next((MODEL_ROWS[name] for name in model_names(model) if name in MODEL_ROWS), None)
+def model_row(model: str, time: float | None = None, sent_tokens: int = 0) -> Model | None:
+    """Find the row of a model by a log's name for it; None if there is none: names are not guessed.
+
+    The prices are those of a moment in Unix seconds (None: those of today), for a prompt of that many tokens.
+    """
+    found = next((name for name in model_names(model) if name in MODEL_ROWS), None)
+    if found is None:
+        return None
+    earlier = () if time is None else EARLIER_ROWS.get(found, ())
+    row = next((row for day, row in earlier if (time or 0.0) < _moment(day)), MODEL_ROWS[found])
+    above, times, output_times = row.long
+    return _times(row, times, output_times) if sent_tokens > above else row
+
+
+def _moment(day: str) -> float:
+    return datetime.fromisoformat(day).replace(tzinfo=timezone.utc).timestamp()
+
+
+def new_cache(model: str) -> tuple[float, float] | None:
+    """The price of a write, where input costs 1, and the lifetime of an entry, for models of OpenAI from GPT-5.6 on."""
+    found = _GENERATION.search(model.lower())
+    if found is None or (int(found[1]), int(found[2] or 0)) < (5, 6):
+        return None
+    return _NEW_WRITE, _NEW_TTL_SECONDS
 
 
 def model_provider(model: str) -> str | None:

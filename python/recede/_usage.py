@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["LoggedUsage", "reports_cache", "usage_of"]
+__all__ = ["Beside", "LoggedUsage", "beside_of", "reports_cache", "tier_of", "usage_of"]
 
 _MOST_TOKENS = 1 << 53
+_USUAL_TIERS = frozenset(["auto", "default", "standard"])
 _DETAILS = ("prompt_tokens_details", "input_tokens_details")
 
 
@@ -39,43 +40,124 @@ class LoggedUsage(NamedTuple):
         return sum(self[:4])
 
 
+class Beside(NamedTuple):
+    """Tokens that a request was billed beside those of its answer.
+
+    Attributes:
+        kind: what for, such as ``"advisor_message"`` or ``"compaction"``.
+        model: the model; None: that of the answer.
+        usage: its tokens.
+
+    Example:
+        >>> from recede.transcripts import Beside, LoggedUsage
+        >>> Beside("advisor_message", "claude-opus-4-7", LoggedUsage(100_000, 0, 0, 0, 4_000)).usage.sent_tokens
+        100000
+    """
+
+    kind: str
+    model: str | None
+    usage: LoggedUsage
+
+
+# The names of each count, with the object that holds it before a dot. OpenAI: Chat Completions, Responses, Codex; what
+# routers add to them; traces; Converse; DeepSeek.
+_CACHED = (
+    "prompt_tokens_details.cached_tokens",
+    "input_tokens_details.cached_tokens",
+    "cached_input_tokens",
+    "input_tokens_cache_read",
+    "prompt_cache_hit_tokens",
+)
+_CACHED_APART = ("cache_read_input_tokens", "cacheReadInputTokens")
+_WRITTEN = (
+    "prompt_tokens_details.cache_write_tokens",
+    "input_tokens_details.cache_write_tokens",
+    "cache_write_input_tokens",
+    "prompt_tokens_details.cache_creation_tokens",
+    "input_tokens_cache_write",
+)
+_WRITTEN_APART = ("cache_creation_input_tokens", "cacheWriteInputTokens")
+# What Gemini's own library calls its counts.
+_GEMINI = {
+    "prompt_token_count": "promptTokenCount",
+    "tool_use_prompt_token_count": "toolUsePromptTokenCount",
+    "cached_content_token_count": "cachedContentTokenCount",
+    "candidates_token_count": "candidatesTokenCount",
+    "thoughts_token_count": "thoughtsTokenCount",
+}
+_INPUT = ("prompt_tokens", "input_tokens", "inputTokens")
+_OUTPUT = ("completion_tokens", "output_tokens", "outputTokens")
+
+
 def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
-    """Read the usage of Anthropic, Chat Completions or Responses; None for any other value, and for zeros."""
+    """Read the usage of any provider; None for any other value, and for zeros."""
     if value is None:
         return None
     if not isinstance(value, dict):
         note("usage of wrong type ignored")
         return None
+    if "promptTokenCount" in value or "prompt_token_count" in value:
+        value = _of_gemini(value)
 
     def tokens(*names: str) -> int:
+        """The first count above zero."""
         for name in names:
             outer, _, inner = name.rpartition(".")
             holder = value.get(outer) if outer else value
             found = holder.get(inner) if isinstance(holder, dict) else None
             if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= _MOST_TOKENS:
-                return found
-            if found is not None:
+                if found:
+                    return found
+            elif found is not None:
                 note("token count of wrong type ignored")
         return 0
 
-    cached = tokens(
-        "prompt_tokens_details.cached_tokens",
-        "input_tokens_details.cached_tokens",
-        "cached_input_tokens",
-        "input_tokens_cache_read",
-    ) or tokens("cache_read_input_tokens")
-    written = tokens("cache_creation_input_tokens", "input_tokens_cache_write")
+    cached, written = tokens(*_CACHED, *_CACHED_APART), tokens(*_WRITTEN, *_WRITTEN_APART)
     written_1h = min(tokens("cache_creation.ephemeral_1h_input_tokens"), written)
-    plain = tokens("prompt_tokens", "input_tokens")
-    # Anthropic counts tokens of the cache apart from the input; all others count them in.
-    if "prompt_tokens" in value or not ("cache_read_input_tokens" in value or "cache_creation_input_tokens" in value):
+    plain = tokens(*_INPUT)
+    # Anthropic and Converse count tokens of the cache apart from the input; all others count them in.
+    if "prompt_tokens" in value or not any(name in value for name in (*_CACHED_APART, *_WRITTEN_APART)):
         plain = max(0, plain - cached - written)
-    usage = LoggedUsage(plain, cached, written - written_1h, written_1h, tokens("completion_tokens", "output_tokens"))
+    usage = LoggedUsage(plain, cached, written - written_1h, written_1h, tokens(*_OUTPUT))
     return usage if any(usage) else None
+
+
+def _of_gemini(value: dict[str, Any]) -> dict[str, Any]:
+    """Gemini's counts under the names of Responses: what its tools read is input, and what it thought is output."""
+
+    def total(*names: str) -> Any:
+        counts = [value[name] for name in names if value.get(name) is not None]
+        return sum(counts) if all(type(count) is int and count >= 0 for count in counts) else counts[-1]
+
+    value = {_GEMINI.get(name, name): count for name, count in value.items()}
+    return {
+        "input_tokens": total("promptTokenCount", "toolUsePromptTokenCount"),
+        "cached_input_tokens": value.get("cachedContentTokenCount"),
+        "output_tokens": total("candidatesTokenCount", "thoughtsTokenCount"),
+    }
+
+
+def beside_of(value: Any, note: Callable[[str], None]) -> list[Beside]:
+    """The tokens outside of a usage's sums: Anthropic lists the iterations of a request, and adds up its messages."""
+    listed = value.get("iterations") if isinstance(value, dict) else None
+    found = []
+    for one in listed if isinstance(listed, list) else []:
+        kind = one.get("type") if isinstance(one, dict) else None
+        if isinstance(kind, str) and kind != "message" and (usage := usage_of(one, note)) is not None:
+            model = one.get("model")
+            found.append(Beside(kind, model if isinstance(model, str) else None, usage))
+    return found
+
+
+def tier_of(value: Any) -> str | None:
+    """How a request was served, if that has a price of its own: ``"fast"``, ``"priority"``, ``"batch"``, ``"flex"``."""
+    found = [value.get(name) for name in ("speed", "service_tier")] if isinstance(value, dict) else []
+    return next((tier for tier in found if isinstance(tier, str) and tier and tier not in _USUAL_TIERS), None)
 
 
 def reports_cache(value: dict[str, Any]) -> bool:
     """Whether a usage says how much was read from the cache, even if that is zero."""
     details = [value.get(name) for name in _DETAILS]
     counts = [detail.get("cached_tokens") for detail in details if isinstance(detail, dict)]
-    return any(count is not None for count in (*counts, value.get("cache_read_input_tokens")))
+    apart = [value.get(name) for name in (*_CACHED_APART, "cachedContentTokenCount", "cached_content_token_count")]
+    return any(count is not None for count in (*counts, *apart))

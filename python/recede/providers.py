@@ -87,13 +87,16 @@ class Provider(NamedTuple):
         provider = PROVIDERS[name]
         if not model or provider.cache == "none":
             return provider
-        from recede._models import model_row  # it takes as long to import as the rest
+        from recede._models import model_row, new_cache  # it takes as long to import as the rest
 
         row = model_row(model)
         if row is None:
-            return provider
+            newer = new_cache(model) if name == "openai" else None
+            return provider if newer is None else provider._replace(write=newer[0], ttl_seconds=newer[1])
         write = row.write_1h if name == "anthropic_1h" else row.write
-        return provider._replace(read=row.cached / row.input, write=write / row.input, min_tokens=row.min_tokens)
+        ttl_seconds = row.ttl_seconds or provider.ttl_seconds
+        read, write = row.cached / row.input, write / row.input
+        return provider._replace(read=read, write=write, min_tokens=row.min_tokens, ttl_seconds=ttl_seconds)
 
 
 PROVIDERS = {
@@ -105,7 +108,8 @@ PROVIDERS = {
         Provider("anthropic", min_tokens=2_048),
         Provider("anthropic_1h", write=2.0, min_tokens=2_048, ttl_seconds=3_600),
         # From 1,024 tokens on in steps of 128; cleared after 5 to 10 minutes without use, of which the least is
-        # assumed; writing is free before GPT-5.6 (developers.openai.com/api/docs, prompt caching).
+        # assumed; writing is free. With models from GPT-5.6 on, 30 minutes, and writing costs 1.25 times the input
+        # (developers.openai.com/api/docs, prompt caching).
         Provider("openai", cache="prefix", write=1.0, step_tokens=128),
         # Implicit caching, from 4,096 tokens on with Gemini 3.1 and newer; writing is free. How long an entry lives is
         # not documented: that of the others is assumed (ai.google.dev/gemini-api/docs, caching, October 2026).

@@ -14,8 +14,9 @@ mod table;
 pub use context::Context;
 
 use crate::json::push_code_point;
+use crate::stop::check;
 use crate::text::{clip, count_chars};
-use grams::Grams;
+use grams::each_gram;
 use normal::Normalizer;
 use table::Table;
 
@@ -84,10 +85,11 @@ impl Answers {
         let mut answers = Answers { table: Table::with_room(bytes / every / 2), grams: vec![], counts: vec![], every };
         let mut normal = Normalizer::default();
         texts.each(true, &mut |part, text| {
+            check();
             let Answers { table, grams, counts, .. } = &mut answers;
             for end in ends(text).filter(|_| is_examined(part, every)) {
                 let before = grams.len();
-                normal.read(end, false, Grams::each(|gram| grams.push(table.number(gram))));
+                normal.read(end, false, each_gram(|gram| grams.push(table.number(gram))));
                 counts.push(grams.len() - before);
             }
         });
@@ -101,6 +103,7 @@ impl Answers {
         let (mut normal, mut counts, mut grams, mut found) =
             (Normalizer::default(), self.counts.iter(), &self.grams[..], vec![]);
         texts.each(false, &mut |part, text| {
+            check();
             if let Part::Answer(request) = part
                 && is_examined(part, self.every)
             {
@@ -129,7 +132,7 @@ impl Answers {
             for end in ends(text) {
                 let mut show = |is_numbered| {
                     let show_gram = |gram| self.table.find(gram).into_iter().for_each(|gram| shown.show(gram, rank));
-                    normal.read(end, is_numbered, Grams::each(show_gram))
+                    normal.read(end, is_numbered, each_gram(show_gram))
                 };
                 // Agents repeat lines without their numbers.
                 let has_numbers = show(!is_written);

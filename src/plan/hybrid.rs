@@ -14,6 +14,7 @@ use super::summarize::{built_in_summary, strip_first_line};
 use super::units::{blocks_of, cost, first_changed};
 use super::view_summary::SummaryInView;
 use crate::policy::{Due, Summaries, SummaryPrices};
+use crate::stop::check;
 
 /// The first and last turn of a message; 0 if it belongs to none.
 #[derive(Debug, Clone, Copy)]
@@ -134,6 +135,7 @@ impl Planner<'_> {
         let mut before = 0;
         let mut replayed = Replayed::of(outline);
         for (turns, end) in requests.iter().enumerate() {
+            check();
             let sent = session.request(turns, before, *end);
             let masked = session.fold.masked.iter().map(|one| one.result as usize);
             let hidden = (0..*end).filter(|message| session.fold.summary.hides(*message));

@@ -15,6 +15,7 @@ use super::window::Window;
 use crate::outline::Outline;
 use crate::policy::{Goal, Policy};
 use crate::source::Source;
+use crate::stop::check;
 use crate::turns::Turns;
 
 /// A request that a session made.
@@ -110,6 +111,7 @@ impl Planner<'_> {
         let mut before = 0;
         let mut replayed = Replayed::of(self.outline);
         for end in requests {
+            check();
             let moved = fold.request(self.context(), *end, false);
             let sent = self.sent(&fold, &blocks, &moved, before, *end);
             replayed.push(sent, moved.iter().map(|one| one.result as usize));
@@ -167,6 +169,7 @@ impl Planner<'_> {
         let mut before: Vec<bool> = vec![];
         let mut replayed = Replayed::of(self.outline);
         for end in requests.iter().copied() {
+            check();
             self.set_end(end);
             let kept = self.truncated();
             let same = before.iter().zip(&kept).take_while(|(before, now)| before == now).count();

@@ -1,5 +1,7 @@
 //! Entry points: a panic is a bug of recede, and becomes an exception before it reaches Python.
 
+use super::signals::raised;
+use crate::stop::Stopped;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::any::Any;
@@ -14,7 +16,10 @@ thread_local! {
 /// (`tests/contract/test_entrances.py`).
 pub fn guarded<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     // The body changes only Python objects, which stay usable as after any other exception.
-    panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(fault(&*panic)))
+    panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let ended = if panic.is::<Stopped>() { raised() } else { None };
+        Err(ended.unwrap_or_else(|| fault(&*panic)))
+    })
 }
 
 fn fault(panic: &(dyn Any + Send)) -> PyErr {

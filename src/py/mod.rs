@@ -16,6 +16,7 @@ mod reduction;
 mod replay;
 mod request;
 mod session;
+mod signals;
 mod store;
 mod sync;
 mod unread;

@@ -4,6 +4,7 @@ use super::convert::{PyPolicy, RawCache, text_of, to_str, transcript_error};
 use super::dicts::Dicts;
 use super::guard::guarded;
 use super::named::{NamedTuple, named};
+use super::signals::until_signal;
 use super::walk;
 use crate::misses::MOST_GRAMS;
 use crate::outline::Outline;
@@ -39,7 +40,9 @@ pub fn replay<'py>(
         let mut dicts = Dicts::of(messages)?;
         let outline = walk::walk(&mut dicts, policies.iter().any(|policy| policy.policy.names_lines()))?;
         let policies = policies.iter().map(|policy| &policy.policy);
-        replayed(messages.py(), replay_outline(&outline, &dicts, policies, image_chars, &cache.into()))
+        let cache = cache.into();
+        let found = until_signal(|| replay_outline(&outline, &dicts, policies, image_chars, &cache));
+        replayed(messages.py(), found)
     })
 }
 
@@ -62,7 +65,8 @@ pub fn replay_json<'py>(
             if policies.iter().any(|policy| policy.names_lines()) {
                 count_newlines(bytes, &mut outline, 0);
             }
-            Ok(replay_outline(&outline, &Bytes(bytes), policies.into_iter(), image_chars, &cache))
+            let replay = || replay_outline(&outline, &Bytes(bytes), policies.into_iter(), image_chars, &cache);
+            Ok(until_signal(replay))
         });
         replayed(py, sent.map_err(|error| transcript_error(py, &error))?)
     })
@@ -86,7 +90,8 @@ pub fn replay_session<'py>(
         let views = py.detach(|| {
             let outline = scan(bytes, surrogates)?;
             let requests = plan::requests(&outline, policy.image_chars);
-            let sent = session::replay(bytes, surrogates, &outline, &requests, policy, model)?;
+            let replay = || session::replay(bytes, surrogates, &outline, &requests, policy, model);
+            let sent = until_signal(replay)?;
             Ok(served(&requests, sent, policy, &cache))
         });
         match views {
@@ -116,7 +121,8 @@ pub fn quoted<'py>(
         let most_grams = most_grams.unwrap_or(MOST_GRAMS);
         let found = py.detach(|| {
             let outline = scan(bytes, surrogates)?;
-            Ok(Examined { data: bytes, outline: &outline, shown, most_grams }.quoted(all, &policies))
+            let examined = Examined { data: bytes, outline: &outline, shown, most_grams };
+            Ok(until_signal(|| examined.quoted(all, &policies)))
         });
         let found = found.map_err(|error| transcript_error(py, &error))?;
         let quotation = |one: FromResult| {

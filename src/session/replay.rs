@@ -4,6 +4,7 @@ use super::{Result, Session, TextFormat, Update, ViewMessage, scanned};
 use crate::outline::Outline;
 use crate::plan::{CachePlace, Request, Sent, SummaryInput, blocks_of};
 use crate::policy::{Model, Policy};
+use crate::stop::check;
 use crate::text::count_chars;
 
 /// Replays the requests of serialized messages as a [`Session`] with this policy. Without a model the built-in
@@ -24,6 +25,7 @@ pub fn replay(
     let mut view: Vec<Shown> = vec![];
     let mut sent = vec![];
     for request in requests {
+        check();
         let appended = &outline.spans[session.len()..request.messages];
         for message in appended {
             session.append(message.of(data), surrogates, None, None)?;

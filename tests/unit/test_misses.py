@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -215,3 +217,12 @@ def test_equal_results_take_linear_time() -> None:
 def test_misses_are_told_without_some_requests() -> None:
     found = Misses(3, 3, 3, [Quotation(1, 0, None, 2, LINE)], {"raw": frozenset({1})})
     assert found.without({1}) == Misses(2, 3, 2, [], {"raw": frozenset()})
+
+
+def test_every_process_finds_the_same_quotations() -> None:
+    """The base of the fingerprints is drawn in each, so that no text can be made whose grams collide."""
+    code = "import json, sys, recede.costs; print(recede.costs.misses(json.load(sys.stdin)).quoted)"
+    history = json.dumps(session(LINE + FILLER, LINE))
+    command = [sys.executable, "-c", code]
+    runs = {subprocess.run(command, input=history, capture_output=True, text=True, check=True).stdout for _ in range(3)}
+    assert len(runs) == 1 and LINE in runs.pop()

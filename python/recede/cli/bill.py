@@ -78,7 +78,8 @@ def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked
         [check_bill(transcript, own, pauses=pauses) for pauses in ("timed", "logged")] if is_checked else [None, None]
     )
     bills = tuple(
-        (request.id, request.messages, logged_bill([request], own, prices.prices)) for request in transcript.requests
+        (request.id, (request.branch, request.messages), logged_bill([request], own, prices.prices))
+        for request in transcript.requests
     )
     times = tuple(request.time for request in transcript.requests if request.time is not None)
     return Logged(Bill.total(bill for _, _, bill in bills), bills, prices, times, transcript.plan, *checks)
@@ -95,7 +96,7 @@ def without_copies(sessions: Sequence[Session]) -> list[tuple[Session | None, li
     for session in sessions:
         bills = () if session.log is None else session.log.bills
         own = [bill for name, _, bill in bills if name is None or name not in seen]
-        copied = {messages for name, messages, _ in bills if name is not None and name in seen}
+        copied = {place for name, place, _ in bills if name is not None and name in seen}
         seen.update(name for name, _, _ in bills)
         if session.log is None or not copied:
             found.append((session, []))
@@ -109,14 +110,14 @@ def without_copies(sessions: Sequence[Session]) -> list[tuple[Session | None, li
     return found
 
 
-def without_requests(replay: Replay, requests: Collection[int]) -> Replay:
-    """A replay without some of its requests, which are given by how many messages precede their answers."""
+def without_requests(replay: Replay, requests: Collection[tuple[int, int]]) -> Replay:
+    """A replay without some of its requests: the branch of each, and how many of its messages precede the answer."""
+    turns = replay.policies[0].turns
+    copied = {number for number, turn in enumerate(turns) if (turn.branch, turn.messages) in requests}
     policies = (
-        policy._replace(turns=tuple(turn for turn in policy.turns if turn.messages not in requests))
+        policy._replace(turns=tuple(turn for number, turn in enumerate(policy.turns) if number not in copied))
         for policy in replay.policies
     )
-    turns = replay.policies[0].turns
-    copied = {number for number, turn in enumerate(turns) if turn.messages in requests}
     misses = None if replay.misses is None else replay.misses.without(copied)
     return replay._replace(policies=tuple(policies), misses=misses)
 

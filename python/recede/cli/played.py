@@ -36,7 +36,7 @@ class Logged(NamedTuple):
 
     Attributes:
         bill: what its requests cost, but for copies of those that another file has.
-        bills: of each request: what identifies it, how many messages precede its answer, and its cost.
+        bills: of each request: what identifies it, its branch with how many messages precede its answer, and its cost.
         prices: those of its models.
         times: when requests were made, in Unix seconds.
         plan: the subscription that paid for it; None: none that is known.
@@ -45,7 +45,7 @@ class Logged(NamedTuple):
     """
 
     bill: Bill
-    bills: tuple[tuple[str | None, int, Bill], ...]
+    bills: tuple[tuple[str | None, tuple[int, int], Bill], ...]
     prices: SessionPrices
     times: tuple[float, ...] = ()
     plan: str | None = None

@@ -34,6 +34,8 @@ def in_processes(work: Callable[[_File], _Outcome], files: Sequence[_File]) -> I
         try:
             yield from pool.map(_done, files, chunksize=_CHUNK)
         except BaseException:
+            for child in multiprocessing.active_children():  # none of its work is wanted
+                child.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from recede.costs._models import ModelPrices, model_prices
+from recede.costs._cache import CACHES, Cache
+from recede.costs._models import ModelPrices, lifetime_of, model_prices
 from recede.costs._prices import PRESETS, Prices
 from recede.providers import OF_FORMATS
 
@@ -72,6 +73,7 @@ class SessionPrices(NamedTuple):
         provider: a name of `PRESETS`; ``"anthropic_1h"`` if most was written to the cache of one hour.
         models: the models that the log names, the one with the most tokens first.
         assumed: what the log does not say, a line each.
+        ttl_seconds: how long an entry of the models' cache lives after its last use.
 
     Example:
         >>> from recede import costs, transcripts
@@ -84,6 +86,12 @@ class SessionPrices(NamedTuple):
     provider: str
     models: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    ttl_seconds: float = CACHES["anthropic"].ttl_seconds
+
+    @property
+    def cache(self) -> Cache:
+        """The prompt cache of the models."""
+        return CACHES[self.provider]._replace(ttl_seconds=self.ttl_seconds)
 
 
 def logged_bill(
@@ -136,6 +144,7 @@ def session_prices(transcript: Transcript, own: Mapping[str, ModelPrices] = {}) 
     for request in transcript.requests:
         if request.model is not None:
             sent[request.model] = sent.get(request.model, 0) + (request.usage.sent_tokens if request.usage else 0)
+        sent |= {one.model: 0 for one in request.beside if one.model is not None and one.model not in sent}
     models = tuple(sorted(sent, key=lambda model: -sent[model]))
     known = {model: found for model in models if (found := model_prices(model, own)) is not None}
     main = next(iter(known.values()), None)
@@ -144,15 +153,15 @@ def session_prices(transcript: Transcript, own: Mapping[str, ModelPrices] = {}) 
     assumed = [f"the model {model} has no known price: priced as {provider}" for model in models if model not in known]
     if not models:
         assumed.append(f"no model is logged: priced as {provider}")
-    usages = [
-        (request.usage, known[request.model])
-        for request in transcript.requests
-        if request.usage is not None and request.model in known
-    ]
+    priced = [(call, _prices_of(call, own)) for call in _answers(transcript.requests)]
+    assumed += dict.fromkeys(found.assumed for _, found in priced if found.assumed)
+    usages = [(call.usage, found.prices) for call, found in priced if found.prices is not None]
     written, written_1h = (sum(usage[place] for usage, _ in usages) for place in (2, 3))
     if provider == "anthropic" and written_1h > written:
         provider = "anthropic_1h"
-    return SessionPrices(_averaged(usages, prices), provider, models, tuple(assumed))
+    lasting = main.ttl_seconds if main is not None else max(map(lifetime_of, models[:1]), default=0)
+    ttl_seconds = lasting or CACHES[provider].ttl_seconds
+    return SessionPrices(_averaged(usages, prices), provider, models, tuple(assumed), ttl_seconds)
 
 
 def _averaged(usages: list[tuple[LoggedUsage, ModelPrices]], prices: Prices) -> Prices:
@@ -173,13 +182,54 @@ def _averaged(usages: list[tuple[LoggedUsage, ModelPrices]], prices: Prices) -> 
     )
 
 
+class _Call(NamedTuple):
+    """A call of a model, with all that its price depends on."""
+
+    model: str | None
+    usage: LoggedUsage
+    time: float | None
+    tier: str | None = None
+
+
+class _Priced(NamedTuple):
+    """The prices of a call; `assumed` says which others were taken where its own are not known."""
+
+    prices: ModelPrices | None
+    assumed: str = ""
+
+
+def _calls(request: LoggedRequest) -> list[_Call]:
+    """The calls of a request: its answer, and what was billed beside it."""
+    beside = [_Call(one.model or request.model, one.usage, request.time, request.tier) for one in request.beside]
+    return [*_answers([request]), *beside]
+
+
+def _answers(requests: Iterable[LoggedRequest]) -> list[_Call]:
+    return [_Call(one.model, one.usage, one.time, one.tier) for one in requests if one.usage is not None]
+
+
+def _prices_of(call: _Call, own: Mapping[str, ModelPrices]) -> _Priced:
+    if call.model is None:
+        return _Priced(None)
+    when: dict[str, Any] = {"time": call.time, "sent_tokens": call.usage.sent_tokens}
+    found = model_prices(call.model, own, **when, tier=call.tier)
+    if found is not None or call.tier is None:
+        return _Priced(found)
+    standard = model_prices(call.model, own, **when)
+    assumed = f"what {call.model} costs as {call.tier} is not known: priced as usual"
+    return _Priced(standard, "" if standard is None else assumed)
+
+
 def _bill(request: LoggedRequest, own: Mapping[str, ModelPrices], fallback: Prices | None) -> Bill:
-    usage = request.usage
-    if usage is None:
-        return Bill()
-    found = None if request.model is None else model_prices(request.model, own)
+    bill = Bill.total(_of_call(call, own, fallback) for call in _calls(request))
+    bill = bill._replace(requests=int(bill.requests > 0), unpriced=int(bill.unpriced > 0))
+    return bill if request.cost is None else bill._replace(cost=request.cost, unpriced=0)
+
+
+def _of_call(call: _Call, own: Mapping[str, ModelPrices], fallback: Prices | None) -> Bill:
+    found = _prices_of(call, own).prices
     prices = fallback if found is None else found.prices
-    fresh, cached, written, written_1h, output = usage
+    fresh, cached, written, written_1h, output = call.usage
     tokens = fresh, cached, written + written_1h, output
     if prices is None:
         return Bill(1, *tokens, unpriced=1)

@@ -7,7 +7,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede.costs._bill import Bill, SessionPrices, logged_bill, session_prices
-from recede.costs._cache import CACHES, Cache
+from recede.costs._cache import Cache
 from recede.costs._calibrate import SERVED, calibrate
 from recede.costs._models import ModelPrices
 from recede.costs._policies import DEFAULT_POLICIES, reads_texts
@@ -89,7 +89,7 @@ def replay_transcript(
 
     Returns:
         A `Replay` of all contexts, one after the other; those without logged usage count four characters a token.
-        `ReplayedTurn.messages` counts the messages of the transcript.
+        `ReplayedTurn.messages` counts the messages of the transcript, of the history of its branch.
 
     Raises:
         ValueError: `pauses` is unknown, or texts are needed that were left out (`Transcript.has_texts`).
@@ -106,11 +106,10 @@ def replay_transcript(
     if not transcript.has_texts and (with_misses or reads_texts(policies, summary_chars)):
         raise ValueError("misses, budgets and built-in summaries need texts: read the file with keep_texts=True")
     found = session_prices(transcript, own_prices) if prices is None else prices
-    options: dict[str, Any] = {"prices": found.prices, "cache": found.provider if cache is None else cache}
+    options: dict[str, Any] = {"prices": found.prices, "cache": found.cache if cache is None else cache}
     options |= {"system_chars": system_chars, "summary_prices": summary_prices, "summary_chars": summary_chars}
-    starts = [0, *(compaction.messages for compaction in transcript.compactions)]
     replays = []
-    for start, context in zip(starts, transcript.contexts, strict=True):
+    for context in transcript.each_context():
         calibration = calibrate(context)
         times = {request.messages: request.time for request in context.requests if request.time is not None}
         if calibration is not None and pauses != "logged":
@@ -118,7 +117,7 @@ def replay_transcript(
         has_times = pauses == "timed" or (pauses == "logged" and calibration is None)
         asked = AskedReplay.of(policies, times=times if has_times else None, calibration=calibration, **options)
         played = asked.replay(context.messages, context.shown, with_misses=with_misses)
-        replays.append(_placed(played, start, context.shown))
+        replays.append(_placed(played, context))
     joined = [tuple(chain.from_iterable(parts)) for parts in zip(*map(_turns, replays), strict=True)]
     first = replays[0]
     misses = Misses.total(played.misses for played in replays if played.misses is not None) if with_misses else None
@@ -132,14 +131,17 @@ def _turns(played: Replay) -> list[tuple[ReplayedTurn, ...]]:
     return [policy.turns for policy in played.policies]
 
 
-def _placed(played: Replay, start: int, shown: int) -> Replay:
-    """Convert the requests of a context, which begins at `start`, to message numbers of the session."""
+def _placed(played: Replay, context: Transcript) -> Replay:
+    """Convert the requests of a context to message numbers of the history of its branch."""
+    before, shown, branch = context.before, context.shown, context.branch
+    if before == shown == branch == 0:
+        return played
 
     def placed(turns: Iterable[ReplayedTurn]) -> tuple[ReplayedTurn, ...]:
-        return tuple(turn._replace(messages=turn.messages - shown + start) for turn in turns if turn.messages >= shown)
+        moved = before - shown
+        own = (turn for turn in turns if turn.messages >= shown)
+        return tuple(turn._replace(messages=turn.messages + moved, branch=branch) for turn in own)
 
-    if start == shown == 0:
-        return played
     return played._replace(policies=tuple(policy._replace(turns=placed(policy.turns)) for policy in played.policies))
 
 
@@ -171,12 +173,13 @@ def check_bill(
     pairs: list[_Pair] = []
     unplayed = 0
     turns = {
-        turn.messages: turn
+        (turn.branch, turn.messages): turn
         for turn in replay_transcript(transcript, ["raw"], prices=found, pauses=pauses).policies[0].turns
     }
     for request in transcript.requests:
-        if request.usage is not None and request.messages in turns:
-            pairs.append(_Pair(turns[request.messages], request, request.usage))
+        turn = turns.get((request.branch, request.messages))
+        if request.usage is not None and turn is not None:
+            pairs.append(_Pair(turn, request, request.usage))
         elif request.usage is not None:
             unplayed += 1
     if not pairs:
@@ -188,7 +191,7 @@ def check_bill(
         input_error=sum(errors) / len(errors),
         second_half_error=_second_half(transcript),
         prices=found,
-        notes=_notes(transcript, CACHES[found.provider].ttl_seconds, unplayed),
+        notes=_notes(transcript, found.ttl_seconds, unplayed),
     )
 
 
@@ -212,7 +215,7 @@ def _estimated(turn: ReplayedTurn, prices: Prices) -> Bill:
 
 def _second_half(transcript: Transcript) -> float | None:
     """Measure how far the later half of the longest context is from what the earlier half predicts."""
-    context = max(transcript.contexts, key=lambda one: len(one.requests))
+    context = max(transcript.each_context(), key=lambda one: len(one.requests))
     logged = [(one.messages, one.usage.sent_tokens) for one in context.requests if one.usage is not None]
     half = len(logged) // 2
     early = calibrate(context, requests=half)
@@ -227,7 +230,7 @@ def _second_half(transcript: Transcript) -> float | None:
 def _notes(transcript: Transcript, ttl_seconds: float, unplayed: int) -> tuple[str, ...]:
     """List what happened between requests that only the provider or the client knows."""
     missed = survived = shrunk = 0
-    for context in transcript.contexts:
+    for context in transcript.each_context():
         for before, after in pairwise(request for request in context.requests if request.usage is not None):
             if before.usage is None or after.usage is None:
                 continue

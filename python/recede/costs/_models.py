@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
-from recede._models import MODEL_ROWS, model_names
+from recede._models import MODEL_ROWS, Model, model_names, model_row, new_cache
 from recede.costs._prices import Prices
 
-__all__ = ["MODELS", "ModelPrices", "model_prices"]
+__all__ = ["MODELS", "ModelPrices", "lifetime_of", "model_prices"]
 
 
 class ModelPrices(NamedTuple):
@@ -20,6 +21,7 @@ class ModelPrices(NamedTuple):
         provider: a name of `PRESETS`.
         date: when the prices were valid, as year and month.
         source: the provider's page; "as others quote it" where the page itself was not read.
+        ttl_seconds: how long an entry of the cache lives after its last use; 0: as the provider's cache has it.
 
     Example:
         >>> import recede
@@ -33,27 +35,35 @@ class ModelPrices(NamedTuple):
     provider: str
     date: str
     source: str
+    ttl_seconds: float = 0
 
 
-MODELS: Mapping[str, ModelPrices] = {
-    name: ModelPrices(
-        Prices(row.input, row.cached, row.write, row.output, row.min_tokens),
-        row.write_1h,
-        row.provider,
-        row.date,
-        row.source,
-    )
-    for name, row in MODEL_ROWS.items()
-}
+@cache
+def _of_row(row: Model) -> ModelPrices:
+    prices = Prices(row.input, row.cached, row.write, row.output, row.min_tokens)
+    return ModelPrices(prices, row.write_1h, row.provider, row.date, row.source, row.ttl_seconds)
+
+
+MODELS: Mapping[str, ModelPrices] = {name: _of_row(row) for name, row in MODEL_ROWS.items()}
 """Prices by model, for standard requests; batch, priority and regional prices differ."""
 
 
-def model_prices(model: str, own: Mapping[str, ModelPrices] = {}) -> ModelPrices | None:
+def model_prices(
+    model: str,
+    own: Mapping[str, ModelPrices] = {},
+    *,
+    time: float | None = None,
+    sent_tokens: int = 0,
+    tier: str | None = None,
+) -> ModelPrices | None:
     """Find the prices of a model by the name that a log has.
 
     Args:
         model: its name, with or without a date, a provider or a region.
         own: prices by model that come before those of `MODELS`.
+        time: when the request was made, in Unix seconds: its price may have been another one; None: today.
+        sent_tokens: how long its prompt was: long ones may cost more.
+        tier: how it was served, such as ``"fast"``; None: as is usual.
 
     Returns:
         Its prices; None if it is not in the table: names are not guessed.
@@ -67,6 +77,16 @@ def model_prices(model: str, own: Mapping[str, ModelPrices] = {}) -> ModelPrices
         25.0
         >>> model_prices("some-model") is None
         True
+        >>> model_prices("gpt-5.6-sol", time=1_783_641_600).prices.input, model_prices("gpt-5.6-sol").prices.input
+        (5.0, 4.0)
     """
-    names = model_names(model)
-    return next((table[name] for table in (own, MODELS) for name in names if name in table), None)
+    names = model_names(model) if tier is None else tuple(f"{name}-{tier}" for name in model_names(model))
+    found = next((own[name] for name in names if name in own), None)
+    row = None if found is not None else model_row(names[-1], time, sent_tokens)
+    return found if row is None else _of_row(row)
+
+
+def lifetime_of(model: str) -> float:
+    """How many seconds the cache of a model has entries, by its family; 0: as its provider's has them."""
+    found = new_cache(model)
+    return 0 if found is None else found[1]

@@ -8,13 +8,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from recede.costs._cache import Cache
 from recede.costs._models import ModelPrices
 from recede.costs._prices import PRESETS, Prices
 from recede.providers import PROVIDERS
 
 __all__ = ["read_prices"]
 
-_NUMBERS = (*Prices._fields, "write_1h")
+_NUMBERS = (*Prices._fields, "write_1h", "ttl_seconds")
 _TEXTS = ("provider", "date", "source")
 
 
@@ -23,7 +24,8 @@ def read_prices(path: str | PathLike[str]) -> dict[str, ModelPrices]:
 
     `input` and `output` are required, per million tokens in US dollars. `cached` and `write` are the price of input
     unless given, and `write_1h` is that of other writes. `min_cached_tokens` is 1,024. `provider` is a name of
-    `PRESETS`, by default ``"openai"``: a cache that needs no breakpoints. `date` and `source` are for the reader.
+    `PRESETS`, by default ``"openai"``: a cache that needs no breakpoints. `ttl_seconds` is how long its entries live, 0
+    as with the provider. `date` and `source` are for the reader.
 
     Args:
         path: the file; TOML if its name ends in ``.toml`` (from Python 3.11 on).
@@ -78,9 +80,11 @@ def _row(where: str, row: Any) -> ModelPrices:
     given: dict[str, Any] = {name: row.get(name, row["input"]) for name in ("input", "cached", "write", "output")}
     given["min_cached_tokens"] = row.get("min_cached_tokens", PROVIDERS["openai"].min_tokens)
     write_1h: Any = row.get("write_1h", given["write"])
+    ttl_seconds: Any = row.get("ttl_seconds", 0)
     try:
         prices = Prices(**given).checked()
         Prices(write=write_1h).checked()
+        Cache(ttl_seconds=ttl_seconds).checked()
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where}: {error}") from None
-    return ModelPrices(prices, write_1h, provider, str(row.get("date", "")), str(row.get("source", "")))
+    return ModelPrices(prices, write_1h, provider, str(row.get("date", "")), str(row.get("source", "")), ttl_seconds)

@@ -337,7 +337,7 @@ class AskedReplay(NamedTuple):
         policies = []
         for name, sent in zip(self.policies, self._sent(others, data), strict=True):
             turns = tuple(
-                ReplayedTurn._make((messages, *one[:3], answer_chars, *one[3:]))
+                ReplayedTurn._make((messages, *one[:3], answer_chars, *one[3:], 0))
                 for (messages, answer_chars), one in zip(requests, sent, strict=True)
             )
             counted = turns if self.calibration is None else calibrated(turns, name, self.calibration)

@@ -24,6 +24,7 @@ class ReplayedTurn(NamedTuple):
         summary_input_chars: characters sent for a new summary before this request; 0 without one.
         summary_output_chars: characters of that summary.
         needed: over a budget ``masks``, ``cuts``, ``summary`` or ``truncation``, by what the view shows; else "".
+        branch: of a session with branches, the number of that which it belongs to.
 
     Example:
         >>> import recede
@@ -41,6 +42,7 @@ class ReplayedTurn(NamedTuple):
     summary_input_chars: int = 0
     summary_output_chars: int = 0
     needed: str = ""
+    branch: int = 0
 
     @property
     def usage(self) -> Usage:

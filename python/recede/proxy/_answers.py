@@ -98,14 +98,4 @@ class AnswerReader:
             self._found.update({name: one for name, one in holder["usage"].items() if one is not None})
             self.usage = usage_of(self._found, lambda _: None)
         if isinstance(holder.get("usageMetadata"), dict):
-            self.usage = _of_gemini(holder["usageMetadata"])
-
-
-def _of_gemini(found: dict[str, Any]) -> LoggedUsage:
-    def tokens(name: str) -> int:
-        count = found.get(name)
-        return count if type(count) is int and count >= 0 else 0
-
-    cached = tokens("cachedContentTokenCount")
-    output = tokens("candidatesTokenCount") + tokens("thoughtsTokenCount")
-    return LoggedUsage(max(0, tokens("promptTokenCount") - cached), cached, 0, 0, output)
+            self.usage = usage_of(holder["usageMetadata"], lambda _: None) or LoggedUsage(0, 0, 0, 0, 0)

@@ -213,14 +213,14 @@ class RequestMasker:
         request = self._engine.Request(plain, KEPT_BY_PROVIDER)
         if request.is_kept_by_provider:
             return MaskedRequest(body)
+        model, points = _model_of(path, request.model), request.points()
         if cache == "anthropic":
             cache = "anthropic_1h" if request.ttl == "1h" else cache
             # Its cache needs marks. Without one no message is cached; bodies that are only counted leave them out.
             cache = cache if request.caches_messages or route.is_counted else "none"
         # OpenAI keeps entries for a day on request.
         is_kept_a_day = cache == "openai" and request.retention == "24h"
-        seconds = 86_400.0 if is_kept_a_day else Provider.of(cache).ttl_seconds
-        model, points = _model_of(path, request.model), request.points()
+        seconds = 86_400.0 if is_kept_a_day else Provider.of(cache, model).ttl_seconds
         cold = self._ledger.cold_requests(points, ttl_seconds=seconds, now=self._clock(), note=not route.is_counted)
         done = request.mask(self._policy(cache, model, static, agent, route.provider), cold, costs)
         if done.within_limit is False and not self._was_over:

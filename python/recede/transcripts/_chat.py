@@ -54,6 +54,6 @@ def read_body(value: Any) -> Iterator[Draft]:
         response = value.get("response")
         if isinstance(response, dict) and response.get("usage") is not None:
             # A log of requests keeps the answer beside the body.
-            time = value.get("timestamp", response.get("created"))
+            time = value.get("timestamp", response.get("created", response.get("created_at")))
             draft.request(response["usage"], response.get("model", value.get("model")), time)
         yield draft

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
-from recede.transcripts._draft import Draft, fields, objects, text
-from recede.transcripts._requests import usage_of
+from recede.transcripts._claude_answers import Answer, sent_of, settle
+from recede.transcripts._claude_kept import Kept
+from recede.transcripts._draft import Draft, digest, fields, objects, text
 from recede.transcripts._source import Record
 
 __all__ = ["is_list", "read", "read_list", "recognizes"]
@@ -50,135 +51,240 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
     main = _Session(None)
     agents: dict[str, _Session] = {}
     agent_of: dict[Any, str] = {}  # identifier of a record -> its subagent
+    results: list[dict[str, Any]] = []
     name = ""
     for record in records:
-        value = record.value
-        caller = _name(value.get("parent_tool_use_id")) if isinstance(value, dict) else None  # of what it prints
-        if caller is not None:
-            agents.setdefault(caller, _Session(caller)).read(record)
-            continue
-        if not (isinstance(value, dict) and value.get("isSidechain") is True):
+        value = record.value if isinstance(record.value, dict) else {}
+        caller = _name(value.get("parent_tool_use_id"))
+        if value.get("type") == "result" and "message" not in value:
+            results.append(value)
+        elif caller or value.get("isSidechain") is True:
+            # Early versions do not name the agent: its records are a chain that begins with one without a parent.
+            identity, parent = _name(value.get("uuid")), value.get("parentUuid")
+            began = identity if parent is None and identity not in agent_of else None
+            known = agent_of.get(parent) if isinstance(parent, str) else None
+            name = _name(value.get("agentId")) or caller or known or began or name
+            agent_of[identity] = name
+            agents.setdefault(name, _Session(name)).read(record)
+        else:
             main.read(record)
-            continue
-        # Early versions do not name the agent: its records are a chain that begins with one without a parent.
-        identity, parent = _name(value.get("uuid")), value.get("parentUuid")
-        began = identity if parent is None and identity not in agent_of else None
-        known = agent_of.get(parent) if isinstance(parent, str) else None
-        name = _name(value.get("agentId")) or known or began or name
-        agent_of[identity] = name
-        agents.setdefault(name, _Session(name)).read(record)
     drafts = [session.finish() for session in (main, *agents.values())]
-    return iter([draft for draft in drafts if draft.messages] or drafts[:1])
-
-
-class _Answer(NamedTuple):
-    """An answer of the model, and the index of its request."""
-
-    message: dict[str, Any]
-    request: int | None
+    if results:
+        settle(drafts, results)
+    return iter([draft for draft in drafts if draft.end] or drafts[:1])
 
 
 class _Session:
+    """The conversation of the agent or of a subagent: a tree, each of whose records names the one before it."""
+
     def __init__(self, context: str | None) -> None:
         self.draft = Draft(context)
-        self._seen: set[str] = set()
-        self._answers: dict[str, _Answer] = {}
+        self._places: dict[str, tuple[Draft, int] | None] = {}  # where records are followed; None: nowhere
+        self._parents: dict[str, Any] = {}
+        self._is_tree = False  # whether any record names one that is known
+        self._answers: dict[str, Answer] = {}
         self._answered: set[Any] = set()
+        self._newest: dict[Draft, Answer] = {}  # the last answer of a branch, while only its results follow it
+        self._kept = Kept()
 
     def read(self, record: Record) -> None:
         value = record.value if isinstance(record.value, dict) else {}
         kind = text(value.get("type"))
         message = value.get("message")
         if kind in _LEFT_OUT:
-            if value.get("subtype") == "compact_boundary":
-                self._compacted(record.line)
+            self._left_out(value, record.line)
             return
         if not isinstance(message, dict) or not isinstance(message.get("role", kind), str):
             self.draft.note(f"record of unknown type {kind!r} left out, since it holds no message", record.line)
             return
         if kind not in ("user", "assistant"):
             self.draft.note(f"record of unknown type {kind!r} kept", record.line)
-        identity = value.get("uuid")
-        if isinstance(identity, str):
-            if identity in self._seen:
-                self.draft.note("copy of an earlier record left out", record.line)
-                return
-            self._seen.add(identity)
-        self.draft.records += 1
-        if value.get("isCompactSummary") is True:
-            self._compacted(record.line)
-        role = message.get("role", kind)
-        content = message.get("content")
-        self._answered |= {_name(block.get("tool_use_id")) for block in objects(content)} - {None}
-        if role == "assistant":
-            self._answer(value, message, record.line)
+        identity = _name(value.get("uuid"))
+        if identity is not None and identity in self._places:
+            self._again(identity, value, record.line)
+            return
+        if message.get("model") == "<synthetic>":  # an error, which the program logs as an answer: it speaks
+            message = {**message, "role": "user"}
+        answer = self._continued(value, message)
+        if answer is None:
+            self._go_on(value, record.line)
         else:
-            self.draft.add({"role": role, "content": content}, record.line)
+            self.draft = answer.draft
+        self.draft.records += 1
+        self._append(value, message, answer, record.line)
+        if identity is not None:
+            self._places[identity] = self.draft, self.draft.end
+            self._parents[identity] = value.get("parentUuid")
+
+    def _append(self, value: dict[str, Any], message: dict[str, Any], answer: Answer | None, line: int) -> None:
+        role, content = message.get("role", value.get("type")), message.get("content")
+        is_summary = value.get("isCompactSummary") is True
+        results = {_name(block.get("tool_use_id")) for block in objects(content)} - {None}
+        self._answered |= results
+        if is_summary:
+            self._compacted(line)
+        if role == "assistant":
+            self._answer(value, message, answer, line)
+            return
+        self.draft.add({"role": role, "content": content}, line)
+        if not results:
+            self._newest.pop(self.draft, None)
+        if is_summary:
+            self._kept.summarized(self.draft)
+
+    # What a record follows
+
+    def _left_out(self, value: dict[str, Any], line: int) -> None:
+        identity, kind = _name(value.get("uuid")), value.get("subtype")
+        if identity is not None and identity in self._places:
+            return
+        if kind == "compact_boundary":
+            self._compacted(line)
+            self._kept.begin(self.draft, identity, fields(value.get("compactMetadata")), self._places)
+            if identity is not None:
+                self._places[identity] = self.draft, self.draft.end
+            return
+        if kind == "microcompact_boundary":
+            names = fields(value.get("microcompactMetadata")).get("compactedToolIds")
+            self._kept.clear(self.draft, names if isinstance(names, list) else [], line)
+        self._follow(identity, value)
+
+    def _again(self, identity: str, value: dict[str, Any], line: int) -> None:
+        """A record that is written again is a copy; after a compaction, with another parent, it was kept."""
+        place, parent = self._places[identity], value.get("parentUuid")
+        if place is not None and (parent != self._parents.get(identity) or self._kept.place(parent) is not None):
+            self._kept.again(self.draft, identity, place)
+        self.draft.note("copy of an earlier record left out", line)
+
+    def _place(self, value: dict[str, Any]) -> tuple[Draft, int] | None:
+        """The place that a record follows: where the log is if it names none that is known; None: a new history."""
+        parent = value.get("parentUuid", "")
+        if not isinstance(parent, str):
+            return None
+        self._is_tree |= parent in self._places
+        return self._kept.place(parent) or self._places.get(parent, (self.draft, self.draft.end))
+
+    def _follow(self, identity: str | None, value: dict[str, Any]) -> None:
+        """A record without a message is where the one before it is."""
+        if identity is not None:
+            self._places[identity] = self._place(value)
+
+    def _go_on(self, value: dict[str, Any], line: int) -> None:
+        """Switch to the branch and the place that a record follows."""
+        place = self._place(value)
+        if place is None:
+            if self._is_tree and self.draft.end and value.get("isCompactSummary") is not True:
+                self.draft.compacted(line, what="the history was cleared; the messages before it are kept")
+                self._newest.pop(self.draft, None)
+            return
+        draft, at = place
+        newest = self._newest.get(draft)
+        # All results of an answer follow it, whichever of them is named.
+        is_newest = newest is not None and at >= newest.end
+        self.draft = draft if is_newest else draft.back_to(at)
 
     def _compacted(self, line: int) -> None:
         # A boundary and the summary after it are one compaction.
-        if [compaction.messages for compaction in self.draft.compactions[-1:]] != [len(self.draft.messages)]:
-            self.draft.compacted(line)
+        draft = self.draft
+        if [(one.messages, one.branch) for one in draft.compactions[-1:]] != [(draft.end, draft.number)]:
+            draft.compacted(line)
+        self._newest.pop(draft, None)
 
-    def _answer(self, value: dict[str, Any], message: dict[str, Any], line: int) -> None:
+    # Answers
+
+    def _continued(self, value: dict[str, Any], message: dict[str, Any]) -> Answer | None:
+        """The answer that a line continues; gateways give many answers one identifier, or an empty one."""
+        if message.get("role", value.get("type")) != "assistant":
+            return None
+        identity, asked = _name(message.get("id")), _name(value.get("requestId"))
+        sent, newest = sent_of(message.get("usage")), self._newest.get(self.draft)
+        is_next = newest is not None and newest.end == self.draft.end
+        if not identity:
+            is_same = is_next and newest is not None and sent is not None and newest.sent == sent
+            return newest if is_same else None
+        answer = self._answers.get(identity)
+        if answer is None or answer.asked != asked:
+            return None
+        place = self._places.get(_name(value.get("parentUuid")) or "")
+        is_after = sent is None and place is not None and place[1] > answer.end  # it follows its results
+        return answer if (answer.sent == sent and not is_after) or (answer is newest and is_next) else None
+
+    def _answer(self, value: dict[str, Any], message: dict[str, Any], answer: Answer | None, line: int) -> None:
         """Append the blocks of a line to the answer that it continues, so that parallel calls are one turn."""
-        identity, content = message.get("id"), message.get("content")
+        content = message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         for block in objects(blocks):
             if block.get("type") == "tool_use" and _name(block.get("id")) in self._answered:
                 self.draft.note("result before its call, moved after it", line)
-        answer = self._answers.get(identity) if isinstance(identity, str) else None
         if answer is not None and isinstance(blocks, list) and isinstance(answer.message["content"], list):
-            answer.message["content"] += [block for block in blocks if block not in answer.message["content"]]
+            answer.add(blocks)
             self._count(answer, message.get("usage"), line)
             return
         request = self._request(value, message, line) if answer is None else answer.request
-        answer = _Answer({"role": "assistant", "content": blocks}, request)
-        if isinstance(identity, str):
+        made: dict[str, Any] = {"role": "assistant", "content": [] if isinstance(blocks, list) else blocks}
+        asked = _name(value.get("requestId"))
+        answer = Answer(made, self.draft, request, asked, message.get("usage"))
+        if isinstance(blocks, list):
+            answer.add(blocks)
+        if identity := _name(message.get("id")):
             self._answers[identity] = answer
         self.draft.add(answer.message, line)
+        self._newest[self.draft] = answer
 
-    def _request(self, value: dict[str, Any], message: dict[str, Any], line: int) -> int | None:
-        if message.get("model") == "<synthetic>":  # an error, which the program logs as an answer
-            return None
-        answer, asked = message.get("id"), value.get("requestId")
-        identity = f"{answer}/{asked}" if isinstance(answer, str) and isinstance(asked, str) else None
-        self.draft.request(message.get("usage"), message.get("model"), value.get("timestamp"), line, id=identity)
+    def _request(self, value: dict[str, Any], message: dict[str, Any], line: int) -> int:
+        answer, asked, time = _name(message.get("id")), _name(value.get("requestId")), value.get("timestamp")
+        identity = f"{answer}/{asked}" if answer and asked else None
+        if identity is None and isinstance(time, str):  # copies have the same content at the same time
+            identity = digest(answer, time, message.get("usage"), message.get("content"))
+        self.draft.request(message.get("usage"), message.get("model"), time, line, id=identity)
         return len(self.draft.requests) - 1
 
-    def _count(self, answer: _Answer, usage: Any, line: int) -> None:
+    def _count(self, answer: Answer, usage: Any, line: int) -> None:
         """Record the usage of an answer, which each of its lines repeats with more output tokens."""
-        found = usage_of(usage, lambda what: self.draft.note(what, line))
-        if answer.request is None or found is None:
+        found, tier, beside = self.draft.counted(usage, line)
+        if found is None:
             return
         request = self.draft.requests[answer.request]
         if request.usage is None or found.output_tokens > request.usage.output_tokens:
-            self.draft.requests[answer.request] = request._replace(usage=found)
+            self.draft.requests[answer.request] = request._replace(usage=found, tier=tier, beside=beside)
 
     def finish(self) -> Draft:
-        """Move results that precede their call after it."""
-        messages = self.draft.messages
-        calls = {
-            _name(block.get("id")): index
-            for index, message in enumerate(messages)
-            for block in objects(message["content"])
-            if block.get("type") == "tool_use"
-        }
-        waiting: dict[int, list[int]] = {}
-        order: list[int] = []
-        for index, message in enumerate(messages):
-            call = max((calls.get(_name(b.get("tool_use_id")), -1) for b in objects(message["content"])), default=-1)
-            if call > index:
-                waiting.setdefault(call, []).append(index)
-            else:
-                order += [index, *waiting.get(index, ())]
-        self.draft.messages = [messages[index] for index in order]
-        self.draft.lines = [self.draft.lines[index] for index in order]
-        now = {before: index for index, before in enumerate([*order, len(order)])}
-        requests = (request._replace(messages=now[request.messages]) for request in self.draft.requests)
-        self.draft.requests = sorted(requests, key=lambda request: request.messages)
-        self.draft.compactions = [one._replace(messages=now[one.messages]) for one in self.draft.compactions]
+        """Move results that precede their call after it, in each branch."""
+        for draft in self.draft.branches:
+            _order(draft)
+        if len(self.draft.branches) == 1:
+            self.draft.requests.sort(key=lambda request: request.messages)
         return self.draft
+
+
+def _order(draft: Draft) -> None:
+    """Move results that precede their call after it."""
+    messages = draft.messages
+    calls = {
+        _name(block.get("id")): index
+        for index, message in enumerate(messages)
+        for block in objects(message["content"])
+        if block.get("type") == "tool_use"
+    }
+    waiting: dict[int, list[int]] = {}
+    order: list[int] = []
+    for index, message in enumerate(messages):
+        call = max((calls.get(_name(b.get("tool_use_id")), -1) for b in objects(message["content"])), default=-1)
+        if call > index:
+            waiting.setdefault(call, []).append(index)
+        else:
+            order += [index, *waiting.get(index, ())]
+    if order == list(range(len(messages))):
+        return
+    draft.messages = [messages[index] for index in order]
+    draft.lines = [draft.lines[index] for index in order]
+    now = {before + draft.start: index + draft.start for index, before in enumerate([*order, len(order)])}
+
+    def moved(one: Any) -> Any:
+        return one._replace(messages=now.get(one.messages, one.messages)) if one.branch == draft.number else one
+
+    draft.requests[:] = map(moved, draft.requests)
+    draft.compactions[:] = map(moved, draft.compactions)
 
 
 def _name(value: Any) -> str | None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from recede.transcripts._draft import Draft, fields, objects, text
+from recede.transcripts._draft import Draft, digest, fields, objects, text
 from recede.transcripts._source import Record
 
 __all__ = ["read", "recognizes"]
 
 # Events repeat items for display; contexts and metadata are settings.
-_LEFT_OUT = frozenset(["event_msg", "session_meta", "turn_context", "world_state"])
+_LEFT_OUT = frozenset(["event_msg", "session_meta", "token_usage_record", "turn_context", "world_state"])
 _NOT_SENT = frozenset(["ghost_snapshot"])
+# What names a session in its first record, and the one that it continues: a fork, or the child of an agent.
+_PARENTS = ("forked_from_id", "parent_thread_id")
 
 
 def recognizes(record: dict[str, Any]) -> bool:
@@ -27,12 +29,24 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
     session = _Session()
     for record in records:
         session.read(record)
-    session.answered(None)
+    session.end()
     yield session.draft
 
 
 class _Answer(NamedTuple):
+    """An answer that was begun, and is not counted yet."""
+
     messages: int
+    time: Any
+    line: int
+    items: list[Any]  # what identifies each
+
+
+class _Counted(NamedTuple):
+    """A record of the tokens of a response, which an event may repeat."""
+
+    response: str
+    usage: dict[str, Any]
     time: Any
     line: int
 
@@ -41,35 +55,68 @@ class _Session:
     def __init__(self) -> None:
         self.draft = Draft()
         self._model: Any = None
-        self._answer: _Answer | None = None  # begun, and not yet counted
+        self._answer: _Answer | None = None
         self._total: Any = None
+        self._last: Any = None  # the usage of the last answer
+        self._root = ""  # the session whose requests this one may begin with
+        self._turns: list[int] = []  # where the user spoke, by the messages before it
+        self._responses: list[_Counted] = []  # responses that no event has counted yet
 
     def read(self, record: Record) -> None:
         value, line = record
-        draft = self.draft
         kind = text(value.get("type")) if isinstance(value, dict) else ""
         payload = value.get("payload") if isinstance(value, dict) else None
         if kind == "response_item" and isinstance(payload, dict):
-            item = text(payload.get("type"))
-            if item in _NOT_SENT:
-                return
-            if item == "message" and payload.get("role") != "assistant":
-                self.answered(None)
-            elif not item.endswith("_output") and self._answer is None:
-                self._answer = _Answer(len(draft.messages), value.get("timestamp"), line)
-            draft.records += 1
-            draft.add(payload, line)
+            self._item(payload, value.get("timestamp"), line)
         elif kind == "compacted":
-            self.answered(None)
-            shown = payload.get("replacement_history") if isinstance(payload, dict) else None
-            draft.compacted(line, objects(shown))
-        elif kind == "turn_context" and isinstance(payload, dict):
-            self._model = payload.get("model", self._model)
-        elif kind == "event_msg" and isinstance(payload, dict) and payload.get("type") == "token_count":
-            self._count(payload.get("info"))
-            draft.plan = text(fields(payload.get("rate_limits")).get("plan_type")) or draft.plan
+            self._compacted(fields(payload), value.get("timestamp"), line)
+        elif kind == "session_meta":
+            self._named(fields(payload))
+        elif kind == "token_usage_record":
+            self._response(fields(payload), value.get("timestamp"), line)
+        elif kind == "turn_context":
+            self._model = fields(payload).get("model", self._model)
+        elif kind == "event_msg":
+            self._event(fields(payload))
         elif kind not in _LEFT_OUT:
-            draft.note(f"record of unknown type {kind!r} left out, since it holds no item", line)
+            self.draft.note(f"record of unknown type {kind!r} left out, since it holds no item", line)
+
+    def _item(self, payload: dict[str, Any], time: Any, line: int) -> None:
+        draft, item = self.draft, text(payload.get("type"))
+        if item in _NOT_SENT:
+            return
+        if item == "message" and payload.get("role") != "assistant":
+            self.answered(None)
+            if payload.get("role") == "user" and not _is_of_program(payload):
+                self._turns.append(draft.end)
+        elif item.endswith("_output"):
+            if self._responses:
+                self.answered(None)
+        else:
+            if self._answer is None:
+                self._answer = _Answer(draft.end, time, line, [])
+            self._answer.items.append(payload)
+        draft.records += 1
+        draft.add(payload, line)
+
+    def _event(self, payload: dict[str, Any]) -> None:
+        kind = payload.get("type")
+        if kind == "token_count":
+            self._count(payload.get("info"))
+            self.draft.plan = text(fields(payload.get("rate_limits")).get("plan_type")) or self.draft.plan
+        elif kind == "thread_rolled_back" and type(count := payload.get("num_turns")) is int and count > 0:
+            self.answered(None)
+            at = self._turns[-count] if count <= len(self._turns) else next(iter(self._turns), self.draft.end)
+            del self._turns[-count:]
+            self.draft = self.draft.back_to(at)
+
+    # Tokens
+
+    def _named(self, payload: dict[str, Any]) -> None:
+        """The first record names the session; a fork has those of the sessions before it too, the oldest last."""
+        spawned = fields(fields(fields(payload.get("source")).get("subagent")).get("thread_spawn"))
+        names = [*(one.get(name) for one in (payload, spawned) for name in _PARENTS), payload.get("id")]
+        self._root = next((name for name in names if isinstance(name, str) and name), self._root)
 
     def _count(self, info: Any) -> None:
         """Record the tokens of the last request; an event with the same total is a repetition."""
@@ -77,9 +124,57 @@ class _Session:
             self._total = info.get("total_token_usage")
             self.answered(info.get("last_token_usage"))
 
+    def _response(self, payload: dict[str, Any], time: Any, line: int) -> None:
+        """Keep the tokens of a response: of an answer, which an event counts too, or of a compaction."""
+        usage, response = payload.get("usage"), text(payload.get("response_id"))
+        if not isinstance(usage, dict) or (self._answer is None and usage == self._last):
+            return
+        if any(one.response == response for one in self._responses[-8:] if response):
+            return
+        self._responses.append(_Counted(response, usage, time, line))
+
     def answered(self, usage: Any) -> None:
         """Complete an answer: its usage was logged, or never will be."""
-        if self._answer is not None:
-            messages, time, line = self._answer
-            self.draft.request(usage, self._model, time, line, messages)
-            self._answer = None
+        if self._answer is None:
+            return
+        messages, time, line, items = self._answer
+        self._answer = None
+        if usage is None and self._responses:
+            usage = self._responses.pop(0).usage
+        elif usage is not None:
+            self._responses = [one for one in self._responses if one.usage != usage]
+            self._last = usage
+        # A fork begins with the items and counters of its parent, at other times.
+        parts = self._root, [_named(item) for item in items], self._total, usage
+        self.draft.request(
+            usage, self._model, time, line, messages, digest(*parts) if self._root and usage is not None else None
+        )
+
+    def _compacted(self, payload: dict[str, Any], time: Any, line: int) -> None:
+        self.answered(None)
+        self._bill("compaction")
+        self.draft.compacted(line, objects(payload.get("replacement_history")))
+
+    def end(self) -> None:
+        """Complete what is open: the log has ended."""
+        self.answered(None)
+        self._bill("response")
+
+    def _bill(self, kind: str) -> None:
+        """Record responses that are no answers of the history."""
+        for response, usage, time, line in self._responses:
+            name = digest(self._root, response) if self._root and response else None
+            self.draft.billed(kind, self._model, usage, line, time, name)
+        self._responses.clear()
+
+
+def _is_of_program(message: dict[str, Any]) -> bool:
+    """Whether a user message is of the program, which counts those of the user as turns."""
+    said = next((text(part.get("text")) for part in objects(message.get("content"))), "").lstrip()
+    return said.startswith(("<", "# AGENTS.md"))
+
+
+def _named(item: dict[str, Any]) -> Any:
+    """The parts of an item that all copies of a session have."""
+    names = [item.get(name) for name in ("type", "call_id", "name")]
+    return [*names, item.get("arguments", item.get("input")), item.get("content"), item.get("encrypted_content")]

@@ -3,36 +3,100 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
-from recede.transcripts._requests import Compaction, LoggedRequest, time_of, usage_of
+from recede.transcripts._branches import path_of
+from recede.transcripts._requests import (
+    Beside,
+    Compaction,
+    LoggedRequest,
+    LoggedUsage,
+    beside_of,
+    tier_of,
+    time_of,
+    usage_of,
+)
 
-__all__ = ["Draft", "call", "fields", "kept", "objects", "parsed", "result", "text", "texts"]
+__all__ = ["Draft", "call", "digest", "fields", "kept", "objects", "parsed", "result", "text", "texts"]
+
+
+class _Lines(NamedTuple):
+    parent: int | None
+    start: int
+    messages: list[int | None]
 
 
 class Draft:
-    """A history that a reader is building.
+    """A history that a reader is building, or one branch of it; the branches of a history share all but messages.
 
     Attributes:
-        messages: in a shape that the reducer knows.
+        messages: in a shape that the reducer knows; of a branch, those of its own.
         lines: the line of each message, if the file has one record per line.
         records: the number of message records read, before merging.
         requests: what the log says of each request, in order.
         compactions: where the agent replaced the history.
         context: the name of a subagent; None for the main conversation.
         plan: the subscription that pays for the requests; None: none is named.
+        branches: all branches of the history, in the order of the log.
+        number: the place of this one among them.
+        marks: its own compactions.
+        parent: the number of the branch that it left; None for the first.
+        start: how many messages of the parent's history it continues.
     """
 
-    def __init__(self, context: str | None = None) -> None:
-        self.requests: list[LoggedRequest] = []
-        self.compactions: list[Compaction] = []
+    def __init__(self, context: str | None = None, parent: Draft | None = None, start: int = 0) -> None:
+        self.requests: list[LoggedRequest] = [] if parent is None else parent.requests
+        self.compactions: list[Compaction] = [] if parent is None else parent.compactions
+        self._notes: dict[str, tuple[int, int | None]] = {} if parent is None else parent._notes
+        self.branches: list[Draft] = [] if parent is None else parent.branches
+        self.number = len(self.branches)
+        self.branches.append(self)
+        self.parent = None if parent is None else parent.number
+        self.start = start
         self.context = context
-        self.plan: str | None = None
+        self.plan: str | None = None if parent is None else parent.plan
         self.messages: list[dict[str, Any]] = []
         self.lines: list[int | None] = []
+        self.marks: list[Compaction] = []
         self.records = 0
-        self._notes: dict[str, tuple[int, int | None]] = {}
+
+    @property
+    def end(self) -> int:
+        """How many messages the history of this branch has."""
+        return self.start + len(self.messages)
+
+    def back_to(self, messages: int) -> Draft:
+        """Continue after so many messages of this history: what follows them is left, and was paid."""
+        if messages >= self.end:
+            return self
+        parent = self
+        while messages < parent.start and parent.parent is not None:
+            parent = self.branches[parent.parent]
+        return Draft(self.context, parent, messages)
+
+    def path(self, first: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
+        """The history from one of its messages to another."""
+        return path_of(self.branches, self.number, first, stop)
+
+    def last_compaction(self) -> Compaction:
+        """The last compaction of this history; one of nothing if there is none."""
+        branch: Draft = self
+        end = self.end
+        while True:
+            found: Compaction | None = next((one for one in reversed(branch.marks) if one.messages <= end), None)
+            if found is not None:
+                return found
+            if branch.parent is None:
+                return Compaction(0, [])
+            end = min(end, branch.start)
+            branch = branch.branches[branch.parent]
+
+    def lined(self) -> _Lines:
+        """The lines of the messages of this branch."""
+        return _Lines(self.parent, self.start, self.lines)
 
     def add(self, message: dict[str, Any], line: int | None = None) -> None:
         """Append a message."""
@@ -66,14 +130,47 @@ class Draft:
         id: str | None = None,
     ) -> None:
         """Record a request whose answer follows, or follows that many messages; fields as the log has them."""
-        messages = len(self.messages) if messages is None else messages
-        found = usage_of(usage, lambda what: self.note(what, line))
-        self.requests.append(LoggedRequest(messages, text(model) or None, time_of(time), found, id))
+        messages = self.end if messages is None else messages
+        found, tier, beside = self.counted(usage, line)
+        self.requests.append(
+            LoggedRequest(messages, text(model) or None, time_of(time), found, id, tier, beside, branch=self.number)
+        )
 
-    def compacted(self, line: int | None = None, shown: list[dict[str, Any]] | None = None) -> None:
+    def counted(self, usage: Any, line: int | None) -> tuple[LoggedUsage | None, str | None, tuple[Beside, ...]]:
+        """Read a usage: its tokens, how it was served, and what was billed beside it."""
+
+        def note(what: str) -> None:
+            self.note(what, line)
+
+        return usage_of(usage, note), tier_of(usage), tuple(beside_of(usage, note))
+
+    def billed(
+        self, kind: str, model: Any, usage: Any, line: int | None = None, time: Any = None, id: str | None = None
+    ) -> None:
+        """Record a call of a model that is no answer of the history, such as a compaction."""
+        found, _, _ = self.counted(usage, line)
+        if found is not None:
+            beside = (Beside(kind, text(model) or None, found),)
+            name, at = text(model) or None, time_of(time)
+            self.requests.append(LoggedRequest(self.end, name, at, None, id, beside=beside, branch=self.number))
+
+    def compacted(
+        self,
+        line: int | None = None,
+        shown: Sequence[dict[str, Any]] | None = None,
+        what: str = "the session was compacted; the messages before it are kept",
+    ) -> None:
         """Record a compaction: from here on the model sees `shown`, and the messages that follow."""
-        self.compactions.append(Compaction(len(self.messages), shown or []))
-        self.note("the session was compacted; the messages before it are kept", line)
+        self.compactions.append(Compaction(self.end, [] if shown is None else shown, self.number))
+        self.marks.append(self.compactions[-1])
+        self.note(what, line)
+
+    def compacted_again(self, messages: int, shown: Sequence[dict[str, Any]]) -> None:
+        """Correct the last compaction of this branch: where it is, and what the model saw from there on."""
+        place = len(self.compactions) - 1
+        while self.compactions[place].branch != self.number:
+            place -= 1
+        self.marks[-1] = self.compactions[place] = Compaction(messages, shown, self.number)
 
     def note(self, what: str, line: int | None = None) -> None:
         """Count something that the user should know; the first line is kept."""
@@ -95,6 +192,11 @@ def _is_text(message: Any, role: str) -> bool:
     if fields(message).get("role") != role or message.get("tool_calls") or "pairRole" in message:
         return False
     return not any(text(part.get("type")).startswith("tool_") for part in objects(message.get("content")))
+
+
+def digest(*parts: Any) -> str:
+    """A name of a content, the same in every copy of it."""
+    return blake2b(json.dumps(parts, sort_keys=True, default=str).encode(errors="replace"), digest_size=12).hexdigest()
 
 
 def objects(value: Any) -> list[dict[str, Any]]:

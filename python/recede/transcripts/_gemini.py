@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from recede.transcripts._draft import Draft, kept, objects, text
+from recede.transcripts._draft import Draft, digest, kept, objects, text
 from recede.transcripts._source import Record
 
 __all__ = ["read", "read_lines", "recognizes", "recognizes_line"]
@@ -42,36 +42,77 @@ def read(value: Any) -> Iterator[Draft]:
 def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
     """Read lines: a message with a known id replaces the earlier one, and some lines remove messages."""
     draft = Draft()
-    kept: dict[str, tuple[dict[str, Any], int]] = {}
+    nodes: dict[str, _Node] = {}
+    chain: list[str] = []  # the history, by the names of its messages
     for value, line in records:
         if not isinstance(value, dict):
             draft.note("record of wrong type left out", line)
         elif isinstance(value.get("$rewindTo"), str):
-            _rewind(kept, value["$rewindTo"])
+            _rewind(chain, nodes, value["$rewindTo"])
         elif isinstance(value.get("id"), str):
-            kept[value["id"]] = value, line
+            _put(chain, nodes, value["id"], value, line)
         elif isinstance(value.get("$set"), dict):
             changed = value["$set"].get("messages")
             if isinstance(changed, list):  # the history was replaced, for instance by a summary
-                kept = {
-                    text(message.get("id")) or str(place): (message, line)
-                    for place, message in enumerate(objects(changed))
-                }
+                _replace(chain, nodes, objects(changed), line)
         elif not recognizes_line(value):
             draft.note("record of unknown type left out, since it holds no message", line)
-    for message, line in kept.values():
-        _add(draft, message, line)
-    yield draft
+    places: dict[str | None, tuple[Draft, int]] = {None: (draft, 0)}
+    for name, node in nodes.items():
+        before, at = places[node.before]
+        draft = before.back_to(at)
+        _add(draft, node.message, node.line, is_paid=not node.is_copy)
+        places[name] = draft, draft.end
+    last, at = places[chain[-1] if chain else None]
+    yield last.back_to(at)
 
 
-def _rewind(kept: dict[str, Any], identity: str) -> None:
+class _Node:
+    """A message of a history, after the one before it."""
+
+    def __init__(self, message: dict[str, Any], line: int, before: str | None, *, is_copy: bool) -> None:
+        self.message = message
+        self.line = line
+        self.before = before
+        self.is_copy = is_copy  # of one that was in a history before, whose request is counted there
+        self.is_kept = True
+
+
+def _put(chain: list[str], nodes: dict[str, _Node], name: str, message: dict[str, Any], line: int) -> None:
+    known = nodes.get(name)
+    if known is not None and known.is_kept:
+        known.message, known.line = message, line
+        return
+    if known is not None:  # it was removed, and comes again
+        name = f"{name} {len(nodes)}"
+    nodes[name] = _Node(message, line, chain[-1] if chain else None, is_copy=known is not None)
+    chain.append(name)
+
+
+def _replace(chain: list[str], nodes: dict[str, _Node], messages: list[dict[str, Any]], line: int) -> None:
+    """Begin a history again with these messages."""
+    before, chain[:] = chain[:], []
+    for name in before:
+        nodes[name].is_kept = False
+    for place, message in enumerate(messages):
+        name = text(message.get("id")) or f"{place} of line {line}"
+        if place < len(before) and before[place] == name:
+            nodes[name].is_kept = True
+            chain.append(name)
+        else:
+            _put(chain, nodes, name, message, line)
+
+
+def _rewind(chain: list[str], nodes: dict[str, _Node], identity: str) -> None:
     """Remove a message and all after it; all messages if it is missing, as the program does."""
-    names = list(kept)
-    for name in names[names.index(identity) if identity in kept else 0 :]:
-        del kept[name]
+    while chain:
+        name = chain.pop()
+        nodes[name].is_kept = False
+        if name == identity:
+            return
 
 
-def _add(draft: Draft, message: dict[str, Any], line: int | None) -> None:
+def _add(draft: Draft, message: dict[str, Any], line: int | None, *, is_paid: bool = True) -> None:
     draft.records += 1
     kind = text(message.get("type"))
     if kind in _LEFT_OUT:
@@ -84,8 +125,10 @@ def _add(draft: Draft, message: dict[str, Any], line: int | None) -> None:
         return  # a turn of a replaced history, whose results are with their calls
     if not calls and any("functionCall" in part for part in parts):
         draft.note("call without its record left out", line)
-    if kind == "gemini":
-        draft.request(_usage(message.get("tokens")), message.get("model"), message.get("timestamp"), line)
+    if kind == "gemini" and is_paid:
+        name, time = message.get("id"), message.get("timestamp")
+        copy = digest(name, time, message.get("tokens")) if isinstance(name, str) and time is not None else None
+        draft.request(_usage(message.get("tokens")), message.get("model"), time, line, id=copy)
     role = "assistant" if kind == "gemini" else "user"
     content = [{"type": "text", "text": said}] if (said := _text(message.get("content"))) else []
     content += [part for part in parts if _KNOWN.isdisjoint(part)]

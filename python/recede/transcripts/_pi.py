@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from recede.transcripts._draft import Draft, objects, text
+from recede.transcripts._branches import Shown
+from recede.transcripts._draft import Draft, digest, objects, text
 from recede.transcripts._source import Record
 
 __all__ = ["read", "recognizes"]
@@ -25,32 +26,60 @@ def recognizes(record: dict[str, Any]) -> bool:
 def read(records: Iterable[Record]) -> Iterator[Draft]:
     """Read the messages, in the shape of Anthropic."""
     draft = Draft()
-    places: dict[Any, int] = {}  # of entries, by their number and identifier: the messages before them
+    firsts: dict[Any, int] = {}  # of entries, by their number and identifier: the messages before them
+    places: dict[str, tuple[Draft, int]] = {}  # of entries: where those that name them are
     for entry, (value, line) in enumerate(records):
         kind = text(value.get("type")) if isinstance(value, dict) else ""
         message = value.get("message") if isinstance(value, dict) else None
-        places[entry] = len(draft.messages)
-        if isinstance(value, dict) and isinstance(value.get("id"), str):
-            places[value["id"]] = len(draft.messages)
+        name = value.get("id") if isinstance(value, dict) else None
+        if isinstance(value, dict):
+            draft = _after(draft, places, value.get("parentId", ""))
+        firsts[entry] = draft.end
+        if isinstance(name, str):
+            firsts[name] = draft.end
         if kind == "message" and isinstance(message, dict):
-            draft.records += 1
-            if message.get("role") == "assistant":
-                draft.request(_usage(message.get("usage")), message.get("model"), value.get("timestamp"), line)
-            if message.get("stopReason") in ("aborted", "error"):
-                if draft.requests and draft.requests[-1].usage is None:
-                    draft.requests.pop()  # it was not billed
-                draft.note("aborted answer left out, as pi does when it resumes", line)
-            elif message.get("excludeFromContext") is not True:
-                draft.add(_message(message, draft, line), line)
+            _answer_or_add(draft, value, message, line)
         elif kind == "custom_message":
             draft.add({"role": "user", "content": value.get("content")}, line)
+        elif kind == "branch_summary":
+            draft.add({"role": "user", "content": text(value.get("summary"))}, line)
         elif kind == "compaction":
             first = value.get("firstKeptEntryId", value.get("firstKeptEntryIndex"))
-            kept = draft.messages[places[first] :] if isinstance(first, (int, str)) and first in places else []
-            draft.compacted(line, [{"role": "user", "content": text(value.get("summary"))}, *kept])
+            _compacted(draft, value, firsts.get(first) if isinstance(first, (int, str)) else None, line)
         elif kind not in _LEFT_OUT:
             draft.note(f"entry of unknown type {kind!r} left out, since it holds no message", line)
+        if isinstance(name, str):
+            places[name] = draft, draft.end
     yield draft
+
+
+def _after(draft: Draft, places: dict[str, tuple[Draft, int]], parent: Any) -> Draft:
+    """The branch of an entry: where its parent is; where the log is if that is not known."""
+    if parent is None:
+        return draft.back_to(0) if places else draft
+    before, at = places.get(parent, (draft, draft.end)) if isinstance(parent, str) else (draft, draft.end)
+    return before.back_to(at)
+
+
+def _answer_or_add(draft: Draft, value: dict[str, Any], message: dict[str, Any], line: int) -> None:
+    draft.records += 1
+    if message.get("role") == "assistant":
+        name, time = value.get("id"), value.get("timestamp")
+        # A fork is another file that begins with copies.
+        copy = digest(name, time, message.get("usage")) if isinstance(name, str) and time is not None else None
+        draft.request(_usage(message.get("usage")), message.get("model"), time, line, id=copy)
+    if message.get("stopReason") in ("aborted", "error"):
+        if draft.requests and draft.requests[-1].usage is None:
+            draft.requests.pop()  # it was not billed
+        draft.note("aborted answer left out, as pi does when it resumes", line)
+    elif message.get("excludeFromContext") is not True:
+        draft.add(_message(message, draft, line), line)
+
+
+def _compacted(draft: Draft, value: dict[str, Any], first: int | None, line: int) -> None:
+    summary, end = {"role": "user", "content": text(value.get("summary"))}, draft.end
+    draft.compacted(line, Shown(lambda: [summary, *([] if first is None else draft.path(first, end))]))
+    draft.billed("compaction", value.get("model"), _usage(value.get("usage")), line, value.get("timestamp"))
 
 
 def _usage(usage: Any) -> Any:

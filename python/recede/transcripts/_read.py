@@ -2,110 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from recede._errors import TranscriptError
-from recede.reduction._reducer import HistoryReducer
+from recede._report import Reduction
 from recede.reduction._unrecognized import unrecognized
+from recede.transcripts._branches import Branch, path_of
 from recede.transcripts._draft import Draft, parsed
 from recede.transcripts._omitted import omit_texts
 from recede.transcripts._registry import DOCUMENTS, LINES, DocumentFormat, LineFormat
-from recede.transcripts._requests import Compaction, LoggedRequest
 from recede.transcripts._source import MAX_BYTES, Input, Record, Source, open_source
-from recede.transcripts._unread import NOTHING, Unread, notes_of_lines, seen_in, unread_in
+from recede.transcripts._transcript import FACTS, Transcript
+from recede.transcripts._unread import notes_of_lines, seen_in, unread_in
 
 __all__ = ["FORMATS", "MAX_BYTES", "Transcript", "detect", "read", "read_all"]
-
-# It validates a history, and counts.
-_FACTS = HistoryReducer(max_input_chars=0, enabled=False)
 
 FORMATS = tuple(sorted({"body_lines", *(format.name for format in (*LINES, *DOCUMENTS))}))
 
 # How many lines detection reads: the first ones may be program state, which does not identify the format.
 _MOST_UNKNOWN_RECORDS = 100
-
-
-@dataclass(frozen=True)
-class Transcript:
-    """A history that an agent wrote, in a shape that the reducer supports.
-
-    Attributes:
-        messages: the history, oldest first: what the model saw, in the shape that `recede.reduce` takes.
-        turns: the number of turns (runs of agent messages).
-        format: one of `FORMATS`.
-        source: the file, as errors name it.
-        warnings: what was repaired, kept although unknown, or left out.
-        records: the number of message records read, before merging.
-        index: the index of the history in the file, from 0.
-        context: the name of the subagent whose history it is; None for the main conversation.
-        skipped_lines: of how many lines of the file something was skipped, since they are damaged; the first history of
-            a file has them.
-        unread: the messages that were not understood.
-        requests: what the log says of each request, in order; empty if it says nothing.
-        compactions: where the agent replaced the history; `contexts` splits it there.
-        shown: how many messages at the beginning replace a compacted history; there were no requests between them.
-        has_texts: whether the messages have all their texts (`keep_texts`).
-        plan: the subscription that paid for the requests; None where the log names none.
-
-    Example:
-        >>> from recede import transcripts
-        >>> transcript = transcripts.read(b'[{"role": "user", "content": "hello"}]')
-        >>> transcript.format, transcript.turns, transcript.records
-        ('messages', 0, 1)
-    """
-
-    messages: list[dict[str, Any]] = field(repr=False)
-    turns: int
-    format: str
-    source: str
-    warnings: tuple[str, ...] = ()
-    records: int = 0
-    index: int = 0
-    context: str | None = None
-    skipped_lines: int = field(default=0, repr=False)
-    unread: Unread = field(default=NOTHING, repr=False)
-    requests: tuple[LoggedRequest, ...] = field(default=(), repr=False)
-    compactions: tuple[Compaction, ...] = field(default=(), repr=False)
-    shown: int = field(default=0, repr=False)
-    has_texts: bool = field(default=True, repr=False)
-    plan: str | None = field(default=None, repr=False)
-
-    @property
-    def contexts(self) -> tuple[Transcript, ...]:
-        """The contexts of the session in order: the first, and one more after each compaction.
-
-        Example:
-            >>> from recede import transcripts
-            >>> lines = [
-            ...     b'{"type": "message", "message": {"role": "user", "content": "Go."}}',
-            ...     b'{"type": "compaction", "summary": "Went."}',
-            ...     b'{"type": "message", "message": {"role": "user", "content": "On."}}',
-            ... ]
-            >>> session = transcripts.read(b"\\n".join(lines))
-            >>> [[message["content"] for message in context.messages] for context in session.contexts]
-            [['Go.'], ['Went.', 'On.']]
-        """
-        if not self.compactions and not self.shown:
-            return (self,)
-        starts = [Compaction(0, []), *self.compactions]
-        ends = [*(compaction.messages for compaction in self.compactions), len(self.messages)]
-        return tuple(self._between(start, end) for start, end in zip(starts, ends, strict=True))
-
-    def _between(self, start: Compaction, end: int) -> Transcript:
-        messages = [*start.shown, *self.messages[start.messages : end]]
-        moved = len(start.shown) - start.messages
-        last = end == len(self.messages)  # where a request may have no answer
-        requests = tuple(
-            request._replace(messages=request.messages + moved)
-            for request in self.requests
-            if start.messages <= request.messages < end + last
-        )
-        turns = _FACTS.reduce(messages).turns
-        shown = len(start.shown)
-        return replace(self, messages=messages, turns=turns, requests=requests, compactions=(), shown=shown)
 
 
 def read(
@@ -355,23 +273,25 @@ def _without_texts(records: Iterator[Record], texts_at: tuple[str, ...] | None) 
 
 def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode: bool, has_texts: bool) -> Transcript:
     if text_mode:
-        draft.pair_texts()
-    try:
-        reduction = _FACTS.reduce(draft.messages)
-    except TranscriptError as error:
-        line = None if error.message_index is None else draft.lines[error.message_index]
-        raise TranscriptError(error.kind, **{**error.places, "source": source, "line": line}) from None
-    unread = unread_in(draft.messages)
-    said = unrecognized(draft.messages) or unread.words(has_results=bool(reduction.tools))
+        for branch in draft.branches:
+            branch.pair_texts()
+    messages = draft.path()
+    facts = _facts(messages, lambda: path_of([branch.lined() for branch in draft.branches], draft.number), source)
+    for branch in draft.branches:
+        if branch is not draft:
+            _facts(branch.messages, lambda: branch.lines, source)  # noqa: B023 - called at once
+    unread = unread_in(messages)
+    said = unrecognized(messages) or unread.words(has_results=bool(facts.tools))
     if said:
         draft.note(said)
+    has_branches = len(draft.branches) > 1
     return Transcript(
-        draft.messages,
-        reduction.turns,
+        messages,
+        facts.turns,
         format,
         source,
         draft.warnings(),
-        draft.records,
+        sum(branch.records for branch in draft.branches),
         index,
         draft.context,
         unread=unread,
@@ -379,4 +299,15 @@ def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode
         compactions=tuple(draft.compactions),
         has_texts=has_texts,
         plan=draft.plan,
+        branches=tuple(Branch(one.parent, one.start, one.messages) for one in draft.branches) if has_branches else (),
+        branch=draft.number,
     )
+
+
+def _facts(messages: list[dict[str, Any]], lines: Callable[[], Sequence[int | None]], source: str) -> Reduction:
+    """Count what a history has; an error names the line of its message."""
+    try:
+        return FACTS.reduce(messages)
+    except TranscriptError as error:
+        line = None if error.message_index is None else lines()[error.message_index]
+        raise TranscriptError(error.kind, **{**error.places, "source": source, "line": line}) from None

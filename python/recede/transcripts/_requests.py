@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from recede._usage import LoggedUsage, usage_of
+from recede._usage import Beside, LoggedUsage, beside_of, tier_of, usage_of
 
-__all__ = ["Compaction", "LoggedRequest", "LoggedUsage", "time_of", "usage_of"]
+__all__ = ["Beside", "Compaction", "LoggedRequest", "LoggedUsage", "beside_of", "tier_of", "time_of", "usage_of"]
 
 
 class LoggedRequest(NamedTuple):
     """A request to a model, as its session's log records it.
 
     Attributes:
-        messages: the number of messages before its answer.
+        messages: the number of messages before its answer, in the history of its branch.
         model: the model, as the log names it.
         time: when the first record of its answer was written, in Unix seconds; UTC if the log names no time zone.
         usage: its tokens; None if the log omits them.
         id: what identifies it in any file; a session that is resumed begins with copies. None if the log omits it.
+        tier: how it was served if that has a price of its own, such as ``"fast"``.
+        beside: what was billed with it and is not in `usage`: an advisor, a compaction.
+        cost: what it cost in US dollars, if the log says so; by the log's sum where only that is known.
+        branch: the number of the branch that it belongs to (`Transcript.branches`).
 
     Example:
         >>> from recede import transcripts
@@ -33,6 +38,10 @@ class LoggedRequest(NamedTuple):
     time: float | None
     usage: LoggedUsage | None
     id: str | None = None
+    tier: str | None = None
+    beside: tuple[Beside, ...] = ()
+    cost: float | None = None
+    branch: int = 0
 
 
 class Compaction(NamedTuple):
@@ -41,6 +50,7 @@ class Compaction(NamedTuple):
     Attributes:
         messages: the number of messages before it, which the model no longer saw.
         shown: what it saw in their place, unless that follows as messages of the history.
+        branch: the number of the branch that it belongs to (`Transcript.branches`).
 
     Example:
         >>> from recede.transcripts import Compaction
@@ -49,7 +59,8 @@ class Compaction(NamedTuple):
     """
 
     messages: int
-    shown: list[dict[str, Any]]
+    shown: Sequence[dict[str, Any]]
+    branch: int = 0
 
 
 def time_of(value: Any) -> float | None:

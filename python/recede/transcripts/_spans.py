@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -51,27 +53,33 @@ class Request(NamedTuple):
 
 
 def histories(requests: Iterable[Request]) -> Iterator[Draft]:
-    """Join requests into conversations: a request continues the earlier one whose messages it begins with."""
-    grown: list[tuple[Any, list[dict[str, Any]], Draft]] = []
-    for request in sorted(requests, key=lambda one: one.time or 0.0):
-        before = [place for place, one in enumerate(grown) if _continues(one, request)]
+    """Join requests into conversations: a request continues the latest earlier one whose messages it begins with."""
+    grown: dict[int, Draft] = {}  # conversations, in the order of their last requests
+    lasts: dict[tuple[Any, bytes], list[int]] = {}  # their numbers, by trace and what their last requests sent
+    for number, request in enumerate(sorted(requests, key=lambda one: one.time or 0.0)):
+        names = [] if request.trace is None else [(request.trace, name) for name in _prefixes(request.sent)]
+        begun = max((held for name in names if (held := lasts.get(name))), key=lambda held: held[-1], default=None)
         draft = Draft()
         draft.records = 1
-        if before:
-            _, _, earlier = grown.pop(before[-1])
+        if begun:
+            earlier = grown.pop(begun.pop())
             draft.records += earlier.records
             draft.requests = earlier.requests
         for message in (*request.sent, *request.answer):
             draft.add(message, request.line)
         draft.request(request.usage, request.model, request.time, request.line, len(request.sent))
-        grown.append((request.trace, request.sent, draft))
-    for _, _, draft in grown:
-        yield draft
+        grown[number] = draft
+        for name in names[-1:]:
+            lasts.setdefault(name, []).append(number)
+    yield from grown.values()
 
 
-def _continues(earlier: tuple[Any, list[dict[str, Any]], Draft], request: Request) -> bool:
-    trace, sent, _ = earlier
-    return trace is not None and trace == request.trace and bool(sent) and request.sent[: len(sent)] == sent
+def _prefixes(messages: list[dict[str, Any]]) -> Iterator[bytes]:
+    """A name of each beginning of a list of messages, the shortest first."""
+    so_far = blake2b(digest_size=16)
+    for message in messages:
+        so_far.update(json.dumps(message, sort_keys=True, default=str).encode(errors="replace"))
+        yield so_far.digest()
 
 
 # Spans

@@ -1,0 +1,85 @@
+"""Branches of a session whose user went back, and what a compaction shows again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar, overload
+
+__all__ = ["Branch", "Shown", "path_of"]
+
+_Message = dict[str, Any]
+_One = TypeVar("_One", covariant=True)
+
+
+class Branch(NamedTuple):
+    """A part of a session that continues from one place of its history.
+
+    Attributes:
+        parent: the number of the branch that it left; None for the first.
+        start: how many messages of the parent's history it continues.
+        messages: its own messages.
+
+    Example:
+        >>> from recede.transcripts import Branch
+        >>> Branch(0, 4, [{"role": "user", "content": "Again, but shorter."}]).start
+        4
+    """
+
+    parent: int | None
+    start: int
+    messages: list[_Message]
+
+
+class _Part(Protocol[_One]):
+    """A branch, finished or under construction."""
+
+    @property
+    def parent(self) -> int | None: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def messages(self) -> Sequence[_One]: ...
+
+
+def path_of(branches: Sequence[_Part[_One]], number: int, first: int = 0, stop: int | None = None) -> list[_One]:
+    """The history of a branch from one of its messages to another, those of the branches before it included."""
+    parts: list[Sequence[_One]] = []
+    at: int | None = number
+    end = branches[number].start + len(branches[number].messages) if stop is None else stop
+    while at is not None and first < end:
+        one = branches[at]
+        parts.append(one.messages[max(0, first - one.start) : max(0, end - one.start)])
+        at, end = one.parent, min(end, one.start)
+    return [message for part in reversed(parts) for message in part]
+
+
+class Shown(Sequence[_Message]):
+    """The messages in place of a history; made when they are read, since many compactions may show the same."""
+
+    def __init__(self, make: Callable[[], list[_Message]]) -> None:
+        self._make = make
+
+    @overload
+    def __getitem__(self, index: int) -> _Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[_Message]: ...
+    def __getitem__(self, index: int | slice) -> _Message | list[_Message]:
+        """The messages at these places."""
+        return self._make()[index]
+
+    def __len__(self) -> int:
+        """How many messages it shows."""
+        return len(self._make())
+
+    def __iter__(self) -> Iterator[_Message]:
+        """Iterate over the messages, the oldest first."""
+        return iter(self._make())
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it shows the same messages."""
+        return isinstance(other, (list, Shown)) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))

@@ -1,0 +1,100 @@
+"""Compactions of Claude Code that keep a tail of the history, or that clear results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from recede.transcripts._branches import Shown
+from recede.transcripts._draft import Draft, fields, objects
+from recede.transcripts._requests import Compaction
+
+__all__ = ["Kept"]
+
+_CLEARED = "[Old tool result content cleared]"
+_Places = Mapping[str, "tuple[Draft, int] | None"]
+
+
+class Kept:
+    """The compactions of a conversation, as far as they keep something."""
+
+    def __init__(self) -> None:
+        self._draft: Draft | None = None  # where the last compaction is
+        self._end = 0  # of the history before it
+        self._first = 0  # of the messages that it keeps
+        self._is_after = True  # whether they follow the summary
+        self._names: set[Any] = set()  # of records that it keeps
+        self._gone_on = 0  # where the history continues after them
+        self._cleared: dict[Any, int] = {}  # results, in the order in which they were cleared
+
+    def begin(self, draft: Draft, boundary: str | None, details: dict[str, Any], places: _Places) -> None:
+        """A boundary: it may name the first and the last record that it keeps, or all of them."""
+        segment, listed = fields(details.get("preservedSegment")), fields(details.get("preservedMessages"))
+        names = listed.get("allUuids", listed.get("uuids"))
+        names = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+        ends = [segment.get("headUuid"), segment.get("tailUuid")]
+        self._names = {*names, *(name for name in ends if isinstance(name, str))}
+        found = [place for name in self._names if (place := places.get(name)) is not None]
+        self._draft, self._end, self._gone_on = draft, draft.end, draft.end
+        self._first = min((at - 1 for _, at in found), default=draft.end)
+        self._is_after = boundary is None or boundary not in (segment.get("anchorUuid"), listed.get("anchorUuid"))
+        self._show(draft.end)
+
+    def summarized(self, draft: Draft) -> None:
+        """The summary of the last compaction was added."""
+        if self._draft is draft and draft.end == self._end + 1:
+            self._gone_on = draft.end
+            self._show(draft.end if self._is_after else self._end)
+
+    def again(self, draft: Draft, name: str, place: tuple[Draft, int]) -> None:
+        """A record before the last compaction is written again after it: it was kept."""
+        if self._draft is draft and draft.end == self._gone_on and place[1] <= self._end:
+            self._names.add(name)
+            self._first = min(self._first, max(0, place[1] - 1))
+            self._show(draft.end if self._is_after else self._end)
+
+    def place(self, name: Any) -> tuple[Draft, int] | None:
+        """The place of a record that follows one which was kept."""
+        is_kept = isinstance(name, str) and name in self._names
+        return (self._draft, self._gone_on) if is_kept and self._draft is not None else None
+
+    def _show(self, at: int) -> None:
+        draft, first, end = self._draft, self._first, self._end
+        if draft is None or first >= end:
+            return
+        draft.compacted_again(at, Shown(lambda: [*draft.path(end, at), *draft.path(first, end)]))
+
+    def clear(self, draft: Draft, names: list[Any], line: int) -> None:
+        """Results were cleared, from here on."""
+        for name in names:
+            if isinstance(name, str):
+                self._cleared.setdefault(name, len(self._cleared))
+        count, end, cleared = len(self._cleared), draft.end, self._cleared
+        before = draft.last_compaction()
+        while isinstance(before.shown, _Cleared):
+            before = before.shown.before
+        shown = _Cleared(
+            lambda: [_without(one, cleared, count) for one in (*before.shown, *draft.path(before.messages, end))],
+            before,
+        )
+        draft.compacted(line, shown, "results were cleared by the agent; they are kept")
+
+
+class _Cleared(Shown):
+    def __init__(self, make: Any, before: Compaction) -> None:
+        super().__init__(make)
+        self.before = before
+
+
+def _without(message: dict[str, Any], cleared: Mapping[Any, int], count: int) -> dict[str, Any]:
+    """A message without the texts of results that were cleared."""
+    content = message.get("content")
+
+    def is_cleared(block: Any) -> bool:
+        name = fields(block).get("tool_use_id")
+        return isinstance(name, str) and cleared.get(name, count) < count
+
+    if not any(map(is_cleared, objects(content))):
+        return message
+    blocks = [{**block, "content": _CLEARED} if is_cleared(block) else block for block in content or ()]
+    return {**message, "content": blocks}

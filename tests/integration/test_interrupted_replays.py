@@ -1,0 +1,73 @@
+"""Ctrl-C ends a replay in the middle, in the process and in its children."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import call, dumps, result, user
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+# Work for hours, if nothing ends it.
+LONG = [user("Fix it."), *(step for n in range(4_000) for step in (call(str(n)), result(str(n), "x" * 60)))]
+LIMIT_SECONDS = 120
+
+REPLAY = """
+import json, os, signal, sys, threading, time
+import recede.costs
+messages = json.load(open(sys.argv[1]))
+policies = [f"{name}:window={number}" for number in range(1, 4000) for name in sys.argv[3].split(",")]
+ask = {
+    "replay": lambda: recede.costs.replay(messages, policies),
+    "replay_json": lambda: recede.costs.replay_json(json.dumps(messages), policies),
+}[sys.argv[2]]
+def interrupt():
+    time.sleep(1)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    ask()
+except KeyboardInterrupt:
+    print("ended")
+"""
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    path = tmp_path / "history.json"
+    path.write_bytes(dumps(LONG))
+    return path
+
+
+@pytest.mark.parametrize("way", ["replay", "replay_json"])
+@pytest.mark.parametrize("policies", ["sliding", "break_even"])
+def test_an_interrupt_ends_a_replay(way: str, policies: str, history: Path) -> None:
+    command = [sys.executable, "-c", REPLAY, str(history), way, policies]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
+    assert (ended.stdout, ended.stderr) == ("ended\n", "")
+
+
+def test_an_interrupt_ends_a_command_with_its_children(tmp_path: Path, history: Path) -> None:
+    for number in range(70):  # enough for processes
+        os.link(history, tmp_path / f"{number}.json")
+    grid = ["--keep", ",".join(map(str, range(1, 400)))]
+    command = [sys.executable, "-m", "recede", "replay", *grid, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(4)
+            process.send_signal(signal.SIGINT)  # to it alone, not to its children
+            assert process.wait(LIMIT_SECONDS) == 130
+            assert process.stderr is not None and process.stderr.read() == b""
+            with pytest.raises(ProcessLookupError):
+                os.killpg(process.pid, 0)  # no child is left
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
