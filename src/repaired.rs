@@ -13,8 +13,17 @@ pub struct RepairStep {
     pub message: usize,
     /// The field of its blocks, and the block that is dropped, or before which one is added.
     pub block: Option<(&'static str, usize)>,
-    /// The JSON of what is added; None if it is dropped.
-    pub answer: Option<Vec<u8>>,
+    /// What is added; None if it is dropped.
+    pub added: Option<Added>,
+}
+
+/// What a repair adds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Added {
+    /// An answer, as JSON.
+    Json(Vec<u8>),
+    /// This block of that message.
+    Block(usize, usize),
 }
 
 /// Repairs the orphans of a serialized history; None if it has none.
@@ -39,16 +48,20 @@ pub fn steps<E>(outline: &Outline, answer: impl Fn(usize) -> Result<Vec<u8>, E>)
     };
     let step = |repair| {
         Ok(match repair {
-            Repair::DropMessage(message) => RepairStep { message, block: None, answer: None },
-            Repair::DropBlock(message, block) => RepairStep { message, block: in_blocks(message, block), answer: None },
+            Repair::DropMessage(message) => RepairStep { message, block: None, added: None },
+            Repair::DropBlock(message, block) => RepairStep { message, block: in_blocks(message, block), added: None },
+            Repair::MoveBlock(message, block, (from, place)) => {
+                RepairStep { message, block: in_blocks(message, block), added: Some(Added::Block(from, place)) }
+            }
             Repair::AddBlock(message, block, call) => {
-                RepairStep { message, block: in_blocks(message, block), answer: Some(answer(call)?) }
+                let added = Some(Added::Json(answer(call)?));
+                RepairStep { message, block: in_blocks(message, block), added }
             }
             Repair::AddMessage(message, calls) => {
                 let shape = outline.messages[outline.calls[calls[0]].message as usize].shape;
                 let mut answers = calls.into_iter().map(&answer).collect::<Result<Vec<_>, E>>()?;
                 let added = if shape.has_blocks() { answering_message(shape, &answers) } else { answers.remove(0) };
-                RepairStep { message, block: None, answer: Some(added) }
+                RepairStep { message, block: None, added: Some(Added::Json(added)) }
             }
         })
     };
@@ -57,20 +70,20 @@ pub fn steps<E>(outline: &Outline, answer: impl Fn(usize) -> Result<Vec<u8>, E>)
 
 /// The history after these steps.
 fn repaired(data: &[u8], outline: &Outline, steps: &[RepairStep]) -> Vec<u8> {
+    let steps = with_bytes(data, outline, steps);
     let of_messages: Vec<(usize, Option<&[u8]>)> =
-        steps.iter().filter(|step| step.block.is_none()).map(|step| (step.message, step.answer.as_deref())).collect();
+        steps.iter().filter(|(step, _)| step.block.is_none()).map(|(step, added)| (step.message, *added)).collect();
     let message = |index: usize| {
         let span = outline.spans[index];
-        let first = steps.partition_point(|step| step.message < index);
-        let of_message = steps[first..].iter().take_while(|step| step.message == index);
-        let mut blocks = of_message.filter_map(|step| {
+        let first = steps.partition_point(|(step, _)| step.message < index);
+        let of_message = steps[first..].iter().take_while(|(step, _)| step.message == index);
+        let mut blocks = of_message.filter_map(|(step, added)| {
             let (field, place) = step.block?;
-            Some((field, (place, step.answer.as_deref())))
+            Some((field, (place, *added)))
         });
         let Some((field, first)) = blocks.next() else { return span.of(data).to_vec() };
-        let Some(list) = scan::member(data, span, field.as_bytes()) else { return span.of(data).to_vec() };
+        let Some((list, elements)) = blocks_of(data, span, field) else { return span.of(data).to_vec() };
         let changes: Vec<_> = [first].into_iter().chain(blocks.map(|(_, change)| change)).collect();
-        let elements = scan::elements(data, list).unwrap_or_default();
         let written = edited(data, list.start + 1, &elements, &changes, |place| elements[place].of(data).to_vec());
         let end = elements.last().map_or(list.start + 1, |last| last.end);
         [&data[span.start..=list.start], &written, &data[end..span.end]].concat()
@@ -78,6 +91,35 @@ fn repaired(data: &[u8], outline: &Outline, steps: &[RepairStep]) -> Vec<u8> {
     let end = outline.spans.last().map_or(outline.array_start, |last| last.end);
     let written = edited(data, outline.array_start, &outline.spans, &of_messages, message);
     [&data[..outline.array_start], &written, &data[end..]].concat()
+}
+
+/// The list with the blocks of a message, and these.
+fn blocks_of(data: &[u8], message: Span, field: &str) -> Option<(Span, Vec<Span>)> {
+    let list = scan::member(data, message, field.as_bytes())?;
+    Some((list, scan::elements(data, list).unwrap_or_default()))
+}
+
+/// The steps, with the bytes of what they add.
+fn with_bytes<'a>(
+    data: &'a [u8],
+    outline: &Outline,
+    steps: &'a [RepairStep],
+) -> Vec<(&'a RepairStep, Option<&'a [u8]>)> {
+    let mut read = (usize::MAX, vec![]); // the message from which blocks were taken last, and its blocks
+    let bytes = |step: &'a RepairStep| {
+        let added = match step.added.as_ref()? {
+            Added::Json(answer) => &answer[..],
+            Added::Block(message, block) => {
+                if read.0 != *message {
+                    let field = step.block.map_or("", |(field, _)| field);
+                    read = (*message, blocks_of(data, outline.spans[*message], field).unwrap_or_default().1);
+                }
+                read.1.get(*block).map_or(&[][..], |block: &Span| block.of(data))
+            }
+        };
+        Some(added)
+    };
+    steps.iter().zip(steps.iter().map(bytes).collect::<Vec<_>>()).collect()
 }
 
 /// The elements of a list after changes, each before or at an element: an addition, or None where that is dropped.

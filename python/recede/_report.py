@@ -17,8 +17,12 @@ if TYPE_CHECKING:
         "missing_id",
         "id_open_twice",
         "second_result",
+        "id_used_again",
+        "other_kind",
         "not_adjacent",
+        "split_results",
         "not_leading",
+        "reasoning_alone",
     ]
 
 __all__ = [
@@ -338,8 +342,11 @@ class PairReport(NamedTuple):
             ``result_without_call`` (orphans); ``open_call`` (it may still be answered: no violation);
             ``missing_id`` (without a string id, which the provider demands); ``id_open_twice`` (called again before
             the first call was answered); and what providers refuse although the pairs are whole:
-            ``second_result``, ``not_adjacent`` (a result that does not follow its call's turn),
-            ``not_leading`` (Anthropic results that are not the leading blocks of their message).
+            ``second_result``, ``id_used_again`` (Anthropic, Converse: an earlier turn has it),
+            ``other_kind`` (the result is of another kind than its call), ``not_adjacent`` (a result that
+            does not follow its call's turn), ``split_results`` (results of one turn in several messages),
+            ``not_leading`` (results after other blocks of their message), ``reasoning_alone`` (of
+            OpenAI's Responses, without the item after it).
 
     Example:
         >>> import recede

@@ -4,7 +4,7 @@ mod texts;
 
 use crate::clip::Clip;
 use crate::shape::{Frame, MessageFacts};
-pub use crate::shape::{Role, Shape};
+pub use crate::shape::{ItemType, Role, Shape};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -51,17 +51,17 @@ pub struct Message {
     pub shape: Shape,
     /// Made by the agent: an assistant message, a `…_call` item or a reasoning item.
     pub is_agent_made: bool,
-    /// An item of `OpenAI`'s Responses only.
-    pub is_responses_item: bool,
+    /// The type, if it is an item of `OpenAI`'s Responses only.
+    pub item: ItemType,
 }
 
 impl Message {
     /// Takes over the facts that its shape has read.
     #[inline]
     pub fn take(&mut self, facts: &MessageFacts) {
-        let MessageFacts { role, shape, blocks, is_agent_made, is_responses_item } = *facts;
+        let MessageFacts { role, shape, blocks, is_agent_made, item } = *facts;
         (self.role, self.shape, self.blocks) = (role, shape, blocks);
-        (self.is_agent_made, self.is_responses_item) = (is_agent_made, is_responses_item);
+        (self.is_agent_made, self.item) = (is_agent_made, item);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The faults of the pairs of a history.
 
+use super::refused::{reasoning_alone, split_results};
 use super::{NONE, Pairs, can_be_answered, shape_of};
 use crate::outline::Outline;
 use crate::turns::Turns;
@@ -8,10 +9,14 @@ use std::collections::HashMap;
 /// The kinds of faults that [`findings`] reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingKind {
+    /// Reasoning without the item after it.
+    ReasoningAlone,
     /// A call or result without a string id.
     MissingId,
     /// A call of an id whose earlier call has no result yet.
     IdOpenTwice,
+    /// A call of an id that a call of an earlier turn had.
+    IdUsedAgain,
     /// An orphan.
     CallWithoutResult,
     /// An open call, which may still be answered.
@@ -20,8 +25,12 @@ pub enum FindingKind {
     ResultWithoutCall,
     /// A result whose call has a result already.
     SecondResult,
+    /// A result of another kind than its call.
+    OtherKind,
     /// A result that does not follow the turn of its call.
     NotAdjacent,
+    /// A result in another message than an earlier one of its turn.
+    SplitResults,
     /// A result that is not among the leading blocks of its message.
     NotLeading,
 }
@@ -37,7 +46,11 @@ impl FindingKind {
             FindingKind::OpenCall => "open_call",
             FindingKind::ResultWithoutCall => "result_without_call",
             FindingKind::SecondResult => "second_result",
+            FindingKind::IdUsedAgain => "id_used_again",
+            FindingKind::OtherKind => "other_kind",
             FindingKind::NotAdjacent => "not_adjacent",
+            FindingKind::SplitResults => "split_results",
+            FindingKind::ReasoningAlone => "reasoning_alone",
             FindingKind::NotLeading => "not_leading",
         }
     }
@@ -53,13 +66,16 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
     let turns = Turns::of(outline);
     // Of each message, where the consecutive messages with results up to it begin.
     let mut results_from: Vec<usize> = (0..=outline.messages.len()).collect();
-    for message in 0..outline.messages.len() {
-        if outline.holds_results(message) && message > 0 && outline.holds_results(message - 1) {
+    for message in 1..outline.messages.len() {
+        if outline.holds_results(message) && outline.holds_results(message - 1) {
             results_from[message] = results_from[message - 1];
         }
     }
-    // ((message, block), order within, finding)
-    let mut found: Vec<((u32, u32), Finding)> = vec![];
+    let split = split_results(outline, &pairs, &turns, |message| outline.holds_results(message), |_| true);
+    let alone = reasoning_alone(outline).into_iter();
+    // ((message, block), finding)
+    let mut found: Vec<((u32, u32), Finding)> =
+        alone.map(|message| ((message as u32, 0), (FindingKind::ReasoningAlone, message, None))).collect();
     let mut open: HashMap<&[u8], usize> = HashMap::new(); // id -> its calls without a result so far
     let mut calls = 0;
     for result in 0..=outline.results.len() {
@@ -71,10 +87,13 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
                 None if can_be_answered(outline, calls) || pairs_without_ids(outline, &pairs, calls) => {}
                 None => add(FindingKind::MissingId),
                 Some(id) => {
+                    let is_new = !open.contains_key(id);
                     let count = open.entry(id).or_insert(0);
                     *count += 1;
                     if *count > 1 {
                         add(FindingKind::IdOpenTwice);
+                    } else if !is_new && shape_of(outline, calls).wants_unique_ids() {
+                        add(FindingKind::IdUsedAgain);
                     }
                 }
             }
@@ -99,9 +118,15 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
                 } else if let Some(count) = outline.calls[call].id.and_then(|id| open.get_mut(outline.text(id))) {
                     *count -= 1;
                 }
-                let run_end = turns.run_end(outline.calls[call].message as usize);
+                let asked = outline.calls[call].message as usize;
+                if !is_of_kind(outline, asked, message) {
+                    add(FindingKind::OtherKind);
+                }
+                let run_end = turns.run_end(asked);
                 if message < run_end || results_from[message] > run_end {
                     add(FindingKind::NotAdjacent);
+                } else if split.contains_key(&result) {
+                    add(FindingKind::SplitResults);
                 }
             }
         }
@@ -110,7 +135,14 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
             add(FindingKind::NotLeading);
         }
     }
+    found.sort_by_key(|(place, _)| *place);
     found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Whether the result of a message is of the kind of the call in another. Only items of Responses have kinds.
+fn is_of_kind(outline: &Outline, call: usize, result: usize) -> bool {
+    let (call, result) = (&outline.messages[call], &outline.messages[result]);
+    !(call.shape.has_kinds() || result.shape.has_kinds()) || call.item.takes(result.item)
 }
 
 /// Whether neither a call nor its first result has an id, where that is no fault.

@@ -3,6 +3,7 @@
 mod findings;
 mod growing;
 mod open_calls;
+mod refused;
 mod repair;
 
 use crate::outline::{Call, Name, Outline, Shape};

@@ -1,17 +1,20 @@
 //! Repairs of orphans, as steps.
 
+use super::refused::{reasoning_alone, split_results};
 use super::{Pairs, can_be_answered, open_from, shape_of};
 use crate::outline::{Outline, Shape, ToolResult};
 use crate::turns::Turns;
 use std::collections::HashMap;
 
-/// A step that repairs orphans.
+/// A step that repairs orphans, and what providers refuse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
     /// Drop a message.
     DropMessage(usize),
     /// Drop one block of a message.
     DropBlock(usize, usize),
+    /// Put a block, by its message and place, in a message, before this block. Another step drops it where it was.
+    MoveBlock(usize, usize, (usize, usize)),
     /// Answer a call in a message, before this block.
     AddBlock(usize, usize, usize),
     /// Answer calls in a new message before this one; only shapes with blocks have several in one.
@@ -23,27 +26,31 @@ impl Repair {
         match self {
             Repair::AddMessage(before, _) => (*before, 0, 0),
             Repair::DropMessage(message) => (*message, 1, 0),
-            Repair::AddBlock(message, block, _) => (*message, 1 + block, 0),
+            Repair::MoveBlock(message, block, _) | Repair::AddBlock(message, block, _) => (*message, 1 + block, 0),
             Repair::DropBlock(message, block) => (*message, 1 + block, 1),
         }
     }
 }
 
-/// The steps that repair the orphans of a history, by ascending place. Calls are given by number.
+/// The steps that repair a history, by ascending place. Calls are given by number.
 #[must_use]
 pub fn repairs(outline: &Outline) -> Vec<Repair> {
     let pairs = Pairs::of(outline);
     let turns = Turns::of(outline);
-    let mut steps = dropped_results(outline, &pairs);
-    // Messages that answer once orphaned results are dropped; a dropped message does not interrupt answers.
-    let stays = |result: usize| !is_dropped(outline, &pairs, result);
-    let mut answers: Vec<bool> =
-        (0..outline.messages.len()).map(|message| outline.results_of(message).any(stays)).collect();
-    for step in &steps {
-        if let Repair::DropMessage(message) = step {
-            answers[*message] = true;
+    let mut gone = Gone::of(outline, &pairs);
+    let mut steps = vec![];
+    gone.move_results(outline, &pairs, &turns, &mut steps);
+    for message in 0..outline.messages.len() {
+        if gone.is_whole(outline, message) {
+            steps.push(Repair::DropMessage(message));
+        } else {
+            steps.extend(gone.blocks[message].iter().map(|block| Repair::DropBlock(message, *block)));
         }
     }
+    // A dropped message does not interrupt answers.
+    let answers: Vec<bool> = (0..outline.messages.len())
+        .map(|message| gone.is_whole(outline, message) || gone.holds_results(outline, message))
+        .collect();
     let open_from = open_from(outline, |message| answers[message]);
     // The next call of the same id: a later answer would belong to that one.
     let mut later: HashMap<&[u8], usize> = HashMap::new();
@@ -53,7 +60,8 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
             next_same[call] = later.insert(outline.text(id), call).unwrap_or(usize::MAX);
         }
     }
-    let mut places = Places { answers, end: (usize::MAX, 0), sibling: ((usize::MAX, Shape::default()), None) };
+    let mut places =
+        Places { answers, gone: gone.results, end: (usize::MAX, 0), sibling: ((usize::MAX, Shape::default()), None) };
     // By run and shape, the step that answers in a new message.
     let mut new_messages: HashMap<(usize, Shape), usize> = HashMap::new();
     for (call, next_same) in next_same.into_iter().enumerate() {
@@ -88,36 +96,95 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
     steps
 }
 
-/// Whether a result goes: one without call. But one without an id stays, unless its tool takes the place of that.
-fn is_dropped(outline: &Outline, pairs: &Pairs, result: usize) -> bool {
-    let ToolResult { id, name, message, .. } = &outline.results[result];
-    let is_named = name.is_some() && outline.messages[*message as usize].shape.names_results();
-    pairs.call_of(result).is_none() && (id.is_some() || is_named)
+/// What is dropped, or goes to another place.
+struct Gone {
+    /// Reasoning that is alone.
+    reasoning: Vec<usize>,
+    /// Whether each result is dropped, or goes to another message.
+    results: Vec<bool>,
+    /// By message, the places of these, and of those that only move, ascending.
+    blocks: Vec<Vec<usize>>,
 }
 
-fn dropped_results(outline: &Outline, pairs: &Pairs) -> Vec<Repair> {
-    let mut steps = vec![];
-    for message in 0..outline.messages.len() {
-        let orphans: Vec<usize> =
-            outline.results_of(message).filter(|result| is_dropped(outline, pairs, *result)).collect();
-        if orphans.is_empty() {
-            continue;
+impl Gone {
+    /// Reasoning that is alone, further results, and results without call; but without an id these stay, unless their tool takes its
+    /// place.
+    fn of(outline: &Outline, pairs: &Pairs) -> Self {
+        let goes = |result: usize| {
+            let ToolResult { id, name, message, .. } = &outline.results[result];
+            let is_named = name.is_some() && outline.messages[*message as usize].shape.names_results();
+            match pairs.call_of(result) {
+                None => id.is_some() || is_named,
+                Some(call) => pairs.results_of(call).next() != Some(result),
+            }
+        };
+        let mut gone = Gone {
+            reasoning: reasoning_alone(outline),
+            results: vec![false; outline.results.len()],
+            blocks: vec![vec![]; outline.messages.len()],
+        };
+        gone.reasoning.reverse();
+        for result in (0..outline.results.len()).filter(|result| goes(*result)) {
+            gone.results[result] = true;
+            let ToolResult { message, block, .. } = outline.results[result];
+            gone.blocks[message as usize].push(block as usize);
         }
-        let block_count = outline.messages[message].blocks as usize;
-        if !outline.messages[message].shape.has_blocks() || orphans.len() == block_count {
-            steps.push(Repair::DropMessage(message));
-        } else {
-            steps.extend(
-                orphans.iter().map(|result| Repair::DropBlock(message, outline.results[*result].block as usize)),
-            );
+        gone
+    }
+
+    /// Whether nothing of a message stays.
+    fn is_whole(&self, outline: &Outline, message: usize) -> bool {
+        let facts = &outline.messages[message];
+        let gone = self.blocks[message].len();
+        self.reasoning.binary_search(&message).is_ok()
+            || (gone > 0 && (!facts.shape.has_blocks() || gone == facts.blocks as usize))
+    }
+
+    fn holds_results(&self, outline: &Outline, message: usize) -> bool {
+        outline.results_of(message).any(|result| !self.results[result])
+    }
+
+    /// Moves results to where their provider wants them: before the other blocks of their message, or to the first of their turn.
+    fn move_results(&mut self, outline: &Outline, pairs: &Pairs, turns: &Turns, steps: &mut Vec<Repair>) {
+        let answers = |message| self.is_whole(outline, message) || self.holds_results(outline, message);
+        let split = split_results(outline, pairs, turns, answers, |result| !self.results[result]);
+        for message in 0..outline.messages.len() {
+            let wants_first = outline.messages[message].shape.wants_results_first();
+            let leading = leading_results(outline, message);
+            for result in outline.results_of(message).filter(|_| outline.calls_of(message).is_empty()) {
+                let block = outline.results[result].block as usize;
+                let target = split.get(&result).copied().unwrap_or(message);
+                if self.results[result] || (target == message && !(wants_first && block >= leading)) {
+                    continue;
+                }
+                steps.push(Repair::MoveBlock(target, place_of_answers(outline, target), (message, block)));
+                self.results[result] = target != message;
+                self.blocks[message].push(block);
+            }
+            self.blocks[message].sort_unstable();
         }
     }
-    steps
+}
+
+/// How many blocks of a message are results, before any other.
+fn leading_results(outline: &Outline, message: usize) -> usize {
+    let results = &outline.results[outline.results_of(message)];
+    results.iter().zip(0..).take_while(|(result, place)| result.block == *place).count()
+}
+
+/// The block of a message before which another answer goes: after the leading results, or after all.
+fn place_of_answers(outline: &Outline, message: usize) -> usize {
+    if outline.messages[message].shape.wants_results_first() {
+        return leading_results(outline, message);
+    }
+    outline.results[outline.results_of(message)].last().map_or(0, |last| last.block as usize + 1)
 }
 
 /// Finds where the answers of a turn go; caches the last turn, so that the total is O(n).
 struct Places {
     answers: Vec<bool>,
+    /// Whether each result is in its message no more.
+    gone: Vec<bool>,
     end: (usize, usize),
     sibling: ((usize, Shape), Option<(usize, usize)>),
 }
@@ -132,8 +199,8 @@ impl Places {
         self.end.1
     }
 
-    /// The message that already answers calls of this shape of the run that ends at `run_end`, and the block before which
-    /// another answer goes: after the leading results, or after all where answers pair by their place.
+    /// The message that already answers calls of this shape of the run that ends at `run_end`, and the block before which another
+    /// answer goes.
     fn sibling(
         &mut self,
         outline: &Outline,
@@ -146,17 +213,13 @@ impl Places {
             let is_of_run = |call: usize| turns.run_end(outline.calls[call].message as usize) == run_end;
             let answers = |message: &usize| {
                 outline.messages[*message].shape == shape
-                    && outline.results_of(*message).any(|result| pairs.call_of(result).is_some_and(is_of_run))
+                    && outline
+                        .results_of(*message)
+                        .any(|result| !self.gone[result] && pairs.call_of(result).is_some_and(is_of_run))
             };
             let mut siblings = if shape.has_blocks() { run_end..place } else { 0..0 };
-            let sibling = if shape.wants_results_first() { siblings.find(answers) } else { siblings.rfind(answers) };
-            let block = |message: usize| {
-                let results = &outline.results[outline.results_of(message)];
-                let leading = results.iter().zip(0..).take_while(|(result, place)| result.block == *place).count();
-                let all = results.last().map_or(0, |last| last.block as usize + 1);
-                (message, if shape.wants_results_first() { leading } else { all })
-            };
-            self.sibling = ((run_end, shape), sibling.map(block));
+            let sibling = siblings.find(answers);
+            self.sibling = ((run_end, shape), sibling.map(|message| (message, place_of_answers(outline, message))));
         }
         self.sibling.1
     }

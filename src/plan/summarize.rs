@@ -3,7 +3,7 @@
 use super::context::PlanContext;
 use super::outcome::{Masking, Outcome, Plan, Stage, Summary, SummaryInput};
 use super::planner::Planner;
-use crate::outline::{Message, Outline, Role, Shape};
+use crate::outline::{ItemType, Message, Outline, Role, Shape};
 use crate::source::Source;
 use crate::text::{clip, count_chars, is_space};
 
@@ -90,7 +90,8 @@ impl Planner<'_> {
         if let Some(role) = &self.policy.summary_role {
             return role.clone();
         }
-        let takes_no_system = |message: &Message| message.is_responses_item || !message.shape.takes_system_messages();
+        let takes_no_system =
+            |message: &Message| message.item != ItemType::Other || !message.shape.takes_system_messages();
         let role = if self.outline.messages.iter().any(takes_no_system) { "user" } else { "system" };
         role.to_owned()
     }

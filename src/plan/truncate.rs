@@ -3,7 +3,7 @@
 use super::context::PlanContext;
 use super::outcome::{Masking, Plan, Stage};
 use super::planner::Planner;
-use crate::outline::{Outline, Role};
+use crate::outline::{ItemType, Outline, Role};
 
 use super::summarize::earlier_summaries;
 use std::collections::{BTreeSet, HashSet};
@@ -13,6 +13,8 @@ use std::collections::{BTreeSet, HashSet};
 pub(super) struct Landmarks {
     /// System messages.
     systems: Vec<u32>,
+    /// The newest compaction of the provider.
+    compaction: Option<u32>,
     /// User messages without results and outside of runs; the first one that is no summary is the task.
     tasks: Vec<u32>,
 }
@@ -26,6 +28,9 @@ impl Landmarks {
 
     /// Adds the next message.
     fn push(&mut self, outline: &Outline, message: usize) {
+        if outline.messages[message].item == ItemType::Compaction {
+            self.compaction = Some(message as u32);
+        }
         match outline.messages[message].role {
             Role::System => self.systems.push(message as u32),
             Role::User
@@ -118,7 +123,7 @@ impl Keeping<'_> {
     /// of its pairs; without `excluded`. In a session also of open calls, whose results would come without them.
     pub(super) fn keep_set(&self, excluded: &[usize]) -> BTreeSet<usize> {
         let PlanContext { outline, policy, pairs, .. } = self.context;
-        let systems = self.landmarks.systems.iter().map(|message| *message as usize);
+        let systems = self.landmarks.systems.iter().chain(&self.landmarks.compaction).map(|message| *message as usize);
         let is_open = |call: &usize| policy.is_session && !pairs.is_answered(*call) && pairs.is_open(outline, *call);
         let open = (0..outline.calls.len()).filter(is_open).map(|call| outline.calls[call].message as usize);
         self.whole(systems.chain(self.window_start..self.end).chain(open), excluded)

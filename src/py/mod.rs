@@ -30,7 +30,7 @@ use crate::pairs;
 use crate::placeholder::Placeholder;
 use crate::plan::{self, Costs, Outcome};
 use crate::reduce::{Reduced, reduce_scanned};
-use crate::repaired::{repair_json, steps};
+use crate::repaired::{Added, repair_json, steps};
 use crate::scan::{field, scan};
 use crate::session::plan_limited;
 use crate::shape;
@@ -233,11 +233,16 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         };
         let list = PyList::empty(py);
         for step in steps(&outline, answer)? {
-            let kind = match (&step.block, &step.answer) {
+            let kind = match (&step.block, &step.added) {
                 (None, None) => "drop_message",
                 (Some(_), None) => "drop_block",
                 (Some(_), Some(_)) => "add_block",
                 (None, Some(_)) => "add_message",
+            };
+            let (answer, source) = match step.added {
+                None => (vec![], None),
+                Some(Added::Json(answer)) => (answer, None),
+                Some(Added::Block(message, block)) => (vec![], Some((message, block))),
             };
             list.append(named!(
                 REPAIR,
@@ -246,7 +251,8 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
                 message = step.message,
                 block = step.block.map(|(_, place)| place),
                 field = step.block.map(|(field, _)| field),
-                answer = PyBytes::new(py, &step.answer.unwrap_or_default())
+                answer = PyBytes::new(py, &answer),
+                source = source
             )?)?;
         }
         Ok(list)

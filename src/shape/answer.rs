@@ -24,8 +24,14 @@ pub fn answer<V: Value>(shape: Shape, message: &V::Object, block: usize) -> Resu
             };
             object(&[role, named, (Key::Content, no_result)])
         }
+        Shape::Responses if message_type::<V>(message)? == b"mcp_approval_request" => {
+            let id = text::<V>(message, Key::Id)?;
+            // It was not approved.
+            let response = [(Key::Type, string(b"mcp_approval_response")), (Key::ApprovalRequestId, string(&id))];
+            object(&[&response[..], &[(Key::Approve, b"false".to_vec()), (Key::Reason, no_result)]].concat())
+        }
         Shape::Responses => {
-            let kind = [&text::<V>(message, Key::Type)?[..], b"_output"].concat();
+            let kind = [&message_type::<V>(message)?[..], b"_output"].concat();
             let id = text::<V>(message, Key::CallId)?;
             object(&[(Key::Type, string(&kind)), (Key::CallId, string(&id)), (Key::Output, no_result)])
         }
@@ -63,6 +69,10 @@ pub fn answer<V: Value>(shape: Shape, message: &V::Object, block: usize) -> Resu
 pub fn answering_message(shape: Shape, answers: &[Vec<u8>]) -> Vec<u8> {
     let blocks = [b"[", &answers.join(&b',')[..], b"]"].concat();
     object(&[(Key::Role, string(b"user")), (shape.text().0, blocks)])
+}
+
+fn message_type<V: Value>(message: &V::Object) -> Result<Vec<u8>, V::Stop> {
+    text::<V>(message, Key::Type)
 }
 
 /// The tool of a call of chat.

@@ -46,7 +46,8 @@ impl<'a, V: Value> RawMessage<'a, V> {
         let item = word(get(Key::Type)?.as_ref(), ItemType::of);
         let function_call = if role == RoleName::Assistant { get(Key::FunctionCallSnake)? } else { None };
         let blocks = Cell::new(content.as_ref().map_or(0, V::length));
-        let may_be_result = role == RoleName::Tool || pair_role == PairRole::Result || item == ItemType::CallOutput;
+        let may_be_result =
+            role == RoleName::Tool || pair_role == PairRole::Result || matches!(item, ItemType::CallOutput(_));
         let is_error = may_be_result
             && (get(Key::IsError)?.is_some_and(|flag| flag.is_true())
                 || word(get(Key::Status)?.as_ref(), |status| status == b"error" || status == b"failed"));

@@ -23,12 +23,12 @@ pub use frame::{Frame, Wrap};
 pub use quick::{QuickMessage, Recorder, quick_message};
 pub use responses::STREAMS;
 pub use value::{RawCall, RawResult, Sink, Value};
-pub use words::{Keys, Role};
+pub use words::{ItemType, Keys, Role};
 
 use message::RawMessage;
 use parts::{count, member_chars, size_of};
 use value::{present, refuse_repeated, word};
-use words::{ItemType, PartType, RoleName};
+use words::{PartType, RoleName};
 
 // Compared in this order, so the most common ones come first.
 words::keys! {
@@ -49,7 +49,8 @@ words::keys! {
     Video "video", Audio "audio", ReasoningContent "reasoningContent",
     CachePoint "cachePoint", Source "source", CacheControl "cache_control",
     Stdout "stdout", Stderr "stderr", Operation "operation", Actions "actions",
-    ToolName "tool_name",
+    ToolName "tool_name", ApprovalRequestId "approval_request_id",
+    Approve "approve", Reason "reason",
 }
 
 impl Key {
@@ -183,6 +184,24 @@ impl Shape {
         self != Shape::Plain
     }
 
+    /// Whether the results of a turn must be in one message. Anthropic joins messages of the user before it reads them.
+    #[must_use]
+    pub fn wants_one_message(self) -> bool {
+        matches!(self, Shape::Converse | Shape::Gemini)
+    }
+
+    /// Whether a call takes outputs of its own kind only.
+    #[must_use]
+    pub fn has_kinds(self) -> bool {
+        self == Shape::Responses
+    }
+
+    /// Whether no two calls of a history may have the same id.
+    #[must_use]
+    pub fn wants_unique_ids(self) -> bool {
+        matches!(self, Shape::Anthropic | Shape::Converse)
+    }
+
     /// Whether blocks may have cache marks.
     #[must_use]
     pub fn takes_marks(self) -> bool {
@@ -231,6 +250,7 @@ const MESSAGE_KEYS: Keys = Keys::of(&[
     Key::FunctionCallSnake,
     Key::Actions,
     Key::ToolName,
+    Key::ApprovalRequestId,
 ]);
 const BLOCK_KEYS: Keys =
     Keys::of(&[Key::Type, Key::Text, Key::Id, Key::Name, Key::Input, Key::ToolUseId, Key::Content, Key::IsError]);
@@ -255,15 +275,15 @@ pub struct MessageFacts {
     pub blocks: u32,
     /// Made by the agent: an assistant message, a `…_call` item or a reasoning item.
     pub is_agent_made: bool,
-    /// An item of `OpenAI`'s Responses only.
-    pub is_responses_item: bool,
+    /// The type, if it is an item of `OpenAI`'s Responses only.
+    pub item: ItemType,
 }
 
 impl MessageFacts {
     /// The facts of a message that is no item of Responses.
     #[inline]
     fn of(role: Role, shape: Shape, blocks: u32) -> Self {
-        MessageFacts { role, shape, blocks, is_agent_made: role == Role::Assistant, is_responses_item: false }
+        MessageFacts { role, shape, blocks, is_agent_made: role == Role::Assistant, item: ItemType::Other }
     }
 
     /// The facts of a message of unknown shape, as its owner gives them.
@@ -302,11 +322,7 @@ pub fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Result<Me
         Shape::Plain
     };
     let facts = MessageFacts::of(message.role.role(), shape, message.blocks.get() as u32);
-    Ok(MessageFacts {
-        is_agent_made: facts.is_agent_made || matches!(message.item, ItemType::Call | ItemType::Reasoning),
-        is_responses_item: message.item != ItemType::Other,
-        ..facts
-    })
+    Ok(MessageFacts { is_agent_made: facts.is_agent_made || message.item.is_agent_made(), item: message.item, ..facts })
 }
 
 #[inline]

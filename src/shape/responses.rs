@@ -1,7 +1,7 @@
 //! Items of `OpenAI`'s Responses: calls and outputs are identified by the end of their `type`.
 
 use super::parts::{count, observation, size_of};
-use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, object, part, present};
+use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, object, part, present, refuse_repeated};
 use super::words::{ItemType, Keys, PartType};
 use super::{CONTENT_DEPTH, Frame, Key, PART_KEYS, Path, RawMessage, part_type};
 
@@ -14,7 +14,7 @@ const STREAM_KEYS: Keys = Keys::of(&[Key::Type, Key::Text, Key::Stdout, Key::Std
 
 pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
     match message.item {
-        ItemType::Call => {
+        ItemType::Call(_) => {
             let Some(id) = get_present::<V>(message.object, Key::CallId)? else { return Ok(false) };
             message.content(sink)?;
             let mut arguments = None;
@@ -33,7 +33,7 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
                 depth: 1,
             })?;
         }
-        ItemType::CallOutput => {
+        ItemType::CallOutput(_) => {
             message.content(sink)?;
             let (id, value) = (V::get(message.object, Key::CallId)?, V::get(message.object, Key::Output)?);
             let result = RawResult::of(id.as_ref(), value.as_ref(), 0, message.is_error);
@@ -43,6 +43,19 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
             let Some(id) = get_present::<V>(message.object, Key::CallId)? else { return Ok(false) };
             sink.begin_observation();
             sink.result(&RawResult::of(Some(&id), None, 0, false))?;
+            count(size_of::<V>(message.object, 0)?, sink);
+        }
+        ItemType::ApprovalRequest => {
+            refuse_repeated::<V>(message.object, Keys::of(&[Key::Id]), None)?;
+            let (id, name) = (V::get(message.object, Key::Id)?, V::get(message.object, Key::Name)?);
+            let arguments = get_present::<V>(message.object, Key::Arguments)?;
+            let (id, name, arguments) = (id.as_ref(), name.as_ref(), arguments.as_ref());
+            sink.call(&RawCall { id, name, arguments, block: 0, depth: 1 })?;
+        }
+        ItemType::ApprovalResponse => {
+            let id = V::get(message.object, Key::ApprovalRequestId)?;
+            sink.begin_observation();
+            sink.result(&RawResult::of(id.as_ref(), None, 0, false))?;
             count(size_of::<V>(message.object, 0)?, sink);
         }
         _ => return Ok(false),

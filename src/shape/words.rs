@@ -162,6 +162,43 @@ impl PairRole {
     }
 }
 
+/// The tool of a call that the client runs: an output of another kind is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolKind {
+    /// Any other.
+    #[default]
+    Other,
+    /// `function`.
+    Function,
+    /// `custom_tool`.
+    Custom,
+    /// `computer`.
+    Computer,
+    /// `local_shell`.
+    LocalShell,
+    /// `shell`.
+    Shell,
+    /// `apply_patch`.
+    ApplyPatch,
+    /// `tool_search`.
+    Search,
+}
+
+impl ToolKind {
+    fn of(name: &[u8]) -> ToolKind {
+        meaning! { name,
+            b"function" => ToolKind::Function,
+            b"custom_tool" => ToolKind::Custom,
+            b"computer" => ToolKind::Computer,
+            b"local_shell" => ToolKind::LocalShell,
+            b"shell" => ToolKind::Shell,
+            b"apply_patch" => ToolKind::ApplyPatch,
+            b"tool_search" => ToolKind::Search,
+            _ => ToolKind::Other,
+        }
+    }
+}
+
 /// `type` of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ItemType {
@@ -169,29 +206,57 @@ pub enum ItemType {
     #[default]
     Other,
     /// Ends in `_call`.
-    Call,
+    Call(ToolKind),
     /// Ends in `_call_output`.
-    CallOutput,
+    CallOutput(ToolKind),
     /// `tool_search_output`: tools that a search of the client has found, which the model may then call.
     ToolSearchOutput,
     /// `reasoning`.
     Reasoning,
+    /// `mcp_approval_request`: a call that the user has to permit.
+    ApprovalRequest,
+    /// `mcp_approval_response`.
+    ApprovalResponse,
+    /// `compaction`: what the provider has made of all that precedes it.
+    Compaction,
 }
 
 impl ItemType {
     /// The meaning of the `type` of a message.
     #[must_use]
     pub fn of(name: &[u8]) -> ItemType {
-        if name.ends_with(b"_call") {
-            ItemType::Call
-        } else if name.ends_with(b"_call_output") {
-            ItemType::CallOutput
-        } else if name == b"tool_search_output" {
-            ItemType::ToolSearchOutput
-        } else if name == b"reasoning" {
-            ItemType::Reasoning
-        } else {
-            ItemType::Other
+        if let Some(tool) = name.strip_suffix(b"_call") {
+            return ItemType::Call(ToolKind::of(tool));
+        }
+        if let Some(tool) = name.strip_suffix(b"_call_output") {
+            return ItemType::CallOutput(ToolKind::of(tool));
+        }
+        meaning! { name,
+            b"tool_search_output" => ItemType::ToolSearchOutput,
+            b"reasoning" => ItemType::Reasoning,
+            b"mcp_approval_request" => ItemType::ApprovalRequest,
+            b"mcp_approval_response" => ItemType::ApprovalResponse,
+            b"compaction" | b"compaction_summary" => ItemType::Compaction,
+            _ => ItemType::Other,
+        }
+    }
+
+    /// Whether the model makes it, whatever its role is.
+    #[must_use]
+    pub fn is_agent_made(self) -> bool {
+        matches!(self, ItemType::Call(_) | ItemType::Reasoning | ItemType::ApprovalRequest)
+    }
+
+    /// Whether this call takes an output of that type, as far as its type is known. Codex answers a local shell like a function.
+    #[must_use]
+    pub fn takes(self, output: ItemType) -> bool {
+        use ToolKind::{Function, LocalShell, Other, Search};
+        match (self, output) {
+            (ItemType::Call(LocalShell), ItemType::CallOutput(Function))
+            | (ItemType::Call(Search), ItemType::ToolSearchOutput)
+            | (ItemType::ApprovalRequest, ItemType::ApprovalResponse) => true,
+            (ItemType::Call(tool), ItemType::CallOutput(other)) => tool == other || tool == Other || other == Other,
+            _ => false,
         }
     }
 }

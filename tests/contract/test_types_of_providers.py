@@ -36,6 +36,7 @@ ITEMS = {
     "reasoning": "thinking",
     "image_generation_call": "image",
     **dict.fromkeys(("function_call", "custom_tool_call", "computer_call", "tool_search_call"), "call"),
+    "mcp_approval_request": "call",
     **dict.fromkeys(("local_shell_call", "shell_call", "apply_patch_call"), "call"),
     **dict.fromkeys(("function_call_output", "custom_tool_call_output", "shell_call_output"), "result"),
     **dict.fromkeys(("local_shell_call_output", "apply_patch_call_output"), "result"),
@@ -43,7 +44,7 @@ ITEMS = {
     **dict.fromkeys(("file_search_call", "web_search_call", "code_interpreter_call", "mcp_call"), PROVIDER),
     **dict.fromkeys(("mcp_list_tools", "compaction", "program", "program_output"), PROVIDER),
     **dict.fromkeys(("tool_search_output", "additional_tools"), NAMES_TOOLS),
-    **dict.fromkeys(("mcp_approval_request", "mcp_approval_response", "configuration_update"), NO_TEXT),
+    **dict.fromkeys(("mcp_approval_response", "configuration_update"), NO_TEXT),
     **dict.fromkeys(("compaction_trigger", "item_reference"), NO_TEXT),
 }
 PARTS = {

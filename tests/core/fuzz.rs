@@ -8,7 +8,7 @@ use crate::common::Random;
 use crate::reading::{Naive, is_json_fault};
 use recede::error::Error;
 use recede::json::{Counted, MAX_DEPTH, Scanner, decode, plain};
-use recede::outline::{Outline, Span};
+use recede::outline::{ItemType, Outline, Span};
 use recede::plan::SummaryInput;
 use recede::policy::{Goal, Policy};
 use recede::reduce::{Reduced, reduce_json};
@@ -241,7 +241,7 @@ fn told(outline: &Outline, back: &impl Fn(usize) -> usize) -> Vec<usize> {
         told.extend([message.images, message.first_call, message.first_result].map(|count| count as usize));
         told.extend([message.first_piece, message.blocks].map(|count| count as usize));
         told.extend([message.role as usize, message.shape as usize]);
-        told.extend([message.is_agent_made, message.is_responses_item].map(usize::from));
+        told.extend([message.is_agent_made, message.item != ItemType::Other].map(usize::from));
     }
     for call in &outline.calls {
         text(&mut told, call.id.map(|id| outline.text(id)));

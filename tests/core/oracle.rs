@@ -2,7 +2,7 @@
 
 use crate::sketch::Sketch;
 use recede::handle::is_handle;
-use recede::outline::{Outline, Role, Shape};
+use recede::outline::{Call, ItemType, Outline, Role, Shape};
 use recede::pairs::FindingKind;
 use recede::policy::{Boundary, Field, Policy, Template};
 use std::collections::BTreeSet;
@@ -146,7 +146,7 @@ pub fn mask(text: &str, policy: &Policy, facts: &ObservationFacts) -> Option<Str
     })
 }
 
-/// For each result, the nearest earlier call of its id.
+/// For each result, the nearest earlier call of its id; else by its place an open one of its shape, where one has no id.
 pub fn call_of(outline: &Outline) -> Vec<Option<usize>> {
     let id_of = |id| Some(outline.text(id?));
     let nearest = |result: &recede::outline::ToolResult| {
@@ -156,7 +156,32 @@ pub fn call_of(outline: &Outline) -> Vec<Option<usize>> {
             (call.message, call.block) < (result.message, result.block) && id_of(call.id) == Some(id)
         })
     };
-    outline.results.iter().map(nearest).collect()
+    let mut found: Vec<Option<usize>> = vec![None; outline.results.len()];
+    for message in 0..outline.messages.len() {
+        let shape = outline.messages[message].shape;
+        for result in outline.results_of(message) {
+            found[result] = nearest(&outline.results[result]);
+        }
+        for result in outline.results_of(message) {
+            if found[result].is_some() || shape == Shape::Gemini {
+                continue; // no result of a sketch has the name that it needs
+            }
+            let is_open = |call: &usize| {
+                let asked = outline.calls[*call].message as usize;
+                let end = run_of(outline, asked).1.min(message);
+                asked < message && (end..message).all(|between| outline.holds_results(between))
+            };
+            let fits = |call: &usize| {
+                let facts = &outline.calls[*call];
+                outline.messages[facts.message as usize].shape == shape
+                    && (facts.id.is_none() || outline.results[result].id.is_none())
+                    && !found.contains(&Some(*call))
+            };
+            let place = |call: &usize| (outline.calls[*call].message, core::cmp::Reverse(*call));
+            found[result] = (0..outline.calls.len()).filter(is_open).filter(fits).max_by_key(place);
+        }
+    }
+    found
 }
 
 /// The run of each message, as first message and one behind the last.
@@ -203,14 +228,26 @@ pub fn orphans(outline: &Outline) -> Vec<usize> {
 /// The findings, as a list of (place of call or result, order of kind, kind, message, id).
 pub fn findings(outline: &Outline) -> Vec<(FindingKind, usize, Option<Vec<u8>>)> {
     use FindingKind::{
-        CallWithoutResult, IdOpenTwice, MissingId, NotAdjacent, NotLeading, OpenCall, ResultWithoutCall, SecondResult,
+        CallWithoutResult, IdOpenTwice, IdUsedAgain, MissingId, NotAdjacent, NotLeading, OpenCall, OtherKind,
+        ReasoningAlone, ResultWithoutCall, SecondResult, SplitResults,
     };
     let call_of = call_of(outline);
     let text = |id| Some(outline.text(id?).to_vec());
+    let shape_at = |message: u32| outline.messages[message as usize].shape;
+    let is_known = |call: &Call| call.id.is_some() || (call.name.is_some() && takes_names(shape_at(call.message)));
+    // Of a call, whether it and its first result have no ids, which chat permits.
+    let has_no_ids = |call: usize| {
+        let first = call_of.iter().position(|other| *other == Some(call));
+        let is_without = first.is_some_and(|first| outline.results[first].id.is_none());
+        is_without && outline.calls[call].id.is_none() && takes_names(shape_at(outline.calls[call].message))
+    };
     let mut found = vec![];
+    for message in (0..outline.messages.len()).filter(|message| is_alone(outline, *message)) {
+        found.push(((message as u32, 0), ReasoningAlone, None));
+    }
     for (index, call) in outline.calls.iter().enumerate() {
         let mut add = |kind| found.push(((call.message, call.block), kind, text(call.id)));
-        if call.id.is_none() {
+        if !is_known(call) && !has_no_ids(index) {
             add(MissingId);
         }
         let place = (call.message, call.block);
@@ -222,8 +259,14 @@ pub fn findings(outline: &Outline) -> Vec<(FindingKind, usize, Option<Vec<u8>>)>
                     .zip(&call_of)
                     .any(|(result, call)| *call == Some(earlier) && (result.message, result.block) < place)
         };
+        let has_id = |earlier: usize| text(outline.calls[earlier].id) == text(call.id);
         if call.id.is_some() && (0..index).any(is_open_before) {
             add(IdOpenTwice);
+        } else if call.id.is_some()
+            && (0..index).any(has_id)
+            && matches!(shape_at(call.message), Shape::Anthropic | Shape::Converse)
+        {
+            add(IdUsedAgain);
         }
         if !call_of.contains(&Some(index)) {
             add(if is_open(outline, index) { OpenCall } else { CallWithoutResult });
@@ -232,7 +275,7 @@ pub fn findings(outline: &Outline) -> Vec<(FindingKind, usize, Option<Vec<u8>>)>
     for (index, result) in outline.results.iter().enumerate() {
         let mut add = |kind| found.push(((result.message, result.block), kind, text(result.id)));
         let message = result.message as usize;
-        if result.id.is_none() {
+        if result.id.is_none() && !call_of[index].is_some_and(has_no_ids) {
             add(MissingId);
         }
         match call_of[index] {
@@ -242,8 +285,14 @@ pub fn findings(outline: &Outline) -> Vec<(FindingKind, usize, Option<Vec<u8>>)>
                     add(SecondResult);
                 }
                 let (_, end) = run_of(outline, outline.calls[call].message as usize);
+                // No sketch has the types of items.
+                if [shape_at(outline.calls[call].message), shape_at(result.message)].contains(&Shape::Responses) {
+                    add(OtherKind);
+                }
                 if message < end || !(end..=message).all(|between| outline.holds_results(between)) {
                     add(NotAdjacent);
+                } else if is_split(outline, &call_of, index) {
+                    add(SplitResults);
                 }
             }
         }
@@ -259,6 +308,52 @@ pub fn findings(outline: &Outline) -> Vec<(FindingKind, usize, Option<Vec<u8>>)>
     }
     found.sort_by_key(|(place, kind, _)| (*place, *kind));
     found.into_iter().map(|((message, _), kind, id)| (kind, message as usize, id)).collect()
+}
+
+fn takes_names(shape: Shape) -> bool {
+    matches!(shape, Shape::OpenAi | Shape::Gemini)
+}
+
+/// Whether a message is reasoning, after which its answer ends.
+fn is_alone(outline: &Outline, message: usize) -> bool {
+    let is_reasoning = |message: &usize| outline.messages[*message].item == ItemType::Reasoning;
+    let next = (message + 1..outline.messages.len()).find(|next| !is_reasoning(next));
+    is_reasoning(&message)
+        && next.is_none_or(|next| {
+            let facts = &outline.messages[next];
+            let is_said = matches!(facts.role, Role::System | Role::User) || outline.holds_results(next);
+            is_said && !facts.is_agent_made
+        })
+}
+
+/// Whether an earlier message has results of the turn of this one, in whose message its provider wants it. It is adjacent.
+fn is_split(outline: &Outline, call_of: &[Option<usize>], result: usize) -> bool {
+    let run_end = |call: usize| run_of(outline, outline.calls[call].message as usize).1;
+    let of_shape = |result: usize, call: usize| {
+        let asked = outline.calls[call].message as usize;
+        outline.messages[outline.results[result].message as usize].shape == outline.messages[asked].shape
+    };
+    let counts = |result: usize| {
+        let message = outline.results[result].message as usize;
+        let is_first = !call_of[..result].contains(&call_of[result]);
+        is_first && outline.calls_of(message).is_empty() && call_of[result].is_some_and(|call| of_shape(result, call))
+    };
+    let Some(turn) = call_of[result].map(run_end).filter(|_| counts(result)) else { return false };
+    let message = outline.results[result].message as usize;
+    let is_sibling = |other: &usize| counts(*other) && call_of[*other].is_some_and(|call| run_end(call) == turn);
+    let Some(first) = (0..result).filter(is_sibling).map(|one| outline.results[one].message as usize).find(|one| {
+        (turn..=*one).all(|between| outline.holds_results(between))
+            && outline.messages[*one].shape == outline.messages[message].shape
+    }) else {
+        return false;
+    };
+    let is_mixed = |one: usize| outline.messages[one].blocks as usize > outline.results_of(one).len();
+    first < message
+        && match outline.messages[message].shape {
+            Shape::Converse | Shape::Gemini => true,
+            Shape::Anthropic => (first..message).any(is_mixed),
+            _ => false,
+        }
 }
 
 /// Whether the model has not answered since a result, and this keeps it raw.

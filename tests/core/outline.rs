@@ -1,7 +1,7 @@
 //! The facts of each shape of message, with its fields in any order and its keys escaped or not.
 
 use crate::common::{escaped, outline_of};
-use recede::outline::{Outline, Role, Shape};
+use recede::outline::{ItemType, Outline, Role, Shape};
 
 /// The members of an object: key, and its value as JSON.
 type Members<'a> = &'a [(&'a str, &'a str)];
@@ -86,7 +86,7 @@ fn facts(data: &str, outline: &Outline, index: usize) -> Facts {
         shape: message.shape,
         chars: message.chars,
         images: message.images,
-        flags: (message.is_agent_made, message.is_responses_item),
+        flags: (message.is_agent_made, message.item != ItemType::Other),
         calls: calls
             .map(|call| {
                 assert_eq!(call.message as usize, index);

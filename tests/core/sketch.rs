@@ -2,7 +2,7 @@
 
 use crate::common::Random;
 use recede::dispatch::BEGIN_DISPATCH;
-use recede::outline::{Call, Message, Outline, Role, Shape, Span, TextSpan, ToolResult};
+use recede::outline::{Call, ItemType, Message, Outline, Role, Shape, Span, TextSpan, ToolResult};
 use recede::source::Source;
 
 /// What a message holds.
@@ -47,7 +47,7 @@ impl Sketch {
             role,
             shape,
             is_agent_made: role == Role::Assistant || is_reasoning,
-            is_responses_item: is_reasoning || shape == Shape::Responses,
+            item: if is_reasoning { ItemType::Reasoning } else { ItemType::Other },
             ..Message::default()
         };
         let (mut pieces, mut tags) = (vec![], vec![]);

@@ -58,6 +58,7 @@ class Draws:
         self._draw = draw
         self._strategies = strategies
         self._whole = whole
+        self._call_types: dict[str, str] = {}
         self._max_parallel_calls = max_parallel_calls
         self._calls = 0
         self._id_style = "fresh" if whole else self._one_of("fresh", "numbered", "same", "odd")

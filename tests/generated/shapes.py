@@ -39,6 +39,8 @@ class Shapes(Draws):
         most = self._max_parallel_calls
         count = self._number(1, most) if self._chance(10) else min(most, self._one_of(0, 1, 1, 1, 2, 3))
         ids = [self._id(place) for place in range(count)]
+        if self._whole and shape in ("anthropic", "converse"):  # there no two calls may have the same id
+            ids = [f"{call_id}_{self._calls}" for call_id in ids]
         answered = ids if self._whole else self._wounded(ids)
         run = getattr(self, f"_{shape}_run")(ids)
         results = getattr(self, f"_{shape}_results")(answered)
@@ -132,6 +134,7 @@ class Shapes(Draws):
             else:
                 item["arguments"] = self._one_of("{}", '{"cmd":"ls"}', "")
             items.append(item)
+            self._call_types[repr(call_id)] = item["type"]
         if not self._whole and self._chance(8):
             items.append({"type": "web_search_call", "id": "ws_1", "status": "completed"})
         return items
@@ -140,6 +143,8 @@ class Shapes(Draws):
         items = []
         for call_id in ids:
             kind = self._one_of("function_call_output", "function_call_output", "custom_tool_call_output")
+            if self._whole:  # a provider refuses an output of another kind than its call
+                kind = self._call_types[repr(call_id)] + "_output"
             item: dict[str, Any] = {"type": kind, "call_id": call_id}
             if self._chance(10):
                 item["output"] = {"exit_code": 0, "stdout": "left alone"}

@@ -76,8 +76,14 @@ class Message:
         return self.type == "reasoning"
 
     @property
+    def is_compaction(self) -> bool:
+        """Whether it is what a provider has made of all that precedes it."""
+        return self.type in ("compaction", "compaction_summary")
+
+    @property
     def is_agent_made(self) -> bool:
-        return self.role in ("assistant", "model") or self.is_reasoning or (self.type or "").endswith("_call")
+        made = self.type in ("reasoning", "mcp_approval_request") or (self.type or "").endswith("_call")
+        return self.role in ("assistant", "model") or made
 
     @property
     def is_said(self) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oracle.outline import Call, Message, Outline, Result
 from oracle.shape import Shape
+from oracle.shape.responses import takes
 from oracle.turns import Turns
 from recede._report import Finding
 from recede.reduction._exchange import Repair
@@ -117,10 +118,14 @@ def findings(outline: Outline) -> list[Finding]:
     turns = Turns(outline)
     pairs = Pairs(outline, turns)
     plain_before = _last_plain(outline.messages)
+    split = _split(outline, pairs, turns, plain_before)
+    alone = _alone(outline)
     found: list[Finding] = []
     unanswered: Counter[str] = Counter()  # calls of an id that have no result so far
     answered: set[int] = set()  # calls that have a result so far
     for message in outline.messages:
+        if message.index in alone:
+            found.append(Finding("reasoning_alone", message.index, None))
         for exchange in message.exchanges:
             kinds: list[FindingKind] = []
             if not _is_known(exchange) and not _pairs_without_ids(pairs, exchange):
@@ -129,6 +134,8 @@ def findings(outline: Outline) -> list[Finding]:
                 if exchange.id is not None:
                     if unanswered[exchange.id]:
                         kinds.append("id_open_twice")
+                    elif exchange.id in unanswered and exchange.shape.wants_unique_ids:
+                        kinds.append("id_used_again")
                     unanswered[exchange.id] += 1
                 if not pairs.is_answered[exchange.index]:
                     kinds.append("open_call" if pairs.is_open[exchange.index] else "call_without_result")
@@ -142,13 +149,55 @@ def findings(outline: Outline) -> list[Finding]:
                     elif call.id is not None:
                         unanswered[call.id] -= 1
                     answered.add(call.index)
+                    asked = outline.messages[call.message]
+                    both = asked.type or "", message.type or ""
+                    if "responses" in (call.shape.name, exchange.shape.name) and not takes(*both):
+                        kinds.append("other_kind")
                     end = turns.ends[call.message]
                     if not (message.index > end and plain_before[message.index] <= end):
                         kinds.append("not_adjacent")
+                    elif exchange.index in split:
+                        kinds.append("split_results")
                 if not exchange.is_leading:
                     kinds.append("not_leading")
             found += [Finding(kind, message.index, exchange.id) for kind in kinds]
     return found
+
+
+def _alone(outline: Outline) -> set[int]:
+    """Reasoning after which its answer ends. What is not understood may belong to that."""
+    alone, ends = set(), True
+    for message in reversed(outline.messages):
+        if message.is_reasoning:
+            alone |= {message.index} if ends else set()
+        else:
+            is_said = message.is_system or message.role == "user" or bool(message.results)
+            ends = is_said and not message.is_agent_made
+    return alone
+
+
+def _split(
+    outline: Outline, pairs: Pairs, turns: Turns, plain_before: Sequence[int], gone: Collection[int] = ()
+) -> dict[int, int]:
+    """The results that must be in an earlier message, the first with results of their turn, and that one."""
+    split: dict[int, int] = {}
+    first: dict[tuple[int, Shape], int] = {}
+    last_mixed = -1
+    for message in outline.messages:
+        for result in message.results if not message.calls else ():
+            call, shape = pairs.call_of[result.index], result.shape
+            if call is None or call.shape is not shape or not shape.results_are_blocks or result.index in gone:
+                continue
+            if pairs.first_result[call.index] is not result:
+                continue
+            end = turns.ends[call.message]
+            if message.index > end and plain_before[message.index] <= end:
+                target = first.setdefault((end, shape), message.index)
+                if target < message.index and (shape.wants_one_message or last_mixed >= target):
+                    split[result.index] = target
+        if message.blocks > len(message.results):
+            last_mixed = message.index
+    return split
 
 
 class _Step(NamedTuple):
@@ -158,43 +207,67 @@ class _Step(NamedTuple):
     message: int
     block: int | None
     calls: list[Place]
+    source: Place | None = None
 
     def repair(self, messages: list[Any], outline: Outline) -> Repair:
         shape: Any = outline.messages[self.calls[0][0] if self.calls else self.message].shape
         calls = [(messages[message], block) for message, block in self.calls]
         answer = b""
-        if self.kind == "add_block":
+        if self.kind == "add_block" and self.source is None:
             answer = json.dumps(shape.answer_block(*calls[0])).encode()
         elif self.kind == "add_message":
             answer = json.dumps(shape.answer(calls)).encode()
-        return Repair(self.kind, self.message, self.block, None if self.block is None else shape.field, answer)  # type: ignore[arg-type]
+        return Repair(
+            self.kind, self.message, self.block, None if self.block is None else shape.field, answer, self.source
+        )  # type: ignore[arg-type]
 
 
 def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
-    """The repairs of orphans, by place in the input.
+    """The repairs, by place in the input.
 
-    A message that holds orphan results and nothing else is dropped, else the blocks with orphan results. A result is
-    added to the message that answers its turn, or in a new one.
+    Orphan and further results, and reasoning that is alone, are dropped; with them a message that holds nothing else.
+    Results move before other blocks, and to the first message of their turn. A result is added there, or in a new one.
     """
     turns = Turns(outline)
     pairs = Pairs(outline, turns)
     found: list[_Step] = []
-    # Messages that answer once orphaned results are dropped; a dropped message does not interrupt answers.
-    answers = []
+    alone = _alone(outline)
+    gone = {result.index for result in outline.results if _goes(result, pairs)}
+    moved: set[int] = set()
+
+    def leaves(message: Message) -> int:
+        return sum(result.index in gone or result.index in moved for result in message.results)
+
+    def is_whole(message: Message) -> bool:
+        is_result = message.shape is None or not message.shape.results_are_blocks
+        return message.index in alone or 0 < leaves(message) == (leaves(message) if is_result else message.blocks)
+
+    def answering() -> list[bool]:
+        """Messages that answer; a dropped message does not interrupt answers."""
+        return [is_whole(one) or any(r.index not in gone for r in one.results) for one in outline.messages]
+
+    plain_before = list(accumulate((-1 if is_one else place for place, is_one in enumerate(answering())), max))
+    split = _split(outline, pairs, turns, plain_before, gone)
     for message in outline.messages:
-        orphans = [one for one in message.results if pairs.call_of[one.index] is None and _may_go(one)]
-        is_whole = message.shape is None or not message.shape.results_are_blocks or len(orphans) == message.blocks
-        is_dropped = bool(orphans) and is_whole
-        answers.append(is_dropped or len(orphans) < len(message.results))
-        if is_dropped:
+        for result in message.results if not message.calls else ():
+            target = outline.messages[split.get(result.index, message.index)]
+            if result.index not in gone and (target is not message or _is_led(result, message)):
+                here = result.message, result.block
+                found.append(_Step("add_block", target.index, _place_of_answers(target), [], here))
+                moved.add(result.index)
+                if target is not message:
+                    gone.add(result.index)
+    for message in outline.messages:
+        if is_whole(message):
             found.append(_Step("drop_message", message.index, None, []))
         else:
-            found += [_Step("drop_block", result.message, result.block, []) for result in orphans]
-
+            left = [one for one in message.results if one.index in gone or one.index in moved]
+            found += [_Step("drop_block", result.message, result.block, []) for result in left]
+    answers = answering()
     tail = _tail(answers)
     next_plain = _next_plain(answers)
     called_again = _called_again(outline)
-    siblings = _messages_that_answer(outline, turns, pairs, next_plain)
+    siblings = _messages_that_answer(outline, turns, pairs, next_plain, gone)
     new_messages: dict[tuple[int, Shape], list[Place]] = {}  # end of a turn -> the calls that a new message will answer
     for call in outline.calls:
         end = turns.ends[call.message]
@@ -205,9 +278,7 @@ def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
             continue
         here = call.message, call.block
         if sibling:
-            # By their place answers pair in order, so another one goes after all others.
-            block = sibling.leading_results if call.shape.wants_results_first else sibling.results[-1].block + 1
-            found.append(_Step("add_block", place, block, [here]))
+            found.append(_Step("add_block", place, _place_of_answers(sibling), [here]))
         elif (end, call.shape) in new_messages:
             new_messages[end, call.shape].append(here)
         else:
@@ -219,9 +290,23 @@ def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
     return [step.repair(messages, outline) for step in found]
 
 
-def _may_go(result: Result) -> bool:
-    """Whether it is known that no call has it: those without an id stay, unless their tool takes its place."""
-    return result.id is not None or (result.name is not None and result.shape.names_results)
+def _goes(result: Result, pairs: Pairs) -> bool:
+    """Whether it is dropped: it has no call, or its call has another. What has no id may be of any call, and stays."""
+    call = pairs.call_of[result.index]
+    if call is None:
+        return result.id is not None or (result.name is not None and result.shape.names_results)
+    return pairs.first_result[call.index] is not result
+
+
+def _is_led(result: Result, message: Message) -> bool:
+    """Whether it must come before another block that it follows."""
+    return result.shape.wants_results_first and result.block >= message.leading_results
+
+
+def _place_of_answers(message: Message) -> int:
+    """Where another answer goes. By their place answers pair in order, so that is after all others."""
+    is_first = message.results[0].shape.wants_results_first
+    return message.leading_results if is_first else message.results[-1].block + 1
 
 
 def _called_again(outline: Outline) -> list[float]:
@@ -236,18 +321,14 @@ def _called_again(outline: Outline) -> list[float]:
 
 
 def _messages_that_answer(
-    outline: Outline, turns: Turns, pairs: Pairs, next_plain: list[int]
+    outline: Outline, turns: Turns, pairs: Pairs, next_plain: list[int], gone: Collection[int]
 ) -> dict[tuple[int, Shape], Message]:
-    """For the end of each turn and a shape, the message right after it that has results of its calls as blocks.
-
-    That is the first one, or where answers pair by their place the last one.
-    """
+    """For the end of each turn and a shape, the first message right after it that has its results as blocks."""
     answers: dict[tuple[int, Shape], Message] = {}
     for result in outline.results:
         call, shape = pairs.call_of[result.index], result.shape
-        if call is not None and shape.results_are_blocks:
+        if call is not None and shape.results_are_blocks and result.index not in gone:
             end = turns.ends[call.message]
-            is_better = not shape.wants_results_first or (end, shape) not in answers
-            if end < result.message < next_plain[end + 1] and is_better:
-                answers[end, shape] = outline.messages[result.message]
+            if end < result.message < next_plain[end + 1]:
+                answers.setdefault((end, shape), outline.messages[result.message])
     return answers

@@ -250,6 +250,140 @@ def test_not_leading() -> None:
         assert findings([tool_use("1", "2"), user(blocks)]) == found
 
 
+def converse(role: str, *blocks: Message) -> Message:
+    return {"role": role, "content": list(blocks)}
+
+
+def use(call_id: str) -> Message:
+    return {"toolUse": {"toolUseId": call_id, "name": "f", "input": {}}}
+
+
+def used(call_id: str) -> Message:
+    return {"toolResult": {"toolUseId": call_id, "content": [{"text": "ok"}]}}
+
+
+def gemini(*names: str, key: str = "functionCall") -> Message:
+    parts = [{key: {"name": name, "args" if key == "functionCall" else "response": {}}} for name in names]
+    return {"role": "model" if key == "functionCall" else "user", "parts": parts}
+
+
+def test_results_of_a_turn_are_in_one_message_where_that_is_demanded() -> None:
+    asked, text = converse("assistant", use("1"), use("2"), use("3")), {"type": "text", "text": "and"}
+    answers = [converse("user", used(one)) for one in ("1", "2", "3")]
+    assert findings([asked, *answers]) == [("split_results", 2, "2"), ("split_results", 3, "3")]
+    assert findings([asked, converse("user", used("2"), used("3"), used("1"))]) == []
+    parts = [gemini(name, key="functionResponse") for name in ("g", "f")]
+    assert findings([gemini("f", "g"), *parts]) == [("split_results", 2, None)]
+    # Anthropic joins messages of the user, and then wants results first.
+    asked = tool_use("1", "2")
+    assert findings([asked, user([tool_result("1", "")]), user([tool_result("2", "")])]) == []
+    split = [asked, user([tool_result("1", ""), text]), user([tool_result("2", "")])]
+    assert findings(split) == [("split_results", 2, "2")]
+    assert findings([call("1", "2"), result("1", ""), result("2", "")]) == []
+
+
+@pytest.mark.parametrize("after", [[], [user("on")], [function_call_output("0", "late")], [system("note")]])
+def test_reasoning_needs_the_item_after_it(after: list[Message]) -> None:
+    thought = {"type": "reasoning", "id": "rs", "summary": []}
+    before = [function_call("0")] if after and "output" in after[0] else [user("go")]
+    found = [one for one in findings([*before, thought, thought, *after]) if one[0] == "reasoning_alone"]
+    assert found == [("reasoning_alone", 1, None), ("reasoning_alone", 2, None)]
+    answers: list[Message] = [
+        {"type": "message", "role": "assistant", "content": []},
+        function_call("1"),
+        {"type": "web_search_call", "id": "ws"},
+        {"type": "item_reference", "id": "what is not understood may be it"},
+    ]
+    for answer_of_model in answers:
+        whole = [*before, thought, thought, answer_of_model, *after]
+        assert not [one for one in findings(whole) if one[0] == "reasoning_alone"]
+
+
+def test_an_id_in_two_turns_is_refused_by_some() -> None:
+    text = user([{"type": "text", "text": "on"}])
+    history = [tool_use("1"), user([tool_result("1", "a")]), tool_use("1"), user([tool_result("1", "b")]), text]
+    assert findings(history) == [("id_used_again", 2, "1")]
+    history = [converse("assistant", use("1")), converse("user", used("1"))] * 2
+    assert findings(history) == [("id_used_again", 2, "1")]
+    assert findings([call("1"), result("1", "a")] * 2) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "output", "is_found"),
+    [
+        ("function_call", "custom_tool_call_output", True),
+        ("custom_tool_call", "function_call_output", True),
+        ("computer_call", "function_call_output", True),
+        ("shell_call", "local_shell_call_output", True),
+        ("function_call", "tool_search_output", True),
+        ("tool_search_call", "function_call_output", True),
+        ("tool_search_call", "tool_search_output", False),
+        ("shell_call", "shell_call_output", False),
+        ("local_shell_call", "function_call_output", False),  # as Codex sends it
+        ("any_new_call", "function_call_output", False),
+    ],
+)
+def test_an_output_of_another_kind_than_its_call(kind: str, output: str, is_found: bool) -> None:
+    history = [{"type": kind, "call_id": "1"}, {"type": output, "call_id": "1", "output": "x", "tools": []}]
+    assert findings(history) == [("other_kind", 1, "1")] * is_found
+    assert findings([{"type": kind, "call_id": "1"}, result("1", "of chat")]) == [("other_kind", 1, "1")]
+
+
+# Approvals
+
+
+def approval(request_id: str) -> list[Message]:
+    request = {"type": "mcp_approval_request", "id": request_id, "name": "f", "arguments": "{}", "server_label": "s"}
+    return [request, {"type": "mcp_approval_response", "approval_request_id": request_id, "approve": True}]
+
+
+def test_an_approval_pairs_with_its_request() -> None:
+    request, response = approval("r")
+    assert findings([user("go"), request, response, {"type": "mcp_call", "id": "m", "output": "x"}]) == []
+    assert findings([request]) == [("open_call", 0, "r")]
+    assert findings([request, user("on")]) == [("call_without_result", 0, "r")]
+    assert findings([response, user("on")]) == [("result_without_call", 0, "r")]
+    # The answers of a turn follow it in any order, and none ends it.
+    both = [function_call("1"), request, response, function_call_output("1", "x")]
+    assert findings(both) == []
+
+
+def test_views_keep_approvals_whole() -> None:
+    history: list[Message] = [user("Find it.")]
+    for number in range(5):
+        history += [
+            {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "E" * 200},
+            *approval(f"r{number}"),
+            {"type": "mcp_call", "id": "m", "approval_request_id": f"r{number}", "output": "word " * 60},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Found. " * 20}]},
+        ]
+    seen = set()
+    for tokens in range(60, 900, 20):
+        for end in (len(history), len(history) - 2):
+            view = recede.reduce(history[:end], max_input_tokens=tokens).messages
+            seen.add(len(view))
+            assert findings(view) == []
+    assert len(seen) > 4
+
+
+def test_the_newest_compaction_of_the_provider_stays() -> None:
+    made = [{"type": "compaction", "id": f"cmp_{number}", "encrypted_content": "E" * 400} for number in range(2)]
+    calls = [
+        one
+        for number in range(40)
+        for one in (function_call(str(number)), function_call_output(str(number), "x" * 300))
+    ]
+    history = [user("Port it."), made[0], *calls[:30], made[1], *calls[30:]]
+    assert findings(history) == []
+    for tokens in range(300, 3_000, 150):
+        assert made[1] in recede.reduce(history, max_input_tokens=tokens).messages
+        session = recede.History(max_input_tokens=tokens)
+        for message in history:
+            session.append(message)
+            view = session.view()
+        assert made[1] in view
+
+
 def test_findings_come_in_the_order_of_the_messages_and_of_their_blocks() -> None:
     text = {"type": "text", "text": "hm"}
     history = [

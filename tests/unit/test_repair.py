@@ -163,6 +163,57 @@ def test_untouched_messages_and_fields_are_the_callers_own() -> None:
     assert view[2]["cache"] is extra["cache"]
 
 
+def test_further_results_are_left_out() -> None:
+    history = [function_call("1"), function_call_output("1", "a"), function_call_output("1", "b"), user("on")]
+    assert repaired(history) == [*history[:2], history[3]]
+    history = [tool_use("1"), user([tool_result("1", "a"), tool_result("1", "b")]), user("on")]
+    assert repaired(history) == [history[0], user([history[1]["content"][0]]), history[2]]
+
+
+def test_results_go_before_other_blocks() -> None:
+    text = {"type": "text", "text": "note"}
+    history = [
+        tool_use("1", "2", "3"),
+        user([text, tool_result("2", "b"), text, tool_result("3", "c")]),
+        assistant("ok"),
+    ]
+    view = repaired(history)
+    blocks = history[1]["content"]
+    assert view[1]["content"] == [blocks[1], blocks[3], tool_result("1", NO_RESULT), text, text]
+    assert view[1]["content"][0] is blocks[1]
+    assert findings(view) == []
+
+
+def test_results_of_a_turn_go_into_one_message() -> None:
+    def use(*ids: str) -> Message:
+        return {"role": "assistant", "content": [{"toolUse": {"toolUseId": i, "name": "f", "input": {}}} for i in ids]}
+
+    def used(*ids: str, text: str = "ok") -> list[Message]:
+        return [{"toolResult": {"toolUseId": i, "content": [{"text": text}]}} for i in ids]
+
+    note = {"text": "note"}
+    history = [use("1", "2", "3", "4"), user(used("1")), user([*used("3"), note]), user(used("2")), assistant([note])]
+    view = repaired(history)
+    assert view == [history[0], user([*used("1", "3", "2"), *used("4", text=NO_RESULT)]), user([note]), history[4]]
+    assert findings(view) == []
+    text = {"type": "text", "text": "note"}
+    history = [tool_use("1", "2"), user([tool_result("1", "a"), text]), user([tool_result("2", "b")]), assistant("ok")]
+    assert repaired(history)[1:] == [user([tool_result("1", "a"), tool_result("2", "b"), text]), assistant("ok")]
+
+
+def test_reasoning_alone_is_left_out() -> None:
+    thought: Message = {"type": "reasoning", "id": "rs", "summary": []}
+    history = [user("go"), thought, user("next"), thought, function_call("1"), function_call_output("1", "x"), thought]
+    assert repaired(history) == [history[0], *history[2:6]]
+
+
+def test_a_request_for_approval_is_answered_by_no() -> None:
+    request = {"type": "mcp_approval_request", "id": "r", "name": "f", "arguments": "{}", "server_label": "s"}
+    answer = {"type": "mcp_approval_response", "approval_request_id": "r", "approve": False, "reason": NO_RESULT}
+    assert repaired([user("go"), request, user("on")]) == [user("go"), request, answer, user("on")]
+    assert repaired([user("go"), {**answer, "approval_request_id": "other"}, user("on")]) == [user("go"), user("on")]
+
+
 def test_several_wounds_at_once() -> None:
     history = [
         result("ghost", "?"),

@@ -244,7 +244,7 @@ def test_anthropic_in_a_message_of_role_tool_are_other_parts() -> None:
 def test_responses_calls(kind: str, fields: Message, chars: int) -> None:
     item = {"type": kind, "call_id": "1", **fields}
     assert count([item]) == chars
-    assert findings([item, function_call_output("1", "ok")]) == []
+    assert findings([item, {"type": f"{kind}_output", "call_id": "1", "output": "ok"}]) == []
 
 
 @pytest.mark.parametrize("kind", ["function_calls", "call", "Function_Call", "function_call ", None, 5])
@@ -262,7 +262,7 @@ def test_responses_call_without_a_call_id_is_none(item: Message) -> None:
 @pytest.mark.parametrize("kind", ["function_call_output", "custom_tool_call_output", "_call_output"])
 def test_responses_results(kind: str) -> None:
     item = {"type": kind, "call_id": "1", "output": LONG}
-    assert findings([function_call("1"), item]) == []
+    assert findings([{"type": kind.removesuffix("_output"), "call_id": "1"}, item]) == []
     assert mask([item], keep_results=0).messages == [{**item, "output": PLACEHOLDER}]
 
 

@@ -54,6 +54,7 @@ class Repair(NamedTuple):
         block: the block that is dropped, or before which one is added; None for whole messages.
         field: the field that has the blocks; None for whole messages.
         answer: the JSON of the block or the message that is added, or nothing.
+        source: the message and the place of a block that is added here, and dropped there; or None.
     """
 
     kind: Literal["drop_message", "drop_block", "add_block", "add_message"]
@@ -61,6 +62,7 @@ class Repair(NamedTuple):
     block: int | None
     field: str | None
     answer: bytes
+    source: tuple[int, int] | None = None
 
 
 class ObservationTexts(NamedTuple):

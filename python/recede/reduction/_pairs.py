@@ -45,17 +45,20 @@ def check_pairs(messages: list[Any] | dict[str, Any] | Json) -> PairReport:
 
 
 def repair_pairs(messages: _History) -> _History:
-    """Repair orphans: answer calls without result, drop results without call.
+    """Repair orphans, and most of what providers refuse.
 
-    An answer is ``[no result recorded]``, in the shape of its call and at the place that providers
-    require. Calls at the end that may still be answered stay open. What has no id, and no name that
-    takes its place, cannot be repaired and stays; so do calls whose id is called again before an answer.
+    Calls without result are answered by ``[no result recorded]``, in their shape and at the place that providers
+    require. Results without call, further results of a call, and reasoning without the item after it are dropped.
+    Results go before the other blocks of their message, and where providers demand it into one message.
+
+    Calls at the end that may still be answered stay open. What has no id, and no name that takes its place, stays;
+    so do ``id_open_twice``, ``id_used_again``, ``other_kind`` and ``not_adjacent``.
 
     Args:
         messages: as for `reduce`, or a whole request; also as JSON, in bytes or a str.
 
     Returns:
-        The repaired history, in the form of the input; the input itself if it has no orphans. Of JSON every byte
+        The repaired history, in the form of the input; the input itself if nothing is repaired. Of JSON every byte
         that is not repaired stays.
 
     Raises:
@@ -105,17 +108,19 @@ def _repaired(messages: list[Any], repairs: list[Repair]) -> list[Any]:
     for index, message in enumerate(messages):
         mended += new.get(index, ())
         if index not in dropped:
-            mended.append(_with_blocks(message, blocks[index]) if index in blocks else message)
+            mended.append(_with_blocks(messages, index, blocks[index]) if index in blocks else message)
     return mended + new.get(len(messages), [])
 
 
-def _with_blocks(message: Any, repairs: list[Repair]) -> Any:
-    field = repairs[0].field
+def _with_blocks(messages: list[Any], index: int, repairs: list[Repair]) -> Any:
+    message, field = messages[index], repairs[0].field
     dropped = {repair.block for repair in repairs if repair.kind == "drop_block"}
     added: dict[int | None, list[Any]] = {}
     for repair in repairs:
         if repair.kind == "add_block":
-            added.setdefault(repair.block, []).append(loads(repair.answer))
+            source = repair.source
+            block = loads(repair.answer) if source is None else messages[source[0]][field][source[1]]
+            added.setdefault(repair.block, []).append(block)
     mended: list[Any] = []
     for place, block in enumerate(message[field]):
         mended += added.get(place, ())

@@ -36,9 +36,10 @@ def published(facts: Facts) -> Keeping:
 
 
 def keep_set(facts: Facts, start: int, without: Iterable[int] = ()) -> set[int]:
-    """The closure of system messages and those from `start` on, and in a session of open calls; except `without`."""
+    """The closure of system messages, the newest compaction and those from `start` on, in a session of open calls."""
     messages = facts.outline.messages
     seeds = [message.index for message in messages if message.is_system or message.index >= start]
+    seeds += [message.index for message in messages if message.is_compaction][-1:]
     if facts.policy.is_session:
         seeds += [call.message for call in facts.outline.calls if facts.pairs.is_open[call.index]]
     return _joined(_bonds(facts), seeds, set(without))

@@ -59,7 +59,15 @@ def summarize(facts: Facts, before: Plan, keeping: Keeping, given: Given) -> Pla
 def _role(facts: Facts) -> str:
     """The role of a summary: "user" if an API does not accept system messages among the others."""
     for message in facts.outline.messages:
-        is_item = message.is_reasoning or (message.type or "").endswith(("_call", "_call_output"))
+        known = (
+            "reasoning",
+            "tool_search_output",
+            "mcp_approval_request",
+            "mcp_approval_response",
+            "compaction",
+            "compaction_summary",
+        )
+        is_item = message.type in known or (message.type or "").endswith(("_call", "_call_output"))
         if is_item or (message.shape is not None and not message.shape.takes_system_messages):
             return "user"
     return "system"

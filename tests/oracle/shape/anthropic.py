@@ -15,6 +15,7 @@ _RESULT_DEPTH = 4  # the same, content
 class Anthropic(BlockShape):
     name = "anthropic"
     wants_results_first = True
+    wants_unique_ids = True
     takes_system_messages = False
 
     def fits(self, message: dict[str, Any]) -> bool:

@@ -24,6 +24,10 @@ class Shape(ABC):
     """Whether results without an id name their tool."""
     takes_names_for_ids = False
     """Whether a call that has a name can be answered without an id."""
+    wants_one_message = False
+    """Whether the results of a turn must be in one message."""
+    wants_unique_ids = False
+    """Whether no two calls of a history may have the same id."""
     takes_system_messages = True
     """Whether an API of this shape accepts system messages among the others."""
 

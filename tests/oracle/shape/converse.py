@@ -25,6 +25,8 @@ class Converse(BlockShape):
     name = "converse"
     part_type = None
     wants_results_first = True
+    wants_one_message = True
+    wants_unique_ids = True
     takes_system_messages = False
 
     def fits(self, message: dict[str, Any]) -> bool:

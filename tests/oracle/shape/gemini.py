@@ -23,6 +23,7 @@ class Gemini(BlockShape):
     name = "gemini"
     message_keys = frozenset({"parts"})
     names_results = True
+    wants_one_message = True
     takes_names_for_ids = True
     field = "parts"
     part_type = None

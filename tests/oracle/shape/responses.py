@@ -20,6 +20,8 @@ from oracle.shape.words import (
 from oracle.value import Changed, Member, Text
 
 _SEARCH_OUTPUT = "tool_search_output"
+_APPROVAL, _APPROVED = "mcp_approval_request", "mcp_approval_response"
+_KINDS = ("function", "custom_tool", "computer", "local_shell", "shell", "apply_patch", "tool_search")
 _ARGUMENTS = ("arguments", "input", "action", "operation", "actions")
 
 
@@ -27,15 +29,22 @@ class Responses(Shape):
     name = "responses"
     result_field = "output"
     part_type = "input_text"
+    message_keys = frozenset({"approval_request_id"})
 
     def fits(self, message: dict[str, Any]) -> bool:
         kind = string(message.get("type")) or ""
+        if kind in (_APPROVAL, _APPROVED):
+            return True
         is_one = (kind.endswith("_call") or kind == _SEARCH_OUTPUT) and message.get("call_id") is not None
         return is_one or kind.endswith("_call_output")
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
-        if message["type"] == _SEARCH_OUTPUT:
-            walk.result(message["call_id"], Text())
+        if message["type"] == _APPROVAL:
+            walk.refuse_repeated(message, frozenset({"id"}), "")
+            walk.call(message.get("id"), message.get("name"), message.get("arguments"))
+            return
+        if message["type"] in (_SEARCH_OUTPUT, _APPROVED):
+            walk.result(message.get("call_id" if message["type"] == _SEARCH_OUTPUT else "approval_request_id"), Text())
             walk.message.own.json_chars += walk.unmarked_size(message, 0)
             return
         walk.content(message)
@@ -77,6 +86,9 @@ class Responses(Shape):
 
     def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
         ((message, _),) = calls
+        if message["type"] == _APPROVAL:
+            response = {"type": _APPROVED, "approval_request_id": message["id"]}
+            return {**response, "approve": False, "reason": NO_RESULT}
         return {"type": message["type"] + "_output", "call_id": message["call_id"], "output": NO_RESULT}
 
 
@@ -103,3 +115,16 @@ def _is_opaque(walk: Any, output: Member) -> bool:
         parts = [part for _, _, part in walk.parts(output, "output", PART_KEYS)]
         return any("type" not in part for part in parts)
     return output.value is not None and not isinstance(output.value, str)
+
+
+def takes(call: str, output: str) -> bool:
+    """Whether a call of this type takes an output of that type. Codex answers a local shell like a function."""
+    if output == _APPROVED or call == _APPROVAL:
+        return output == _APPROVED and call == _APPROVAL
+    if output == _SEARCH_OUTPUT:
+        return call == "tool_search_call"
+    if not call.endswith("_call") or not output.endswith("_call_output"):
+        return False  # one of them is no item
+    kind, of_output = call.removesuffix("_call"), output.removesuffix("_call_output")
+    is_known = kind in _KINDS and of_output in _KINDS
+    return kind == of_output or not is_known or (kind, of_output) == ("local_shell", "function")
