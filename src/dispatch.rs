@@ -45,6 +45,12 @@ pub fn dispatch_blocks(text: &[u8]) -> Vec<(usize, usize)> {
     blocks
 }
 
+/// Whether a text has dispatch blocks.
+#[must_use]
+pub fn has_dispatch(text: &[u8]) -> bool {
+    !dispatch_blocks(text).is_empty()
+}
+
 /// How the blocks replace their text: whether with the line, and the characters then; None if neither is short enough.
 #[must_use]
 pub fn dispatch_form(

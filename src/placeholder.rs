@@ -82,6 +82,7 @@ pub struct Placeholder<'a> {
     max_chars: Option<usize>,
     image_chars: usize,
     least_removed: Option<usize>,
+    keeps_dispatch: bool,
 }
 
 impl<'a> Placeholder<'a> {
@@ -103,6 +104,7 @@ impl<'a> Placeholder<'a> {
             max_chars: policy.max_observation_chars,
             image_chars: policy.image_chars,
             least_removed: policy.least_removed,
+            keeps_dispatch: policy.keeps_dispatch,
         }
     }
 
@@ -220,7 +222,7 @@ impl<'a> Placeholder<'a> {
         if before == 0 || self.is_placeholder(outline, source, result) {
             return stay;
         }
-        if source.observation_may_hold_dispatch(outline, result) {
+        if self.keeps_dispatch && source.observation_may_hold_dispatch(outline, result) {
             let text = source.observation(outline, result);
             let blocks = dispatch_blocks(&text);
             if !blocks.is_empty() {
@@ -294,7 +296,7 @@ impl<'a> Placeholder<'a> {
         let own = &self.templates[0].0;
         let may_be_own = self.is_custom && (has_bracket || !own.starts_with(b"[")) && begins(own);
         let may_be_built_in = has_bracket && (begins(b"[observation masked") || begins(b"[old tool output"));
-        let may_be_dispatch = has_bracket && begins(b"[dispatch output masked");
+        let may_be_dispatch = self.keeps_dispatch && has_bracket && begins(b"[dispatch output masked");
         if !may_be_built_in && !may_be_own && !may_be_dispatch {
             return false;
         }

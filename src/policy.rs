@@ -225,6 +225,8 @@ macro_rules! parameters {
             /// Observations stay from which masking would remove fewer characters, what surrounds the placeholder counted; None: the
             /// published rule, that the text gets shorter.
             least_removed: Option<usize> = None,
+            /// Dispatch blocks stay, as in the published reducer.
+            keeps_dispatch: bool = true,
             /// Mask nothing if it would remove fewer characters.
             min_masked_chars: usize = 0,
             /// Characters that an image counts.

@@ -3,7 +3,7 @@
 use super::context::{PlanContext, Reference, facts};
 use super::outcome::Masked;
 use crate::clip::{Clip, is_clipped};
-use crate::dispatch::{MIN_DISPATCH_CHARS, dispatch_blocks};
+use crate::dispatch::{MIN_DISPATCH_CHARS, has_dispatch};
 use crate::outline::{Name, Outline, ToolResult};
 use crate::placeholder::{Form, Placeholder};
 use crate::policy::Policy;
@@ -74,14 +74,14 @@ impl<'a> Masker<'a> {
                 ))
     }
 
-    /// Whether the text of an observation decides how it is masked: it may have dispatch blocks, be a placeholder, or be cut.
+    /// Whether the text of an observation decides how it is masked: it may be a placeholder, have dispatch blocks, or be cut.
     pub fn needs_text(&self, result: usize) -> bool {
         let PlanContext { outline, policy, .. } = self.context;
         let ToolResult { chars, may_hold_dispatch, .. } = outline.results[result];
         let is_known = || self.is_long(result) || outline.cut_of(result).is_some();
         !self.is_exempt(result)
             && !is_known()
-            && ((may_hold_dispatch && chars >= MIN_DISPATCH_CHARS)
+            && ((policy.keeps_dispatch && may_hold_dispatch && chars >= MIN_DISPATCH_CHARS)
                 || self.placeholder.may_have(chars)
                 || self.placeholder.names_handle()
                 || (policy.max_observation_chars.is_some() && chars > 0)
@@ -120,7 +120,7 @@ impl<'a> Masker<'a> {
 
     /// Whether an observation may be cut: it is text, not exempt, no placeholder, not cut, and has no images or dispatch blocks.
     fn may_clip(&self, result: usize) -> bool {
-        let PlanContext { outline, source, .. } = self.context;
+        let PlanContext { outline, source, policy, .. } = self.context;
         let facts = &outline.results[result];
         facts.frame.holds_text()
             && facts.images == 0
@@ -129,7 +129,7 @@ impl<'a> Masker<'a> {
             && !self.placeholder.is_placeholder(outline, source, result)
             && {
                 let text = source.observation(outline, result);
-                dispatch_blocks(&text).is_empty() && !is_clipped(&text)
+                !(is_clipped(&text) || (policy.keeps_dispatch && has_dispatch(&text)))
             }
     }
 }

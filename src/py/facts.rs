@@ -13,7 +13,7 @@ use pyo3::types::{PyList, PyString, PyTuple};
 const MOST_CHARS: usize = 1 << 40;
 
 /// Reads the facts of messages.
-pub fn outline_of_facts(list: &Bound<'_, PyList>, dispatch: bool) -> PyResult<Outline> {
+pub fn outline_of_facts(list: &Bound<'_, PyList>) -> PyResult<Outline> {
     let mut outline = Outline::default();
     for (index, facts) in list.iter().enumerate() {
         let facts = tuple(&facts, "Facts")?;
@@ -50,7 +50,7 @@ pub fn outline_of_facts(list: &Bound<'_, PyList>, dispatch: bool) -> PyResult<Ou
                 is_error: flag(result, 5, false)?,
                 is_pinned: flag(result, 6, false)?,
                 frame: Frame::Text,
-                may_hold_dispatch: dispatch && flag(result, 7, true)?,
+                may_hold_dispatch: false,
             });
             block += 1;
         }

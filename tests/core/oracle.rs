@@ -120,10 +120,13 @@ pub fn mask(text: &str, policy: &Policy, facts: &ObservationFacts) -> Option<Str
     let before = count(text) + facts.images * policy.image_chars;
     let least = policy.least_removed.unwrap_or(1);
     let shorter = |text: String| (count(&text) + least <= before).then_some(text);
-    if is_built_in(text) || is_dispatch(text) || policy.placeholder.as_ref().is_some_and(|own| fits(own, text)) {
+    let blocks = if policy.keeps_dispatch { blocks(text) } else { vec![] };
+    if is_built_in(text)
+        || (!blocks.is_empty() && is_dispatch(text))
+        || policy.placeholder.as_ref().is_some_and(|own| fits(own, text))
+    {
         return None;
     }
-    let blocks = blocks(text);
     if !blocks.is_empty() {
         let joined = blocks.join("\n");
         let outside = count(text) - blocks.iter().map(|block| count(block)).sum::<usize>();

@@ -342,6 +342,7 @@ fn random_policy(random: &mut Random) -> Policy {
         max_observation_chars: random.once_in(4).then(|| random.below(80)),
         placeholder: random.once_in(4).then(|| template(random)),
         least_removed: random.once_in(3).then_some(64),
+        keeps_dispatch: !random.once_in(3),
         lines_form: random.once_in(3),
         masks_unseen: random.once_in(2),
         min_masked_chars: if random.once_in(5) { random.below(200) } else { 0 },

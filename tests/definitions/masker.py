@@ -8,7 +8,7 @@ from typing import Any
 from recede import _engine
 from recede.masker import CallFacts, Facts, Mask, ResultFacts
 from recede.reduction._planning import reduce_messages
-from recede.reduction._policy import LEAST_REMOVED, _in_words_of_designs, _policy, compiled
+from recede.reduction._policy import compiled, own_policy
 
 __all__ = ["cold_masks", "cold_view", "masks_of_dicts", "names_an_orphan", "stand_ins"]
 
@@ -19,10 +19,10 @@ _IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png
 def cold_reduction(messages: list[Any], options: dict[str, Any], *, has_shape: bool) -> Any:
     """The reduction by a door that only masks. Facts have no shape, which would name a provider or take marks."""
     options = dict(options)
-    own = {"marks_elsewhere": options.pop("marks_elsewhere", 2), "least_removed": LEAST_REMOVED}
-    goal, words, limits = _in_words_of_designs(options, reduces=False)
-    unnamed = {} if has_shape else {"terms_by_shape": []}
-    return reduce_messages(_policy(_engine.engine, goal, words, **own, **unnamed, **limits), messages, {})
+    own: dict[str, Any] = {"marks_elsewhere": options.pop("marks_elsewhere", 2)}
+    unnamed = {} if has_shape else {"terms_by_shape": ()}
+    policy = own_policy(_engine.engine, options, reduces=False, **own, **unnamed)
+    return reduce_messages(policy, messages, {})
 
 
 def cold_view(adapter: Any, messages: list[Any], options: dict[str, Any]) -> list[Any]:

@@ -76,7 +76,7 @@ def mask(observation: Observation, policy: Policy) -> Masked | None:
     chars = len(text) + observation.json_chars + observation.images * policy.image_chars
     if is_placeholder(text, policy):
         return None
-    blocks = _dispatch_blocks(text)
+    blocks = _dispatch_blocks(text) if policy.keeps_dispatch else []
     if blocks:
         candidates = _dispatch_forms(text, blocks)
     elif policy.max_observation_chars is None:
@@ -151,14 +151,14 @@ def _dispatch_forms(text: str, blocks: list[slice]) -> list[list[str | slice]]:
 
 
 def stays_whole(text: str, policy: Policy) -> bool:
-    """Whether a text is a placeholder, or has dispatch blocks."""
-    return is_placeholder(text, policy) or bool(_dispatch_blocks(text))
+    """Whether a text is a placeholder, or has dispatch blocks that stay."""
+    return is_placeholder(text, policy) or (policy.keeps_dispatch and bool(_dispatch_blocks(text)))
 
 
 def is_placeholder(text: str, policy: Policy) -> bool:
     """Whether the whole text is a built-in placeholder, or one of the policy's templates."""
     templates = _BUILT_IN if policy.placeholder is None else (*_BUILT_IN, policy.placeholder)
-    return any(_fits(text, each) for each in templates) or _is_dispatch_form(text)
+    return any(_fits(text, each) for each in templates) or (policy.keeps_dispatch and _is_dispatch_form(text))
 
 
 def _is_dispatch_form(text: str) -> bool:

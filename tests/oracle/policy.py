@@ -23,7 +23,7 @@ class Policy(SimpleNamespace):
         defaults = {"max_cost": None, "max_cost_since": (), "lines_form": False, "least_removed": None}
         defaults |= {"provider": "", "terms_by_shape": (), "pins_boundary": False}
         defaults |= {"marks_elsewhere": 2, "markers": (), "stubs": (), "max_result_chars": None}
-        defaults |= {"is_limit": False, "trigger": 0}
+        defaults |= {"is_limit": False, "trigger": 0, "keeps_dispatch": False}
         super().__init__(**{**defaults, **parameters, "cache": ProviderCache(*parameters["cache"])})
 
     def of(self, shapes: Iterable[str]) -> Policy:

@@ -19,7 +19,6 @@ from recede.masker import Masker
 from recede.store import TurnStore
 from support import call, handle_of, result, unmarked, user
 
-BLOCK = "BEGIN_DISPATCH_RESULT\n{}\nEND_DISPATCH_RESULT"
 LONG = st.builds(lambda text, times: text * times, st.text(min_size=1, max_size=9), st.integers(1, 60))
 TEXTS = st.one_of(LONG, LONG.map(lambda text: str(clip(text, 60).text)), st.text(max_size=5))
 
@@ -135,7 +134,7 @@ def test_a_saved_or_stored_history_goes_on_cutting(tmp_path: Path, keep: int) ->
 
 
 def test_results_that_are_never_masked_are_never_cut() -> None:
-    texts = ["x" * 500, "keep: " + "x" * 500, BLOCK.format("x" * 500)]
+    texts = ["x" * 500, "keep: " + "x" * 500]
     view = recede.reduce(session_of(texts), max_result_chars=60, keep_matching=["keep: "]).messages
     assert [len(message["content"]) for message in view if message["role"] == "tool"] == [60, *map(len, texts[1:])]
     excluded = recede.reduce(session_of(texts), max_result_chars=60, exclude_tools=["*"])

@@ -1,11 +1,16 @@
-"""Dispatch blocks stay whole when an observation is masked."""
+"""Dispatch blocks stay whole where the published reducer masks an observation; no other door looks for them."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
+import recede
 from recede.designs import mask_observation
-from support import block_mask, mask, masked, result, turns
+from support import block_mask, call, mask, masked, result, turns, user
 
 BEGIN, END = "BEGIN_DISPATCH_RESULT", "END_DISPATCH_RESULT"
 BLOCK = f"{BEGIN}\nstatus: done\n{END}"
@@ -113,7 +118,29 @@ def test_in_every_mode_and_in_parts() -> None:
     content = [{"type": "text", "text": "x" * 90 + BEGIN}, {"type": "image"}, {"type": "text", "text": "ok" + END}]
     expected = f"{header(90)}\n{BEGIN}ok{END}"
     assert mask([result("1", content)], keep_results=0).messages == [result("1", expected)]
-    assert block_mask([result("1", content), *turns(3)], keep=3)[0] == result("1", expected)
+
+
+PLACEHOLDER = "[old tool output cleared to save context]"
+DOORS: dict[str, Callable[[list[Any]], Any]] = {
+    "reduce": lambda history: recede.reduce(history, keep=0, boundary="sliding").messages,
+    "reduce of JSON": lambda history: json.loads(
+        recede.reduce(json.dumps(history).encode(), keep=0, boundary="sliding").json
+    ),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("text", ["x" * 200 + BLOCK, f"{header(5)}\n{BLOCK}" + "\n" + OTHER, BLOCK * 3])
+def test_doors_of_recede_itself_do_not_look_for_blocks(door: str, text: str) -> None:
+    history = [user("Go."), call("1"), result("1", text), call("2"), result("2", "y"), user("On.")]
+    assert DOORS[door](history)[2]["content"] == PLACEHOLDER
+    cut = recede.reduce([*history[:3], call("2")], max_result_chars=100).messages[2]["content"]
+    assert "chars omitted" in cut
+
+
+def test_the_block_masker_does_not_look_for_blocks() -> None:
+    masked = block_mask([result("1", "x" * 90 + BLOCK), *turns(3)], keep=3)[0]["content"]
+    assert masked == "[observation masked — 3 lines omitted]"
 
 
 def test_images_are_counted_for_no_shorter() -> None:

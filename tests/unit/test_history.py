@@ -202,6 +202,16 @@ def test_a_failed_append_names_the_byte_and_changes_nothing() -> None:
     assert len(history) == len(SESSION)
 
 
+def test_no_door_of_recede_itself_looks_for_dispatch_blocks() -> None:
+    blocks = "BEGIN_DISPATCH_RESULT\nok\nEND_DISPATCH_RESULT"
+    for text in ("x" * 200 + blocks, blocks * 3):
+        messages = [user("Go."), call("1"), result("1", text), call("2"), result("2", "y"), user("On.")]
+        history = recede.History(keep=0, boundary="sliding")
+        history.extend(messages)
+        views = history.view(), recede.masker.Masker(keep=0, boundary="sliding").view(messages)
+        assert [view[2]["content"] for view in views] == ["[old tool output cleared to save context]"] * 2
+
+
 def test_recall_gives_the_full_text_by_number_or_id() -> None:
     history = grown(SESSION, keep=3)
     history.append(call("5"))

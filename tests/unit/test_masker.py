@@ -239,7 +239,7 @@ def test_first_changed_compares_with_the_last_masks() -> None:
 
 def test_texts_are_asked_for_once_when_they_leave_the_window() -> None:
     adapter = Lines()
-    masker, long = Masker(adapter, keep=2), [str(number) + "x" * 90 for number in range(6)]
+    masker, long = Masker(adapter, keep=2), [str(number) + "x" * 38 for number in range(6)]  # as long as a placeholder
     messages = lines(*long)
     for end in range(1, len(messages) + 1):
         masker.view(messages[:end])
@@ -251,19 +251,12 @@ def test_texts_are_asked_for_once_when_they_leave_the_window() -> None:
 
 def test_texts_are_not_asked_for_where_sizes_decide() -> None:
     adapter = Lines()
-    Masker(adapter, keep=0, **SLIDING).view(lines("short", "x" * 26, "x" * 39))
-    assert adapter.texts == ["x" * 39]  # as long as a placeholder
-    adapter.texts.clear()
-    without = Masker(adapter, keep=0, dispatch=False, **SLIDING)
-    masked = [line.text for line in without.view(lines("x" * 4_000, "[old tool output cleared to save context]"))]
-    assert adapter.texts == ["[old tool output cleared to save context]"]
-    assert masked[2:-1:2] == ["[old tool output cleared to save context]", "[old tool output cleared to save context]"]
-
-
-def test_dispatch_blocks_of_own_messages_stay() -> None:
-    text = "." * 300 + "BEGIN_DISPATCH_RESULT\nall\nEND_DISPATCH_RESULT" + "." * 300
-    view = Masker(Lines(), keep=0, **SLIDING).view(lines(text, "y" * 90))
-    assert view[2].text.startswith("[dispatch output masked — 600 chars]\nBEGIN_DISPATCH_RESULT")
+    marked = "." * 300 + "BEGIN_DISPATCH_RESULT\nall\nEND_DISPATCH_RESULT"
+    texts = lines("x" * 4_000, marked, "short", "x" * 39, "[old tool output cleared to save context]", "x" * 26)
+    masked = [line.text for line in Masker(adapter, keep=0, **SLIDING).view(texts)]
+    # Those as long as a placeholder.
+    assert adapter.texts == ["x" * 39, "[old tool output cleared to save context]"]
+    assert masked[2:6:2] == ["[old tool output cleared to save context]"] * 2
 
 
 def test_pinned_and_matching_results_stay() -> None:
@@ -431,7 +424,6 @@ def test_objects_of_clients_are_read_and_masked_in_their_kind() -> None:
         ({"keep": -1}, ValueError, "keep"),
         ({"most": 0}, ValueError, "most"),
         ({"check": 1}, TypeError, "check"),
-        ({"dispatch": None}, TypeError, "dispatch"),
         ({"keep_turn": 3}, TypeError, "did you mean"),
         ({"keep": None}, TypeError, "keep must be a whole number"),
     ],
@@ -494,7 +486,7 @@ def test_an_adapter_that_fails_leaves_the_masker_usable() -> None:
             return super().text(line, place)
 
     adapter = Failing()
-    masker, messages = Masker(adapter, keep=0, **SLIDING), lines("x" * 190)
+    masker, messages = Masker(adapter, keep=0, keep_matching=["keep"], **SLIDING), lines("x" * 190)
     with pytest.raises(OSError, match="no disk"):
         masker.view(messages)
     adapter.fails = False

@@ -267,6 +267,8 @@ def _compiled(
     more = {"max_result_chars": values["chars"]} if name == "clip" else {}
     if name in _MASKS or (name == "budget" and options["fill"] is not None):
         options["placeholder"], more = PLACEHOLDER, {"least_removed": LEAST_REMOVED}
+    elif name == "budget":
+        more = {"keeps_dispatch": True}
     return replay_policy(_engine.engine, goal, options, boundary, summaries, **pins, **unseen, **more)
 
 

@@ -40,7 +40,6 @@ class ResultFacts(NamedTuple):
         images: images and documents in it.
         is_error: whether it is flagged as an error, for `keep_errors`.
         pinned: whether it is never masked.
-        has_dispatch: False if its text certainly has no dispatch block, so that it need not be read.
 
     Example:
         >>> from recede.masker import ResultFacts
@@ -55,7 +54,6 @@ class ResultFacts(NamedTuple):
     images: int = 0
     is_error: bool = False
     pinned: bool = False
-    has_dispatch: bool = True
 
 
 class Facts(NamedTuple):
@@ -86,8 +84,8 @@ class Adapter(Protocol[_M]):
 
     `facts` and `masked` are required. Three more methods are used if the object has them:
 
-    - ``text(message, result_index) -> str``: the text of a result. Without it a text is never searched for dispatch
-      blocks, nothing is taken for a placeholder, texts cannot be cut, and `Masker.recall` does not work.
+    - ``text(message, result_index) -> str``: the text of a result. Without it nothing is taken
+      for a placeholder, texts cannot be cut, and `Masker.recall` does not work.
     - ``same(old, new) -> bool``: whether two messages are equal, where ``==`` does not say so.
     - ``key(messages) -> Hashable``: what conversations have in common that may be the same; by default the facts of
       their first user message.

@@ -43,7 +43,7 @@ __all__ = ["Masker"]
 _log = logging.getLogger("recede")
 
 _M = TypeVar("_M")
-_OWN = dict.fromkeys(("adapter", "recall", "on_move", "most", "max_bytes", "check", "dispatch"))
+_OWN = dict.fromkeys(("adapter", "recall", "on_move", "most", "max_bytes", "check"))
 _NEEDS_TEXT = "recall needs an adapter with a method 'text'"
 
 
@@ -64,7 +64,6 @@ class Masker(Generic[_M]):
             conversation that has it; the newest conversation is always remembered.
         check: whether all messages are compared with those of the last call. Otherwise an object that was given
             before is taken to be unchanged, but for the newest 16.
-        dispatch: False if no result has dispatch blocks, so that texts need not be read for them.
         on_move: called with a `BoundaryMove` when a view first has it, also written to the log; of a conversation
             that is not known, only with that of its newest request. An error that it raises is logged.
         **options: as for `reduce`. No message is ever dropped.
@@ -97,14 +96,13 @@ class Masker(Generic[_M]):
         most: int = 128,
         max_bytes: int = 256_000_000,
         check: bool = False,
-        dispatch: bool = True,
         **options: Unpack[Options],
     ) -> None:
         """See the class."""
         for name in ("facts", "masked"):
             if adapter is not None and not callable(getattr(adapter, name, None)):
                 raise TypeError(f"an adapter needs a method {name!r}, which {type(adapter).__name__} does not have")
-        for name, flag in (("recall", recall), ("check", check), ("dispatch", dispatch)):
+        for name, flag in (("recall", recall), ("check", check)):
             if not isinstance(flag, bool):
                 raise TypeError(f"{name} must be True or False, not {type(flag).__name__}")
         refuse_unknown(options, _OWN)
@@ -119,7 +117,6 @@ class Masker(Generic[_M]):
         self._recall = recall or "{handle}" in (self._options.get("placeholder") or "")
         if self._recall and self._reader.text is None:
             raise TypeError(_NEEDS_TEXT)
-        self._dispatch = dispatch and self._reader.text is not None
         self._remembered = Remembered(whole_number(1)("most", most), whole_number()("max_bytes", max_bytes))
         self._check = check
         self._on_move = optional_function("on_move", on_move)
@@ -377,7 +374,7 @@ class Masker(Generic[_M]):
         if options is None:
             options = self._options if provider is None else {**self._options, "provider": provider}
         policy = self._compiled(options, static=static)
-        session = self._core.FactsSession(policy, self._dispatch)
+        session = self._core.FactsSession(policy)
         known = KnownMessages(self._reader, check=self._check)
         new = KnownConversation(self._reader, session, key, known, options=options)
         new.has_provider, new.static = has_provider, static

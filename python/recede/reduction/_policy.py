@@ -93,7 +93,7 @@ def _own_policy(
         if goal != "reduce":
             raise TypeError("a summarizer is called when a view is over max_input_tokens: give that, too")
         design["summarizer"] = callable
-    own = {"least_removed": LEAST_REMOVED, "masks_unseen": False, **own, **parameters}
+    own = {"least_removed": LEAST_REMOVED, "masks_unseen": False, "keeps_dispatch": False, **own, **parameters}
     return _policy(engine, goal, design, **own)
 
 
@@ -224,6 +224,7 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     # What no request has shown stays, but in the published designs: a budget, the block masker, single stages.
     is_published = {"reduce": fill is None, "block": option["boundary"][0] != "break_even"}
     option["masks_unseen"] = is_published.get(goal, True)
+    option["keeps_dispatch"] = goal != "block"  # those of the reducer and its stages
     option["goal"] = goal
     # An integer, so that both engines compute the same shares.
     option["fill_millionths"] = round(fill * _MILLION) if fill is not None and goal == "reduce" else None
@@ -296,7 +297,7 @@ def replay_policy(
 ) -> Any:
     """The Policy of a replay, which has additional boundaries, summaries and `parameters`, and one provider."""
     chosen = {} if boundary is None else {"boundary": boundary}
-    replayed = {"summaries": summaries, "terms_by_shape": (), **chosen, **parameters}
+    replayed = {"summaries": summaries, "terms_by_shape": (), "keeps_dispatch": False, **chosen, **parameters}
     return engine.Policy({**_parameters(goal, _checked(goal, options)), **replayed})  # nothing is sent
 
 

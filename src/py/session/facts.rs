@@ -25,18 +25,16 @@ static FACTS_UPDATE: NamedTuple = NamedTuple::of_exchange("FactsUpdate");
 pub struct PyFactsSession {
     shared: Shared,
     policy: Policy,
-    /// Whether texts may have dispatch blocks.
-    dispatch: bool,
 }
 
 #[pymethods]
 impl PyFactsSession {
     #[new]
-    fn new(policy: &PyPolicy, dispatch: bool) -> PyResult<Self> {
+    fn new(policy: &PyPolicy) -> PyResult<Self> {
         guarded(|| {
             let policy = policy.policy.clone();
             let shared = Shared::of(Session::new(policy.clone(), 0, TextFormat::Facts), None);
-            Ok(PyFactsSession { shared, policy, dispatch })
+            Ok(PyFactsSession { shared, policy })
         })
     }
 
@@ -48,14 +46,14 @@ impl PyFactsSession {
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
         guarded(|| {
             let shared = Shared::of(self.shared.change(py, |session, _| Ok(session.fork()))?, None);
-            Ok(PyFactsSession { shared, policy: self.policy.clone(), dispatch: self.dispatch })
+            Ok(PyFactsSession { shared, policy: self.policy.clone() })
         })
     }
 
     /// Appends messages by their facts; returns the places of the results whose texts are to be given.
     fn extend_facts(&self, facts: &Bound<'_, PyList>) -> PyResult<Vec<ResultPlace>> {
         guarded(|| {
-            let outline = outline_of_facts(facts, self.dispatch)?;
+            let outline = outline_of_facts(facts)?;
             self.shared.change(facts.py(), |session, _| {
                 let first = session.len();
                 session.extend(&outline, vec![]);
@@ -106,7 +104,6 @@ impl PyFactsSession {
                 let is_long = |max_chars| outline.results[*result].chars > max_chars;
                 cut_chars.is_some_and(is_long)
                     || self.policy.max_result_chars.is_some_and(is_long)
-                    || (self.dispatch && dicts.observation_may_hold_dispatch(&outline, *result))
                     || reads_all
                     || placeholder.is_placeholder(&outline, &dicts, *result)
             };
@@ -115,7 +112,6 @@ impl PyFactsSession {
             if first == 0 && self.policy.trigger > 0 {
                 outline.begins_with_summary = begins_with_summary(&outline, &dicts);
             }
-            outline.results.iter_mut().for_each(|result| result.may_hold_dispatch = false);
             self.shared.change(messages.py(), |session, _| {
                 session.extend(&outline, texts);
                 Ok(())

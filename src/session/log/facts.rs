@@ -3,7 +3,7 @@
 
 use super::Log;
 use crate::clip::{Clip, handle_of_whole, is_clipped};
-use crate::dispatch::dispatch_blocks;
+use crate::dispatch::has_dispatch;
 use crate::handle::Handle;
 use crate::outline::{Call, Message, Outline, ToolResult, reserve};
 use crate::placeholder::Placeholder;
@@ -108,7 +108,7 @@ impl Log {
 
     /// Keeps what is needed of the text of a result.
     fn know(&mut self, policy: &Policy, result: usize, text: Vec<u8>) {
-        let has_dispatch = !dispatch_blocks(&text).is_empty();
+        let has_dispatch = policy.keeps_dispatch && has_dispatch(&text);
         self.outline.results[result].may_hold_dispatch = has_dispatch;
         let is_kept = policy.keep_matching.fit(
             |beginning| text.starts_with(beginning),
