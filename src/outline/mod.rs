@@ -101,7 +101,7 @@ pub struct ToolResult {
     pub first_piece: u32,
     /// How many pieces it has.
     pub pieces: u32,
-    /// The first byte of its raw text, if the input was bytes: reading it from the text would miss the cache.
+    /// The first byte of its raw text, or 0 if that is not known: reading it from the text would miss the cache.
     pub first_byte: u8,
     /// Flagged as an error.
     pub is_error: bool,

@@ -135,7 +135,7 @@ pub fn masked_message<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     guarded(|| {
         let mut dicts = Dicts::of(PyList::new(message.py(), [message])?.as_any())?;
-        let outline = walk(&mut dicts, false)?;
+        let outline = walk(&mut dicts, &[])?;
         if texts.iter().any(|(place, _)| *place >= outline.results.len()) {
             return Err(PyRuntimeError::new_err("the messages were changed while they were masked"));
         }
@@ -228,7 +228,7 @@ fn part_of<'py>(field: &Bound<'py, PyString>, frame: Frame, part: &Any<'py>) -> 
     message.set_item(name(py, Key::Role), intern!(py, "user"))?;
     message.set_item(field, PyList::new(py, [first.as_any(), part])?)?;
     let mut dicts = Dicts::of(&PyList::new(py, [message])?.into_any())?;
-    let outline = walk(&mut dicts, false)?;
+    let outline = walk(&mut dicts, &[])?;
     let Message { chars, images, .. } = outline.messages[0];
     let has_text = !dicts.pieces(&outline, 0).concat().is_empty();
     Ok(PartFacts { has_text, is_image: !has_text && (chars > 0 || images > 0), is_marked })

@@ -174,6 +174,10 @@ impl Source for Dicts<'_> {
     }
 
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {
+        let first_byte = outline.results[result].first_byte;
+        if first_byte != 0 && prefix.first().is_some_and(|first| *first != first_byte) {
+            return false; // mostly: the text is not loaded again
+        }
         let Some(value) = &self.values[result] else { return prefix.is_empty() };
         match (cast::<PyString>(value), core::str::from_utf8(prefix)) {
             (Some(text), Ok(prefix)) => begins(text, prefix).unwrap_or(true),

@@ -65,7 +65,7 @@ fn reduce<'py>(
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
         let costs = costs_and_texts_of(costs)?;
-        let mut outline = walk::walk(&mut dicts, policy.policy.names_lines())?;
+        let mut outline = walk::walk(&mut dicts, &[&policy.policy])?;
         plan::cut_results(&mut outline, &dicts, &policy.policy);
         check_costs(costs.as_ref(), &outline)?;
         let (given, policy) = (&policy.policy, &*policy.policy.of(&outline));
@@ -141,7 +141,7 @@ static REPAIR: NamedTuple = NamedTuple::of_exchange("Repair");
 /// The outline of a list of dicts, or of bytes, which are scanned with the GIL released.
 fn outline_of(history: &Bound<'_, PyAny>, surrogates: bool) -> PyResult<Outline> {
     let py = history.py();
-    let Ok(data) = history.cast::<PyBytes>() else { return Ok(walk::walk(&mut Dicts::of(history)?, false)?) };
+    let Ok(data) = history.cast::<PyBytes>() else { return Ok(walk::walk(&mut Dicts::of(history)?, &[])?) };
     let bytes = data.as_bytes();
     py.detach(|| scan(bytes, surrogates)).map_err(|error| transcript_error(py, &error))
 }
@@ -158,7 +158,7 @@ fn texts<'py>(
     guarded(|| {
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
-        let mut outline = walk::walk(&mut dicts, policy.policy.names_lines())?;
+        let mut outline = walk::walk(&mut dicts, &[&policy.policy])?;
         outline.numbers = numbers.unwrap_or_default();
         if !whole {
             plan::cut_results(&mut outline, &dicts, &policy.policy);
@@ -226,7 +226,7 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     guarded(|| {
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
-        let outline = walk::walk(&mut dicts, false)?;
+        let outline = walk::walk(&mut dicts, &[])?;
         let answer = |call: usize| -> Walked<Vec<u8>> {
             let (call, message) = (&outline.calls[call], outline.calls[call].message as usize);
             shape::answer::<Any>(outline.messages[message].shape, &dicts.message(message)?, call.block as usize)

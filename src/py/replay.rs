@@ -38,10 +38,10 @@ pub fn replay<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     guarded(|| {
         let mut dicts = Dicts::of(messages)?;
-        let outline = walk::walk(&mut dicts, policies.iter().any(|policy| policy.policy.names_lines()))?;
-        let policies = policies.iter().map(|policy| &policy.policy);
+        let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
+        let outline = walk::walk(&mut dicts, &policies)?;
         let cache = cache.into();
-        let found = until_signal(|| replay_outline(&outline, &dicts, policies, image_chars, &cache));
+        let found = until_signal(|| replay_outline(&outline, &dicts, policies.into_iter(), image_chars, &cache));
         replayed(messages.py(), found)
     })
 }

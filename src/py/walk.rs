@@ -1,10 +1,12 @@
 //! dicts -> Outline: Python objects as values of shapes, read lazily, since most messages need only three lookups.
 
 use super::convert::{Stopped, Walked, with_text};
+use super::cpython;
 use super::dicts::Dicts;
 use super::values::{Any, Dict, cast, compact_chars, is_of_client, name};
 use crate::error::{Error, Kind};
 use crate::outline::{Call, Message, Name, Outline, Span, TextSpan, ToolResult};
+use crate::policy::Policy;
 use crate::scan::CALL_CHARS;
 use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
 use pyo3::intern;
@@ -82,8 +84,10 @@ impl<'py> Value for Any<'py> {
     }
 }
 
-/// Reads a history. `needs_lines` counts the newlines of observations.
-pub fn walk(dicts: &mut Dicts, needs_lines: bool) -> Walked<Outline> {
+/// Reads a history for these policies: without one no newlines are counted, and flags of errors are not read.
+pub fn walk(dicts: &mut Dicts, policies: &[&Policy]) -> Walked<Outline> {
+    let needs_lines = policies.iter().any(|policy| policy.names_lines());
+    let needs_errors = policies.iter().any(|policy| policy.keep_errors);
     let mut outline = Outline::default();
     // About as many calls and results as messages: too much capacity costs nothing, growing costs copies.
     let length = dicts.list.len();
@@ -102,7 +106,8 @@ pub fn walk(dicts: &mut Dicts, needs_lines: bool) -> Walked<Outline> {
         });
         let values = &mut dicts.values;
         let (totals, before) = (WalkTotals::default(), WalkTotals::default());
-        let mut walk = Walk { outline: &mut outline, values, message: index as u32, totals, before, needs_lines };
+        let mut walk =
+            Walk { outline: &mut outline, values, message: index as u32, totals, before, needs_lines, needs_errors };
         let facts = shape::read::<Any, _>(message, &mut walk).map_err(|stopped| match stopped {
             Stopped::Shape(error) => Stopped::Shape(Error { message_index: Some(index), ..error }),
             Stopped::Python(_) => stopped,
@@ -132,6 +137,7 @@ struct Walk<'a, 'py> {
     /// The totals before the current observation.
     before: WalkTotals,
     needs_lines: bool,
+    needs_errors: bool,
 }
 
 impl<'py> Walk<'_, 'py> {
@@ -147,7 +153,19 @@ impl<'py> Walk<'_, 'py> {
     }
 }
 
+/// The first character of a text that begins with an ASCII character; else 0.
+#[inline]
+fn first_byte(value: Option<&Any>) -> u8 {
+    let first = value.and_then(Value::text).and_then(cpython::first_char);
+    first.and_then(|first| u8::try_from(first).ok()).filter(u8::is_ascii).unwrap_or(0)
+}
+
 impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
+    #[inline]
+    fn reads_errors(&self) -> bool {
+        self.needs_errors
+    }
+
     #[inline]
     fn text(&mut self, text: &Bound<'py, PyString>) -> Walked<()> {
         self.totals.chars += text.len()?;
@@ -205,7 +223,7 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
             images: totals.images - before.images,
             first_piece: 0,
             pieces: 0,
-            first_byte: 0,
+            first_byte: first_byte(result.value),
             is_error: result.is_error,
             is_pinned: false,
             frame: result.frame,

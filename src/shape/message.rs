@@ -20,13 +20,13 @@ pub struct RawMessage<'a, V: Value> {
     /// A call as chat once had it, which has no id.
     pub function_call: Option<V>,
     pub tool_call_id: Option<V>,
-    /// Whether it is flagged as an error, if it may be a result.
+    /// Whether it is flagged as an error, if it may be a result and that is read.
     pub is_error: bool,
 }
 
 impl<'a, V: Value> RawMessage<'a, V> {
     #[inline]
-    pub fn of(object: &'a V::Object) -> Result<Self, V::Stop> {
+    pub fn of(object: &'a V::Object, reads_errors: bool) -> Result<Self, V::Stop> {
         // Once all its fields were found, no other is looked up.
         let mut remaining = V::members(object);
         let mut get = |key: Key| -> Result<Option<V>, V::Stop> {
@@ -49,6 +49,7 @@ impl<'a, V: Value> RawMessage<'a, V> {
         let may_be_result =
             role == RoleName::Tool || pair_role == PairRole::Result || matches!(item, ItemType::CallOutput(_));
         let is_error = may_be_result
+            && reads_errors
             && (get(Key::IsError)?.is_some_and(|flag| flag.is_true())
                 || word(get(Key::Status)?.as_ref(), |status| status == b"error" || status == b"failed"));
         Ok(RawMessage {

@@ -297,7 +297,7 @@ impl MessageFacts {
 #[inline]
 pub fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Result<MessageFacts, V::Stop> {
     refuse_repeated::<V>(object, MESSAGE_KEYS, None)?;
-    let message = RawMessage::<V>::of(object)?;
+    let message = RawMessage::<V>::of(object, sink.reads_errors())?;
     let shape = if chat_message::read(&message, sink)? {
         Shape::ChatMessage
     } else if openai::read(&message, sink)? {

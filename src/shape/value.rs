@@ -95,6 +95,10 @@ impl<'a, V: Value> RawResult<'a, V> {
 
 /// Receives the content of a message, in document order.
 pub trait Sink<V: Value> {
+    /// Whether it is to be found out which results are flagged as errors.
+    fn reads_errors(&self) -> bool {
+        true
+    }
     /// A text: of an observation, if one has begun.
     fn text(&mut self, text: &V::Text) -> Result<(), V::Stop>;
     /// An image or a document; likewise.

@@ -91,7 +91,7 @@ impl PyFactsSession {
         guarded(|| {
             let mut dicts = Dicts::of(messages.as_any())?;
             let in_history = |error: Error| Error { message_index: error.message_index.map(|at| at + first), ..error };
-            let mut outline = walk(&mut dicts, self.policy.names_lines()).map_err(|stopped| match stopped {
+            let mut outline = walk(&mut dicts, &[&self.policy]).map_err(|stopped| match stopped {
                 Stopped::Shape(error) => Stopped::Shape(in_history(error)),
                 Stopped::Python(_) => stopped,
             })?;
