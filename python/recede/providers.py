@@ -83,7 +83,7 @@ class Provider(NamedTuple):
             if not isinstance(given, str):
                 raise TypeError(f"the name of a provider or model must be a str, not {type(given).__name__}")
         if name not in PROVIDERS:
-            raise ValueError(f"there is no provider {name!r}{meant(name, PROVIDERS) or one_of(PROVIDERS)}")
+            raise ValueError(f"there is no provider {name!r}{_instead(name)}")
         provider = PROVIDERS[name]
         if not model or provider.cache == "none":
             return provider
@@ -141,6 +141,16 @@ def provider_of_model(model: str) -> Provider | None:
 def takes_marks(provider: Provider | str) -> bool:
     """Whether the cache of this `provider` option may need marks; for ``"auto"`` the messages decide."""
     return provider == "auto" or checked_provider("provider", provider).cache == "marks"
+
+
+def _instead(name: str) -> str:
+    """The end of the error for a provider that does not exist: a model has its own place."""
+    from recede._models import model_provider  # it takes as long to import as the rest
+
+    provider = model_provider(name)
+    if provider in PROVIDERS and "-" in name:
+        return f": for a model give Provider.of({provider!r}, {name!r})"
+    return meant(name, PROVIDERS) or one_of(PROVIDERS)
 
 
 def checked_provider(name: str, value: Any) -> Provider:

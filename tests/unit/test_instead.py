@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import published
@@ -112,3 +113,31 @@ def test_what_has_no_messages_is_no_history() -> None:
     for given in ({"role": "user"}, object(), 5, Reduction):
         with pytest.raises(recede.TranscriptError, match="not a history"):
             recede.check_pairs(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", ["session.json", "logs/a session.jsonl.gz", Path("session.json")])
+def test_a_path_is_no_history(given: Any) -> None:
+    with pytest.raises(TypeError, match=r"give what the file holds, not its path: .*Path\(.*\)\.read_bytes\(\)"):
+        recede.reduce(given)
+
+
+def test_a_string_that_only_ends_like_a_path_is_json() -> None:
+    assert recede.reduce('[{"role":"user","content":"see a.json"}]').chars_before == len("see a.json")
+    with pytest.raises(recede.TranscriptError, match="malformed JSON at byte 0"):
+        recede.reduce("session")
+
+
+def test_a_view_is_made_of_the_history() -> None:
+    history = [user("Go."), *turns(3)]
+    with pytest.raises(TypeError, match="to reduce again give the history, not a view"):
+        recede.reduce(recede.reduce(history))  # type: ignore[call-overload]
+
+
+def test_a_model_is_no_provider() -> None:
+    with pytest.raises(ValueError, match=r"for a model give Provider\.of\('anthropic', 'claude-opus-4-8'\)"):
+        recede.reduce([user("Go.")], provider="claude-opus-4-8")
+
+
+def test_a_price_that_does_not_exist_names_all_that_do() -> None:
+    with pytest.raises(ValueError, match=r"there is no price 'opus'; there are input, .*anthropic"):
+        recede.costs.Prices.parse("opus")

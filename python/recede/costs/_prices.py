@@ -72,7 +72,9 @@ class Prices(NamedTuple):
                 continue
             if name not in cls._fields:
                 known = [*cls._fields, *PRESETS]
-                raise ValueError(f"there is no price {name!r}{meant(name, known) or one_of(known)}")
+                raise ValueError(
+                    f"there is no price {name!r}{meant(name, known if is_price else PRESETS) or one_of(known)}"
+                )
             try:
                 prices[name] = int(price) if name == "min_cached_tokens" else float(price)
             except ValueError:

@@ -24,6 +24,8 @@ __all__ = [
     "marks_elsewhere",
 ]
 
+_FILES = (".json", ".jsonl", ".gz", ".traj", ".txt", ".log")
+
 
 def ask_engine(name: str, messages: list[Any], *rest: Any) -> tuple[Any, Forms | None]:
     """The engine's answer about a history, and its plain forms where it holds objects of a client."""
@@ -51,8 +53,11 @@ def forms_of(messages: list[Any], fault: TranscriptError) -> Forms:
     from recede._objects import Forms  # lazily: few histories hold objects
 
     forms = Forms.of(messages)
+    if hasattr(messages, "__fspath__"):
+        raise TypeError(f"give what the file holds, not its path: Path({str(messages)!r}).read_bytes()") from fault
     if forms is None and isinstance(getattr(messages, "messages", None), (list, tuple)):
-        raise TypeError(f"give the messages of the {type(messages).__name__}: its .messages") from fault
+        again = "; to reduce again give the history, not a view" if hasattr(messages, "masked_count") else ""
+        raise TypeError(f"give the messages of the {type(messages).__name__}: its .messages{again}") from fault
     if body_key(messages) is not None:
         raise TranscriptError("request") from fault
     if forms is None:
@@ -70,6 +75,8 @@ def as_bytes(data: Json) -> tuple[bytes, bool]:
     if type(data) is bytes:
         return data, False
     if isinstance(data, str):
+        if data.endswith(_FILES) and not set(data).intersection('[]{}"\n'):
+            raise TypeError(f"give what the file holds, not its path: Path({data!r}).read_bytes()")
         try:
             return data.encode(), False
         except UnicodeEncodeError:
