@@ -338,6 +338,96 @@ def test_what_is_said_while_claude_code_works_is_never_masked(name: str, tmp_pat
     assert json.dumps(model.bodies[-1]).count("old tool output cleared") >= 5
 
 
+# What the agent was taught, asked and refused
+
+SKILL = (
+    "---\nname: sevens\ndescription: How to count.\n---\nCount in sevens. "
+    + "Never in eights, and never in nines. " * 9
+)
+SKILLS = {
+    "claude_code": (_claude, ".claude/skills"),
+    "gemini_cli": (_gemini, ".gemini/skills"),
+    "opencode": (_opencode, ".opencode/skills"),
+    "qwen_code": (_qwen, ".qwen/skills"),
+}
+
+
+@pytest.mark.parametrize(("agent", "folder"), SKILLS.values(), ids=SKILLS)
+def test_a_skill_is_never_masked(agent: Any, folder: str, tmp_path: Path) -> None:
+    if agent is _opencode and shutil.which("rg") is None:
+        pytest.skip("OpenCode fetches ripgrep where there is none")
+    skill = tmp_path / "work" / folder / "sevens"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(SKILL)
+    load = {
+        "Skill": {"skill": "sevens"},
+        "activate_skill": {"name": "sevens"},
+        "skill": {"name": "sevens", "skill": "sevens"},
+    }
+    run = _run(agent(tmp_path), tmp_path, PlayedModel(8, calls={1: load}), EAGER)
+    shown = ["Never in eights, and never" in json.dumps(body) for body in run.model.bodies]
+    assert shown == [False] * 2 + [True] * 7
+    assert json.dumps(run.model.bodies[-1]).count("old tool output cleared") >= 4
+
+
+HOOK = """
+import json, sys
+if "forbidden" in json.load(sys.stdin)["tool_input"]["command"]:
+    print("Ask the owner of the table before you count in it. " * 9, file=sys.stderr)
+    sys.exit(2)
+"""
+
+
+def test_the_refusal_of_a_hook_is_never_masked(tmp_path: Path) -> None:
+    (tmp_path / "hook.py").write_text(HOOK)
+    hook = {"type": "command", "command": f"{sys.executable} {tmp_path / 'hook.py'}"}
+    (tmp_path / ".claude").mkdir()
+    settings = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}}
+    (tmp_path / ".claude" / "settings.json").write_text(json.dumps(settings))
+    calls = {1: {"Bash": {"command": "echo forbidden", "description": "Count"}}}
+    run = _run(_claude(tmp_path), tmp_path, PlayedModel(8, calls=calls), EAGER)
+    shown = ["Ask the owner of the table before" in json.dumps(body) for body in run.model.bodies]
+    assert shown == [False] * 2 + [True] * 7
+    assert json.dumps(run.model.bodies[-1]).count("old tool output cleared") >= 4
+
+
+def test_the_answer_to_a_question_is_never_masked(tmp_path: Path) -> None:
+    """Claude Code asks by its protocol for programs, as it does in an editor."""
+    streams = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
+    command = [_program("claude"), "-p", *streams, "--allowedTools", "Bash", "--permission-prompt-tool", "stdio"]
+    options = [{"label": name, "description": f"The {name} table."} for name in ("first", "second")]
+    question = {"question": "Which table?", "header": "Table", "options": options, "multiSelect": False}
+    model = PlayedModel(8, calls={1: {"AskUserQuestion": {"questions": [question]}}})
+    said = "Neither: take the third one, which is on the last page. " * 9
+    with (
+        recording(model) as upstream,
+        subprocess.Popen(
+            [sys.executable, "-m", "recede.cli", "proxy", *EAGER, "--", *command], cwd=tmp_path, text=True,
+            env=_environment(tmp_path, upstream.url), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        ) as process,
+    ):  # fmt: skip
+        assert process.stdin is not None and process.stdout is not None
+
+        def write(value: Any) -> None:
+            process.stdin.write(json.dumps(value) + "\n")  # type: ignore[union-attr]
+            process.stdin.flush()  # type: ignore[union-attr]
+
+        write({"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": "Do the work."}]}})
+        for line in process.stdout:
+            found = json.loads(line)
+            if found["type"] == "control_request":
+                given = {**found["request"]["input"], "answers": {"Which table?": said}}
+                response = {"behavior": "allow", "updatedInput": given}
+                answer = {"subtype": "success", "request_id": found["request_id"], "response": response}
+                write({"type": "control_response", "response": answer})
+            elif found["type"] == "result":
+                process.stdin.close()
+    assert process.returncode == 0
+    shown = ["take the third one" in json.dumps(body) for body in model.bodies]
+    assert shown == [False] * 2 + [True] * 7
+    assert json.dumps(model.bodies[-1]).count("old tool output cleared") >= 4
+
+
 # What the agent does with its own results
 
 
