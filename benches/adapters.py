@@ -203,8 +203,13 @@ class PydanticAI:
             return self.case._said(LAST)
 
         async def call() -> None:  # as the framework does
+            async def prepared(given: Any) -> Any:
+                if hasattr(hook, "prepare_model_request"):
+                    given = await hook.prepare_model_request(context, given)
+                return await handler(given)
+
             before = await hook.before_model_request(context, request)
-            await hook.wrap_model_request(context, request_context=before, handler=handler)
+            await hook.wrap_model_request(context, request_context=before, handler=prepared)
 
         finished(call())
         found: list[Any] = requests[0]

@@ -74,7 +74,14 @@ def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
         model_settings=None,
         model_request_parameters=ModelRequestParameters(),
     )
-    asyncio.run(masking.wrap_model_request(None, request_context=request, handler=handler))
+
+    async def call() -> None:
+        if hasattr(masking, "prepare_model_request"):  # newer releases
+            await handler(await masking.prepare_model_request(None, request))
+        else:
+            await masking.wrap_model_request(None, request_context=request, handler=handler)
+
+    asyncio.run(call())
     given: list[Any] = sent[0]
     return given
 
@@ -175,7 +182,8 @@ def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], lis
                 for place, call in enumerate(turn.calls)
             }
 
-    agent: Any = Agent(FunctionModel(answer, stream_function=streamed), capabilities=[masking])
+    capabilities = masking if isinstance(masking, list) else [masking]
+    agent: Any = Agent(FunctionModel(answer, stream_function=streamed), capabilities=capabilities)
 
     @agent.tool(name="run")
     def run_tool(ctx: RunContext[Any], command: str, place: int, quiet: bool) -> Any:

@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed")
 sys.path.insert(0, str(Path(__file__).parent))
 
 import case_pydantic_ai as case
-from pydantic_ai import Agent, BinaryContent, ImageUrl
+from pydantic_ai import Agent, BinaryContent, FunctionToolset, ImageUrl, capabilities
 from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
@@ -28,6 +29,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.native_tools import WebSearchTool
 from pydantic_ai.usage import RequestUsage, UsageLimits
 from sessions import session
 
@@ -151,12 +153,65 @@ def test_the_counting_of_tokens_before_a_request_counts_the_view() -> None:
     assert case.results(counted[0]) == case.results(masking.masker.view(history)) != case.results(history)
 
 
-def test_usage_is_reported_with_the_messages_of_its_request() -> None:
+@pytest.mark.parametrize("way", ["async", "sync"])
+def test_usage_is_reported_with_the_messages_of_its_request(way: str) -> None:
     heard: list[Any] = []
     masking: Any = RecedeCapability(keep=4)
     masking.masker.reported = lambda usage, messages: heard.append((usage["prompt_tokens_details"], len(messages)))
-    case.run(masking, session(4), "async")
+    case.run(masking, session(4), way)
     assert heard == [({"cached_tokens": 8_900}, length) for length in (1, 3, 5, 7, 9)]
+
+
+async def _prepared(ctx: Any, definitions: list[Any]) -> list[Any]:
+    return definitions
+
+
+async def _consumed(ctx: Any, events: Any) -> None:
+    async for _ in events:
+        pass
+
+
+# How a capability is made that takes more than nothing.
+MADE: dict[str, Any] = {
+    "CombinedCapability": lambda kind: kind([capabilities.Hooks()]),
+    "DynamicCapability": lambda kind: kind(lambda ctx: capabilities.Hooks()),
+    "FileUnderstanding": lambda kind: kind("test"),
+    "HandleDeferredToolCalls": lambda kind: kind(lambda ctx, requests: None),
+    "LocalWorkspace": lambda kind: kind("."),
+    "MCP": lambda kind: kind(url="https://example.com/mcp", native=True, local=False),
+    "ModelFallback": lambda kind: kind("test"),
+    "NativeOrLocalTool": lambda kind: kind(native=WebSearchTool()),
+    "NativeTool": lambda kind: kind(WebSearchTool()),
+    "PrefixTools": lambda kind: kind(capabilities.Toolset(FunctionToolset()), "ns"),
+    "PrepareOutputTools": lambda kind: kind(_prepared),
+    "PrepareTools": lambda kind: kind(_prepared),
+    "ProcessEventStream": lambda kind: kind(_consumed),
+    "ProcessHistory": lambda kind: kind(lambda messages: messages),
+    "RequestInput": lambda kind: kind(lambda ctx, requests, question: None),
+    "ResolveModelId": lambda kind: kind(lambda ctx, *, model_id: None),
+    "SelectModel": lambda kind: kind(lambda ctx: ctx.model),
+    "ThreadExecutor": lambda kind: kind(ThreadPoolExecutor(1)),
+    "Toolset": lambda kind: kind(FunctionToolset()),
+    "UseThreadExecutor": lambda kind: kind(ThreadPoolExecutor(1)),
+    "WrapperCapability": lambda kind: kind(capabilities.Hooks()),
+}
+# The base of all; one whose requests wait for the batch of a provider.
+LEFT_OUT = {"AbstractCapability", "BatchModelRequests"}
+KINDS = {
+    name: kind
+    for name, kind in vars(capabilities).items()
+    if isinstance(kind, type) and issubclass(kind, capabilities.AbstractCapability) and name not in LEFT_OUT
+}
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+@pytest.mark.parametrize("name", KINDS)
+def test_beside_each_other_capability_requests_are_masked_and_the_history_is_not(name: str, place: str) -> None:
+    turns, masking = session(20), RecedeCapability(keep=4, boundary="sliding")
+    other = MADE.get(name, lambda kind: kind())(KINDS[name])
+    requests, stored = case.run([other, masking] if place == "before" else [masking, other], turns, "async")
+    assert "old tool output cleared" in repr(requests[-1])
+    assert case.results(stored) == case.results(case.history(turns))
 
 
 def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

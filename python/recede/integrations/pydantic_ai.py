@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -31,6 +32,8 @@ except ImportError as error:
 
 __all__ = ["RecedeCapability"]
 
+# The messages of the model request that is running.
+_running: ContextVar[list[Any] | None] = ContextVar("recede_running", default=None)
 # By class: what a URL has no suffix for cannot be asked for its `media_type`.
 _FILES = (BinaryContent, FileUrl, UploadedFile)
 # Settings by which OpenAI keeps the history: a changed message would make the framework send all of it again.
@@ -176,25 +179,46 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
         text, files = _read(part)
         return part.content if files else text
 
-    async def wrap_model_request(
-        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, handler: WrapModelRequestHandler
-    ) -> ModelResponse:
-        """Send the view, and report the usage of the answer."""
+    def _masked(self, request_context: ModelRequestContext) -> ModelRequestContext:
+        """The request with the view of its messages."""
+        _running.set(None)
         if kept := kept_words(request_context.model_settings or {}, _KEPT):
             self._say(kept)
-            return await handler(request_context)
+            return request_context
         messages = list(request_context.messages)
         provider = self._provider_of.of(request_context.model.model_name)
         around = _around(request_context) if self._has_limits else None
         view = self.masker.view(messages, provider=provider, request=around)
-        response = await handler(replace(request_context, messages=view))
-        usage = response.usage
-        if usage.input_tokens:
+        _running.set(messages)
+        return replace(request_context, messages=view)
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Report the usage of the answer."""
+        usage, messages = response.usage, _running.get()
+        if usage.input_tokens and messages is not None:
             cached, written = usage.cache_read_tokens, usage.cache_write_tokens
             # Without a cache it says 0 as well: then nothing is said of it.
             sent = sent_usage(usage.input_tokens, usage.output_tokens, cached if cached or written else None, written)
             self.masker.reported(sent, messages)
         return response
+
+    # What other hooks are given may become the history. Older releases have no hook after all of these.
+    if hasattr(AbstractCapability, "prepare_model_request"):
+
+        async def prepare_model_request(
+            self, ctx: RunContext[Any], request_context: ModelRequestContext
+        ) -> ModelRequestContext:
+            """Send the view."""
+            return self._masked(request_context)
+    else:
+
+        async def wrap_model_request(
+            self, ctx: RunContext[Any], *, request_context: ModelRequestContext, handler: WrapModelRequestHandler
+        ) -> ModelResponse:
+            """Send the view."""
+            return await handler(self._masked(request_context))
 
 
 def _around(request_context: ModelRequestContext) -> dict[str, Any]:
