@@ -106,6 +106,7 @@ _WITHOUT_ORACLE = frozenset(
     test_stored_histories
     test_stored_managers
     test_cli_misses
+    test_forks
     test_misses
     test_summaries_asked_for
     test_totals

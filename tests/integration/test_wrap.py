@@ -403,16 +403,21 @@ def test_a_retry_sends_the_same_view_and_reports_once() -> None:
     assert len(masker.heard) == 1
 
 
-def test_input_that_continues_a_stored_response_is_sent_as_it_is() -> None:
+def test_input_that_continues_a_stored_response_is_sent_as_it_is_and_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    recede._encodable.warn_once.cache_clear()
     rest = messages_of("responses")[2:]
     with serving(text("Done."), text("Done.")) as server:
         client = recede.wrap(client_of("responses", server), keep=0, boundary="sliding")
-        for stored in ({"previous_response_id": "resp_1"}, {"conversation": "conv_1"}):
+        for stored in 2 * ({"previous_response_id": "resp_1"}, {"conversation": "conv_1"}):
             with pytest.raises(openai.BadRequestError):  # the server keeps no responses
                 client.responses.create(model="m", input=rest, **stored)
             assert server.requests[-1]["input"] == rest
         client.responses.create(model="m", input="Hello.")
         assert server.requests[-1]["input"] == "Hello."
+    for field in ("previous_response_id", "conversation"):
+        assert caplog.text.count(f"requests with {field!r} are sent as they are") == 1
 
 
 def test_messages_of_a_thread_that_anthropic_stores_are_sent_as_they_are() -> None:

@@ -13,6 +13,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from frameworks import LIMITS, installed
 
+from recede._encodable import warn_once
+
+
+@pytest.fixture(autouse=True)
+def _says_all_anew() -> None:
+    warn_once.cache_clear()
+
 
 @pytest.fixture(params=installed())
 def case(request: pytest.FixtureRequest) -> Any:

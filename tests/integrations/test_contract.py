@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import functools
+import pickle
 import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -360,6 +361,31 @@ def test_memory_is_bounded_after_a_thousand_conversations(case: Any) -> None:
 def test_wrong_options_are_refused_at_construction(case: Any, options: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=next(iter(options))):
         case.masking(**options)
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))])
+def test_a_copy_masks_as_the_first_does(case: Any, how: Any) -> None:
+    turns, masking = session(30), case.masking(keep=4, recall=case.__name__ not in ("case_http", "case_own"))
+    messages = case.history(turns)
+    assert case.results(case.view(how(masking), messages)) == case.results(case.view(masking, messages))
+
+
+def test_conversations_that_are_forgotten_are_said(case: Any, caplog: pytest.LogCaptureFixture) -> None:
+    masking = case.masking(keep=4, most=2)
+    for seed in (1, 2, 3, 4):
+        case.view(masking, case.history(session(30, seed)))
+    assert caplog.text.count("there are more conversations than most=2") == 1
+
+
+def test_requests_without_results_are_said(case: Any, caplog: pytest.LogCaptureFixture) -> None:
+    masking, with_results = case.masking(keep=4), case.masking(keep=4)
+    case.view(with_results, case.history(session(1)))
+    turns: list[Turn] = []
+    for number in range(41):
+        case.view(masking, case.history(turns))
+        case.view(with_results, case.history(turns))
+        assert caplog.text.count("40 requests had no tool result") == (number >= 39)
+        turns.append(Turn(f"Thought {number}: I call the tool run."))
 
 
 def test_with_recede_off_everything_is_sent(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:

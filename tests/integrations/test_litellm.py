@@ -141,6 +141,12 @@ def test_a_synchronous_call_that_is_sent_raw_is_said_once(way: str, caplog: pyte
     assert caplog.text.count(f"litellm.{kind} sends raw messages") == caplog.text.count("raw") == said
 
 
+def test_that_sync_calls_send_raw_is_said_once_in_a_process(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(3):
+        RecedeCallback().log_pre_api_call("m", [{"role": "user"}], {"call_type": "completion"})
+    assert caplog.text.count("litellm.completion sends raw messages") == 1
+
+
 def test_histories_that_the_provider_keeps_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
     masking = RecedeCallback(keep=0, boundary="sliding")
     for _ in range(2):

@@ -22,6 +22,7 @@ import recede
 from recede import StoreError
 from recede._agents import AGENTS, USER_TOOLS
 from recede.proxy import ColdRequests, MaskedRequest, RequestMasker
+from support import assistant, call, result, user
 
 Point = tuple[int, bytes]
 MINUTE = 60.0
@@ -709,3 +710,25 @@ def test_the_users_own_words_are_found_whatever_is_escaped(end: bytes) -> None:
     body = with_words(anthropic(40), 3, "Bash", text).replace(b"</system-reminder>", end)
     masked = RequestMasker(keep=2).mask("POST", "/v1/messages", {}, body).body
     assert end in masked and masked.count(b"old tool output cleared") >= 10
+
+
+def test_forty_requests_without_results_are_said_once_by_each_door(caplog: pytest.LogCaptureFixture) -> None:
+    masker, body_masker, history = recede.masker.Masker(), recede.proxy.RequestMasker(), recede.History()
+    messages: list[Any] = []
+    for number in range(60):
+        new = [user(f"Observation: {number}"), assistant("Thought: I run a tool.")]
+        messages += new
+        history.extend(new)
+        masker.view(messages)
+        history.view()
+        body_masker.mask("POST", "/v1/chat/completions", {}, json.dumps({"messages": messages}).encode())
+        assert caplog.text.count("40 requests had no tool result") == 3 * (number >= 39)
+
+
+def test_single_questions_and_requests_with_results_are_not_said(caplog: pytest.LogCaptureFixture) -> None:
+    masker, with_results = recede.masker.Masker(), recede.masker.Masker()
+    with_results.view([user("Go."), call("1"), result("1", "done")])
+    for number in range(90):
+        masker.view([user(f"What is {number}?")])
+        with_results.view([user(f"Go {number}."), assistant("Yes."), user("On."), assistant("Done.")])
+    assert "40 requests" not in caplog.text

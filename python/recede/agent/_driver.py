@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from recede._forks import lock_of
 from recede._steps import awaited, drive, drive_async, not_awaited
 from recede.agent._stream import Streamed
 from recede.agent._tool_calls import Round, Tools
@@ -32,7 +33,10 @@ class Driver:
     def __init__(self, create: Callable[..., Any], tools: Tools) -> None:
         self._create = create
         self._tools = tools
-        self._turn_lock = threading.Lock()
+        self._lock = lock_of(self, threading.Lock)
+
+    def _after_fork(self, *, was_changing: bool) -> None:
+        """The turn of a thread of the parent is not in progress in a child."""
 
     def drive(self, steps: Generator[Ask | Round, Any, _Result], on_text: _OnText) -> _Result:
         """Make the steps, and return their result."""
@@ -53,12 +57,12 @@ class Driver:
 
     @contextmanager
     def _one_turn(self) -> Iterator[None]:
-        if not self._turn_lock.acquire(blocking=False):
+        if not self._lock.acquire(blocking=False):
             raise RuntimeError("a turn of this conversation is in progress: wait until it ends")
         try:
             yield
         finally:
-            self._turn_lock.release()
+            self._lock.release()
 
     def _ask(self, ask: Ask, on_text: _OnText) -> Any:
         if on_text is None:

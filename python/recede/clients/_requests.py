@@ -6,7 +6,7 @@ from typing import Any
 
 from recede._kept_by_provider import KEPT_BY_PROVIDER
 
-__all__ = ["SOCKETS", "Answered", "has_message", "history_key", "refuse_messages"]
+__all__ = ["SOCKETS", "Answered", "has_message", "history_key", "is_covered", "refuse_messages"]
 
 # The paths whose history is masked, without version and query -> the field that has it.
 _COVERED = {
@@ -37,8 +37,7 @@ def history_key(url: str, body: Any) -> str | None:
     Raises:
         TypeError: the request sends messages that are not masked.
     """
-    path = url.partition("?")[0]
-    path = path.removeprefix("/v1")
+    path = _path_of(url)
     key = _COVERED.get(path)
     if key is not None and isinstance(body, dict):
         is_history = isinstance(body.get(key), list) and not any(body.get(name) for name in KEPT_BY_PROVIDER)
@@ -47,6 +46,15 @@ def history_key(url: str, body: Any) -> str | None:
         raise TypeError(f"POST {path} sends messages in a form {_WORDS}")
     refuse_messages(path, body)
     return None
+
+
+def is_covered(url: str) -> bool:
+    """Whether the history of such a request is masked, unless the provider keeps it."""
+    return _path_of(url) in _COVERED
+
+
+def _path_of(url: str) -> str:
+    return url.partition("?")[0].removeprefix("/v1")
 
 
 def refuse_messages(path: str, body: Any) -> None:

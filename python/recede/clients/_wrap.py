@@ -13,10 +13,12 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from recede._encodable import warn_once
+from recede._kept_by_provider import kept_words
 from recede._off import is_off
 from recede._report import BoundaryMove
 from recede.clients._defaults import ModelProvider
-from recede.clients._requests import SOCKETS, Answered, history_key, refuse_messages
+from recede.clients._requests import SOCKETS, Answered, history_key, is_covered, refuse_messages
 from recede.masker import Masker
 from recede.providers import Provider
 from recede.reduction._input import caches_messages, marks_elsewhere
@@ -98,6 +100,8 @@ def _masked(masker: Masker[Any], providers: ModelProvider, options: Any) -> Any:
     key = history_key(str(options.url), body)
     refuse_messages(str(options.url), getattr(options, "extra_json", None))
     if key is None:
+        if isinstance(body, dict) and is_covered(str(options.url)) and (kept := kept_words(body)):
+            warn_once(kept)
         return options
     history = body[key]
     options = copy.copy(options)  # a retry begins with the history again

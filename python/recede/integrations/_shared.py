@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from recede._encodable import warn_once
 from recede._errors import without_text
-from recede._kept_by_provider import KEPT_BY_PROVIDER
 from recede._objects import plain_message
 from recede._off import is_off
 from recede._report import BoundaryMove
@@ -25,20 +24,17 @@ if TYPE_CHECKING:
 __all__ = [
     "BATCHES_WORDS",
     "Masking",
-    "WarnOnce",
     "content_facts",
     "content_text",
     "json_chars",
-    "kept_words",
     "masked_content",
     "missing",
     "recalled_content",
     "reference_chars",
+    "say",
     "sent_usage",
     "unknown",
 ]
-
-_log = logging.getLogger("recede")
 
 BATCHES_WORDS = "batches are sent as they are: mask their messages with a recede.masker.Masker first"
 
@@ -63,23 +59,14 @@ def missing(module: str, needs: str) -> ImportError:
     return ImportError(f'recede.integrations.{module} needs {needs}: pip install "recede[{module.replace("_", "-")}]"')
 
 
-def kept_words(request: Mapping[str, Any], fields: Iterable[str] = KEPT_BY_PROVIDER) -> str | None:
-    """Word the warning for a request whose history the provider keeps, as one of these fields says; else None."""
-    kept = next((name for name in fields if request.get(name)), None)
-    return kept and f"requests with {kept!r} are sent as they are, since the provider keeps their history"
+def say(words: str) -> None:
+    """Warn about what is sent raw, once in a process for each cause, unless masking is off."""
+    if not is_off():
+        warn_once(words)
 
 
-class WarnOnce:
-    """Logs a warning about what is sent raw, once for each cause."""
-
-    def __init__(self) -> None:
-        self._said: set[str] = set()
-
-    def __call__(self, words: str) -> None:
-        """Warn, unless this cause was logged before or masking is off."""
-        if words not in self._said and not is_off():
-            self._said.add(words)
-            _log.warning("%s", words)
+def _made(kind: Callable[..., Any], options: dict[str, Any]) -> Any:
+    return kind(**options)
 
 
 class Masking:
@@ -95,13 +82,19 @@ class Masking:
         *,
         recall: bool = False,
         on_move: Callable[[BoundaryMove], Any] | None = None,
+        most: int = 128,
+        max_bytes: int = 256_000_000,
         **options: Unpack[Options],
     ) -> None:
-        """Take the options of every door."""
-        self._begin(recall=recall, on_move=on_move, **options)
+        """Take the options of every door, and those of a `Masker` for what it remembers."""
+        self._given = {"recall": recall, "on_move": on_move, "most": most, "max_bytes": max_bytes, **options}
+        self._begin(**self._given)
+
+    def __reduce__(self) -> Any:
+        """A copy has the options, and a masker of its own."""
+        return _made, (type(self), self._given)
 
     def _begin(self, **options: Any) -> None:
-        self._say = WarnOnce()
         self._provider_of = ModelProvider(self._provider, options, by_name=True)
         self._has_limits = has_limits(options)
         self.masker = Masker(self._reads, **self._provider_of.assumed(options))

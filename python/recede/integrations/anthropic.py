@@ -7,9 +7,10 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, ClassVar
 
+from recede._kept_by_provider import kept_words
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
 from recede.clients._requests import Answered
-from recede.integrations._shared import BATCHES_WORDS, Masking, kept_words, missing, unknown
+from recede.integrations._shared import BATCHES_WORDS, Masking, missing, say, unknown
 from recede.reduction._input import marks_elsewhere
 
 try:
@@ -101,12 +102,12 @@ class RecedeMiddleware(Masking, Middleware):
         """Return the messages of a request that is masked."""
         path = request.url.partition("?")[0]
         if path == _BATCHES:
-            self._say(BATCHES_WORDS)
+            say(BATCHES_WORDS)
         if path not in _PATHS:
             return None
         body = _body(request)
         if kept := kept_words(body):
-            self._say(f"{kept}: a tool runner sends all of it with thread=False")
+            say(f"{kept}: a tool runner sends all of it with thread=False")
             return None
         history = body.get("messages")
         return history if isinstance(history, list) else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from recede._kept_by_provider import kept_words
 from recede._off import is_off
-from recede.integrations._shared import BATCHES_WORDS, WarnOnce, kept_words
+from recede.integrations._shared import BATCHES_WORDS, say
 from recede.proxy import RequestMasker
 from recede.proxy._routes import route_of
 from recede.reduction._options import OPTIONS
@@ -28,10 +29,9 @@ _OF_BODY = {"content-length", "content-encoding", "transfer-encoding"}
 class _Transport:
     """The transport of a client, which is sent masked requests; the client keeps its own for redirects and retries."""
 
-    def __init__(self, transport: Any, masker: RequestMasker, say: WarnOnce) -> None:
+    def __init__(self, transport: Any, masker: RequestMasker) -> None:
         self._transport = transport
         self._masker = masker
-        self._say = say
 
     def _masked(self, request: Any, body: bytes) -> Any:
         masked = self._masker.mask(request.method, request.url.path, request.headers, body)
@@ -47,14 +47,14 @@ class _Transport:
     def _say_if_raw(self, path: str, body: bytes) -> None:
         """Warn about a history that is not masked."""
         if path.endswith("/batches"):
-            self._say(BATCHES_WORDS)
+            say(BATCHES_WORDS)
         elif route_of(path) is not None:
             try:
                 request = json.loads(body)
             except ValueError:
                 return
             if isinstance(request, dict) and (kept := kept_words(request)):
-                self._say(kept)
+                say(kept)
 
 
 class _SyncTransport(_Transport):
@@ -129,8 +129,7 @@ def recede_client(http_client: _Client, masker: RequestMasker | None = None, **o
         raise TypeError(f"give the options to the masker: RequestMasker({next(iter(options))}=...)")
     masker = masker or RequestMasker(**options)
     kind = _AsyncTransport if hasattr(client, "aclose") else _SyncTransport
-    say = WarnOnce()
-    client._transport = kind(client._transport, masker, say)
+    client._transport = kind(client._transport, masker)
     # Those of proxies; None is the transport above.
-    client._mounts = {url: one and kind(one, masker, say) for url, one in client._mounts.items()}
+    client._mounts = {url: one and kind(one, masker) for url, one in client._mounts.items()}
     return http_client

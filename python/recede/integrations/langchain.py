@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from recede._kept_by_provider import kept_words
 from recede._recall import RECALL_DESCRIPTION
 from recede.integrations._shared import (
     Masking,
     content_facts,
     content_text,
     json_chars,
-    kept_words,
     masked_content,
     missing,
     recalled_content,
     reference_chars,
+    say,
     sent_usage,
 )
 from recede.masker import Facts
@@ -150,10 +151,10 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
     def _view_of(self, request: ModelRequest[Any]) -> list[AnyMessage]:
         """The messages to send for a request, and a warning about those that are sent raw."""
         if kept := _kept(request):
-            self._say(kept)
+            say(kept)
             return list(request.messages)
         if not self._has_subagents and any(map(_starts_subagents, request.tools or ())):
-            self._say(
+            say(
                 "subagents of deepagents do not inherit this middleware and send raw messages: "
                 "create_deep_agent(..., subagents=middleware.for_subagents(subagents))"
             )
@@ -182,7 +183,7 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         try:
             from deepagents.middleware.subagents import GENERAL_PURPOSE_SUBAGENT
         except ImportError:
-            self._say(f"this release of deepagents hides its subagent {_GENERAL!r}, which sends raw: define it")
+            say(f"this release of deepagents hides its subagent {_GENERAL!r}, which sends raw: define it")
             return []
         return [GENERAL_PURPOSE_SUBAGENT]
 
@@ -191,7 +192,7 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         if any(isinstance(one, RecedeMiddleware) for one in own):
             return subagent
         if "runnable" in subagent or "graph_id" in subagent:
-            self._say(
+            say(
                 f"the subagent {subagent['name']!r} is compiled or remote, and sends raw messages unless its own "
                 "create_agent has this middleware"
             )

@@ -7,10 +7,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from recede._kept_by_provider import kept_words
 from recede._off import is_off
 from recede._recall import recall_tool
 from recede.clients._requests import has_message
-from recede.integrations._shared import BATCHES_WORDS, Masking, kept_words, missing
+from recede.integrations._shared import BATCHES_WORDS, Masking, missing, say
 
 try:
     import litellm
@@ -108,7 +109,7 @@ class RecedeCallback(Masking, CustomLogger):
         """Warn about a synchronous call, whose messages cannot be changed here."""
         kind = kwargs.get("call_type")
         if kind in _SYNC and isinstance(messages, (list, tuple)) and not isinstance(messages, _View):
-            self._say(
+            say(
                 f"litellm.{kind} sends raw messages, since it runs no hook that may change them: call "
                 "acompletion or aresponses, or completion of this RecedeCallback, or give it view(messages)"
             )
@@ -136,17 +137,15 @@ class RecedeCallback(Masking, CustomLogger):
             return None
         if key is None:
             if kind in _BATCHES:
-                self._say(BATCHES_WORDS)
+                say(BATCHES_WORDS)
             elif has_message([request.get(field) for field in _FIELDS]):
-                self._say(
-                    f"calls of LiteLLM's kind {kind!r} are sent as they are: mask their messages with view(messages)"
-                )
+                say(f"calls of LiteLLM's kind {kind!r} are sent as they are: mask their messages with view(messages)")
             return None
         if kept := kept_words(request):
-            self._say(kept)
+            say(kept)
             return None
         if key not in request:
-            self._say(f"LiteLLM hides positional messages from its hooks: sent raw, give them as {key}=")
+            say(f"LiteLLM hides positional messages from its hooks: sent raw, give them as {key}=")
         given = request.get(key)
         return (
             {**request, key: self.view(given, request.get("model"), request)}

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
-from recede.integrations._shared import Masking, missing, sent_usage
+from recede.integrations._shared import Masking, missing, say, sent_usage
 
 try:
     from agents import FunctionTool, RunHooks
@@ -61,7 +61,7 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
         given: list[Any] = data.model_data.input
         _running.set(None)
         if _is_continuation(given):
-            self._say("input that continues a stored response or conversation is sent as it is: OpenAI keeps the rest")
+            say("input that continues a stored response or conversation is sent as it is: OpenAI keeps the rest")
             return data.model_data
         _running.set(given)
         request = _around(data) if self._has_limits else None

@@ -7,8 +7,9 @@ from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from recede._kept_by_provider import kept_words
 from recede._recall import RECALL_DESCRIPTION
-from recede.integrations._shared import Masking, json_chars, kept_words, missing, sent_usage
+from recede.integrations._shared import Masking, json_chars, missing, say, sent_usage
 from recede.masker import Facts
 
 try:
@@ -183,7 +184,7 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
         """The request with the view of its messages."""
         _running.set(None)
         if kept := kept_words(request_context.model_settings or {}, _KEPT):
-            self._say(kept)
+            say(kept)
             return request_context
         messages = list(request_context.messages)
         provider = self._provider_of.of(request_context.model.model_name)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recede import _engine
 from recede._errors import TranscriptError, no_such, without_text
+from recede._forks import lock_of
 from recede._off import is_off
 from recede.masker._conversation import KnownConversation
 from recede.masker._readers import AdapterReader, DictReader
@@ -27,6 +28,7 @@ from recede.reduction._planning import reduce_messages
 from recede.reduction._policy import MARKS_ELSEWHERE, own_policy, refuse_unknown
 from recede.reduction._signature import takes
 from recede.reduction._static import OVER_LIMIT, has_limits, static_cost
+from recede.reduction._unrecognized import RequestsWithoutResults
 from recede.session._known import NEWEST, KnownMessages
 from recede.session._reported import Reported
 
@@ -45,6 +47,10 @@ _log = logging.getLogger("recede")
 _M = TypeVar("_M")
 _OWN = dict.fromkeys(("adapter", "recall", "on_move", "most", "max_bytes", "check"))
 _NEEDS_TEXT = "recall needs an adapter with a method 'text'"
+
+
+def _made(kind: Callable[..., Any], adapter: Any, options: dict[str, Any]) -> Any:
+    return kind(adapter, **options)
 
 
 class Masker(Generic[_M]):
@@ -71,7 +77,8 @@ class Masker(Generic[_M]):
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range; or the adapter lacks a method.
 
-    It is thread-safe: calls run one at a time. With ``RECEDE_OFF=1`` in the environment, views are the messages given.
+    It is thread-safe: calls run one at a time. A copy, by pickle too, has the options and remembers nothing. With
+    ``RECEDE_OFF=1`` in the environment, views are the messages given.
 
     Example:
         >>> import recede
@@ -114,16 +121,30 @@ class Masker(Generic[_M]):
         self._counter = options.get("token_counter")
         self._has_limits = has_limits(options)
         self._was_over = False  # which is said once
+        self._without_results = RequestsWithoutResults()
         self._recall = recall or "{handle}" in (self._options.get("placeholder") or "")
         if self._recall and self._reader.text is None:
             raise TypeError(_NEEDS_TEXT)
-        self._remembered = Remembered(whole_number(1)("most", most), whole_number()("max_bytes", max_bytes))
+        self._most = whole_number(1)("most", most), whole_number()("max_bytes", max_bytes)
+        self._remembered = Remembered(*self._most)
+        own = {"recall": recall, "on_move": on_move, "most": most, "max_bytes": max_bytes, "check": check}
+        self._given = adapter, {**own, **options}
         self._check = check
         self._on_move = optional_function("on_move", on_move)
-        self._lock = threading.RLock()
+        self._lock = lock_of(self)
         self._is_busy = False
         self._of_thread = threading.local()
         self._figures = MaskerStats()
+
+    def __reduce__(self) -> Any:
+        """A copy has the options, and remembers nothing, which only costs time."""
+        return _made, (type(self), *self._given)
+
+    def _after_fork(self, *, was_changing: bool) -> None:
+        """Forget, in a child, what a thread of the parent was changing: it only saves time."""
+        if was_changing:
+            self._is_busy = False
+            self._remembered, self._of_thread = Remembered(*self._most), threading.local()
 
     def view(
         self,
@@ -154,6 +175,7 @@ class Masker(Generic[_M]):
         with self._alone():
             static = static_cost(request, self._counter) if request is not None and self._has_limits else 0
             conversation = self._synced(messages, provider, static)
+            self._without_results.note(messages.__len__, lambda: conversation.session.place(1) is not None)
             moves, view = conversation.new_moves(), self._view(conversation, marks_elsewhere)
             if not conversation.update.within_limit and not self._was_over:
                 self._was_over = True

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 
 from recede.masker._conversation import KnownConversation
 
 __all__ = ["Remembered"]
+
+
+_log = logging.getLogger("recede")
 
 
 class Remembered:
@@ -60,5 +64,12 @@ class Remembered:
             del self._by_key[conversation.key]
 
     def _evict(self) -> None:
+        if self.evicted == 0:
+            _log.warning(
+                "there are more conversations than most=%d or max_bytes=%d allows: those used longest ago are "
+                "forgotten, and read from the start when they come again",
+                self._most,
+                self._max_bytes,
+            )
         self.forget(next(iter(self._conversations)))
         self.evicted += 1

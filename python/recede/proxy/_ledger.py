@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from recede._errors import StoreError
 from recede._files import identity, write_whole
+from recede._forks import lock_of
 
 try:
     import fcntl
@@ -61,7 +62,7 @@ class ColdRequests:
         self._read_bytes = 0
         self._unwritten = b""
         self._is_in_memory = False  # as the last line of the log says
-        self._lock = threading.Lock()
+        self._lock = lock_of(self, threading.Lock)
         if self._path is not None:
             try:
                 with self._locked():
@@ -70,6 +71,11 @@ class ColdRequests:
                 if isinstance(error, StoreError):
                     raise
                 raise StoreError("io", path=self._path, what="open", errno=error.errno, said=error.strerror) from None
+
+    def _after_fork(self, *, was_changing: bool) -> None:
+        """Open the file again in a child: through that of the parent, both would have its lock."""
+        self._unwritten = b""  # the parent writes it
+        self._shut()
 
     def __len__(self) -> int:
         """The number of requests that are known."""

@@ -26,6 +26,7 @@ from recede.reduction._options import OPTIONS
 from recede.reduction._policy import image_chars_of, own_policy
 from recede.reduction._signature import takes
 from recede.reduction._static import OVER_LIMIT, has_limits, static_cost_of_json
+from recede.reduction._unrecognized import RequestsWithoutResults
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -146,6 +147,7 @@ class RequestMasker:
         self._policies: dict[tuple[Provider | None, int, str | None], Any] = {}
         self.counts_tokens = has_limits(options) and options.get("token_counter") is not None
         self._was_over = False  # which is said once
+        self._without_results = RequestsWithoutResults()
         self.unknown_models = UnknownModels()
         for cache in CACHES:
             self._policy(cache, None)
@@ -226,6 +228,8 @@ class RequestMasker:
         if done.within_limit is False and not self._was_over:
             self._was_over = True
             _log.warning("%s", OVER_LIMIT)
+        if not route.is_counted:
+            self._without_results.note(lambda: len(history_of(plain)), lambda: bool(done.tools))
         moves = done.boundary_moves
         return MaskedRequest(
             done.json if done.json is not plain else body,

@@ -6,12 +6,19 @@ from recede._bodies import history_of
 
 TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-__all__ = ["unrecognized", "warn"]
+__all__ = ["RequestsWithoutResults", "unrecognized", "warn"]
 
+_MOST_REQUESTS = 40
+_WITHOUT_RESULTS = (
+    "%d requests had no tool result that recede recognizes, so nothing was masked: send the outputs of tools as "
+    "results of calls, not as text of the user, or name them in an adapter of recede.masker.Masker"
+)
 _CONTENTS = ("content", "parts", "output")
 _SHAPES = ("type", "tool_calls", "function_call", "pairRole")
+_FEW_MESSAGES = 3  # fewer are no conversation
 _MAX_FIELDS, _MAX_FIELD_CHARS = 12, 40
 
 
@@ -52,6 +59,26 @@ def warn(history: list[Any] | bytes, is_unrecognized: bool, types: list[str]) ->
         from recede._encodable import warn_once  # lazily: logging takes longer to import than all of recede
 
         warn_once(said)
+
+
+class RequestsWithoutResults:
+    """Counts requests until one has a tool result that is recognized, or a line says that none had any."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._is_settled = False
+
+    def note(self, messages: Callable[[], int], has_results: Callable[[], bool]) -> None:
+        """Count a request with so many messages; one without an answer of the model is no reason for a line."""
+        if self._is_settled:
+            return
+        self._count += 1
+        self._is_settled = has_results()
+        if not self._is_settled and self._count >= _MOST_REQUESTS and messages() >= _FEW_MESSAGES:
+            import logging  # lazily: it takes longer to import than all of recede
+
+            self._is_settled = True
+            logging.getLogger("recede").warning(_WITHOUT_RESULTS, self._count)
 
 
 def _is_recognized(message: dict[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from recede import _engine
 from recede._errors import StoreError, TranscriptError
 from recede.reduction._exchange import CountRequest, RecountRequest, SummaryRequest
 from recede.reduction._kinds import CHARS_PER_TOKEN
+from recede.reduction._unrecognized import RequestsWithoutResults
 from recede.session._callbacks import Callbacks
 from recede.session._known import DictComparison, KnownMessages
 from recede.session._messages import Messages, serialized
@@ -43,6 +44,7 @@ class LiveSession:
         self._known: KnownMessages | None = None  # what `sync` was given last
         self._own_mark: tuple[bytes, int] | None = None
         self._has_uncounted = False  # the messages after a new summary are not counted yet
+        self._without_results = RequestsWithoutResults()
         self._unread: Any = None  # a store whose messages must be appended to the session again
         self.core = self._new_core()
 
@@ -128,6 +130,7 @@ class LiveSession:
         """Make the view current, with a summary if one is needed, and report its moves."""
         self.prepare()
         self.callbacks.report_moves(self._plan_view())
+        self._without_results.note(self.core.__len__, lambda: self.core.recall(1) is not None)
         self.callbacks.is_loading = False
 
     def _plan_view(self) -> list[BoundaryMove]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, overload
 
 from recede._errors import no_such, without_text
 from recede._files import is_same_file, write_whole
+from recede._forks import RefusingLock, lock_of
 from recede._recall import recall_tool
 from recede.reduction._kinds import CEILING, whole_number
 from recede.reduction._masks import Masks
@@ -26,7 +26,11 @@ class HistoryReader:
 
     def __init__(self, live: LiveSession) -> None:
         self._live = live
-        self._lock = threading.RLock()
+        self._lock: Any = lock_of(self)
+
+    def _after_fork(self, *, was_changing: bool) -> None:
+        if was_changing:
+            self._lock = RefusingLock()
 
     # Messages
 

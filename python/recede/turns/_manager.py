@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 import time
 from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from recede._errors import StoreError, no_such
+from recede._forks import RefusingLock, lock_of
 from recede._recall import turn_tool
 from recede._strict import unique
 from recede.reduction._kinds import FLAG, TURN_FIELDS, template, whole_number
@@ -65,7 +65,7 @@ class TurnManager:
                 )
                 raise ValueError(words)
         self._placeholder, self._fixed = placeholder, "" if fields else placeholder.format()
-        self._lock = threading.RLock()
+        self._lock: Any = lock_of(self)
         self._turns: list[Turn] = []  # without a store
         # Of each turn after the summary what precedes its observation, that as the last request showed it, and "\n".
         self._parts: list[str] = []
@@ -80,6 +80,10 @@ class TurnManager:
         self._store, self._end_turn = store, 0  # the last turn in the summary
         if store is not None:
             self._resume(store)
+
+    def _after_fork(self, *, was_changing: bool) -> None:
+        if was_changing:
+            self._lock = RefusingLock()
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """Refuse methods of the published class that are named otherwise here: an override would not be called."""

@@ -13,19 +13,28 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 static CHUNKS: NamedTuple = NamedTuple::of_exchange("Chunks");
 
 /// A session and its store.
 pub struct Shared {
-    session: Mutex<Session>,
+    session: Arc<Mutex<Session>>,
     store: Option<Py<PyStore>>,
+}
+
+impl Drop for Shared {
+    /// In the child of a fork, never frees what a thread of the parent was changing.
+    fn drop(&mut self) {
+        if matches!(self.session.try_lock(), Err(TryLockError::WouldBlock)) {
+            std::mem::forget(self.session.clone());
+        }
+    }
 }
 
 impl Shared {
     pub fn of(session: Session, store: Option<Py<PyStore>>) -> Self {
-        Shared { session: Mutex::new(session), store }
+        Shared { session: Arc::new(Mutex::new(session)), store }
     }
 
     pub fn held(&self) -> MutexGuard<'_, Session> {
