@@ -83,12 +83,15 @@ PUBLIC_MODULES = {*recede._MODULES}
 ONLY_PUBLIC_NAMES = {"testing", "cli"}
 # An adapter -> what it may import of others.
 FRAMEWORKS = {
+    "agent_framework": {"agent_framework"},
     "anthropic": {"anthropic"},
+    "google_adk": {"google"},
     "http": set[str](),
     "langchain": {"deepagents", "langchain", "langchain_core"},
     "litellm": {"litellm"},
     "openai_agents": {"agents"},
     "pydantic_ai": {"pydantic_ai"},
+    "strands": {"strands"},
 }
 
 # A module of the core -> the modules that it may use.

@@ -120,9 +120,13 @@ def test_each_option_has_the_meaning_that_it_has_for_reduce(case: Any, name: str
     is_read = False
     for count in range(5, len(turns) + 1, 5):
         messages = case.history(turns[:count])
-        view, expected = cold(case, messages, **options), planned(case, turns[:count], **options)
+        view = cold(case, messages, **options)
         if "max_input_tokens" in options:  # an adapter drops no message, and so is compared with a masker
-            expected = case_dicts.results(recede.masker.Masker(**options).view(as_dicts(turns[:count])))
+            masker = recede.masker.Masker(**{**getattr(case, "DEFAULTS", {}), **options})
+            results = (case if hasattr(case, "dicts") else case_dicts).results
+            expected = results(masker.view(getattr(case, "dicts", as_dicts)(turns[:count])))
+        else:
+            expected = planned(case, turns[:count], **options)
         # A counter is given the texts of results; adapters know of all else its length alone.
         assert view == expected or name == "token_counter"
         is_read |= view != cold(case, messages, **base)
@@ -162,8 +166,9 @@ def test_what_is_given_stays_as_it_was(case: Any) -> None:
     messages = case.history(session())
     before = copy.deepcopy(messages)
     case.view(case.masking(keep=4), messages)
-    assert messages == before
-    assert [*map(repr, messages)] == [*map(repr, before)]
+    comparable = getattr(case, "comparable", list)  # where messages have no `==`
+    assert comparable(messages) == comparable(before)
+    assert [*map(repr, comparable(messages))] == [*map(repr, comparable(before))]
 
 
 def tokens(masking: Any, messages: list[Any]) -> int:
@@ -290,7 +295,7 @@ def long_run(case: Any) -> tuple[list[Any], list[Any]]:
 def test_each_request_of_an_agent_is_the_view_and_stored_results_are_raw(case: Any, way: str) -> None:
     if way not in case.WAYS:
         pytest.skip(f"there is no {way} here")
-    turns, keep = (session(), 10) if way == "sync" else (session(30), 4)
+    turns, keep = (session(), 10) if way == "sync" else (session(45), 4)
     requests, stored = long_run(case) if way == "sync" else of_run(case, case.masking(keep=keep), turns, way)
     assert len(requests) == len(turns) + 1
     for count, (_, results) in enumerate(requests):
@@ -311,10 +316,11 @@ def test_requests_are_prefixes_of_the_next_but_at_moves_and_pairs_are_whole(case
 def test_a_placeholder_is_never_stored(case: Any, way: str) -> None:
     if way not in case.WAYS:
         pytest.skip(f"there is no {way} here")
-    turns = session(30)
+    turns = session(45)
     requests, stored = case.run(case.masking(keep=4), turns, way)
-    assert "old tool output cleared" in repr(requests[-1])
-    assert "old tool output cleared" not in repr(stored)
+    comparable = getattr(case, "comparable", list)
+    assert "old tool output cleared" in repr(comparable(requests[-1]))
+    assert "old tool output cleared" not in repr(comparable(stored))
 
 
 def test_a_retry_sends_the_same(case: Any) -> None:

@@ -6,25 +6,28 @@ import doctest
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from frameworks import is_installed
 
 from support import ROOT
 
 # Framework -> its module.
 PAGES = {
+    "agent_framework": "agent_framework",
     "anthropic": "anthropic",
+    "google_adk": "google.adk",
     "http": "openai",
     "langchain": "langchain",
     "litellm": "litellm",
     "openai_agents": "agents",
     "pydantic_ai": "pydantic_ai",
+    "strands": "strands",
 }
 IMPORTS_NOTHING = {"http"}
 ONLY = os.environ.get("RECEDE_INTEGRATION")
-HERE = [name for name, module in PAGES.items() if (ONLY is None or name == ONLY) and find_spec(module)]
+HERE = [name for name, module in PAGES.items() if (ONLY is None or name == ONLY) and is_installed(module)]
 
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from recede._encodable import warn_once
 from recede._errors import without_text
 from recede._objects import plain_message
 from recede._off import is_off
+from recede._recall import RECALL_DESCRIPTION
 from recede._report import BoundaryMove
 from recede.clients._defaults import ModelProvider
 from recede.masker import Masker
@@ -31,6 +33,7 @@ __all__ = [
     "missing",
     "recalled_content",
     "reference_chars",
+    "running",
     "say",
     "sent_usage",
     "unknown",
@@ -47,6 +50,8 @@ _THINKING = {"thinking", "redacted_thinking"}
 # A framework names the calls beside the content, too.
 _CALLS = {"custom_tool_call", "function_call", "invalid_tool_call", "tool_call", "tool_call_chunk", "tool_use"}
 _SCALAR_CHARS = 4
+# The messages of the model call that is running, for the tool `recall` where a framework does not give them to tools.
+running: ContextVar[list[Any] | None] = ContextVar("recede_running", default=None)
 
 
 def unknown(error: LookupError) -> str:
@@ -115,6 +120,26 @@ class Masking:
             return self._content(messages[index], place) or unknown(without_text(handle))
         except LookupError as error:
             return unknown(error)
+
+    def recall(self, handle: str) -> Any:
+        """Answer the tool `recall` for the messages of the model call that is running; the model reads this line."""
+        return self.recalled(running.get() or [], handle)
+
+    recall.__doc__ = RECALL_DESCRIPTION
+
+    def _sent(self, messages: list[Any], model: Any, **around: Any) -> list[Any]:
+        """The view to send to a model, where `around` are the system prompt and tools of the request."""
+        running.set(messages)
+        request = {name: value or None for name, value in around.items()} if self._has_limits else None
+        return self.masker.view(messages, provider=self._provider_of.of(model), request=request)
+
+    def _report_usage(
+        self, messages: list[Any], usage: Mapping[str, Any] | None, names: tuple[str, str, str, str]
+    ) -> None:
+        """Report the usage of an answer, whose fields for input, output, read and written tokens have these names."""
+        sent, output, read, written = ((usage or {}).get(name) for name in names)
+        if sent:
+            self.masker.reported(sent_usage(sent, output or 0, read, written or 0), messages)
 
     def _content(self, message: Any, place: int) -> Any:
         """The content of a result: a text, or parts that hold more than text. Here of a dict."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from contextvars import ContextVar
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
-from recede.integrations._shared import Masking, missing, say, sent_usage
+from recede.integrations._shared import Masking, missing, running, say, sent_usage
 
 try:
     from agents import FunctionTool, RunHooks
@@ -17,9 +16,6 @@ except ImportError as error:
     raise missing("openai_agents", "openai-agents 0.4 or newer") from error
 
 __all__ = ["RecedeInputFilter"]
-
-# The input of the model call that is running.
-_running: ContextVar[list[Any] | None] = ContextVar("recede_running", default=None)
 
 
 class RecedeInputFilter(Masking, RunHooks[Any]):
@@ -59,24 +55,24 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
     def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """Filter the input of a model call: return its view."""
         given: list[Any] = data.model_data.input
-        _running.set(None)
+        running.set(None)
         if _is_continuation(given):
             say("input that continues a stored response or conversation is sent as it is: OpenAI keeps the rest")
             return data.model_data
-        _running.set(given)
+        running.set(given)
         request = _around(data) if self._has_limits else None
         view = self.masker.view(given, provider=self._provider_of.of(_model_of(data.agent)), request=request)
         return ModelInputData(input=view, instructions=data.model_data.instructions)
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
         """Report the usage of an answer."""
-        given, usage = _running.get(), response.usage
+        given, usage = running.get(), response.usage
         if given is not None and usage.input_tokens:
             details = getattr(usage.input_tokens_details, "cached_tokens", None)
             self.masker.reported(sent_usage(usage.input_tokens, usage.output_tokens, details), given)
 
     async def _recall(self, context: Any, arguments: str) -> Any:
-        content = self.recalled(_running.get() or [], str(json.loads(arguments).get("handle")))
+        content = self.recalled(running.get() or [], str(json.loads(arguments).get("handle")))
         return content if isinstance(content, str) else list(map(_tool_output, content))
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from recede._kept_by_provider import kept_words
 from recede._recall import RECALL_DESCRIPTION
-from recede.integrations._shared import Masking, json_chars, missing, say, sent_usage
+from recede.integrations._shared import Masking, json_chars, missing, running, say, sent_usage
 from recede.masker import Facts
 
 try:
@@ -33,8 +32,6 @@ except ImportError as error:
 
 __all__ = ["RecedeCapability"]
 
-# The messages of the model request that is running.
-_running: ContextVar[list[Any] | None] = ContextVar("recede_running", default=None)
 # By class: what a URL has no suffix for cannot be asked for its `media_type`.
 _FILES = (BinaryContent, FileUrl, UploadedFile)
 # Settings by which OpenAI keeps the history: a changed message would make the framework send all of it again.
@@ -182,7 +179,7 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
 
     def _masked(self, request_context: ModelRequestContext) -> ModelRequestContext:
         """The request with the view of its messages."""
-        _running.set(None)
+        running.set(None)
         if kept := kept_words(request_context.model_settings or {}, _KEPT):
             say(kept)
             return request_context
@@ -190,14 +187,14 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
         provider = self._provider_of.of(request_context.model.model_name)
         around = _around(request_context) if self._has_limits else None
         view = self.masker.view(messages, provider=provider, request=around)
-        _running.set(messages)
+        running.set(messages)
         return replace(request_context, messages=view)
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Report the usage of the answer."""
-        usage, messages = response.usage, _running.get()
+        usage, messages = response.usage, running.get()
         if usage.input_tokens and messages is not None:
             cached, written = usage.cache_read_tokens, usage.cache_write_tokens
             # Without a cache it says 0 as well: then nothing is said of it.

@@ -1,0 +1,86 @@
+"""Microsoft's Agent Framework: chat middleware, which changes the messages of a request."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from recede._kept_by_provider import KEPT_BY_PROVIDER, kept_words
+from recede.integrations._shared import Masking, json_chars, missing, say
+from recede.masker import Facts
+
+try:
+    from agent_framework import ChatMiddleware, Content, Message, tool
+except ImportError as error:
+    raise missing("agent_framework", "agent-framework-core 1.0 or newer") from error
+
+__all__ = ["RecedeMiddleware"]
+
+_IMAGES = {"data", "uri", "hosted_file"}
+_NO_TEXT = {"function_call", "function_result", "text_reasoning", *_IMAGES}
+_USAGE = ("input_token_count", "output_token_count", "cache_read_input_token_count", "cache_creation_input_token_count")
+
+
+def _of_type(kind: str, message: Message) -> list[Any]:
+    return [one for one in message.contents if one.type == kind]
+
+
+class _Messages:
+    def facts(self, message: Message) -> Facts:
+        results, parts = [], message.contents
+        for one in _of_type("function_result", message):
+            text, files = one.result or "", sum(item.type in _IMAGES for item in one.items or ())
+            results.append((one.call_id, None, len(text), text.count("\n") + 1, files, one.exception is not None))
+        calls = [(one.call_id, one.name, json_chars(one.arguments)) for one in _of_type("function_call", message)]
+        chars = sum(len(one.text or "") or json_chars(one.to_dict()) for one in parts if one.type not in _NO_TEXT)
+        return Facts(message.role, chars, calls, results, sum(one.type in _IMAGES for one in parts))
+
+    def masked(self, message: Message, texts: Any) -> Message:
+        masked = copy.copy(message)
+        masked.contents = [copy.copy(one) if one.type == "function_result" else one for one in message.contents]
+        for place, text in texts.items():
+            one = _of_type("function_result", masked)[place]
+            one.result, one.items = text, [Content.from_text(text)]
+        return masked
+
+    def text(self, message: Message, result_index: int) -> str:
+        return _of_type("function_result", message)[result_index].result or ""
+
+    def same(self, old: Message, new: Message) -> bool:
+        return bool(old.role == new.role and old.contents == new.contents)
+
+
+class RecedeMiddleware(Masking, ChatMiddleware):
+    """Masks old function results in what is sent to the model; the histories of sessions keep all of them.
+
+    It takes the options of a `recede.masker.Masker`, and serves any number of agents and sessions. With ``recall=True``
+    placeholders name handles for the tool `recall_tool`.
+
+    Example::
+
+        agent = Agent(client, middleware=[RecedeMiddleware(keep=10)])
+    """
+
+    _reads = _Messages()
+
+    def _begin(self, **options: Any) -> None:
+        super()._begin(**options)
+        self.recall_tool = tool(self.recall)
+
+    async def process(self, context: Any, call_next: Any) -> Any:
+        """Send the view, and report the usage of the answer."""
+        given, options = list(context.messages), dict(context.options or {})
+        if kept := kept_words(options, ("conversation_id", *KEPT_BY_PROVIDER)):
+            say(kept)
+            return await call_next()
+        model = options.get("model") or getattr(context.client, "model", None)
+        tools = [one.to_json_schema_spec() for one in options.get("tools") or () if hasattr(one, "to_json_schema_spec")]
+        context.messages = self._sent(given, model, system=options.get("instructions"), tools=tools)
+        context.stream_result_hooks.append(lambda answer: self._report_usage(given, answer.usage_details, _USAGE))
+        await call_next()
+        if not context.stream:
+            self._report_usage(given, context.result.usage_details, _USAGE)
+
+    def _content(self, message: Message, place: int) -> Any:
+        one = _of_type("function_result", message)[place]
+        return list(one.items) if any(item.type in _IMAGES for item in one.items or ()) else one.result

@@ -1,0 +1,69 @@
+"""Google's Agent Development Kit: a plugin, whose callback changes the contents of a model request."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from recede.integrations._shared import Masking, missing, running, say
+
+try:
+    from google.adk.plugins.base_plugin import BasePlugin
+    from google.adk.tools.function_tool import FunctionTool
+except ImportError as error:
+    raise missing("google_adk", "google-adk 1.16 or newer") from error
+
+__all__ = ["RecedePlugin"]
+
+_USAGE = ("prompt_token_count", "candidates_token_count", "cached_content_token_count", "")
+
+
+class RecedePlugin(Masking, BasePlugin):
+    """Masks old function responses in what is sent to the model; the events of the session keep all of them.
+
+    Args:
+        recall: adds a tool `recall` to the agents, with which they can fetch a masked response; placeholders then name
+            the handle of the response.
+
+    The other options are those of a `recede.masker.Masker`.
+
+    Raises:
+        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+
+    Attributes:
+        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
+
+    One object serves any number of agents and sessions.
+
+    Example::
+
+        runner = Runner(agent=agent, plugins=[RecedePlugin(keep=10)], ...)
+    """
+
+    def _begin(self, **options: Any) -> None:
+        BasePlugin.__init__(self, name="recede")
+        super()._begin(**options)
+        self._tools = [FunctionTool(self.recall)] if options.get("recall") else []
+
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
+        """Send the view."""
+        given, config = list(llm_request.contents), llm_request.config
+        running.set(None)
+        if getattr(llm_request, "previous_interaction_id", None):
+            say("requests with 'previous_interaction_id' are sent as they are, since the provider keeps their history")
+            return
+        around = {"system": config.system_instruction, "tools": config.tools}
+        llm_request.contents = self._sent(given, llm_request.model, **around)
+        llm_request.append_tools(self._tools)
+
+    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
+        """Report the usage of an answer."""
+        given, usage = running.get(), llm_response.usage_metadata
+        if given is not None and usage is not None and not llm_response.partial:
+            self._report_usage(given, vars(usage), _USAGE)
+
+    def _content(self, message: Any, place: int) -> Any:
+        responses = [part.function_response for part in message.parts if part.function_response]
+        response = responses[place].response or {}
+        texts = [text for text in response.values() if isinstance(text, str)]
+        return texts[0] if len(texts) == len(response) == 1 else json.dumps(response, ensure_ascii=False)
