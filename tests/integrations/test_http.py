@@ -101,6 +101,8 @@ def masked(kind: str, body: dict[str, Any], **options: Any) -> Any:
 def test_a_plain_client_of_each_library_that_the_sdk_takes_sends_masked_bodies(library: str, kind: str) -> None:
     module = pytest.importorskip(library, reason=f"{library} is not installed")
     client = (module.AsyncClient if "async" in kind else module.Client)(timeout=60)
+    if library == "httpx" and "anthropic" in kind and os.environ.get("RECEDE_RELEASE") == "newest":
+        pytest.skip("Anthropic's newest SDK takes clients of httpx2 alone")
     sent = requests(kind, recede_client(client, keep=4, boundary="sliding"), [history(kind)]).requests
     assert "old tool output cleared" in json.dumps(sent[-1])
 
