@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import weakref
@@ -29,14 +30,16 @@ def lock_of(owner: _Owner, kind: Callable[[], Any] = threading.RLock) -> Any:
 
 def _renew() -> None:
     for owner, kind in list(_kinds.items()):
-        if isinstance(owner._lock, RefusingLock):  # of a fork of a fork
+        lock = getattr(owner, "_lock", None)  # None: it was being made
+        if lock is None or isinstance(lock, RefusingLock):  # of a fork of a fork
             continue
-        was_changing = not owner._lock.acquire(blocking=False)
+        was_changing = not lock.acquire(blocking=False)
         if was_changing:
             owner._lock = kind()
         else:
-            owner._lock.release()
-        owner._after_fork(was_changing=was_changing)
+            lock.release()
+        with contextlib.suppress(OSError):  # of a file that is closed: the others are renewed in any case
+            owner._after_fork(was_changing=was_changing)
 
 
 class RefusingLock:

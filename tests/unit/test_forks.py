@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -143,7 +144,8 @@ def test_a_child_continues_what_no_thread_was_changing() -> None:
     assert in_child(lambda: masker.view([TASK]) == [TASK] and masker.stats().continued == 1)
 
 
-def test_forks_at_any_moment_of_a_masker_find_the_view() -> None:
+def test_forks_at_any_moment_of_a_masker_find_the_view(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, "recede")  # the log of a test is no file that a child may share
     messages: list[Any] = [TASK]
     for number in range(300):
         call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
