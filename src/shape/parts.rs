@@ -112,6 +112,9 @@ pub(super) fn text_or_image<V: Value>(
 fn document<V: Value>(object: &V::Object, depth: usize, sink: &mut impl Sink<V>) -> Result<usize, V::Stop> {
     let source = V::get(object, Key::Source)?;
     let Some(source) = source.as_ref().and_then(V::object) else {
+        if V::get(object, Key::Document)?.is_some_and(|own| own.object().is_some()) {
+            return size_of::<V>(object, depth); // Cohere's, whose data is text
+        }
         sink.image();
         return Ok(0);
     };

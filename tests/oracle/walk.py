@@ -166,7 +166,9 @@ class MessageWalk:
     def document(self, part: dict[str, Any], into: Text, depth: int) -> None:
         """Read a document: an image, unless its source is text, or parts, of which images count as such."""
         source = part.get("source")
-        if not isinstance(source, dict):
+        if not isinstance(source, dict) and isinstance(part.get("document"), dict):  # Cohere's, whose data is text
+            into.json_chars += self.unmarked_size(part, depth)
+        elif not isinstance(source, dict):
             into.images += 1
         elif is_repeated(part, *_MARK_KEYS) or is_repeated(source, *_SOURCE_KEYS):
             into.json_chars += self.unmarked_size(part, depth)

@@ -174,6 +174,15 @@ def test_a_claude_code_record_with_other_messages_is_no_claude_code() -> None:
         transcripts.read(lines(record, record))
 
 
+@pytest.mark.parametrize("data", ["x = 1\n" * 99, {"title": "x", "snippet": "y" * 99}])
+def test_a_document_of_cohere_counts_its_text(data: Any) -> None:
+    content = [{"type": "document", "document": {"data": data, "id": "1"}}]
+    call = {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "read", "arguments": "{}"}}]}
+    history = [call, {"role": "tool", "tool_call_id": "a", "content": content}]
+    assert 99 < recede.count_chars(history) < 800
+    assert [tool.observations for tool in recede.reduce(history, keep=0).tools.values()] == [1]
+
+
 # Many strange files
 
 
@@ -225,6 +234,7 @@ def test_a_folder_of_strange_files_is_told_one_by_one(tmp_path: Path) -> None:
         ("21-copilot-cli-events.jsonl", "copilot", 12, 12),
         ("22-cline-xml.json", "cline", 12, 12),
         ("23b-managed-agents-events.jsonl", "managed_agents", 12, 12),
+        ("28-cohere-v2.json", "messages", 12, 12),
         ("30-amp-thread.json", "amp", 12, 12),
         ("77-cc-torn-line-middle.jsonl", "claude_code", 3, 3),
     ],
