@@ -84,7 +84,7 @@ def test_compactions_split_the_contexts() -> None:
     history = [{"role": "user", "parts": [{"text": "So far."}]}]
     compressed = {"type": "system", "subtype": "chat_compression", "systemPayload": {"compressedHistory": history}}
     read = transcripts.read(lines(*QWEN, {**compressed, "uuid": "c", "sessionId": "s"}, QWEN[2]))
-    assert [len(one.messages) for one in read.contexts] == [4, 2]
+    assert [len(one.messages) for one in read.contexts] == [3, 2]
     summary = {"info": {"role": "assistant", "summary": True}, "parts": [{"type": "text", "text": "So far."}]}
     exported = {**OPENCODE, "messages": [*OPENCODE["messages"], summary, OPENCODE["messages"][0]]}  # type: ignore[misc]
     read = transcripts.read(json.dumps(exported).encode())

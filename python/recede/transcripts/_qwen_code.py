@@ -42,7 +42,11 @@ def _read(value: dict[str, Any], line: int, draft: Draft) -> None:
     role = "model" if kind == "assistant" else text(message.get("role")) or "user"
     if role == "model":
         draft.request(_usage(value.get("usageMetadata")), value.get("model"), value.get("timestamp"), line)
-    draft.add({"role": role, "parts": message["parts"]}, line)
+    last = draft.messages[-1]["parts"] if kind == "tool_result" and draft.messages else []
+    if any("functionResponse" in part for part in objects(last)):
+        last.extend(message["parts"])  # a line has one result; the request had all those of a turn in one content
+    else:
+        draft.add({"role": role, "parts": message["parts"]}, line)
 
 
 def _usage(counts: Any) -> Any:
