@@ -21,6 +21,8 @@ pub enum Kind {
     Trailing,
     /// A field that is read occurs twice.
     DuplicateKey,
+    /// A bounded input has too many small values.
+    Size,
     /// There is no list of messages.
     History,
     /// A message is not an object.
@@ -45,6 +47,7 @@ impl Kind {
             Kind::Number => "number",
             Kind::Trailing => "trailing",
             Kind::DuplicateKey => "duplicate_key",
+            Kind::Size => "size",
             Kind::History => "history",
             Kind::Message => "message",
             Kind::Content => "content",

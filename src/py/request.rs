@@ -9,7 +9,7 @@ use crate::plan::SummaryInput;
 use crate::points::request_points;
 use crate::policy::Policy;
 use crate::reduce::{Reduced, reduce_scanned};
-use crate::scan::{field, has_field, member, scan, text};
+use crate::scan::{field, has_field, member, scan_bounded, text};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -44,7 +44,7 @@ impl PyRequest {
     fn new(data: &Bound<'_, PyBytes>, kept_by_provider: Vec<String>) -> PyResult<Self> {
         guarded(|| {
             let (py, bytes) = (data.py(), data.as_bytes());
-            let outline = py.detach(|| scan(bytes, false)).map_err(|error| transcript_error(py, &error))?;
+            let outline = py.detach(|| scan_bounded(bytes)).map_err(|error| transcript_error(py, &error))?;
             let text_of = |value: Option<Span>| Some(String::from_utf8_lossy(&text(value?.of(bytes))?).into_owned());
             Ok(PyRequest {
                 data: data.clone().unbind(),

@@ -24,17 +24,27 @@ pub fn scan(data: &[u8], surrogates: bool) -> Result<Outline, Error> {
     scan_with(data, surrogates, Scanner::detect())
 }
 
+/// Values that a bounded input may have, whatever its length.
+const FREE_VALUES: usize = 1 << 16;
+/// Bytes of a bounded input for each other value: the facts of one take about a hundred.
+const LEAST_BYTES: usize = 32;
+
+/// [`scan`] of an input whose facts are to take no more memory than a few times its length.
+///
+/// # Errors
+/// As [`scan`]; and if it has very many small values.
+pub fn scan_bounded(data: &[u8]) -> Result<Outline, Error> {
+    let mut scan = Scan::of(data, false, Scanner::detect(), Outline::spare());
+    scan.is_bounded = true;
+    scan.scanned()
+}
+
 /// [`scan`] with a string scanner of the caller's choice, for tests.
 ///
 /// # Errors
 /// As [`scan`].
 pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outline, Error> {
-    let mut scan = Scan::of(data, surrogates, scanner, Outline::spare());
-    if let Ok(body_fault) = scan.document() {
-        return body_fault.or(scan.fault).map_or(Ok(scan.outline), Err);
-    }
-    let fault = scan.cursor.fault.unwrap_or(Fault { kind: Kind::Eof, at: data.len() });
-    Err(Error { kind: fault.kind, offset: Some(fault.at), message_index: scan.index, field: None })
+    Scan::of(data, surrogates, scanner, Outline::spare()).scanned()
 }
 
 /// Appends the message at the end of `data`, from `start` on, to the outline of the earlier ones.
@@ -181,16 +191,35 @@ struct Scan<'a> {
     fault: Option<Error>,
     /// The tape of the current message; kept so that it is allocated once.
     tape: Tape<'a>,
+    /// Whether an input of very many small values is refused.
+    is_bounded: bool,
 }
 
 impl<'a> Scan<'a> {
     fn of(data: &'a [u8], surrogates: bool, scanner: Scanner, outline: Outline) -> Self {
         let cursor = Cursor::new(data, scanner, surrogates, &NEEDLE);
-        Scan { cursor, outline, index: None, fault: None, tape: Tape::of(data) }
+        Scan { cursor, outline, index: None, fault: None, tape: Tape::of(data), is_bounded: false }
     }
 }
 
 impl Scan<'_> {
+    fn scanned(mut self) -> Result<Outline, Error> {
+        if let Ok(body_fault) = self.document() {
+            return body_fault.or(self.fault).map_or(Ok(self.outline), Err);
+        }
+        let fault = self.cursor.fault.unwrap_or(Fault { kind: Kind::Eof, at: self.cursor.data.len() });
+        Err(Error { kind: fault.kind, offset: Some(fault.at), message_index: self.index, field: None })
+    }
+
+    /// Stops a bounded scan that has so many values.
+    #[inline]
+    fn bound(&mut self, values: usize) -> Read<()> {
+        if self.is_bounded && values > FREE_VALUES + self.cursor.at / LEAST_BYTES {
+            return self.cursor.stop(Kind::Size, self.cursor.at);
+        }
+        Ok(())
+    }
+
     /// The whole input. Returns an error outside of its messages.
     fn document(&mut self) -> Read<Option<Error>> {
         let byte = self.cursor.peek();
@@ -295,6 +324,7 @@ impl Scan<'_> {
             for index in 0.. {
                 self.index = Some(index);
                 self.message(index)?;
+                self.bound(self.outline.messages.len() + self.outline.calls.len() + self.outline.results.len())?;
                 self.index = None;
                 if !self.cursor.more(b']')? {
                     break;

@@ -99,7 +99,7 @@ impl Scan<'_> {
         self.elements(|scan, index| {
             members += 1;
             size += scan.record(None, true, level + 1)? + usize::from(index > 0);
-            Ok(())
+            scan.bound(scan.tape.entries.len())
         })?;
         self.close(place, size, members, Keys::default());
         Ok(size)

@@ -29,6 +29,8 @@ import recede
 from recede.cli.options import given
 from recede.cli.proxy import proxy
 from recede.proxy import RequestMasker
+from recede.proxy._upstreams import UPSTREAMS
+from recede.proxy.launch import pointed
 from recede.reduction._options import OPTIONS
 
 COMMAND = [sys.executable, "-m", "recede.cli", "proxy"]
@@ -669,6 +671,11 @@ def test_every_option_can_be_in_the_settings(tmp_path: Path, monkeypatch: pytest
         ('[proxy]\nkeep-matching = ["*"]\n', "--keep-matching has '*', which any text matches"),
         ("proxy = 3\n", "proxy must be a table: [proxy]"),
         ("[proxy\n", "recede.toml: "),
+        ("\ufeff[proxy]\nkept = 3\n", "[proxy] has no option 'kept'"),
+        ("[proxy]\nkeep = " + "[" * 9_000, "recede.toml: it is nested too deeply"),
+        ("[proxy]\nkeep = " + "7" * 5_000, "recede.toml: Exceeds the limit (4300 digits)"),
+        ("[proxy]\nkeep = 0x" + "7" * 5_000, "[proxy] keep is too large a number"),
+        ("#" * (1 << 20) + "\n", "recede.toml: it is larger than 1,048,576 bytes"),
     ],
 )
 def test_wrong_settings_are_named(tmp_path: Path, text: str, expected: str) -> None:
@@ -684,7 +691,24 @@ def test_settings_need_a_python_that_reads_them(tmp_path: Path) -> None:
 
 def test_settings_of_the_working_folder_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "recede.toml").write_text("[proxy]\nport = 70000\n")
-    for home in (str(tmp_path / "other"), "."):
+    (tmp_path / ".config").mkdir()
+    (tmp_path / ".config/recede.toml").write_text("[proxy]\nport = 70000\n")
+    for config, home in ((str(tmp_path / "other"), str(tmp_path / "home")), (".", str(tmp_path / "home")), ("", ".")):
         command = [*COMMAND, "--state", "none", "--", sys.executable, "-c", ""]
-        environment = {**os.environ, "XDG_CONFIG_HOME": home, "HOME": str(tmp_path / "home")}
+        environment = {**os.environ, "XDG_CONFIG_HOME": config, "HOME": home}
         assert subprocess.run(command, cwd=tmp_path, env=environment, timeout=60, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"])
+def test_a_base_url_with_a_query_is_named_and_not_shown(name: str) -> None:
+    url = "https://user:word@gateway.example/v1?api-key=secret-1"
+    done = recede_command("proxy", "--state", "none", "--", "true", **{name: url})
+    said = done.stderr.decode()
+    assert done.returncode == 2 and f"{name}: an upstream must be a URL without a query" in said
+    assert "https://gateway.example" in said and "secret-1" not in said and "word" not in said
+
+
+@pytest.mark.parametrize("given", ["[" * 90_000, '{"provider":' * 9_000, '{"number": ' + "7" * 5_000 + "}", "[", "3"])
+def test_settings_of_an_agent_that_cannot_be_read_are_dropped(given: str) -> None:
+    done = pointed(("opencode",), "http://127.0.0.1:1", {"OPENCODE_CONFIG_CONTENT": given}, UPSTREAMS)
+    assert "127.0.0.1:1" in done.environment["OPENCODE_CONFIG_CONTENT"]

@@ -354,6 +354,32 @@ def test_unknown_encodings_and_bombs_go_as_they_came(monkeypatch: pytest.MonkeyP
     assert done.body is bomb and done.fault == "encoding too large"
 
 
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of memory is measured by Linux")
+@pytest.mark.parametrize(
+    ("many", "around", "is_read"),
+    [
+        (b"{}", b"%s", False),
+        (b'{"role":"tool"}', b"%s", False),
+        (b"{}", b'{"role":"user","content":[%s]}', False),
+        (b'""', b'{"role":"user","content":[%s]}', False),
+        (b'{"role":"assistant","content":""},{"role":"user","content":""}', b"%s", True),
+        (b'{"role":"tool","tool_call_id":"call_1234567","content":"123456789"}', b"%s", True),
+    ],
+)
+def test_memory_is_bounded_by_the_body(many: bytes, around: bytes, is_read: bool) -> None:
+    def peak() -> int:
+        status = Path("/proc/self/status").read_text()
+        return 1_024 * int(status.partition("VmHWM:")[2].split()[0])
+
+    plain = b'{"model":"claude-sonnet-4-5","messages":[%s]}' % around % b",".join([many] * (8_000_000 // len(many)))
+    body, masker = gzip.compress(plain, 1), RequestMasker()
+    Path("/proc/self/clear_refs").write_text("5")
+    before = peak()
+    done = mask(masker, body, content_encoding="gzip")
+    assert done.fault == (None if is_read else "size") and done.body is body
+    assert peak() - before < 8 * len(plain)
+
+
 # Pauses and retries
 
 

@@ -82,7 +82,10 @@ def proxy(
             raise
         raise click.UsageError("this needs aiohttp: pip install 'recede[proxy]'") from None
     environment = dict(os.environ)
-    upstreams = upstreams_of(given_urls(environment)) if command else {}
+    try:
+        upstreams = upstreams_of(given_urls(environment)) if command else {}
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     try:
         masker = _masker(state, has_command=bool(command), **given(options))
     except ValueError as error:

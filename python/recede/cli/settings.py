@@ -5,6 +5,7 @@ Never one of the working folder, which may be a repository of someone else.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from importlib import import_module
@@ -17,12 +18,18 @@ from recede.cli.errors import errors_of
 
 __all__ = ["ConfiguredCommand", "settings_file"]
 
+_MOST_BYTES = 1 << 20
+_MOST_NUMBER = 1 << 63
 
-def settings_file() -> Path:
-    """The path of the settings, whether there are any or not."""
+
+def settings_file() -> Path | None:
+    """The path of the settings, whether there are any or not; None without a folder of the user."""
     name, usual = ("APPDATA", "AppData/Roaming") if sys.platform == "win32" else ("XDG_CONFIG_HOME", ".config")
     given = Path(os.environ.get(name, ""))
-    return (given if given.is_absolute() else Path.home() / usual) / "recede.toml"
+    with contextlib.suppress(RuntimeError):  # nobody knows the home
+        folder = given if given.is_absolute() else Path.home() / usual
+        return folder / "recede.toml" if folder.is_absolute() else None
+    return None
 
 
 class ConfiguredCommand(click.Command):
@@ -41,6 +48,8 @@ class ConfiguredCommand(click.Command):
                 known = ", ".join(flag[2:] for flag in flags)
                 raise click.UsageError(f"{path}: [{self.name}] has no option {key!r}; it takes {known}")
             values = value if isinstance(value, list) else [value]
+            if any(type(one) is int and abs(one) > _MOST_NUMBER for one in values):
+                raise click.UsageError(f"{path}: [{self.name}] {key} is too large a number")
             is_switch = getattr(option, "is_flag", False)
             is_plain = all(type(one) in ((bool,) if is_switch else (str, int, float)) for one in values)
             if not is_plain or isinstance(value, list) != option.multiple:
@@ -56,18 +65,22 @@ class ConfiguredCommand(click.Command):
         return found
 
 
-def _table(path: Path, name: str) -> dict[str, Any]:
+def _table(path: Path | None, name: str) -> dict[str, Any]:
     """The table of this name; empty if there is none."""
-    if not path.is_file():
+    if path is None or not path.is_file():
         return {}
     if sys.version_info < (3, 11):
         raise click.UsageError(f"{path} is read by Python 3.11 and later alone: remove it, or use a later Python")
     tomllib = import_module("tomllib")
-    with errors_of(str(path)):
-        text = path.read_bytes().decode("utf-8", "replace")
+    with errors_of(str(path)), path.open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise click.UsageError(f"{path}: it is larger than {_MOST_BYTES:,} bytes")
     try:
-        table = tomllib.loads(text).get(name, {})
-    except tomllib.TOMLDecodeError as error:
+        table = tomllib.loads(data.decode("utf-8-sig", "replace")).get(name, {})
+    except RecursionError:
+        raise click.UsageError(f"{path}: it is nested too deeply") from None
+    except ValueError as error:  # of TOML, or an integer of over 4,300 digits
         raise click.UsageError(f"{path}: {error}") from None
     if not isinstance(table, dict):
         raise click.UsageError(f"{path}: {name} must be a table: [{name}]")

@@ -204,6 +204,9 @@ class RequestMasker:
 
     def _mask(self, route: Route, path: str, agent: Agent | None, encoding: str, body: bytes) -> MaskedRequest:
         plain = decoded(body, encoding, MAX_BODY_BYTES)
+        request = self._engine.Request(plain, KEPT_BY_PROVIDER)  # it refuses what would take very much memory
+        if request.is_kept_by_provider:
+            return MaskedRequest(body)
         cache, static = route.provider, 0
         costs: Any = None
         if has_limits(self._options):
@@ -212,9 +215,6 @@ class RequestMasker:
             if counter is not None:
                 texts = self._engine.texts(history_of(plain), self._policy(cache, None))
                 costs = (*costs_of(texts, counter, image_chars_of({})), cut_costs(texts, counter))
-        request = self._engine.Request(plain, KEPT_BY_PROVIDER)
-        if request.is_kept_by_provider:
-            return MaskedRequest(body)
         model, points = _model_of(path, request.model), request.points()
         if cache == "anthropic":
             cache = "anthropic_1h" if request.ttl == "1h" else cache

@@ -44,9 +44,14 @@ def is_address(name: str) -> bool:
 
 def checked_upstream(url: str) -> str:
     """Return the URL of an upstream without a final slash; raise ValueError if it is no URL."""
-    parts = urllib.parse.urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"an upstream must be a URL such as https://api.anthropic.com, not {url!r}")
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        parts = urllib.parse.urlsplit("")
+    if parts.query or parts.fragment:  # there may be a key in it
+        raise ValueError(f"an upstream must be a URL without a query, such as {place_of(url)}")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"an upstream must be a URL such as https://api.anthropic.com, not {url.rpartition('@')[2]!r}")
     if parts.username is not None:
         raise ValueError("an upstream must have no user and password; clients send their own keys")
     return url.rstrip("/")

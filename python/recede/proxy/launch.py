@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recede._agents import AGENTS, Agent
-from recede.proxy._upstreams import UPSTREAMS
+from recede.proxy._upstreams import UPSTREAMS, checked_upstream
 
 __all__ = ["Pointed", "Started", "always", "given_urls", "nothing_sent", "pointed", "started", "upstreams_of"]
 
@@ -105,12 +105,15 @@ def _place_in(command: tuple[str, ...]) -> int:
 
 
 def given_urls(environment: Mapping[str, str]) -> dict[str, str]:
-    """Find the base URLs that a command would have used by itself, by provider."""
+    """Find the base URLs that a command would have used by itself, by provider; raise ValueError for none."""
     found: dict[str, str] = {}
     for name, provider in _VARIABLES.items():
         url = environment.get(name, "").rstrip("/")
         if url:
-            found.setdefault(provider, url)
+            try:
+                found.setdefault(provider, checked_upstream(url))
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
     return found
 
 
@@ -206,7 +209,7 @@ def _filled(value: Any, url: str) -> Any:
 
 
 def _merged(given: str, settings: Any) -> str:
-    """Merge settings over given JSON settings; given text that is no JSON object is dropped."""
+    """Merge settings over given JSON settings; given text that cannot be read as an object is dropped."""
 
     def over(below: Any, above: Any) -> Any:
         if not isinstance(below, dict) or not isinstance(above, dict):
@@ -215,5 +218,5 @@ def _merged(given: str, settings: Any) -> str:
 
     try:
         return json.dumps(over(json.loads(given or "{}"), settings))
-    except ValueError:
+    except (ValueError, RecursionError):
         return json.dumps(settings)

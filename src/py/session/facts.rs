@@ -108,7 +108,14 @@ impl PyFactsSession {
                     || placeholder.is_placeholder(&outline, &dicts, *result)
             };
             let needed = (0..outline.results.len()).filter(is_needed);
-            let texts = needed.map(|result| (result, dicts.observation(&outline, result))).collect();
+            let text_of = |result| {
+                if placeholder.names_handle() {
+                    dicts.counted_text(&outline, result).unwrap_or_default()
+                } else {
+                    dicts.observation(&outline, result)
+                }
+            };
+            let texts = needed.map(|result| (result, text_of(result))).collect();
             if first == 0 && self.policy.trigger > 0 {
                 outline.begins_with_summary = begins_with_summary(&outline, &dicts);
             }

@@ -106,8 +106,16 @@ impl Log {
         }
     }
 
-    /// Keeps what is needed of the text of a result.
+    /// Keeps what is needed of the text of a result; of one that is no text, whose JSON is given, its handle.
     fn know(&mut self, policy: &Policy, result: usize, text: Vec<u8>) {
+        let placeholder = Placeholder::of(policy);
+        let ToolResult { id, frame, .. } = self.outline.results[result];
+        let handle = if placeholder.names_handle() {
+            handle_of_whole(id.map_or(b"", |id| self.outline.text(id)), &text)
+        } else {
+            Handle::default()
+        };
+        let text = if frame.holds_text() { text } else { vec![] };
         let has_dispatch = policy.keeps_dispatch && has_dispatch(&text);
         self.outline.results[result].may_hold_dispatch = has_dispatch;
         let is_kept = policy.keep_matching.fit(
@@ -117,13 +125,7 @@ impl Log {
         );
         self.outline.results[result].is_pinned |= is_kept;
         let text = OneText(text);
-        let placeholder = Placeholder::of(policy);
         let is_whole = has_dispatch || is_clipped(&text.0) || placeholder.is_placeholder(&self.outline, &text, result);
-        let handle = if placeholder.names_handle() {
-            handle_of_whole(self.outline.results[result].id.map_or(b"", |id| self.outline.text(id)), &text.0)
-        } else {
-            Handle::default()
-        };
         self.cut_known(policy, result, &text);
         let text = text.0;
         let forced = match policy.clip_results.filter(|_| policy.is_limit && !is_whole) {
