@@ -568,3 +568,9 @@ def test_without_the_extra_one_line_says_how_to_get_it(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
     assert b"pip install 'recede[cli]'" in done.stderr
+
+
+@pytest.mark.parametrize("wrong", ["now", "0", "-1", "1.5"])
+def test_a_boundary_that_does_not_exist_names_all_that_do(wrong: str) -> None:
+    said = refused("reduce", "-", "--boundary", wrong, code=2)
+    assert f"'{wrong}' is not one of 'break_even', 'sliding', and no number of results from 1" in said

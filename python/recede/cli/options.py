@@ -78,7 +78,10 @@ class _ChoiceOrNumber(click.Choice[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and value.isdecimal() and int(value) > 0:
             return int(value)
-        return super().convert(value, param, ctx)
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(f"{error.message.rstrip('.')}, and no number of results from 1", param, ctx)
 
 
 class _ToolWindow(click.ParamType):  # type: ignore[type-arg]
