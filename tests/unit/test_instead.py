@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import recede
 from recede import Reduction, transcripts
 from recede.designs import Budget
 from recede.masker import Masker
+from recede.reduction._policy import DOORS
 from support import turns, user
 
 WINDOW = "there is no option '{}' here: the window is keep, a number of results"
@@ -141,3 +143,42 @@ def test_a_model_is_no_provider() -> None:
 def test_a_price_that_does_not_exist_names_all_that_do() -> None:
     with pytest.raises(ValueError, match=r"there is no price 'opus'; there are input, .*anthropic"):
         recede.costs.Prices.parse("opus")
+
+
+@pytest.mark.parametrize("given", [([user("Go.")],), (10,)])
+def test_a_history_is_extended(given: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError, match=r"history = recede\.History\(\), then history\.extend\(messages\)"):
+        recede.History(*given)
+    with pytest.raises(TypeError, match=r"history\.extend\(messages\)"):
+        recede.History(messages=given[0])  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_an_option_of_other_doors_names_them(name: str) -> None:
+    doors: dict[str, Callable[..., Any]] = {
+        "reduce": recede.reduce,
+        "History": recede.History,
+        "wrap": recede.wrap,
+        "masker.Masker": Masker,
+        "proxy.RequestMasker": recede.proxy.RequestMasker,
+    }
+    assert {door for door in doors if name in inspect.signature(doors[door]).parameters} == set(DOORS[name])
+    refuses = Masker if name in ("store", "calibrate", "summarizer", "state", "clock") else recede.proxy.RequestMasker
+    for door in DOORS[name]:
+        with pytest.raises(TypeError, match=rf"no option '{name}' here: it is one of .*recede\.{door}\b"):
+            refuses(**{name: None})
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        lambda **options: recede.reduce([user("Go.")], **options),
+        recede.History,
+        Masker,
+        recede.proxy.RequestMasker,
+    ],
+)
+def test_no_limit_is_none(door: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match="max_input_tokens must be at least 1, or None, not 0"):
+        door(max_input_tokens=0)
+    door(max_input_tokens=None)

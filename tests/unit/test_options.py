@@ -27,7 +27,7 @@ def reduce(**options: Any) -> recede.Reduction:
 def test_whole_numbers(name: str) -> None:
     for good in (0, 1, 10**30):
         reduce(**{name: good})
-    with pytest.raises(ValueError, match=rf"{name} must be at least 0, not -1"):
+    with pytest.raises(ValueError, match=rf"{name} must be at least 0(, or None)?, not -1"):
         reduce(**{name: -1})
     for bad in (1.0, "1", True, [1], b"1"):
         with pytest.raises(TypeError, match=rf"{name} must be a whole number"):

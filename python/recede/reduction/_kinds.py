@@ -112,7 +112,7 @@ def whole_number(least: int = 0, *, optional: bool = False, ceiling: int = CEILI
             wanted = "a whole number or None" if optional else "a whole number"
             raise TypeError(f"{name} must be {wanted}, not {type(value).__name__}")
         if value < least:
-            raise ValueError(f"{name} must be at least {least}, not {value}")
+            raise ValueError(f"{name} must be at least {least}{', or None,' if optional else ','} not {value}")
         return min(value, ceiling)
 
     return check

@@ -68,7 +68,7 @@ _DECLARED: tuple[tuple[Any, ...], ...] = (
      "the cache has expired: True, or the number of messages before each such request", None),
     ("trigger_tokens", kinds.whole(), 0,
      "below this size of the raw history nothing is masked"),
-    ("max_input_tokens", kinds.COUNT, None,
+    ("max_input_tokens", kinds.STEP, None,
      "a limit in tokens that no view should exceed"),
     ("max_result_chars", kinds.CLIP, None,
      "results of more than N characters are cut when they arrive, keeping both ends"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = [
+    "DOORS",
     "IS_OFF",
     "block_policy",
     "compiled",
@@ -59,6 +60,21 @@ _MEANT = {
     "m": "keep",
     "mask_chunk": "boundary=N",
     "max_observation_chars": "max_result_chars",
+}
+
+# The options of a few doors, which the others do not take.
+DOORS = {
+    "adapter": ("masker.Masker",),
+    "calibrate": ("History",),
+    "check": ("masker.Masker",),
+    "clock": ("proxy.RequestMasker",),
+    "max_bytes": ("masker.Masker",),
+    "most": ("masker.Masker",),
+    "on_move": ("History", "masker.Masker", "wrap"),
+    "recall": ("History", "masker.Masker", "wrap"),
+    "state": ("proxy.RequestMasker",),
+    "store": ("History",),
+    "summarizer": ("reduce", "History"),
 }
 
 
@@ -106,8 +122,9 @@ def refuse_unknown(options: Mapping[str, Any], more: Mapping[str, Any] | None = 
                 hint = ": the limit is max_input_tokens, of about four characters each"
             elif word:
                 hint = f": did you mean {word!r}?"
-            elif name in DESIGN_OPTIONS:
-                hint = " here: it is one of recede.designs.HistoryReducer"
+            elif name in DOORS or name in DESIGN_OPTIONS:
+                doors = DOORS.get(name, ("designs.HistoryReducer",))
+                hint = " here: it is one of " + ", ".join(f"recede.{door}" for door in doors)
             else:
                 hint = meant(name, [*OPTIONS, *(more or ())])
             raise TypeError(f"there is no option {name!r}{hint}")

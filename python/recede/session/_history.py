@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from recede import _engine
 from recede._errors import StoreError, TranscriptError
@@ -82,7 +82,7 @@ class History(HistoryReader):
     @takes(OPTIONS)
     def __init__(
         self,
-        *,
+        *more: NoReturn,
         store: TurnStore | None = None,
         recall: bool = False,
         on_move: Callable[[BoundaryMove], Any] | None = None,
@@ -91,6 +91,8 @@ class History(HistoryReader):
         **options: Unpack[Options],
     ) -> None:
         """See the class."""
+        if more or "messages" in options:
+            raise TypeError("a History begins empty: history = recede.History(), then history.extend(messages)")
         checked = HistoryOptions.of(calibrate=calibrate, recall=recall, summarizer=summarizer, **options)
         self._begin(checked, store, on_move)
 
