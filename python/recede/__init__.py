@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recede import arrow as arrow
     from recede import costs as costs
     from recede import designs as designs
+    from recede import integrations as integrations
     from recede import masker as masker
     from recede import proxy as proxy
     from recede import store as store
@@ -69,6 +70,7 @@ _MODULES = (
     "clients",
     "costs",
     "designs",
+    "integrations",
     "masker",
     "providers",
     "proxy",

@@ -182,3 +182,19 @@ def test_no_limit_is_none(door: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match="max_input_tokens must be at least 1, or None, not 0"):
         door(max_input_tokens=0)
     door(max_input_tokens=None)
+
+
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ("import recede.integrations.openai", ImportError),
+        ("from recede.integrations.openai import RecedeMiddleware", ImportError),
+        ("from recede.integrations import openai", ImportError),
+        ("recede.integrations.openai", AttributeError),
+    ],
+)
+def test_clients_of_openai_are_wrapped(statement: str, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"use recede\.wrap\(client\)"):
+        exec(statement, {"recede": recede})
+    assert not hasattr(recede.integrations, "openai")
+    assert not hasattr(recede.integrations, "nothing")

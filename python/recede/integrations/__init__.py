@@ -5,3 +5,14 @@ package: ``pip install "recede[langchain]"`` for `recede.integrations.langchain`
 """
 
 __all__: list[str] = []
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return import_module(f"{__name__}.{name}")
+    except ImportError as error:  # `hasattr` expects this one
+        raise AttributeError(str(error)) from error
