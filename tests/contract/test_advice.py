@@ -181,6 +181,8 @@ def test_every_known_agent_with_a_command_is_told_its_command() -> None:
     titles = {one.title for one in advice(["claude_code", "codex", "gemini", "pi"])}
     assert titles == {AGENTS[command].title for command in SENT}
     assert [one.line for one in advice(["openhands", "openhands_v1"])] == ["recede proxy"]
+    told = [one.line for one in advice(["codex", "openhands", "messages"], keep=20)]
+    assert told == ["recede proxy --keep 20 -- codex", "recede proxy --keep 20", "recede.History(keep=20)"]
 
 
 @pytest.mark.parametrize("folder", ["openhands", "swe_agent", "mini_swe"])

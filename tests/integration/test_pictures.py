@@ -20,7 +20,7 @@ from recede import costs
 from recede.cli.chart import thinned, ticks
 from recede.cli.page import page
 from recede.cli.pictures import by_saving, session_rows
-from recede.cli.played import CHOICES, MASKED, Session
+from recede.cli.played import MASKED, Session
 from recede.cli.screen import Asked, screen
 from recede.cli.words import money
 from recede.designs import mask_observations
@@ -61,7 +61,7 @@ def history(requests: int, tools: Sequence[str] = ("run", "read_file"), lines: i
 
 
 def session(messages: list[Any], name: str = "session.json") -> Session:
-    replayed = costs.replay(messages, CHOICES, with_misses=True)
+    replayed = costs.replay(messages, [MASKED], with_misses=True)
     raw = mask_observations(messages, keep_results=1 << 40)
     return Session(name, "messages", replayed, raw.tools)
 
@@ -137,7 +137,7 @@ def words_of(svg: ElementTree.Element) -> list[str]:
 def test_the_page_begins_with_the_screen_and_lists_its_two_pictures() -> None:
     sessions, asked = [session(history(70)), session(history(12), "other.json")], Asked(notes=3)
     document = checked(page(sessions, asked))
-    lines = screen([one.under(CHOICES) for one in sessions], asked)
+    lines = screen(sessions, asked)
     assert "".join(data for tag, data in document.texts if tag == "pre") == "\n".join(lines)
     assert list(document.charts) == NAMES
     linked = [str(attributes["href"]) for tag, attributes in document.elements if tag == "a"]

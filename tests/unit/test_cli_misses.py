@@ -12,6 +12,8 @@ from children import recede_command as run
 
 import recede
 from recede.cli.played import STUDY
+from recede.cli.words import money
+from recede.costs import WindowChoice, WindowCurve
 from support import user
 
 LINE = "def total(rows: list[Row]) -> float:"
@@ -69,30 +71,45 @@ def test_json_has_all_quotations(paths: list[Path]) -> None:
     assert report["total"]["quoted"] == {"raw": 0, "sliding:window=33": 1 / 35}
 
 
-def test_the_curve_names_the_cheapest_window_with_few_misses(paths: list[Path]) -> None:
-    out = run("replay", *paths, "--curve").stdout.decode()
+def test_the_screen_the_curve_and_the_table_advise_the_same_window(paths: list[Path]) -> None:
+    for path in paths:
+        path.write_text(json.dumps(session(90)))
     curve = recede.costs.window_curve(
-        [recede.costs.replay(session(34), recede.costs.curve_policies(), with_misses=True)] * 5
+        [recede.costs.replay(session(90), recede.costs.curve_policies(), with_misses=True)] * 5
     )
-    best = curve.advised(0.05)
-    assert best is not None and f"window: {best.window} costs least" in out
+    best = curve.advised()
+    assert best is not None and best.window not in (1, 10)
+    assert f"window: {best.window} saves most" in run("replay", *paths, "--curve").stdout.decode()
     found = json.loads(run("replay", *paths, "--curve", "--json").stdout)["total"]["curve"]
-    assert found["window"] == best.window and len(found["windows"]) == 100
-    # 1 of 35 requests quotes, which is more than 2 % under each window that hides it.
-    strict = json.loads(run("replay", *paths, "--curve", "--max-misses", "2", "--json").stdout)["total"]["curve"]
-    few = [one for one in found["windows"] if one["quoted"] <= 0.02]
-    assert strict["window"] in [one["window"] for one in few]
+    assert found["window"] == best.window and len(found["windows"]) == len(recede.costs.CURVE_WINDOWS)
+    for options in ([], ["--keep", "40"]):
+        assert f"window: {best.window} saves most" in run("replay", *paths, "--all", *options).stdout.decode()
+    screen = run("replay", *paths).stdout.decode()
+    assert f"  window     {best.window} saves most" in screen and f"recede.History(keep={best.window})" in screen
+    assert money(best.cost.cost) in screen
+
+
+def test_the_window_that_saves_most_for_each_quotation_is_advised() -> None:
+    [raw] = recede.costs.replay(session(3), ["raw"]).costs
+
+    def advised(*rows: tuple[int, float, float | None], sessions: int = 5) -> int | None:
+        """Of windows, each with its cost as a share of raw and its quoted share."""
+        choices = (WindowChoice(window, raw._replace(of_raw=of_raw), quoted) for window, of_raw, quoted in rows)
+        best = WindowCurve(tuple(choices), sessions).advised()
+        return None if best is None else best.window
+
+    assert advised((3, 0.5, 0.10), (10, 0.6, 0.05), (20, 0.9, 0.04)) == 10
+    assert advised((1, 0.1, 0.0), (2, 0.1, 0.0), (3, 0.9, 0.1)) == 3, "a window below 3 is never advised"
+    assert advised((10, 0.5, 0.019), (80, 0.9, 0.0)) == 10, "less than chance is chance"
+    assert advised((10, 0.5, 0.0), (20, 0.5, 0.0)) == 20, "of equals the largest"
+    assert advised((10, 1.0, 0.0), (20, 1.2, 0.0)) is advised((10, 0.5, None)) is None
+    assert advised((10, 0.5, 0.0), sessions=4) is None
 
 
 def test_fewer_than_five_long_sessions_give_no_advice(paths: list[Path]) -> None:
     paths[0].write_text(json.dumps(session(29)))
     out = run("replay", *paths, "--curve").stdout.decode()
-    assert "no advice: it needs five sessions with 30 results or more, here are 4" in out
-
-
-def test_a_limit_under_two_percent_is_refused(paths: list[Path]) -> None:
-    done = run("replay", *paths, "--curve", "--max-misses", "1")
-    assert done.returncode == 2 and b"--max-misses" in done.stderr
+    assert "no advice: it needs a saving, and five sessions with 30 results or more, here are 4" in out
 
 
 def test_the_study_has_windows_sizes_and_tails_with_cost_and_quoted_share(paths: list[Path]) -> None:

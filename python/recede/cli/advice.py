@@ -25,7 +25,6 @@ _PROGRAMS = {
     "swe_agent": "SWE-agent",
     "mini_swe": "mini-SWE-agent",
 }
-_OWN = "recede.History(keep=10)"
 
 
 class Advice(NamedTuple):
@@ -50,7 +49,7 @@ def title_of(format: str) -> str:
     return _PROGRAMS.get(format) or ("LangChain" if format == "langsmith" else "your own loop")
 
 
-def advice(formats: Iterable[str], textual: Container[str] = ()) -> list[Advice]:
+def advice(formats: Iterable[str], textual: Container[str] = (), keep: int = 10) -> list[Advice]:
     """A line for each origin, in order; agents of the `textual` ones call tools in texts, which a proxy cannot see.
 
     Example:
@@ -58,17 +57,18 @@ def advice(formats: Iterable[str], textual: Container[str] = ()) -> list[Advice]
         >>> [(one.title, one.line) for one in advice(["claude_code", "messages", "claude_code"])]
         [('Claude Code', 'recede proxy -- claude'), ('your own loop', 'recede.History(keep=10)')]
     """
-    return list(dict.fromkeys(_advice(format, format in textual) for format in formats))
+    return list(dict.fromkeys(_advice(format, format in textual, keep) for format in formats))
 
 
-def _advice(format: str, is_textual: bool) -> Advice:
-    title = title_of(format)
+def _advice(format: str, is_textual: bool, keep: int) -> Advice:
+    title, own = title_of(format), f"recede.History(keep={keep})"
+    proxy = "recede proxy" if keep == 10 else f"recede proxy --keep {keep}"
     if format in _COMMANDS:
-        return Advice(title, f"recede proxy -- {_COMMANDS[format]}")
+        return Advice(title, f"{proxy} -- {_COMMANDS[format]}")
     if format in _PROGRAMS and is_textual:
-        return Advice(title, _OWN, "in its loop; no tool calls")
+        return Advice(title, own, "in its loop; no tool calls")
     if format in _PROGRAMS:
-        return Advice(title, "recede proxy", "and set its base URL to that address")
+        return Advice(title, proxy, "and set its base URL to that address")
     if format == "langsmith":
-        return Advice(title, "create_agent(..., middleware=[RecedeMiddleware(keep=10)])")
-    return Advice(title, _OWN, "append(...), send view()")
+        return Advice(title, f"create_agent(..., middleware=[RecedeMiddleware(keep={keep})])")
+    return Advice(title, own, "append(...), send view()")

@@ -26,8 +26,6 @@ _OPTIONAL = (
     "policy",
     "quoted",
 )
-# How much more than the cheapest a larger window may cost, as a share of raw.
-_WORTH_OF_RAW = 0.1
 
 
 def for_people(
@@ -82,9 +80,9 @@ def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session], *, is_fla
 
 
 def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float) -> list[str]:
-    """Further notes on the figures: windows and summaries."""
+    """Further notes on the figures: summaries and losses."""
     raw, best = costs[0], cheapest_policy(costs)
-    lines = _window(costs)
+    lines = []
     if best.usage.summary_calls:
         calls = f"{counted(best.usage.summary_calls, 'call')} of a model for {money(best.summary_cost)}"
         more = f"too: {percent(elongation)} more" if elongation else "is not (--elongation 0.15 charges it)"
@@ -108,22 +106,6 @@ def _over_limit(replays: Sequence[Replay]) -> list[str]:
             over = f"{percent(masks / total)} of {counted(total, 'request')} over the limit"
             lines.append(f"{same[0].policy}: masks alone were enough for {over}{rest}")
     return lines
-
-
-def _window(costs: Sequence[PolicyCost]) -> list[str]:
-    """Advice on the window: a larger one forgets less, and costs more."""
-    best: dict[int, float] = {}
-    for cost in costs:
-        if cost.window is not None:
-            best[cost.window] = min(best.get(cost.window, cost.of_raw), cost.of_raw)
-    least = min(best.values(), default=1.0)
-    if len(best) < 2 or least >= 1:
-        return []
-    largest = max(window for window, of_raw in best.items() if of_raw <= least + _WORTH_OF_RAW)
-    curve = ", ".join(f"{window} costs {percent(of_raw)}" for window, of_raw in sorted(best.items()))
-    return [
-        f"window: {curve} of raw at its best; {largest} is the largest within a tenth of the least, and forgets less"
-    ]
 
 
 def _costs_table(costs: tuple[PolicyCost, ...], replays: Sequence[Replay]) -> str:

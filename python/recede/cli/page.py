@@ -13,7 +13,7 @@ from recede.cli.pictures import (
     session_rows,
     sessions_picture,
 )
-from recede.cli.played import CHOICES, Session
+from recede.cli.played import Session
 from recede.cli.screen import Asked, screen
 
 _TITLE = "What you paid, and what masking would have cost"
@@ -30,15 +30,14 @@ def page(sessions: Sequence[Session], asked: Asked) -> str:
     Returns:
         A page that can be encoded as UTF-8, whatever the names of files and tools are.
     """
-    shown = [session.under(CHOICES) for session in sessions]
-    sections = _sections(shown, asked)
+    sections = _sections(sessions, asked)
     contents = [element("li", element("a", text(title), href=f"#{key}")) for key, title, _ in sections]
     head = (
         '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="generator" content="recede replay">\n'
         f"<title>{_TITLE}</title>\n<style>\n{_STYLE.read_text('utf-8')}</style>\n"
     )
-    block = text("\n".join(screen(shown, asked)), keep="\n")
+    block = text("\n".join(screen(sessions, asked)), keep="\n")
     body = [
         element("h1", _TITLE),
         element("pre", block, class_="screen", tabindex=0, role="region", aria_label=_TITLE),
@@ -63,6 +62,6 @@ def _sections(sessions: Sequence[Session], asked: Asked) -> list[tuple[str, str,
         return []
     first = ranked[0]
     words = f"{first.name}, {counted(first.requests, 'request')}: the session that masking changes most."
-    growth = element("p", text(words)), element("figure", growth_picture(first))
+    growth = element("p", text(words)), element("figure", growth_picture(first, asked))
     rows = element("figure", sessions_picture(session_rows(sessions, asked)))
     return [("growth", "How requests grow", growth), ("sessions", "Each session", (rows,))]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from recede.cli.chart import at, bar, element, label, legend, level, picture, stretched, thinned, ticks
 from recede.cli.notices import counted
-from recede.cli.played import MASKED, Session
+from recede.cli.played import Session
 from recede.cli.screen import Asked, paid, would_pay
 from recede.cli.words import compact, gain, middle, money, tenths
 
@@ -38,15 +38,15 @@ def by_saving(sessions: Sequence[Session], asked: Asked) -> list[Session]:
 
     def worth(session: Session) -> tuple[float, float]:
         amount = paid(session, is_flat=asked.is_flat)
-        return -abs(amount - would_pay(session, MASKED, is_flat=asked.is_flat)), -amount
+        return -abs(amount - would_pay(session, asked.masked, is_flat=asked.is_flat)), -amount
 
     return sorted((session for session in sessions if session.requests), key=worth)
 
 
-def growth_picture(session: Session) -> str:
+def growth_picture(session: Session, asked: Asked) -> str:
     """The tokens of each request of a session, raw and sent, and where the boundary moved."""
     raw, sent = (
-        next(one.turns for one in session.replay.policies if one.policy == policy) for policy in ("raw", MASKED)
+        next(one.turns for one in session.replay.policies if one.policy == policy) for policy in ("raw", asked.masked)
     )
     rows = ticks(max(turn.view_tokens for turn in (*raw, *sent)), 4)
     count = len(raw)
@@ -99,8 +99,8 @@ def session_rows(sessions: Sequence[Session], asked: Asked) -> list[SessionRow]:
         SessionRow(
             session.name,
             paid(session, is_flat=asked.is_flat),
-            would_pay(session, MASKED, is_flat=asked.is_flat),
-            None if session.replay.misses is None else session.replay.misses.share_under(MASKED),
+            would_pay(session, asked.masked, is_flat=asked.is_flat),
+            None if session.replay.misses is None else session.replay.misses.share_under(asked.masked),
         )
         for session in by_saving(sessions, asked)
     ]

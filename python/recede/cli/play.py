@@ -11,7 +11,7 @@ import click
 from recede.cli.bill import logged, without_copies
 from recede.cli.files import InputHistory
 from recede.cli.many import Failure, named, over, short_names
-from recede.cli.played import CHOICES, STUDY, TABLE, Session
+from recede.cli.played import MASKED, STUDY, TABLE, Session
 from recede.cli.reading import Reading
 from recede.cli.sessions import Chosen
 from recede.costs import (
@@ -34,7 +34,7 @@ class Plan(NamedTuple):
     Attributes:
         policies: those of the table, with all their numbers; raw first.
         is_screen: whether the first screen is asked for, and not a table.
-        has_pictures: whether a page is written, which needs the choices of the screen.
+        has_advice: whether a window is advised, by a curve that is played besides.
         has_texts: whether all texts are read, for quotations in large files too.
         prices: those that were given; None: those of the logged models.
         cache: the prompt cache that was given; None: that of the format or the model.
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
 
     policies: tuple[str, ...]
     is_screen: bool
-    has_pictures: bool
+    has_advice: bool
     has_texts: bool
     prices: Prices | None
     cache: str | None
@@ -61,8 +61,8 @@ class Plan(NamedTuple):
 
     @property
     def played(self) -> tuple[str, ...]:
-        """The policies of the table, of the screen and of the pictures."""
-        return tuple(dict.fromkeys((*self.policies, *CHOICES) if self.has_pictures else self.policies))
+        """The policies of the table, of the advice, of the screen and of the pictures."""
+        return tuple(dict.fromkeys((*self.policies, *curve_policies()) if self.has_advice else self.policies))
 
 
 class Played(NamedTuple):
@@ -102,13 +102,14 @@ def planned(
     wanted = policies or (curve_policies() if has_curve else STUDY if has_study else ())
     is_screen = not (wanted or grid is not None or is_table)
     if not wanted:
-        wanted = CHOICES if is_screen else TABLE if grid is None else replay_policies(**grid)
+        wanted = ("raw", MASKED) if is_screen else TABLE if grid is None else replay_policies(**grid)
     try:
         names = tuple(one.policy for one in replay_json(b"[]", wanted).policies)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--policy") from None
     needs_texts = has_texts or has_curve or has_pictures or reads_texts(wanted, how["options"]["summary_chars"])
-    return Plan(names, is_screen, has_pictures, needs_texts, **how)
+    has_advice = is_screen or grid is not None or has_curve or has_pictures
+    return Plan(names, is_screen, has_advice, needs_texts, **how)
 
 
 def play(plan: Plan, files: Sequence[Chosen], reading: Reading) -> Played:

@@ -9,14 +9,9 @@ from recede.costs import Bill, BillCheck, Replay, SessionPrices
 from recede.reduction import ToolReport
 
 MASKED = "break_even:window=10"
-"""The recommended choice: `keep=10`, as at every door."""
+"""The choice where no window is advised: `keep=10`, as at every door."""
 
-EACH_TIME = "sliding:window=10"
-
-CHOICES = ("raw", MASKED, EACH_TIME)
-"""The choices that the first screen compares."""
-
-TABLE = ("raw", MASKED, "hybrid:window=10,at=43,tail=10,boundary=break_even", EACH_TIME)
+TABLE = ("raw", MASKED, "hybrid:window=10,at=43,tail=10,boundary=break_even", "sliding:window=10")
 """The policies of the table, if none are named."""
 
 _BOUNDARIES = ("", ",boundary=break_even")

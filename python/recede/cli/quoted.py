@@ -16,8 +16,6 @@ WINDOW = 10
 """Listed is what a mask with this window would have hidden: the default of `keep`."""
 
 _MOST_CHARS = 100
-# Rows of the curve: of windows that differ much, only these are shown.
-_SHOWN = (1, 2, 3, 5, 7, 10, 14, 20, 30, 43, 58, 80, 100)
 
 
 class Listed(NamedTuple):
@@ -85,30 +83,25 @@ def quoted_shares(replays: Sequence[Replay]) -> dict[str, float]:
 def curve_table(curve: WindowCurve) -> str:
     """Cost and quoted share by window."""
     rows = [
-        [f"{one.window}", money(one.cost.cost), percent(one.cost.of_raw), tenths(one.quoted)]
-        for one in curve.choices
-        if one.window in _SHOWN
+        [f"{one.window}", money(one.cost.cost), percent(one.cost.of_raw), tenths(one.quoted)] for one in curve.choices
     ]
     return table(["window", "cost", "of raw", "quoted"], rows)
 
 
-def advice(curve: WindowCurve, max_misses: float) -> str:
+def advice(curve: WindowCurve) -> str:
     """Advice on the window, or why there is none."""
-    best = curve.advised(max_misses)
-    limit = f"at most {percent(max_misses)} of requests"
+    best = curve.advised()
     if best is not None:
         return (
-            f"window: {best.window} costs least among those under which {limit} quote masked text: "
+            f"window: {best.window} saves most for each quotation of what it hides: "
             f"{percent(best.cost.of_raw)} of raw, {tenths(best.quoted)} quoted"
         )
-    if curve.advised(1) is None:
-        return f"window: no advice: it needs five sessions with 30 results or more, here are {curve.sessions}"
-    return f"window: no advice: under each of them more than {percent(max_misses)} of requests quote masked text"
+    return f"window: no advice: it needs a saving, and five sessions with 30 results or more, here are {curve.sessions}"
 
 
-def curve_as_json(curve: WindowCurve, max_misses: float) -> dict[str, Any]:
+def curve_as_json(curve: WindowCurve) -> dict[str, Any]:
     """The figures for programs."""
-    best = curve.advised(max_misses)
+    best = curve.advised()
     windows = [
         {"window": one.window, "cost": one.cost.cost, "of_raw": one.cost.of_raw, "quoted": one.quoted}
         for one in curve.choices

@@ -19,7 +19,6 @@ from recede.cli.many import finish, notes_of, write_report
 from recede.cli.notices import has_colors, output_options, verbosity
 from recede.cli.page import page
 from recede.cli.play import Plan, Played, planned, play
-from recede.cli.played import CHOICES
 from recede.cli.quoted import advice, curve_as_json, curve_table, list_table, listed, quoted_lines, quoted_shares
 from recede.cli.reading import reading_options
 from recede.cli.screen import Asked, LeftOut, screen
@@ -83,16 +82,12 @@ def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tupl
 @click.option("--misses", is_flag=True, help="List what requests quote that only results 10 or more old had.")
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="List only N of these, for judging by eye.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Which sample.")
-@click.option("--curve", is_flag=True, help="Cost and quoted share for windows of 1 to 100 results, and which to take.")
-@click.option("--study", is_flag=True, help="The published comparison: windows, turns in a summary, turns left raw.")
 @click.option(
-    "--max-misses",
-    type=click.FloatRange(min=2, max=100),
-    default=5,
-    show_default=True,
-    metavar="PERCENT",
-    help="The window to take is one under which at most this share of requests quotes masked text.",
+    "--curve",
+    is_flag=True,
+    help="Cost and quoted share for windows of 1 to 100 results, and which saves most for each quotation.",
 )
+@click.option("--study", is_flag=True, help="The published comparison: windows, turns in a summary, turns left raw.")
 @click.option(
     "--policy",
     "policies",
@@ -238,6 +233,8 @@ def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> No
     is_flat = asked.prices is not None
     said = quoted_lines(sessions) + logged_lines(sessions, is_flat=is_flat)
     notes = len(notes_of(played.done, played.failed)) + sum(line.startswith("assumed") for line in said)
+    curve = window_curve([session.replay for session in sessions])
+    best = curve.advised()
     facts = Asked(
         again,
         0 if verbosity() else notes,
@@ -245,6 +242,7 @@ def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> No
         is_flat,
         asked.subscription,
         asked.context_window,
+        None if best is None else best.window,
     )
     if asked.html is not None:
         write(asked.html, page(sessions, facts).encode(), [history.path for history, _ in shown])
@@ -257,16 +255,15 @@ def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> No
     elif asked.misses or asked.sample is not None:
         text = f"{list_table(listed(sessions, asked.sample, asked.seed))}\n{prose([*quoted_lines(sessions), ''])}"
     elif asked.curve:
-        curve = window_curve([session.replay for session in tabled])
-        text = f"{curve_table(curve)}\n{prose([advice(curve, asked.max_misses / 100), *quoted_lines(sessions), ''])}"
+        text = f"{curve_table(curve)}\n{prose([advice(curve), *quoted_lines(sessions), ''])}"
     elif plan.is_screen:
         more = [*said, price_line([session.replay for session in sessions])] if verbosity() > 0 else []
-        lines = prose(screen([session.under(CHOICES) for session in sessions], facts)).split("\n")
+        lines = prose(screen(sessions, facts)).split("\n")
         text = "\n".join([*_colored(lines), prose([*more, ""])])
     else:
         text = for_people(
             tabled,
-            said,
+            [advice(curve), *said] if plan.has_advice else said,
             by_format=asked.by_format,
             turns=asked.turns,
             elongation=asked.elongation,
@@ -290,7 +287,7 @@ def _print_json(plan: Plan, played: Played, asked: SimpleNamespace) -> None:
     total = costs_as_json(compare_costs(replays, asked.elongation))
     total["quoted"] = quoted_shares(replays)
     if asked.curve:
-        total["curve"] = curve_as_json(window_curve(replays), asked.max_misses / 100)
+        total["curve"] = curve_as_json(window_curve(replays))
     figures = [(history, session_as_json(session, asked.turns, asked.elongation)) for history, session in shown]
     write_report(figures, {"histories": len(shown), **total}, played.failed)
 

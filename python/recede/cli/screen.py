@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from recede.cli.advice import advice, title_of
 from recede.cli.notices import counted
-from recede.cli.played import CHOICES, EACH_TIME, MASKED, Session
+from recede.cli.played import MASKED, Session
 from recede.cli.words import compact, gain, money, percent, span_of, tenths
 from recede.costs import quoted_share
 from recede.reduction._kinds import CHARS_PER_TOKEN
@@ -22,11 +22,6 @@ those with more, half do. `pytest tests/integration/test_measured_figures.py -k 
 _LEAST = 0.005  # a share below it is nothing
 _MOST = 0.9  # the sessions that are named bring this share of what is saved
 _WINDOWS = (200_000, 400_000, 1_000_000, 2_000_000)  # of current models, in tokens
-_WORDS = {
-    "raw": "you paid",
-    MASKED: "masked when it pays",
-    EACH_TIME: "masked at every request",
-}
 
 
 class LeftOut(NamedTuple):
@@ -65,6 +60,7 @@ class Asked(NamedTuple):
         is_flat: whether prices were given, at which the logged tokens are not paid.
         is_plan: whether a subscription is assumed, whatever the logs say.
         context_window: the tokens that the model takes; 0: the smallest usual number that all requests fit into.
+        window: the advised one: how many of the newest results stay raw; None: there is no advice.
     """
 
     again: str = "recede replay"
@@ -73,6 +69,12 @@ class Asked(NamedTuple):
     is_flat: bool = False
     is_plan: bool = False
     context_window: int = 0
+    window: int | None = None
+
+    @property
+    def masked(self) -> str:
+        """The policy of the advised window."""
+        return MASKED if self.window is None else f"break_even:window={self.window}"
 
     def typed(self, option: str) -> str:
         """The command with another option."""
@@ -109,15 +111,6 @@ def would_pay(session: Session, policy: str, *, is_flat: bool) -> float:
     return paid(session, is_flat=is_flat) * (session.cost(policy) / raw if raw else 1.0)
 
 
-def choices(sessions: Sequence[Session], asked: Asked) -> dict[str, Choice]:
-    """The choices beside what was paid, by policy; those that nobody could act on are left out."""
-    found = {policy: _choice(sessions, policy, asked) for policy in CHOICES}
-    raw, masked = found["raw"].dollars, found[MASKED].dollars
-    if abs(found[EACH_TIME].dollars - masked) < _LEAST * raw:
-        del found[EACH_TIME]
-    return found
-
-
 def _choice(sessions: Sequence[Session], policy: str, asked: Asked) -> Choice:
     played = [one for session in sessions for one in session.replay.policies if one.policy == policy]
     return Choice(
@@ -133,25 +126,25 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
     """The lines of the screen: at most 24 of at most 80 columns.
 
     Args:
-        sessions: replayed under `CHOICES` with misses; at least one.
+        sessions: replayed under `asked.masked` with misses; at least one.
         asked: what else it depends on.
     """
     if not any(session.requests for session in sessions):
         said = asked.left_out.unread.words(has_results=False)
         why = said or "no request was made: nothing here is an answer of an agent"
         return [_head(sessions), why, *_not_read(asked, is_said=True)]
-    found = choices(sessions, asked)
+    raw, masked = (_choice(sessions, policy, asked) for policy in ("raw", asked.masked))
     is_plan = asked.is_plan or all(session.log is not None and session.log.plan for session in sessions)
     unit = _by_tokens if is_plan else _by_dollars
-    saves = unit(found[MASKED]) < (1 - _LEAST) * unit(found["raw"])
+    saves = unit(masked) < (1 - _LEAST) * unit(raw)
     nothing = _nothing(sessions, asked.left_out.unread)
     lines = [] if saves else [*nothing, ""]
     is_logged = any(session.log is not None and session.log.bill.requests for session in sessions) and not asked.is_flat
-    rows = _plan_rows(found, asked) if is_plan else _rows(found, is_logged=is_logged)
+    rows = _plan_rows(raw, masked, asked) if is_plan else _rows(raw, masked, is_logged=is_logged)
     lines += [_head(sessions), "", *rows, ""]
-    lines += _quoted(sessions, found[MASKED], asked)
+    lines += _quoted(sessions, masked, asked)
     if saves:
-        lines += [*_saved_by(sessions, asked, is_plan=is_plan), *_to_type(sessions)]
+        lines += [*_saved_by(sessions, asked, is_plan=is_plan), *_to_type(sessions, asked)]
     lines.append("")
     pictures = f"  pictures: {asked.typed('--html report.html')}"
     every = "all choices: recede replay -h"
@@ -178,33 +171,28 @@ def _head(sessions: Sequence[Session]) -> str:
     return next((line for line in tries if len(line) <= COLUMNS), f"{head}; {requests}")
 
 
-def _rows(found: dict[str, Choice], *, is_logged: bool) -> list[str]:
+def _rows(raw: Choice, masked: Choice, *, is_logged: bool) -> list[str]:
     """A line for each choice, in dollars."""
-    raw = found["raw"].dollars
-    lines = []
-    for policy, choice in found.items():
-        words = "you paid, as estimated" if policy == "raw" and not is_logged else _WORDS[policy]
-        line = f"  {words:31} {money(choice.dollars):>11}"
-        if policy != "raw":
-            quoted = "" if choice.quoted is None else f"   quoted in {tenths(choice.quoted)}"
-            line += f"   {gain(choice.dollars / raw if raw else 1.0):9}{quoted}"
-        lines.append(line)
-    return lines
+    quoted = "" if masked.quoted is None else f"   quoted in {tenths(masked.quoted)}"
+    less = gain(masked.dollars / raw.dollars if raw.dollars else 1.0)
+    return [
+        f"  {'you paid' if is_logged else 'you paid, as estimated':31} {money(raw.dollars):>11}",
+        f"  {'masked when it pays':31} {money(masked.dollars):>11}   {less:9}{quoted}".rstrip(),
+    ]
 
 
-def _plan_rows(found: dict[str, Choice], asked: Asked) -> list[str]:
+def _plan_rows(raw: Choice, masked: Choice, asked: Asked) -> list[str]:
     """A line for each choice of those who pay a subscription: tokens and share of the context window, then dollars."""
-    raw, masked = found["raw"], found[MASKED]
     window = asked.context_window or next((size for size in _WINDOWS if raw.largest <= size), raw.largest)
-    lines = [f"{'tokens':>41}{f'fullest, of {compact(window)}':>29}{'quoted':>9}"]
-    for policy, choice in found.items():
-        words = "you sent" if policy == "raw" else _WORDS[policy]
-        less = "" if policy == "raw" else gain(choice.tokens / raw.tokens if raw.tokens else 1.0)
-        quoted = "" if policy == "raw" else tenths(choice.quoted)
-        share = percent(choice.largest / window)
-        lines.append(f"  {words:31} {compact(choice.tokens):>7}   {less:9}{share:>17}{quoted:>9}".rstrip())
-    costs = f"{money(raw.dollars)}; {money(masked.dollars)} {_WORDS[MASKED]}"
-    return [*lines, "", f"  at the prices of the API {costs}"]
+    less = gain(masked.tokens / raw.tokens if raw.tokens else 1.0)
+    fullest = [f"{percent(choice.largest / window):>17}" for choice in (raw, masked)]
+    return [
+        f"{'tokens':>41}{f'fullest, of {compact(window)}':>29}{'quoted':>9}",
+        f"  {'you sent':31} {compact(raw.tokens):>7}   {'':9}{fullest[0]}",
+        f"  {'masked when it pays':31} {compact(masked.tokens):>7}   {less:9}{fullest[1]}{tenths(masked.quoted):>9}",
+        "",
+        f"  at the prices of the API {money(raw.dollars)}; {money(masked.dollars)} masked when it pays",
+    ]
 
 
 def _quoted(sessions: Sequence[Session], masked: Choice, asked: Asked) -> list[str]:
@@ -213,7 +201,7 @@ def _quoted(sessions: Sequence[Session], masked: Choice, asked: Asked) -> list[s
     examined = sum(one.examined for one in found)
     if masked.quoted is None or not examined:
         return []
-    count = sum(len(one.by_policy.get(MASKED, ())) for one in found)
+    count = sum(len(one.by_policy.get(asked.masked, ())) for one in found)
     if not count:
         return [f"  quoted     none of {counted(examined, 'request')} wrote text that masking had hidden by then"]
     return [
@@ -248,8 +236,8 @@ def _value(session: Session, asked: Asked, *, is_plan: bool) -> float:
 
 def _saved(session: Session, asked: Asked, *, is_plan: bool) -> float:
     if not is_plan:
-        return paid(session, is_flat=asked.is_flat) - would_pay(session, MASKED, is_flat=asked.is_flat)
-    return _tokens(session, "raw") - _tokens(session, MASKED)
+        return paid(session, is_flat=asked.is_flat) - would_pay(session, asked.masked, is_flat=asked.is_flat)
+    return _tokens(session, "raw") - _tokens(session, asked.masked)
 
 
 def _tokens(session: Session, policy: str) -> float:
@@ -257,12 +245,13 @@ def _tokens(session: Session, policy: str) -> float:
     return played.usage.sent_chars / CHARS_PER_TOKEN
 
 
-def _to_type(sessions: Sequence[Session]) -> list[str]:
-    """Lines on how to get the saving, for each origin of the sessions that have requests."""
-    lines, played = [], [session for session in sessions if session.requests]
+def _to_type(sessions: Sequence[Session], asked: Asked) -> list[str]:
+    """Lines on which window to take, and how to get the saving, for each origin of the sessions that have requests."""
+    said = f"  window     {asked.window} saves most for each quotation ({asked.typed('--curve')})"
+    lines, played = [] if asked.window is None else [said], [session for session in sessions if session.requests]
     named = {session.format for session in played if any(session.tools)}
     textual = {session.format for session in played if session.results} - named
-    for number, one in enumerate(advice((session.format for session in played), textual)):
+    for number, one in enumerate(advice((session.format for session in played), textual, asked.window or 10)):
         label = "" if number else "to get it"
         line = f"  {label:10} {one.title:14} {one.line}"
         lines.append(f"{line}   {one.note}" if one.note else line)

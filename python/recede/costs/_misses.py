@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["CURVE_WINDOWS", "WindowChoice", "WindowCurve", "curve_policies", "misses", "quoted_share", "window_curve"]
 
-CURVE_WINDOWS = range(1, 101)
+CURVE_WINDOWS = (1, 2, 3, 5, 7, 10, 14, 20, 30, 43, 58, 80, 100)
 """The windows of a curve."""
 
 # One session does not predict itself, so advice needs several; and fewer misses do not differ from chance.
 _LEAST_SESSIONS = 5
 _LEAST_RESULTS = 30
-_LEAST_MISSES = 0.02
+_CHANCE = 0.02
+_LEAST_WINDOW = 3
 
 
 class WindowChoice(NamedTuple):
@@ -37,7 +38,7 @@ class WindowChoice(NamedTuple):
     Example:
         >>> from recede.costs import curve_policies, replay, window_curve
         >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-        >>> choice = window_curve([replay(history, curve_policies(), with_misses=True)]).choices[9]
+        >>> choice = window_curve([replay(history, curve_policies(), with_misses=True)]).choices[5]
         >>> choice.window, choice.cost.policy, choice.quoted
         (10, 'break_even:window=10', 0.0)
     """
@@ -63,33 +64,26 @@ class WindowCurve(NamedTuple):
     choices: tuple[WindowChoice, ...]
     sessions: int
 
-    def advised(self, max_misses: float = 0.05) -> WindowChoice | None:
-        """Find the cheapest window under which at most this share of requests quotes masked text.
+    def advised(self) -> WindowChoice | None:
+        """Find the window of 3 or more that saves most for each quotation of a result it hides.
 
-        Args:
-            max_misses: from 0.02 on: fewer do not differ from what agents would have written anyway.
+        Shares under 2 % count as 2 %: fewer do not differ from what agents would have written anyway.
 
         Returns:
-            The choice; of equals the one with the largest window. None if there is none, or fewer than five sessions
-            have 30 results or more: one session does not predict the next.
-
-        Raises:
-            ValueError: `max_misses` is under 0.02.
+            The choice; of equals the one with the largest window. None if none saves, if no texts were read, or if
+            fewer than five sessions have 30 results or more: one session does not predict the next.
 
         Example:
             >>> from recede.costs import WindowCurve
-            >>> WindowCurve((), sessions=9).advised(0.01)
-            Traceback (most recent call last):
-            ValueError: max_misses must be 0.02 or more, not 0.01: chance alone quotes as many
+            >>> WindowCurve((), sessions=9).advised() is None
+            True
         """
-        if max_misses < _LEAST_MISSES:
-            raise ValueError(
-                f"max_misses must be {_LEAST_MISSES} or more, not {max_misses}: chance alone quotes as many"
-            )
-        fitting = [one for one in self.choices if one.quoted is not None and one.quoted <= max_misses]
-        if self.sessions < _LEAST_SESSIONS or not fitting:
-            return None
-        return min(fitting, key=lambda one: (one.cost.cost, -one.window))
+        saved = [
+            ((1 - one.cost.of_raw) / max(one.quoted, _CHANCE), one.window, one)
+            for one in self.choices
+            if one.window >= _LEAST_WINDOW and one.quoted is not None and one.cost.of_raw < 1
+        ]
+        return max(saved)[2] if saved and self.sessions >= _LEAST_SESSIONS else None
 
 
 def curve_policies() -> tuple[str, ...]:
@@ -97,7 +91,7 @@ def curve_policies() -> tuple[str, ...]:
 
     Example:
         >>> from recede.costs import curve_policies
-        >>> curve_policies()[9]
+        >>> curve_policies()[5]
         'break_even:window=10'
     """
     return tuple(f"break_even:window={window}" for window in CURVE_WINDOWS)
@@ -107,7 +101,7 @@ def window_curve(replays: Sequence[Replay]) -> WindowCurve:
     """Add up cost and quoted share by window.
 
     Args:
-        replays: sessions that were replayed under `curve_policies`, with misses; at least one.
+        replays: sessions that were replayed under `curve_policies`, and maybe others, with misses; at least one.
 
     Raises:
         ValueError: there are none, or their policies differ.
@@ -117,12 +111,12 @@ def window_curve(replays: Sequence[Replay]) -> WindowCurve:
         >>> history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
         >>> curve = window_curve([replay(history, curve_policies(), with_misses=True)])
         >>> len(curve.choices), curve.sessions
-        (100, 0)
+        (13, 0)
     """
     choices = tuple(
         WindowChoice(cost.window, cost, quoted_share(replays, cost.policy))
-        for cost in compare_costs(replays)
-        if cost.window is not None
+        for cost in sorted(compare_costs(replays), key=lambda cost: cost.window or 0)
+        if cost.window is not None and cost.policy in curve_policies()
     )
     long = [one for one in replays if one.misses is not None and one.misses.results >= _LEAST_RESULTS]
     return WindowCurve(choices, len(long))
