@@ -32,7 +32,8 @@ tools: setup
 
 build: setup $(extension) ## Build the Rust core into .venv
 $(extension): $(sources) .venv/.build
-	$(rustflags) PIP_QUIET=1 $(python) -m maturin develop --profile checkout --quiet
+	@echo "Building the Rust core ..."
+	@said=$$($(rustflags) PIP_QUIET=1 $(python) -m maturin develop --profile checkout --quiet 2>&1) || { echo "$$said"; exit 1; }
 	@touch $@
 .venv/.build: | setup ;
 
