@@ -98,6 +98,33 @@ class Provider(NamedTuple):
         read, write = row.cached / row.input, write / row.input
         return provider._replace(read=read, write=write, min_tokens=row.min_tokens, ttl_seconds=ttl_seconds)
 
+    @classmethod
+    def of_model(cls, model: str) -> Provider | None:
+        """The provider whose cache a model has, by the model's name, at its prices.
+
+        Args:
+            model: its name, with or without a date, a provider or a region.
+
+        Returns:
+            The provider; None if the name belongs to no known family.
+
+        Raises:
+            TypeError: the name is no str.
+
+        Example:
+            >>> import recede
+            >>> recede.Provider.of_model("openrouter/anthropic/claude-opus-5-5").name
+            'anthropic'
+            >>> recede.Provider.of_model("llama-4") is None
+            True
+        """
+        if not isinstance(model, str):
+            raise TypeError(f"the name of a model must be a str, not {type(model).__name__}")
+        from recede._models import model_provider
+
+        name = model_provider(model)
+        return None if name is None else cls.of(name, model)
+
 
 PROVIDERS = {
     provider.name: provider
@@ -128,14 +155,6 @@ OF_FORMATS = {"codex": "openai", "gemini": "gemini"}
 def cache_rule(provider: Provider) -> str:
     """Return the name of a provider's cache rule in policies and replays."""
     return _RULES[provider.cache]
-
-
-def provider_of_model(model: str) -> Provider | None:
-    """Find the provider of a model by its name, with the model's prices; None if it belongs to no known family."""
-    from recede._models import model_provider
-
-    name = model_provider(model)
-    return None if name is None else Provider.of(name, model)
 
 
 def takes_marks(provider: Provider | str) -> bool:

@@ -83,7 +83,7 @@ def callables() -> list[tuple[str, Any]]:
         if not is_typeddict(value) and not getattr(value, "_is_protocol", False):
             found.append((name, value))
         if inspect.isclass(value):
-            methods = [key for key in vars(value) if not key.startswith("_") and callable(getattr(value, key))]
+            methods = [key for key in sorted(vars(value)) if not key.startswith("_") and callable(getattr(value, key))]
             found += [(f"{name}.{key}", getattr(value, key)) for key in methods]
     return found
 

@@ -9,7 +9,7 @@ import pytest
 
 import recede
 from recede.costs import CACHES, MODELS, PRESETS
-from recede.providers import PROVIDERS, policy_cache, provider_of_model
+from recede.providers import PROVIDERS, policy_cache
 
 NAMES = ["anthropic", "anthropic_1h", "openai", "gemini", "bedrock", "ideal", "none"]
 
@@ -117,8 +117,14 @@ def test_models_have_the_minimum_of_the_pages_of_providers(model: str, least: in
     ],
 )
 def test_the_name_of_a_model_says_whose_cache_it_has(model: str, provider: str | None, read: float) -> None:
-    found = provider_of_model(model)
+    found = recede.Provider.of_model(model)
     if provider is None:
         assert found is None
     else:
         assert found is not None and (found.name, found.read) == (provider, pytest.approx(read))
+
+
+def test_the_name_of_a_model_is_a_str() -> None:
+    wrong: Any = 3
+    with pytest.raises(TypeError, match="the name of a model must be a str, not int"):
+        recede.Provider.of_model(wrong)

@@ -26,7 +26,7 @@ from recede.agent._tool_calls import (
     open_calls,
     result_messages,
 )
-from recede.providers import Provider, provider_of_model
+from recede.providers import Provider
 from recede.reduction._kinds import optional_function, whole_number
 from recede.reduction._policy import IS_OFF
 from recede.session._history import History
@@ -174,7 +174,7 @@ class Conversation:
         self._names = {str(read(tool, "name") or read(read(tool, "function"), "name")) for tool in tools}
         self._pending: list[Any] = []  # what was received and is not in the history yet: its token_counter raised
         self._answered_at: float | None = None  # when the last answer came
-        cache = provider_of_model(str(request.get("model"))) or Provider.of("anthropic")
+        cache = Provider.of_model(str(request.get("model"))) or Provider.of("anthropic")
         self._cache_seconds: float = cache.ttl_seconds
 
     # Public methods

@@ -7,7 +7,7 @@ from typing import Any
 
 from recede._models import model_row
 from recede._unknown_models import UnknownModels
-from recede.providers import Provider, provider_of_model
+from recede.providers import Provider
 
 __all__ = ["ModelProvider"]
 
@@ -42,7 +42,7 @@ class ModelProvider:
         if self._provider is not None:
             provider = Provider.of(self._provider, name)
         elif self._by_name and name:
-            provider = provider_of_model(name)
+            provider = Provider.of_model(name)
         if provider is not None and name and model_row(name) is None:
             self._unknown_models.note(name, provider.name)
         return provider

@@ -21,17 +21,17 @@ _NO_TEXT = {"function_call", "function_result", "text_reasoning", *_IMAGES}
 _USAGE = ("input_token_count", "output_token_count", "cache_read_input_token_count", "cache_creation_input_token_count")
 
 
-def _of_type(kind: str, message: Message) -> list[Any]:
-    return [one for one in message.contents if one.type == kind]
+def _results(message: Message) -> list[Any]:
+    return [one for one in message.contents if one.type == "function_result"]
 
 
 class _Messages:
     def facts(self, message: Message) -> Facts:
         results, parts = [], message.contents
-        for one in _of_type("function_result", message):
+        for one in _results(message):
             text, files = one.result or "", sum(item.type in _IMAGES for item in one.items or ())
             results.append((one.call_id, None, len(text), text.count("\n") + 1, files, one.exception is not None))
-        calls = [(one.call_id, one.name, json_chars(one.arguments)) for one in _of_type("function_call", message)]
+        calls = [(one.call_id, one.name, json_chars(one.arguments)) for one in parts if one.type == "function_call"]
         chars = sum(len(one.text or "") or json_chars(one.to_dict()) for one in parts if one.type not in _NO_TEXT)
         return Facts(message.role, chars, calls, results, sum(one.type in _IMAGES for one in parts))
 
@@ -39,33 +39,27 @@ class _Messages:
         masked = copy.copy(message)
         masked.contents = [copy.copy(one) if one.type == "function_result" else one for one in message.contents]
         for place, text in texts.items():
-            one = _of_type("function_result", masked)[place]
-            one.result, one.items = text, [Content.from_text(text)]
+            vars(_results(masked)[place]).update(result=text, items=[Content.from_text(text)])
         return masked
 
     def text(self, message: Message, result_index: int) -> str:
-        return _of_type("function_result", message)[result_index].result or ""
+        return _results(message)[result_index].result or ""
 
     def same(self, old: Message, new: Message) -> bool:
         return bool(old.role == new.role and old.contents == new.contents)
 
 
 class RecedeMiddleware(Masking, ChatMiddleware):
-    """Masks old function results in what is sent to the model; the histories of sessions keep all of them.
+    """Masks old function results in what is sent: ``Agent(client, middleware=[RecedeMiddleware(keep=10)])``.
 
-    It takes the options of a `recede.masker.Masker`, and serves any number of agents and sessions. With ``recall=True``
-    placeholders name handles for the tool `recall_tool`.
-
-    Example::
-
-        agent = Agent(client, middleware=[RecedeMiddleware(keep=10)])
+    It takes the options of a `recede.masker.Masker`. The histories of sessions keep all results.
     """
 
     _reads = _Messages()
 
     def _begin(self, **options: Any) -> None:
         super()._begin(**options)
-        self.recall_tool = tool(self.recall)
+        self.recall_tool = tool(self.recall)  # for ``tools=``, with ``recall=True``
 
     async def process(self, context: Any, call_next: Any) -> Any:
         """Send the view, and report the usage of the answer."""
@@ -82,5 +76,5 @@ class RecedeMiddleware(Masking, ChatMiddleware):
             self._report_usage(given, context.result.usage_details, _USAGE)
 
     def _content(self, message: Message, place: int) -> Any:
-        one = _of_type("function_result", message)[place]
+        one = _results(message)[place]
         return list(one.items) if any(item.type in _IMAGES for item in one.items or ()) else one.result
