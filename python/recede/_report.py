@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recede._named import NamedTuple
+from recede._off import is_off
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,17 +95,31 @@ class Unmasked(NamedTuple):
         maskable: how many of them a mask would make shorter, and may replace.
         is_below_trigger: whether the history is below `trigger_tokens`, or the budget above which masks begin.
         is_below_step: whether the boundary moves in steps of results, and the first is not full.
+        does_not_pay: whether they wait since a mask does not pay yet under the prompt cache.
 
     Example:
         >>> import recede
-        >>> recede.reduce([{"role": "user", "content": "hello"}]).unmasked
-        Unmasked(outside_window=0, maskable=0, is_below_trigger=False, is_below_step=False)
+        >>> history = []
+        >>> for number in range(12):
+        ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
+        ...     history.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 9_000})
+        >>> unmasked = recede.reduce(history).unmasked
+        >>> unmasked
+        Unmasked(outside_window=2, maskable=2, is_below_trigger=False, is_below_step=False)
+        >>> unmasked.does_not_pay
+        True
     """
 
     outside_window: int
     maskable: int
     is_below_trigger: bool
     is_below_step: bool
+
+    @property
+    def does_not_pay(self) -> bool:
+        """See the class."""
+        return bool(self.maskable) and not self.is_below_trigger and not self.is_below_step
 
 
 class OverLimit(NamedTuple):
@@ -282,28 +297,35 @@ def why_unmasked(results: int, unmasked: Unmasked, provider: str) -> str:
     """Why no result is masked, and what would change that."""
     if not results:
         return "there are no tool results"
+    if is_off():
+        return "RECEDE_OFF is set"
     if unmasked.is_below_trigger:
         return "the history is below trigger_tokens or its budget (a smaller one masks sooner)"
     outside = unmasked.outside_window
     if not outside:
-        return f"all {results} results are in the window, or were not shown yet (a smaller keep masks sooner)"
+        which = f"all {results} results are" if results > 1 else "the only result is"
+        return f"{which} in the window, or not shown yet (a smaller keep masks sooner)"
     if not unmasked.maskable:
         return f"the {outside} results outside of the window are exempt, or too short for a mask to save anything"
     if unmasked.is_below_step:
-        few = f"{unmasked.maskable} results outside of the window, less than a step of boundary"
-        return f"{few} (a smaller one masks sooner)"
-    return (
-        f"{unmasked.maskable} results outside of the window; masking them does not pay yet with the prompt cache of "
-        f"{provider or 'the provider'} (boundary='sliding' masks at once)"
-    )
+        return f"{unmasked.maskable} could be, less than a step of boundary (a smaller one masks sooner)"
+    cache = f" with the prompt cache of {provider}" if provider else ""
+    return f'{unmasked.maskable} could be, it does not pay yet{cache} (boundary="sliding" masks now)'
+
+
+def masked_words(masked: int, results: int, unmasked: Unmasked) -> str:
+    """How many results are masked, as a `repr` has it; and why none is."""
+    why = "" if masked or not results else ": " + why_unmasked(results, unmasked, "")
+    return f"masked {masked}{why}"
 
 
 def _describe(name: str, size: str, result: Reduction) -> str:
+    results = sum(tool.observations for tool in result.tools.values())
     facts = [
         size,
         f"stage={result.reduction_stage!r}",
         f"chars {result.chars_before} -> {result.chars_after}",
-        f"masked {result.masked_count}",
+        masked_words(result.masked_count, 0 if result.dropped_count else results, result.unmasked),
         f"dropped {result.dropped_count}",
     ]
     if result.within_limit is False:

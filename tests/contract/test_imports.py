@@ -53,7 +53,7 @@ PYTHON: dict[str, set[str]] = {
     "_models": set(),
     "_unknown_models": set(),
     "_named": set(),
-    "_report": {"_bodies", "_named"},
+    "_report": {"_bodies", "_named", "_off"},
     "_bodies": {"_errors"},
     "_option_types": {"providers"},
     "providers": {"_errors", "_models", "_named"},

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -23,12 +27,17 @@ def session(results: int, chars: int = 9_000) -> list[dict[str, Any]]:
     ("results", "chars", "options", "reason"),
     [
         (0, 0, {}, "nothing masked: there are no tool results"),
-        (10, 9_000, {}, "nothing masked: all 10 results are in the window, or were not shown yet"),
-        (12, 9_000, {}, "nothing masked: 2 results outside of the window; masking them does not pay yet"),
+        (10, 9_000, {}, "nothing masked: all 10 results are in the window, or not shown yet"),
+        (
+            12,
+            9_000,
+            {},
+            "nothing masked: 2 could be, it does not pay yet with the prompt cache of anthropic",
+        ),
         (20, 50, {}, "nothing masked: the 10 results outside of the window are exempt, or too short"),
         (20, 9_000, {"exclude_tools": ["run"]}, "nothing masked: the 10 results outside of the window are exempt"),
         (60, 9_000, {"trigger_tokens": 10**6}, "nothing masked: the history is below trigger_tokens"),
-        (12, 9_000, {"boundary": 5}, "nothing masked: 2 results outside of the window, less than a step of boundary"),
+        (12, 9_000, {"boundary": 5}, "nothing masked: 2 could be, less than a step of boundary"),
         (20, 9_000, {"boundary": "sliding"}, "10 of 20 results masked"),
         (60, 9_000, {}, "43 of 60 results masked since request 54"),
     ],
@@ -62,3 +71,60 @@ def test_places_of_masked_cut_and_dropped_are_those_of_the_view() -> None:
     small = recede.reduce(history, max_input_tokens=600)
     assert len(small.dropped) == small.dropped_count
     assert recede.reduce(json.dumps(history).encode(), boundary="sliding").masks == view.masks
+
+
+WAITS = 'masked 0: 2 could be, it does not pay yet (boundary="sliding" masks now)'
+
+
+@pytest.mark.parametrize(
+    ("results", "options", "said"),
+    [
+        (0, {}, "masked 0"),
+        (12, {}, WAITS),
+        (12, {"boundary": 5}, "masked 0: 2 could be, less than a step of boundary (a smaller one masks sooner)"),
+        (9, {}, "masked 0: all 9 results are in the window, or not shown yet (a smaller keep masks sooner)"),
+        (12, {"boundary": "sliding"}, "masked 2"),
+    ],
+)
+def test_a_repr_says_why_nothing_is_masked(results: int, options: dict[str, Any], said: str) -> None:
+    history = session(results)
+    for view in (recede.reduce(history, **options), recede.reduce(json.dumps(history).encode(), **options)):
+        assert f", {said}, dropped 0" in repr(view)
+    kept = recede.History(**options)
+    kept.extend(history)
+    assert "masked" not in repr(kept)  # no view was taken, so none is planned
+    kept.view()
+    assert repr(kept).endswith(f" chars, {said}>")
+    kept.rewind(len(history) - 1)
+    kept.append(history[-1])
+    assert "masked" not in repr(kept)
+
+
+def test_a_field_says_that_a_mask_does_not_pay_yet() -> None:
+    assert recede.reduce(session(12)).unmasked.does_not_pay
+    for options in ({"boundary": 5}, {"boundary": "sliding"}, {"keep": 20}, {"trigger_tokens": 10**6}):
+        assert not recede.reduce(session(12), **options).unmasked.does_not_pay
+
+
+def test_the_debug_log_has_the_reason(caplog: pytest.LogCaptureFixture) -> None:
+    history = session(12)
+    with caplog.at_level(logging.DEBUG, logger="recede"):
+        expected = recede.reduce(history).reason
+        assert [record.getMessage() for record in caplog.records] == [f"a view: {expected}"]
+        caplog.clear()
+        kept = recede.History()
+        kept.extend(history)
+        kept.view()
+        kept.view()  # says nothing new
+        assert [record.getMessage() for record in caplog.records] == [f"a view: {expected}"]
+        caplog.clear()
+    recede.reduce(history)
+    kept.append(history[0])
+    kept.view()
+    assert not caplog.records
+
+
+def test_switched_off_it_says_so() -> None:
+    said = "import recede; print(recede.reduce([{'role': 'tool', 'tool_call_id': '1', 'content': 'x'}]).reason)"
+    done = subprocess.run([sys.executable, "-c", said], env={**os.environ, "RECEDE_OFF": "1"}, capture_output=True)
+    assert done.stdout.split() == b"nothing masked: RECEDE_OFF is set".split(), done.stderr

@@ -116,7 +116,8 @@ def test_repr_is_one_line() -> None:
         "<Reduction: 7 messages, stage='masking', chars 465 -> 270, masked 3, dropped 0, orphans 1>"
     )
     assert repr(reduce(turns(1), max_input_chars=3)) == (
-        "<Reduction: 2 messages, stage='fallback', chars 125 -> 125, masked 0, dropped 0, OVER LIMIT>"
+        "<Reduction: 2 messages, stage='fallback', chars 125 -> 125, masked 0: the only result is in the window, "
+        "or not shown yet (a smaller keep masks sooner), dropped 0, OVER LIMIT>"
     )
 
     def broken(messages: object, previous: object) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from functools import lru_cache
+
 from recede import _engine
 from recede._bodies import history_of, loads
 from recede._errors import TranscriptError
@@ -46,7 +49,7 @@ def reduce_messages(policy: Any, messages: list[Any], options: Any) -> Reduction
         )
     if messages is not given and answer.messages is messages and given == messages:
         answer = answer._replace(messages=given)
-    return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
+    return _reported(answer, error)  # type: ignore[no-any-return]
 
 
 def reduce_bytes(policy: Any, data: Json, options: Any) -> JsonReduction:
@@ -69,7 +72,21 @@ def reduce_bytes(policy: Any, data: Json, options: Any) -> JsonReduction:
             options,
             costs,
         )
-    return answer if error is None else answer._replace(summarizer_error=error)  # type: ignore[no-any-return]
+    return _reported(answer, error)  # type: ignore[no-any-return]
+
+
+def _reported(answer: Any, error: Exception | None) -> Any:
+    """The reduction, with the summarizer's error; its reason is in the debug log, if that is on."""
+    if "logging" in sys.modules and _debugs().isEnabledFor(10):
+        _debugs().debug("a view: %s", answer.reason)
+    return answer if error is None else answer._replace(summarizer_error=error)
+
+
+@lru_cache(maxsize=1)
+def _debugs() -> Any:
+    import logging  # lazily: it takes longer to import than all of recede
+
+    return logging.getLogger("recede")
 
 
 def _costs(texts: list[MessageTexts], options: Any) -> Any:

@@ -12,6 +12,7 @@ from recede.reduction._counting import costs_of, counted, cut_costs
 from recede.reduction._on_move import report_move
 from recede.reduction._planning import asked_summary
 from recede.session._options import HistoryOptions
+from recede.session._stats import stats_of
 
 if TYPE_CHECKING:
     from recede._report import BoundaryMove
@@ -30,6 +31,7 @@ class Callbacks:
         self._on_move = on_move
         self.is_loading = False  # the moves up to the next view were reported before the session was stored
         self._is_running = False
+        self._said = ""
         self.summarizer_error: Exception | None = None
         self.summary_failures = 0
 
@@ -77,6 +79,14 @@ class Callbacks:
         if not self.is_loading:
             for move in moves:
                 self._called(report_move, move, self._on_move)
+
+    def report_view(self, session: Any) -> None:
+        """Say in the debug log what the view masks, or why it masks nothing, if that is new."""
+        if _log.isEnabledFor(logging.DEBUG):
+            said = stats_of(session, self.summary_failures).reason
+            if said != self._said:
+                _log.debug("a view: %s", said)
+            self._said = said
 
     def counted(self, texts: list[str]) -> list[tuple[str, int]]:
         """The cost of each text."""

@@ -41,6 +41,7 @@ class LiveSession:
         self.messages = Messages()
         self.view = CurrentView()
         self.reports = Reports()
+        self.viewed: int | None = None  # of how many messages the view is
         self._known: KnownMessages | None = None  # what `sync` was given last
         self._own_mark: tuple[bytes, int] | None = None
         self._has_uncounted = False  # the messages after a new summary are not counted yet
@@ -116,7 +117,7 @@ class LiveSession:
         """Drop all but the first messages."""
         self.prepare()
         before = len(self.core)
-        self._known = None
+        self._known = self.viewed = None
         if messages > before:
             raise ValueError(f"messages must be at most {before}, which is how many there are, not {messages}")
         if not self.core.rewind(messages):
@@ -132,6 +133,8 @@ class LiveSession:
         self.callbacks.report_moves(self._plan_view())
         self._without_results.note(self.core.__len__, lambda: self.core.recall(1) is not None)
         self.callbacks.is_loading = False
+        self.viewed = len(self.core)
+        self.callbacks.report_view(self.core)
 
     def _plan_view(self) -> list[BoundaryMove]:
         """Make the view current; return the new moves."""

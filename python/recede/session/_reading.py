@@ -11,6 +11,7 @@ from recede._errors import no_such, without_text
 from recede._files import is_same_file, write_whole
 from recede._forks import RefusingLock, lock_of
 from recede._recall import recall_tool
+from recede._report import masked_words
 from recede.reduction._kinds import CEILING, whole_number
 from recede.reduction._masks import Masks
 from recede.session._stats import HistoryStats, stats_of
@@ -174,7 +175,12 @@ class HistoryReader:
 
     def __repr__(self) -> str:
         with self._lock:
-            return f"<History: {len(self):,} messages, {self._live.core.stats().raw_chars:,} chars>"
+            stats = self._live.core.stats()
+            masked = ""
+            if self._live.viewed == len(self):  # a view of fewer messages says nothing about the next one
+                results = stats.observations if stats.view_messages == len(self) else 0
+                masked = ", " + masked_words(stats.masked_count, results, stats.unmasked)
+            return f"<History: {len(self):,} messages, {stats.raw_chars:,} chars{masked}>"
 
     @property
     def summarizer_error(self) -> Exception | None:
