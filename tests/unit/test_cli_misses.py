@@ -12,9 +12,10 @@ from children import recede_command as run
 
 import recede
 from recede.cli.played import STUDY
-from recede.cli.words import money
-from recede.costs import WindowChoice, WindowCurve
-from support import user
+from recede.cli.quoted import RECORDED, Listed, list_table
+from recede.cli.words import money, tenths
+from recede.costs import Quotation, WindowChoice, WindowCurve
+from support import ROOT, user
 
 LINE = "def total(rows: list[Row]) -> float:"
 FILLER = 9 * " # how to sum up what is in it"
@@ -49,15 +50,34 @@ def test_each_policy_has_the_share_of_requests_that_quote(paths: list[Path]) -> 
     assert any(line.startswith(said) for line in lines)
 
 
-def test_each_quotation_is_listed_with_its_place(paths: list[Path]) -> None:
-    out = run("replay", *paths[:2], "--misses").stdout.decode()
+def test_each_request_that_the_screen_counts_is_listed_with_its_place(paths: list[Path]) -> None:
+    for path in paths:
+        path.write_text(json.dumps(session(12 if path == paths[1] else 90)))  # the short one quotes before it pays
+    counted = re.search(r"quoted     (\d+) of", run("replay", *paths).stdout.decode())
+    out = run("replay", *paths, "--misses").stdout.decode()
     rows = [line for line in out.splitlines() if LINE in line]
-    assert len(rows) == 2
-    assert [rows[0].split(LINE)[0].split()[1:]] == [["Read\\u001b[1m", "35", "33"]]
+    assert counted and len(rows) == int(counted[1]) == 4
+    assert rows[0].split(LINE)[0].split()[2:] == ["Read\\u001b[1m", "91", "89"]
+    assert [row.split()[0] for row in rows] == ["1", "3", "4", "5"], "sessions are told apart"
     assert "\x1b" not in out
+    assert "quoted: 1.1 % with a window of 10 is low: recorded sessions have 4.2 %" in out
+    assert f"| 10 | 72 % | {tenths(RECORDED)} |" in (ROOT / "docs/quality.md").read_text("utf-8")
+
+
+def test_the_list_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recede.cli.tables._columns", lambda: 80)
+    rows = [
+        Listed(f"{number} {'a-folder/' * 9}{number}.jsonl", Quotation(30, 0, "mcp__files__read", 20, text))
+        for number, text in enumerate((LINE * 3, "short text of a result, or not so"))
+    ]
+    head, *lines = list_table(rows).splitlines()
+    assert all(len(line) <= 80 for line in (head, *lines)) and len(set(lines)) == 2
+    assert head.index("text") == lines[0].index("def ") == lines[1].index("short")
 
 
 def test_a_sample_is_the_same_with_the_same_seed(paths: list[Path]) -> None:
+    for path in paths:
+        path.write_text(json.dumps(session(90)))
     first, again, other = (run("replay", *paths, "--sample", "2", "--seed", seed).stdout for seed in ("1", "1", "4"))
     assert first == again != other
     assert first.decode().count(LINE) == 2

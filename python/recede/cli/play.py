@@ -108,7 +108,7 @@ def planned(
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--policy") from None
     needs_texts = has_texts or has_curve or has_pictures or reads_texts(wanted, how["options"]["summary_chars"])
-    has_advice = is_screen or grid is not None or has_curve or has_pictures
+    has_advice = is_screen or grid is not None or has_curve or has_pictures or has_texts
     return Plan(names, is_screen, has_advice, needs_texts, **how)
 
 

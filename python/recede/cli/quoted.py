@@ -7,33 +7,38 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from recede.cli.notices import counted
-from recede.cli.played import Session
+from recede.cli.played import MASKED, Session
 from recede.cli.tables import table
 from recede.cli.words import money, percent, tenths
 from recede.costs import Quotation, Replay, WindowCurve, quoted_share
 
 WINDOW = 10
-"""Listed is what a mask with this window would have hidden: the default of `keep`."""
+"""Counted is what a mask with this window would have hidden: the default of `keep`."""
 
 _MOST_CHARS = 100
 
 
+RECORDED = 0.042
+"""The share under `MASKED` in recorded sessions of 30 results or more (`benches/misses.py --table break_even`)."""
+
+
 class Listed(NamedTuple):
-    """A quotation and the name of its session."""
+    """A quotation, and the number and name of its session."""
 
     session: str
     quotation: Quotation
 
 
-def listed(sessions: Sequence[Session], sample: int | None, seed: int) -> list[Listed]:
-    """Quotations that a window of `WINDOW` results would have hidden: all, or a seeded sample, in order."""
-    found = [
-        Listed(session.name, one)
-        for session in sessions
-        if session.replay.misses is not None
-        for one in session.replay.misses.quoted
-        if one.distance >= WINDOW
-    ]
+def listed(sessions: Sequence[Session], policy: str, sample: int | None, seed: int) -> list[Listed]:
+    """Requests that quote what a policy had hidden, each with its oldest source: all, or a seeded sample, in order."""
+    found = []
+    for number, session in enumerate(sessions, 1):
+        if session.replay.misses is not None:
+            oldest: dict[int, Quotation] = {}
+            for one in sorted(session.replay.misses.quoted, key=lambda one: one.distance):
+                oldest[one.request] = one
+            requests = sorted(session.replay.misses.by_policy[policy])
+            found += [Listed(f"{number} {session.name}", oldest[request]) for request in requests]
     if sample is None or sample >= len(found):
         return found
     places = sorted(random.Random(seed).sample(range(len(found)), sample))
@@ -46,7 +51,16 @@ def list_table(found: Sequence[Listed]) -> str:
         [session, one.tool or "(unknown)", f"{one.request + 1:,}", f"{one.distance:,}", _cut(one.text)]
         for session, one in found
     ]
-    return table(["session", "tool", "request", "results ago", "text"], rows, names=2)
+    return table(["session", "tool", "request", "results ago", "text"], rows, names=2, is_last_name=True)
+
+
+def against_recorded(sessions: Sequence[Session]) -> str:
+    """Whether the share of requests that quote is low or high, beside that of the recorded sessions."""
+    share = quoted_share([session.replay for session in sessions], MASKED)
+    if share is None:
+        return "quoted: no texts were read"
+    high = "low" if share < RECORDED / 2 else "high" if share > 2 * RECORDED else "usual"
+    return f"quoted: {tenths(share)} with a window of 10 is {high}: recorded sessions have {tenths(RECORDED)}"
 
 
 def _cut(text: str) -> str:
@@ -65,7 +79,7 @@ def quoted_lines(sessions: Sequence[Session]) -> list[str]:
         share = tenths(missed / examined if examined else 0)
         lines.append(
             f"quoted: {share} of {counted(examined, 'request')}{sampled} wrote again, word for word, what only results "
-            f"{WINDOW} or more old had (--misses lists them)"
+            f"{WINDOW} or more old had"
         )
     if silent:
         lines.append(

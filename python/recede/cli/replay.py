@@ -19,7 +19,16 @@ from recede.cli.many import finish, notes_of, write_report
 from recede.cli.notices import has_colors, output_options, verbosity
 from recede.cli.page import page
 from recede.cli.play import Plan, Played, planned, play
-from recede.cli.quoted import advice, curve_as_json, curve_table, list_table, listed, quoted_lines, quoted_shares
+from recede.cli.quoted import (
+    advice,
+    against_recorded,
+    curve_as_json,
+    curve_table,
+    list_table,
+    listed,
+    quoted_lines,
+    quoted_shares,
+)
 from recede.cli.reading import reading_options
 from recede.cli.screen import Asked, LeftOut, screen
 from recede.cli.sessions import chosen, plan_of_claude, project_option, since_option
@@ -79,7 +88,11 @@ def _numbers(least: int) -> Callable[[click.Context, click.Parameter, str], tupl
     metavar="K,...",
     help="How many messages are left by a policy that drops the older ones.",
 )
-@click.option("--misses", is_flag=True, help="List what requests quote that only results 10 or more old had.")
+@click.option(
+    "--misses",
+    is_flag=True,
+    help="List the requests that quote what masking had hidden by then: those that the screen counts.",
+)
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="List only N of these, for judging by eye.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Which sample.")
 @click.option(
@@ -253,7 +266,8 @@ def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> No
         _print_json(plan, played, asked)
         return
     elif asked.misses or asked.sample is not None:
-        text = f"{list_table(listed(sessions, asked.sample, asked.seed))}\n{prose([*quoted_lines(sessions), ''])}"
+        found = list_table(listed(sessions, facts.masked, asked.sample, asked.seed))
+        text = f"{found}\n{prose([against_recorded(sessions), ''])}"
     elif asked.curve:
         text = f"{curve_table(curve)}\n{prose([advice(curve), *quoted_lines(sessions), ''])}"
     elif plan.is_screen:
@@ -287,7 +301,7 @@ def _print_json(plan: Plan, played: Played, asked: SimpleNamespace) -> None:
     total = costs_as_json(compare_costs(replays, asked.elongation))
     total["quoted"] = quoted_shares(replays)
     if asked.curve:
-        total["curve"] = curve_as_json(window_curve(replays))
+        total["curve"] = curve_as_json(window_curve([session.replay for _, session in played.shown(plan)]))
     figures = [(history, session_as_json(session, asked.turns, asked.elongation)) for history, session in shown]
     write_report(figures, {"histories": len(shown), **total}, played.failed)
 

@@ -105,7 +105,8 @@ def table(
     for column in optional:
         if _width(headings, rows, kept) > width:
             kept.remove(column)
-    for column in range(names):
+    last = [len(headings) - 1] if is_last_name and kept[-1] == len(headings) - 1 else []
+    for column in (*last, *range(names)):
         longest = max(cell_len(row[column]) for row in (headings, *rows))
         wanted = min(longest, max(_LEAST_NAME, longest + width - _width(headings, rows, kept)))
         rows = [[*row[:column], middle(row[column], wanted), *row[column + 1 :]] for row in rows]
