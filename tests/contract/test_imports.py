@@ -87,6 +87,7 @@ FRAMEWORKS = {
     "anthropic": {"anthropic"},
     "google_adk": {"google"},
     "http": set[str](),
+    "inspect_ai": {"inspect_ai"},
     "langchain": {"deepagents", "langchain", "langchain_core"},
     "litellm": {"litellm"},
     "openai_agents": {"agents"},

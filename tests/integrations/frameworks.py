@@ -21,6 +21,7 @@ FRAMEWORKS = {
     "strands": "strands",
     "agent_framework": "agent_framework",
     "google_adk": "google.adk",
+    "inspect_ai": "inspect_ai",
 }
 # (case, test) -> why a framework cannot keep to it.
 LIMITS: dict[tuple[str, str], str] = {

@@ -1,0 +1,100 @@
+"""Inspect: hooks, which change the messages of a model call."""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from contextvars import ContextVar
+from typing import Any
+
+from recede._recall import RECALL_DESCRIPTION
+from recede.integrations._shared import Masking, json_chars, missing, running, sent_usage
+from recede.masker import Facts
+
+try:
+    from inspect_ai.hooks import Hooks, hooks
+    from inspect_ai.tool import ToolDef
+except ImportError as error:
+    raise missing("inspect_ai", "inspect-ai 0.3.240 or newer") from error
+
+__all__ = ["RecedeHooks"]
+
+_IMAGES = {"image", "audio", "video", "document"}
+# The view of the model call that is running: a retry begins with it, and so with masks.
+_sent: ContextVar[tuple[Any, list[Any]]] = ContextVar("recede_sent", default=(None, []))
+
+
+def _parts(message: Any) -> tuple[str, int, int]:
+    """The text of a message, the length of its other content, and how many files it has."""
+    if getattr(message, "error", None):
+        return message.error.message, 0, 0  # which providers send in place of the content
+    parts = [] if isinstance(message.content, str) else message.content
+    others = [one.model_dump(exclude={"type"}) for one in parts if one.type in ("data", "tool_use")]
+    return message.text, sum(map(json_chars, others)), sum(one.type in _IMAGES for one in parts)
+
+
+class _Messages:
+    def facts(self, message: Any) -> Facts:
+        text, more, files = _parts(message)
+        if message.role == "tool":
+            result = (message.tool_call_id, None, len(text) + more, text.count("\n") + 1, files, bool(message.error))
+            return Facts("tool", results=[result])
+        calls = getattr(message, "tool_calls", None) or ()
+        made = [(one.id, one.function, json_chars(one.arguments)) for one in calls]
+        return Facts(message.role, len(text) + more, made, images=files)
+
+    def masked(self, message: Any, texts: Any) -> Any:
+        error = message.error and dataclasses.replace(message.error, message=texts[0])
+        return message.model_copy(update={"content": texts[0], "error": error})
+
+    def text(self, message: Any, result_index: int) -> str:
+        return _parts(message)[0]
+
+    def same(self, old: Any, new: Any) -> bool:
+        names = ("role", "content", "tool_calls", "tool_call_id", "error")  # not its id, which may be new
+        return all(getattr(old, name, None) == getattr(new, name, None) for name in names)
+
+
+class RecedeHooks(Masking):
+    """Masks old tool results in what is sent to models: ``RecedeHooks(keep=10).register()``, once in a process.
+
+    It takes the options of a `recede.masker.Masker`. The messages of samples keep all results.
+    """
+
+    _reads = _Messages()
+
+    def recall_tool(self) -> Any:
+        """The tool `recall`, for the tools of an agent; with ``recall=True`` placeholders name handles for it."""
+
+        async def recall(handle: str) -> Any:
+            return self.recall(handle)
+
+        handle = {"handle": "The handle in the placeholder."}
+        return ToolDef(recall, "recall", RECALL_DESCRIPTION, handle).as_tool()
+
+    def register(self) -> RecedeHooks:
+        """Mask the calls of all models in this process, in place of what was registered before."""
+        names = ("on_before_model_generate", "on_model_usage")
+        registered = type("Recede", (Hooks,), {name: staticmethod(getattr(self, name)) for name in names})
+        hooks(name="recede", description="masks old tool results")(registered)
+        return self
+
+    async def on_before_model_generate(self, data: Any) -> None:
+        """Put the view in the place of the messages of a model call."""
+        given, (masking, before) = data.input, _sent.get()
+        if masking is self and len(given) == len(before) and all(map(operator.is_, given, before)):
+            return
+        view = self._sent(list(given), data.model_name, tools=[one.model_dump() for one in data.tools])
+        _sent.set((self, view))
+        given[:] = view
+
+    async def on_model_usage(self, data: Any) -> None:
+        """Report the usage of an answer."""
+        read, written = data.usage.input_tokens_cache_read, data.usage.input_tokens_cache_write or 0
+        sent = data.usage.input_tokens + (read or 0) + written
+        if sent and (given := running.get()):
+            self.masker.reported(sent_usage(sent, data.usage.output_tokens, read, written), given)
+
+    def _content(self, message: Any, place: int) -> Any:
+        text, more, files = _parts(message)
+        return list(message.content) if more or files else text
