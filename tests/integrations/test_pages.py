@@ -46,6 +46,17 @@ def test_each_adapter_has_a_page_an_example_an_extra_and_pinned_releases() -> No
             assert (Path(__file__).parent / "requirements" / f"{name}-{which}.txt").is_file()
 
 
+def test_the_table_names_the_releases_that_are_pinned() -> None:
+    rows = (ROOT / "docs/integrations/README.md").read_text().splitlines()
+    for name in PAGES:
+        (row,) = [one for one in rows if one.endswith(f"[{name}.md]({name}.md) |")]
+        package, releases = row.split(" | ")[-2].split(" ", 1)
+        pins = [Path(__file__).parent / "requirements" / f"{name}-{which}.txt" for which in ("oldest", "newest")]
+        pinned = [one for path in pins for one in path.read_text().splitlines()]
+        tried = [line.partition("==")[2] for line in pinned if line.startswith(f"{package[1:-1]}==")]
+        assert releases.split(", ") == [*dict.fromkeys(tried)], name
+
+
 @pytest.mark.skipif(ONLY is not None, reason="it needs no framework, so it runs once")
 def test_the_blocks_of_the_page_for_other_frameworks_run() -> None:
     page = ROOT / "docs/integrations/own.md"
