@@ -136,6 +136,12 @@ impl Shape {
         }
     }
 
+    /// Whether a message has neither calls nor results.
+    #[must_use]
+    pub fn is_plain(self) -> bool {
+        self == Shape::Plain
+    }
+
     /// Whether results are blocks of a message, which may have several of them and other blocks.
     #[must_use]
     pub fn has_blocks(self) -> bool {

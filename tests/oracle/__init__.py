@@ -100,9 +100,10 @@ def reduce_json(
 
 def _warn(history: Any, outline: Outline, policy: Policy) -> None:
     """Warn once of what is not understood."""
-    if policy.enabled and outline.unread:
-        types = {message.type or "" for message in outline.unread if message.results}
-        warn(history, outline.is_unrecognized, sorted(types)[:12])
+    types = {message.type or "" for message in outline.unread if message.results}
+    roles = {message.role for message in outline.messages if message.is_of_unknown_role}
+    if policy.enabled and (outline.unread or roles):
+        warn(history, outline.is_unrecognized, sorted(types)[:12], sorted(roles)[:12])
 
 
 def texts(messages: list[Any], policy: Policy, *, whole: bool = True) -> list[MessageTexts]:

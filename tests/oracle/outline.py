@@ -86,6 +86,12 @@ class Message:
         return self.role in ("assistant", "model") or made
 
     @property
+    def is_of_unknown_role(self) -> bool:
+        """Whether it has text, but neither calls nor results nor a role that rules know."""
+        known = ("system", "developer", "user", "assistant", "model", "tool", None)
+        return self.role not in known and self.shape is None and not self.is_agent_made and self.chars(0) > 0
+
+    @property
     def is_said(self) -> bool:
         """Whether it is a user's text."""
         return self.role == "user" and not self.is_agent_made and not self.exchanges

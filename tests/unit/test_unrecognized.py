@@ -10,6 +10,7 @@ import published
 import pytest
 from children import recede_command
 
+import recede
 from recede._encodable import warn_once
 from recede.reduction._unrecognized import unrecognized
 from support import assistant, call, user
@@ -92,6 +93,52 @@ def test_json_of_an_unknown_shape_that_python_cannot_read_or_print(
     assert published.reduce_json(history, max_input_chars=9).json == history.encode(errors="surrogatepass")
     logged = "".join(record.getMessage() for record in caplog.records)
     assert said in logged and logged.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (
+            {"role": "function", "name": "run", "content": "x"},
+            "'function' are never masked: the result of a tool has the",
+        ),
+        ({"role": "asistant", "content": "x"}, "'asistant' are never masked; did you mean 'assistant'?"),
+        (
+            {"role": "tools", "content": [{"type": "text", "text": "x"}]},
+            "'tools' are never masked; did you mean 'tool'?",
+        ),
+        ({"role": "\x1b[2J\ud800" * 99, "content": "x"}, "'\\x1b[2J"),
+    ],
+)
+@pytest.mark.parametrize("form", [list, json.dumps])
+def test_a_role_that_no_shape_has_is_said_once(
+    form: Any, message: dict[str, Any], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_once.cache_clear()
+    history = [user("hi"), message, call("1"), message]
+    for _ in range(2):
+        assert recede.reduce(form(history)).masked_count == 0
+    [words] = [record.getMessage() for record in caplog.records]
+    assert f"messages of the role {said}" in words and words.isprintable() and len(words) < 300
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "function", "content": None},
+        {"role": "function", "parts": [{"functionResponse": {"name": "run", "response": {"output": "x"}}}]},
+        {"role": "x", "pairRole": "result", "pairId": "1", "content": "x"},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "x"}]},
+        {"content": "x"},
+        {"role": "developer", "content": "x"},
+        {"role": "model", "parts": [{"text": "x"}]},
+    ],
+)
+def test_a_message_that_rules_know_has_no_unknown_role(message: Any, caplog: pytest.LogCaptureFixture) -> None:
+    warn_once.cache_clear()
+    for form in (list, json.dumps):
+        recede.reduce(form([user("hi"), message]))
+    assert not caplog.records
 
 
 def test_the_command_line_says_once_that_nothing_was_recognized(tmp_path: Path) -> None:

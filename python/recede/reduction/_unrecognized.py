@@ -1,8 +1,11 @@
-"""Warnings of what is not understood: messages of unknown shapes, and results that therefore stay."""
+"""Warnings of what is not understood: messages of unknown shapes and roles, and results that therefore stay."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from recede._bodies import history_of
+from recede._errors import meant
 
 TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ _WITHOUT_RESULTS = (
 _CONTENTS = ("content", "parts", "output")
 _SHAPES = ("type", "tool_calls", "function_call", "pairRole")
 _FEW_MESSAGES = 3  # fewer are no conversation
+_ROLES = ("system", "developer", "user", "assistant", "model", "tool")
 _MAX_FIELDS, _MAX_FIELD_CHARS = 12, 40
 
 
@@ -39,13 +43,14 @@ def unrecognized(messages: list[Any]) -> str | None:
     )
 
 
-def warn(history: list[Any] | bytes, is_unrecognized: bool, types: list[str]) -> None:
-    """Log a warning, once for the same words, of what is not understood.
+def warn(history: list[Any] | bytes, is_unrecognized: bool, types: list[str], roles: list[str]) -> None:
+    """Log warnings, each once, of what is not understood.
 
     Args:
         history: what was reduced.
         is_unrecognized: whether nothing in it was: its view would silently be the history.
         types: those of results that stay, since their text is in an unknown place.
+        roles: those that no shape has, of messages without calls and results.
     """
     try:
         read = history_of(history) if is_unrecognized and isinstance(history, bytes) else history
@@ -55,10 +60,16 @@ def warn(history: list[Any] | bytes, is_unrecognized: bool, types: list[str]) ->
     if types:
         named = ", ".join(kind[:_MAX_FIELD_CHARS] for kind in types).encode(errors="backslashreplace").decode()
         said = f"results of type {named} stay as they are, and are counted: where their text is, is unknown"
-    if said is not None:
-        from recede._encodable import warn_once  # lazily: logging takes longer to import than all of recede
+    from recede._encodable import warn_once  # lazily: logging takes longer to import than all of recede
 
-        warn_once(said)
+    for words in (*[said] * (said is not None), *map(_of_role, roles)):
+        warn_once(words)
+
+
+@lru_cache(maxsize=64)
+def _of_role(role: str) -> str:
+    hint = meant(role, _ROLES) or ": the result of a tool has the role 'tool'"
+    return f"messages of the role {role[:_MAX_FIELD_CHARS]!r} are never masked{hint}"
 
 
 class RequestsWithoutResults:
