@@ -208,10 +208,13 @@ def test_those_who_pay_a_subscription_see_tokens_first(home: Path) -> None:
     assert found[2].split() == ["tokens", "fullest,", "of", "200k", "quoted"]
     sent = sum(3_000 + step * 1_000 for step in range(45))  # 1.125 million
     assert found[3].split() in (["you", "sent", compact(sent + more), "24", "%"] for more in (0, 1_000))
-    assert any(line.startswith("  at the prices of the API $") for line in found)
+    assert any(line.startswith("  at API prices: $") for line in found)
+    tried = "             recede proxy was not tried with a subscription"
+    assert found[found.index(tried) - 1].endswith("recede proxy -- codex")
     assert any(line.endswith(" tokens") for line in found if line.startswith("  saved by"))
     assert not amounts(found)
     put(home / ".claude/projects/a/one.jsonl", claude_log(60))
+    assert tried not in shown()
     assert "you paid" in amounts(shown()), "one paid by the token, so dollars come first"
     assert "assumed: 1 session paid by a subscription: priced as the API" in shown("-v")
     put(home / ".claude.json", dumps({"oauthAccount": {"billingType": "stripe_subscription"}}))

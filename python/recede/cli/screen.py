@@ -145,6 +145,9 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
     lines += _quoted(sessions, masked, asked)
     if saves:
         lines += [*_saved_by(sessions, asked, is_plan=is_plan), *_to_type(sessions, asked)]
+        lines += (
+            [f"{'':13}recede proxy was not tried with a subscription"] if is_plan and "proxy" in " ".join(lines) else []
+        )
     lines.append("")
     pictures = f"  pictures: {asked.typed('--html report.html')}"
     every = "all choices: recede replay -h"
@@ -191,7 +194,7 @@ def _plan_rows(raw: Choice, masked: Choice, asked: Asked) -> list[str]:
         f"  {'you sent':31} {compact(raw.tokens):>7}   {'':9}{fullest[0]}",
         f"  {'masked when it pays':31} {compact(masked.tokens):>7}   {less:9}{fullest[1]}{tenths(masked.quoted):>9}",
         "",
-        f"  at the prices of the API {money(raw.dollars)}; {money(masked.dollars)} masked when it pays",
+        f"  at API prices: {money(raw.dollars)}; {money(masked.dollars)} masked when it pays",
     ]
 
 
