@@ -106,7 +106,7 @@ def expected_turns(history: History, first: int, every: int, tail: int, **mask: 
         masked = sum(masked_count(history[key], shown) for key, shown in seen if key != "summary")
         answer = recede.count_chars(history[end : next((at for at in range(end, len(made)) if not made[at]), None)])
         summary = called, SUMMARY if called else 0
-        figures = end, sent, cached, sent - cached, answer, masked, summarized, *summary, ""
+        figures = end, sent, cached, sent - cached, answer, masked, summarized, *summary, "", 0
         expected.append(figures)
         # Each turn is either in the summary or shown, and no pair is broken.
         shown_turns = [turns[key] for key, _ in seen if key != "summary"]
