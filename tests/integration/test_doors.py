@@ -39,6 +39,9 @@ OPTIONS: list[dict[str, Any]] = [
     {"keep": 3, "boundary": "sliding", "trigger_tokens": 9_000, "max_input_tokens": 14_000, "max_result_chars": 8_000},
 ]
 
+# Only the proxy keeps an agent's refusals; those of this agent are in no session of Claude Code.
+OTHER_AGENT = {"user-agent": "codex_cli_rs/1"}
+
 
 def without_marks(value: Any) -> Any:
     """A value without cache marks, which a `History` places by itself."""
@@ -54,7 +57,7 @@ def check(session: Session, options: dict[str, Any]) -> int:
     masked, is_whole = 0, True
     for body in session.bodies():
         request = json.loads(body)
-        sent = proxy.mask("POST", session.path, {}, body)
+        sent = proxy.mask("POST", session.path, OTHER_AGENT, body)
         view = json.loads(sent.body)
         messages, shown = request[session.field], view[session.field]
         for one in (masker, told):
