@@ -72,6 +72,7 @@ def expected_turns(history: History, first: int, every: int, tail: int, **mask: 
     """What a replay gives that makes the first summary at so many turns, and one every so many turns after."""
     if mask.get("mask_chunk") is None:
         mask.setdefault("boundary", "sliding")
+    mask["keeps_dispatch"] = False
     turns = turns_of(history)
     made = [message["role"] == "assistant" for message in history]
     ends = [at for at, is_made in enumerate(made) if is_made and not (at and made[at - 1])]

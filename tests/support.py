@@ -216,14 +216,14 @@ def reduce(messages: list[Any], **options: Any) -> recede.Reduction:
     return _both(published.reduce, published.reduce_json, messages, options)
 
 
-def mask(messages: list[Any], **options: Any) -> recede.Reduction:
+def mask(messages: list[Any], *, keeps_dispatch: bool = True, **options: Any) -> recede.Reduction:
     """`published.mask_observations`, held against its twin for bytes; all old results, unless a boundary is given.
 
     Results that no request has shown are masked too, so that a history may end with them.
     """
     if options.get("mask_chunk") is None:
         options.setdefault("boundary", "sliding")
-    policy = published.policy_of("mask", options, masks_unseen=True)
+    policy = published.policy_of("mask", options, masks_unseen=True, keeps_dispatch=keeps_dispatch)
     return _both(lambda history: reduced(history, policy), lambda raw: _in_bytes(raw, policy), messages, {})
 
 

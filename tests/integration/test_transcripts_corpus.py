@@ -249,7 +249,7 @@ def test_damaged_copies_are_named_and_do_not_stop_the_others(rows: dict[str, Row
             "utf-16": plain.decode().encode("utf-16"),
             "glued": plain[:middle] + plain,
         }.items():
-            if kind in ("cut", "binary", "glued") and plain.count(b"\n{") > 9:
+            if kind in ("cut", "binary", "glued") and ".jsonl" in path.name and plain.count(b"\n{") > 7:
                 assert transcripts.read_all(copy)[0].skipped_lines == 1 + (kind == "binary"), "one holds a line end"
                 continue
             damaged.append(tmp_path / f"{name}-{kind}")

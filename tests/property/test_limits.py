@@ -41,7 +41,7 @@ def limits(*boundaries: Any) -> st.SearchStrategy[dict[str, Any]]:
     fixed = {
         "keep": st.integers(0, 3),
         "boundary": st.sampled_from(boundaries or ("break_even", "sliding", 2)),
-        "max_input_tokens": st.integers(0, 60) | st.integers(0, 900),
+        "max_input_tokens": st.integers(1, 60) | st.integers(1, 900),
         "trigger_tokens": st.sampled_from([0, 0, 1]) | st.integers(0, 400),
     }
     chosen = st.fixed_dictionaries(fixed, optional=free)
@@ -153,7 +153,7 @@ PATHS = {"messages": ("/v1/messages", "/v1/chat/completions"), "input": ("/v1/re
 @given(
     history=HISTORIES,
     options=limits(),
-    limit=st.sampled_from([0, 1, 2, 10]) | st.integers(0, 900),
+    limit=st.sampled_from([1, 2, 10]) | st.integers(1, 900),
     prompt=st.integers(0, 400),
 )
 def test_doors_stand_any_limit(history: History, options: dict[str, Any], limit: int, prompt: int) -> None:
@@ -204,7 +204,7 @@ def test_nothing_is_masked_up_to_the_trigger(history: History, options: dict[str
         assert trigger == 0 or is_above or reduction.messages == sent
 
 
-@given(history=HISTORIES, limit=st.integers(0, 10_000), more=st.integers(1, 10))
+@given(history=HISTORIES, limit=st.integers(1, 10_000), more=st.integers(1, 10))
 def test_a_trigger_above_the_limit_is_refused(history: History, limit: int, more: int) -> None:
     assume(history)
     with pytest.raises(ValueError, match="trigger_tokens must be at most max_input_tokens"):

@@ -50,7 +50,8 @@ def expected_turns(history: History, view_of: Any) -> list[tuple[int, ...]]:
         same = min(len(before), len(seen)) if same is None else same
         sent = SYSTEM + recede.count_chars(view)
         cached = SYSTEM + recede.count_chars(view[:same]) if turns else 0
-        turns.append((start, sent, cached, sent - cached, recede.count_chars(history[start:end]), masked, 0, 0, 0, ""))
+        answer = recede.count_chars(history[start:end])
+        turns.append((start, sent, cached, sent - cached, answer, masked, 0, 0, 0, "", 0))
         before = seen
     return turns
 
