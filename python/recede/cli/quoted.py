@@ -17,7 +17,6 @@ WINDOW = 10
 
 _MOST_CHARS = 100
 
-
 RECORDED = 0.042
 """The share under `MASKED` in recorded sessions of 30 results or more (`benches/misses.py --table break_even`)."""
 

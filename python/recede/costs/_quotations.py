@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from recede import _engine
 from recede._agents import USER_TOOLS
 from recede.reduction._policy import replay_policy
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Misses", "Quotation", "misses_of"]
 

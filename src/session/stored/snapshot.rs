@@ -119,12 +119,6 @@ impl Snapshot {
         out.0
     }
 
-    /// Whether these bytes are a snapshot of any version.
-    #[must_use]
-    pub fn has_magic(bytes: &[u8]) -> bool {
-        bytes.starts_with(MAGIC)
-    }
-
     /// Decodes a snapshot; None if it is malformed or of another version. The bytes are untrusted: numbers are checked to be
     /// small enough to be added, and lists to be sorted.
     #[must_use]
