@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from recede._encodable import warn_once
@@ -70,10 +71,6 @@ def say(words: str) -> None:
         warn_once(words)
 
 
-def _made(kind: Callable[..., Any], options: dict[str, Any]) -> Any:
-    return kind(**options)
-
-
 class Masking:
     """The base of adapters: a `Masker` with all of its options, and the answers of the tool `recall`."""
 
@@ -92,12 +89,18 @@ class Masking:
         **options: Unpack[Options],
     ) -> None:
         """Take the options of every door, and those of a `Masker` for what it remembers."""
-        self._given = {"recall": recall, "on_move": on_move, "most": most, "max_bytes": max_bytes, **options}
+        self._given: dict[str, Any] = {
+            "recall": recall,
+            "on_move": on_move,
+            "most": most,
+            "max_bytes": max_bytes,
+            **options,
+        }
         self._begin(**self._given)
 
     def __reduce__(self) -> Any:
         """A copy has the options, and a masker of its own."""
-        return _made, (type(self), self._given)
+        return partial(type(self), **self._given), ()
 
     def _begin(self, **options: Any) -> None:
         self._provider_of = ModelProvider(self._provider, options, by_name=True)

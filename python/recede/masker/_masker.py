@@ -49,10 +49,6 @@ _OWN = dict.fromkeys(("adapter", "recall", "on_move", "most", "max_bytes", "chec
 _NEEDS_TEXT = "recall needs an adapter with a method 'text'"
 
 
-def _made(kind: Callable[..., Any], adapter: Any, options: dict[str, Any]) -> Any:
-    return kind(adapter, **options)
-
-
 class Masker(Generic[_M]):
     """Masks conversations that are handed over whole before each request; by default with a break-even boundary.
 
@@ -128,7 +124,7 @@ class Masker(Generic[_M]):
         self._most = whole_number(1)("most", most), whole_number()("max_bytes", max_bytes)
         self._remembered = Remembered(*self._most)
         own = {"recall": recall, "on_move": on_move, "most": most, "max_bytes": max_bytes, "check": check}
-        self._given = adapter, {**own, **options}
+        self._given: dict[str, Any] = {"adapter": adapter, **own, **options}
         self._check = check
         self._on_move = optional_function("on_move", on_move)
         self._lock = lock_of(self)
@@ -138,7 +134,7 @@ class Masker(Generic[_M]):
 
     def __reduce__(self) -> Any:
         """A copy has the options, and remembers nothing, which only costs time."""
-        return _made, (type(self), *self._given)
+        return partial(type(self), **self._given), ()
 
     def _after_fork(self, *, was_changing: bool) -> None:
         """Forget, in a child, what a thread of the parent was changing: it only saves time."""
