@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from recede._kept_by_provider import kept_words
 from recede.integrations._shared import Masking, missing, running, say
 
 try:
@@ -49,8 +50,8 @@ class RecedePlugin(Masking, BasePlugin):
         """Send the view."""
         given, config = list(llm_request.contents), llm_request.config
         running.set(None)
-        if getattr(llm_request, "previous_interaction_id", None):
-            say("requests with 'previous_interaction_id' are sent as they are, since the provider keeps their history")
+        if kept := kept_words(vars(llm_request), ("previous_interaction_id",)):
+            say(kept)
             return
         around = {"system": config.system_instruction, "tools": config.tools}
         llm_request.contents = self._sent(given, llm_request.model, **around)
