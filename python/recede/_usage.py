@@ -60,7 +60,7 @@ class Beside(NamedTuple):
 
 
 # The names of each count, with the object that holds it before a dot. OpenAI: Chat Completions, Responses, Codex; what
-# routers add to them; traces; Converse; DeepSeek.
+# routers add to them; traces; Converse; DeepSeek; what Amp and the totals of Claude Code call Anthropic's.
 _CACHED = (
     "prompt_tokens_details.cached_tokens",
     "input_tokens_details.cached_tokens",
@@ -76,7 +76,7 @@ _WRITTEN = (
     "prompt_tokens_details.cache_creation_tokens",
     "input_tokens_cache_write",
 )
-_WRITTEN_APART = ("cache_creation_input_tokens", "cacheWriteInputTokens")
+_WRITTEN_APART = ("cache_creation_input_tokens", "cacheWriteInputTokens", "cacheCreationInputTokens")
 # What Gemini's own library calls its counts.
 _GEMINI = {
     "prompt_token_count": "promptTokenCount",

@@ -27,7 +27,7 @@ def read(value: Any) -> Iterator[Draft]:
         role, content = message.get("role"), message.get("content")
         if role == "assistant":
             usage = message.get("usage")
-            draft.request(_usage(usage), fields(usage).get("model"), fields(usage).get("timestamp"))
+            draft.request(usage, fields(usage).get("model"), fields(usage).get("timestamp"))
         blocks = [_block(block) for block in objects(content)]
         draft.add({"role": role, "content": blocks if isinstance(content, list) else content})
     yield draft
@@ -46,15 +46,3 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
         "content": texts(fields(said).get("message", said)),
     }
     return {**found, "is_error": True} if run.get("status") == "error" else found
-
-
-def _usage(usage: Any) -> Any:
-    """Rename tokens as Anthropic does."""
-    if not isinstance(usage, dict):
-        return usage
-    return {
-        "input_tokens": usage.get("inputTokens"),
-        "cache_read_input_tokens": usage.get("cacheReadInputTokens"),
-        "cache_creation_input_tokens": usage.get("cacheCreationInputTokens"),
-        "output_tokens": usage.get("outputTokens"),
-    }

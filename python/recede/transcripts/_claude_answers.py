@@ -137,19 +137,8 @@ def _added(one: dict[str, LoggedUsage], other: dict[str, LoggedUsage]) -> dict[s
 
 
 def _of_result(result: dict[str, Any]) -> dict[str, LoggedUsage]:
-    models = fields(result.get("modelUsage"))
-    renamed: dict[str, Any] = {
-        model: {
-            "input_tokens": fields(counts).get("inputTokens"),
-            "cache_read_input_tokens": fields(counts).get("cacheReadInputTokens"),
-            "cache_creation_input_tokens": fields(counts).get("cacheCreationInputTokens"),
-            "output_tokens": fields(counts).get("outputTokens"),
-        }
-        for model, counts in models.items()
-    }
-    found = {
-        model: usage_of(counts, lambda _: None) for model, counts in (renamed or {"": result.get("usage")}).items()
-    }
+    models = fields(result.get("modelUsage")) or {"": result.get("usage")}
+    found = {model: usage_of(counts, lambda _: None) for model, counts in models.items()}
     # It does not say which writes are for an hour.
     return {model: usage for model, usage in found.items() if usage is not None}
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from recede.transcripts._draft import Draft, fields, objects, text
+from recede.transcripts._draft import Draft, fields, objects, renamed, text
 
 __all__ = ["read", "recognizes"]
 
@@ -103,18 +103,13 @@ def _time(message: dict[str, Any]) -> float | None:
 
 def _usage(metrics: Any) -> Any:
     """Rename tokens; `tokens.prompt` has those of the cache in it, `inputTokens` has not."""
-    if not isinstance(metrics, dict):
-        return metrics
-    tokens = metrics.get("tokens")
+    tokens = fields(metrics).get("tokens")
     if isinstance(tokens, dict):
-        return {
-            "prompt_tokens": tokens.get("prompt"),
-            "cached_input_tokens": tokens.get("cached"),
-            "completion_tokens": tokens.get("completion"),
-        }
-    return {
-        "input_tokens": metrics.get("inputTokens"),
-        "cache_read_input_tokens": metrics.get("cacheReadTokens"),
-        "cache_creation_input_tokens": metrics.get("cacheWriteTokens"),
-        "output_tokens": metrics.get("outputTokens"),
-    }
+        return renamed(tokens, prompt_tokens="prompt", cached_input_tokens="cached", completion_tokens="completion")
+    return renamed(
+        metrics,
+        input_tokens="inputTokens",
+        cache_read_input_tokens="cacheReadTokens",
+        cache_creation_input_tokens="cacheWriteTokens",
+        output_tokens="outputTokens",
+    )

@@ -20,7 +20,7 @@ from recede.transcripts._requests import (
     usage_of,
 )
 
-__all__ = ["Draft", "call", "digest", "fields", "kept", "objects", "parsed", "result", "text", "texts"]
+__all__ = ["Draft", "call", "digest", "fields", "kept", "objects", "parsed", "renamed", "result", "text", "texts"]
 
 
 class _Lines(NamedTuple):
@@ -220,6 +220,11 @@ def parsed(value: Any) -> Any:
         with suppress(ValueError, RecursionError):
             return json.loads(value)
     return value
+
+
+def renamed(usage: Any, **names: str) -> Any:
+    """The counts of a usage under the names of a provider, each given as it is here; what is no usage stays."""
+    return {name: usage.get(own) for name, own in names.items()} if isinstance(usage, dict) else usage
 
 
 def texts(value: Any) -> str:

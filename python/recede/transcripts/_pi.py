@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from recede.transcripts._branches import Shown
-from recede.transcripts._draft import Draft, digest, objects, text
+from recede.transcripts._draft import Draft, digest, objects, renamed, text
 from recede.transcripts._source import Record
 
 __all__ = ["read", "recognizes"]
@@ -84,14 +84,13 @@ def _compacted(draft: Draft, value: dict[str, Any], first: int | None, line: int
 
 def _usage(usage: Any) -> Any:
     """Rename usage as Anthropic does."""
-    if not isinstance(usage, dict):
-        return usage
-    return {
-        "input_tokens": usage.get("input"),
-        "cache_read_input_tokens": usage.get("cacheRead"),
-        "cache_creation_input_tokens": usage.get("cacheWrite"),
-        "output_tokens": usage.get("output"),
-    }
+    return renamed(
+        usage,
+        input_tokens="input",
+        cache_read_input_tokens="cacheRead",
+        cache_creation_input_tokens="cacheWrite",
+        output_tokens="output",
+    )
 
 
 def _message(message: dict[str, Any], draft: Draft, line: int) -> dict[str, Any]:

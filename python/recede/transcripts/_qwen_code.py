@@ -41,21 +41,9 @@ def _read(value: dict[str, Any], line: int, draft: Draft) -> None:
     draft.records += 1
     role = "model" if kind == "assistant" else text(message.get("role")) or "user"
     if role == "model":
-        draft.request(_usage(value.get("usageMetadata")), value.get("model"), value.get("timestamp"), line)
+        draft.request(value.get("usageMetadata"), value.get("model"), value.get("timestamp"), line)
     last = draft.messages[-1]["parts"] if kind == "tool_result" and draft.messages else []
     if any("functionResponse" in part for part in objects(last)):
         last.extend(message["parts"])  # a line has one result; the request had all those of a turn in one content
     else:
         draft.add({"role": role, "parts": message["parts"]}, line)
-
-
-def _usage(counts: Any) -> Any:
-    """Rename tokens as Chat Completions does; thoughts are output, counted apart."""
-    if not isinstance(counts, dict):
-        return counts
-    output = [counts.get(name) for name in ("candidatesTokenCount", "thoughtsTokenCount")]
-    return {
-        "prompt_tokens": counts.get("promptTokenCount"),
-        "cached_input_tokens": counts.get("cachedContentTokenCount"),
-        "completion_tokens": sum(count for count in output if isinstance(count, int)),
-    }
