@@ -137,23 +137,20 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
     is_plan = asked.is_plan or all(session.log is not None and session.log.plan for session in sessions)
     unit = _by_tokens if is_plan else _by_dollars
     saves = unit(masked) < (1 - _LEAST) * unit(raw)
-    nothing = _nothing(sessions, asked.left_out.unread)
-    lines = [] if saves else [*nothing, ""]
+    has_results = any(session.results for session in sessions if session.requests)
+    lines = [] if saves else [*_nothing(sessions, asked.left_out.unread, has_results=has_results), ""]
     is_logged = any(session.log is not None and session.log.bill.requests for session in sessions) and not asked.is_flat
     rows = _plan_rows(raw, masked, asked) if is_plan else _rows(raw, masked, is_logged=is_logged)
     lines += [_head(sessions), "", *rows, ""]
     lines += _quoted(sessions, masked, asked)
     if saves:
-        lines += [*_saved_by(sessions, asked, is_plan=is_plan), *_to_type(sessions, asked)]
-        lines += (
-            [f"{'':13}recede proxy was not tried with a subscription"] if is_plan and "proxy" in " ".join(lines) else []
-        )
+        lines += [*_saved_by(sessions, asked, is_plan=is_plan), *_to_type(sessions, asked, is_plan=is_plan)]
     lines.append("")
     pictures = f"  pictures: {asked.typed('--html report.html')}"
     every = "all choices: recede replay -h"
     fits = len(pictures) + 3 + len(every) <= COLUMNS
     lines += [f"{pictures}{every:>{COLUMNS - len(pictures)}}"] if fits else [pictures, f"  {every}"]
-    lines += _not_read(asked, is_said=not saves and "understood" in nothing[0])
+    lines += _not_read(asked, is_said=not (saves or has_results))
     if asked.notes:
         verbose = "recede -v" if asked.again == "recede replay" else asked.typed("-v")
         lines.append(f"  {counted(asked.notes, 'note')}: {verbose}")
@@ -248,16 +245,19 @@ def _tokens(session: Session, policy: str) -> float:
     return played.usage.sent_chars / CHARS_PER_TOKEN
 
 
-def _to_type(sessions: Sequence[Session], asked: Asked) -> list[str]:
+def _to_type(sessions: Sequence[Session], asked: Asked, *, is_plan: bool) -> list[str]:
     """Lines on which window to take, and how to get the saving, for each origin of the sessions that have requests."""
     said = f"  window     {asked.window} saves most for each quotation ({asked.typed('--curve')})"
     lines, played = [] if asked.window is None else [said], [session for session in sessions if session.requests]
     named = {session.format for session in played if any(session.tools)}
     textual = {session.format for session in played if session.results} - named
-    for number, one in enumerate(advice((session.format for session in played), textual, asked.window or 10)):
+    advised = advice((session.format for session in played), textual, asked.window or 10)
+    for number, one in enumerate(advised):
         label = "" if number else "to get it"
         line = f"  {label:10} {one.title:14} {one.line}"
         lines.append(f"{line}   {one.note}" if one.note else line)
+    if is_plan and any(one.line.startswith("recede proxy") for one in advised):
+        lines.append(f"{'':13}recede proxy was not tried with a subscription")
     return lines
 
 
@@ -268,11 +268,10 @@ def _not_read(asked: Asked, *, is_said: bool) -> list[str]:
     return [f"  {said}" for said in (damaged, unread) if said]
 
 
-def _nothing(sessions: Sequence[Session], unread: Unread) -> list[str]:
+def _nothing(sessions: Sequence[Session], unread: Unread, *, has_results: bool) -> list[str]:
     """A line that says that nothing would be saved, and why."""
-    played = [session for session in sessions if session.requests]
-    middle_one = round(median(session.requests for session in played))
-    if not any(session.results for session in played):
+    middle_one = round(median(session.requests for session in sessions if session.requests))
+    if not has_results:
         if said := unread.words(has_results=False):
             return [said]
         return ["nothing would be saved: your sessions have no tool results to mask"]
