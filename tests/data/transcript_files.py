@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
+import random
 from typing import Any
 
 from dataset_files import DATASETS
@@ -13,6 +15,22 @@ from support import assistant, call, dumps, result, system, tool_result, tool_us
 
 def lines(*records: Any) -> bytes:
     return b"".join(dumps(record) + b"\n" for record in records)
+
+
+def mutated(value: Any, chance: random.Random) -> Any:
+    """The value with one place replaced by something of another type, or left out."""
+    value = copy.deepcopy(value)
+    at: Any = value
+    while True:
+        key = chance.choice(list(at) if isinstance(at, dict) else range(len(at)))
+        if isinstance(at[key], (dict, list)) and at[key] and chance.random() < 0.8:
+            at = at[key]
+            continue
+        if isinstance(at, dict) and chance.random() < 0.2:
+            del at[key]
+        else:
+            at[key] = chance.choice([None, 5, "text", [], [5], [[]], {}, {"type": []}, True, 1e300, -1])
+        return value
 
 
 def claude(kind: str, message: Any = None, **fields: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from agent_framework import (
     ResponseStream,
     tool,
 )
-from sessions import IMAGE, LAST, TASK, Call, Result, Turn
+from sessions import IMAGE, LAST, TASK, Call, Result, Turn, results_by_arguments
 from unions import LONG
 
 from recede.integrations.agent_framework import RecedeMiddleware
@@ -147,11 +147,7 @@ class Scripted(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClient):  #
 
 
 def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
-    left: dict[Any, list[Result]] = {}  # a tool is not told the id of its call
-    for turn in turns:
-        for call in turn.calls:
-            if call.id in turn.results:
-                left.setdefault((call.args.get("command"), call.args.get("place")), []).append(turn.results[call.id])
+    left = results_by_arguments(turns)
 
     @tool(name="run", approval_mode="never_require")
     def run_tool(command: str, place: int, quiet: bool) -> Any:

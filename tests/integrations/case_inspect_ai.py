@@ -32,7 +32,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolCall, ToolCallError, ToolDef, ToolError
 from pydantic import TypeAdapter
-from sessions import IMAGE, LAST, TASK, Call, Result, Turn
+from sessions import IMAGE, LAST, TASK, Call, Result, Turn, results_by_arguments
 from unions import LONG
 
 from recede.integrations.inspect_ai import RecedeHooks
@@ -152,11 +152,7 @@ class Scripted(ModelAPI):
 
 
 def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
-    left: dict[Any, list[Result]] = {}  # a tool is not told the id of its call
-    for turn in turns:
-        for call in turn.calls:
-            if call.id in turn.results:
-                left.setdefault((call.args.get("command"), call.args.get("place")), []).append(turn.results[call.id])
+    left = results_by_arguments(turns)
 
     async def run_tool(command: str, place: int, quiet: bool) -> Any:
         result = left[command, place].pop(0)

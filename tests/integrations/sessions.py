@@ -68,6 +68,16 @@ def numbered_from_zero(turns: list[Turn]) -> list[Turn]:
     ]
 
 
+def results_by_arguments(turns: list[Turn]) -> dict[Any, list[Result]]:
+    """The results by command and place of their calls, in order, for a tool that is not told the id of its call."""
+    left: dict[Any, list[Result]] = {}
+    for turn in turns:
+        for call in turn.calls:
+            if call.id in turn.results:
+                left.setdefault((call.args.get("command"), call.args.get("place")), []).append(turn.results[call.id])
+    return left
+
+
 def as_dicts(turns: list[Turn]) -> list[dict[str, Any]]:
     """The session as recede reads it: Anthropic's blocks, a message for each result."""
     history: list[dict[str, Any]] = [{"role": "user", "content": TASK}]

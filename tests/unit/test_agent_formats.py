@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import json
 import random
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 from agent_files import AGENTS, CODEX_EXEC, COPILOT, OPENCODE, QWEN, TURNS
 from children import recede_command
-from transcript_files import CODEX, lines
+from transcript_files import CODEX, lines, mutated
 
 import recede
 from recede import transcripts
@@ -46,26 +45,11 @@ def test_values_of_other_types_are_read_or_refused(name: str) -> None:
         value, write = [json.loads(line) for line in data.splitlines()], lambda rows: lines(*rows).decode()
     for _ in range(120):
         with contextlib.suppress(recede.TranscriptError):
-            for read in transcripts.read_all(write(_changed(value, chance)).encode()):
+            for read in transcripts.read_all(write(mutated(value, chance)).encode()):
                 recede.count_chars(read.messages)
     for end in range(0, len(data), 31):
         with contextlib.suppress(recede.TranscriptError):
             transcripts.read_all(data[:end])
-
-
-def _changed(value: Any, chance: random.Random) -> Any:
-    value = copy.deepcopy(value)
-    at: Any = value
-    while True:
-        key = chance.choice(list(at) if isinstance(at, dict) else range(len(at)))
-        if isinstance(at[key], (dict, list)) and at[key] and chance.random() < 0.8:
-            at = at[key]
-            continue
-        if isinstance(at, dict) and chance.random() < 0.2:
-            del at[key]
-        else:
-            at[key] = chance.choice([None, 5, "text", [], [5], [[]], {}, {"type": []}, True, 1e300, -1])
-        return value
 
 
 def test_subagents_have_contexts_of_their_own() -> None:

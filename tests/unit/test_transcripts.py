@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import gzip
 import pickle
 import random
@@ -50,6 +49,7 @@ from transcript_files import (
     event,
     item,
     lines,
+    mutated,
     said,
     told,
     use,
@@ -403,22 +403,6 @@ def test_a_path_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> N
         transcripts.read(tmp_path / "missing")
 
 
-def mutations(value: Any, chance: random.Random) -> Any:
-    """The value with one place replaced by something of another type, or left out."""
-    value = copy.deepcopy(value)
-    at: Any = value
-    while True:
-        key = chance.choice(list(at) if isinstance(at, dict) else range(len(at)))
-        if isinstance(at[key], (dict, list)) and at[key] and chance.random() < 0.8:
-            at = at[key]
-            continue
-        if isinstance(at, dict) and chance.random() < 0.2:
-            del at[key]
-        else:
-            at[key] = chance.choice([None, 5, "text", [], [5], [[]], {}, {"type": []}, True])
-        return value
-
-
 GEMINI_LINES = [
     GEMINI_HEAD,
     gemini_line("a", "one"),
@@ -440,7 +424,7 @@ def test_values_of_other_types_are_read_or_refused(seed: int) -> None:
     value, written = DOCUMENTS[seed]
     chance = random.Random(seed)
     for _ in range(300):
-        data = written(mutations(value, chance))
+        data = written(mutated(value, chance))
         with contextlib.suppress(recede.TranscriptError):
             for transcript in transcripts.read_all(data):
                 recede.count_chars(transcript.messages)
