@@ -131,14 +131,20 @@ def test_a_synchronous_call_that_is_sent_raw_is_said_once(way: str, caplog: pyte
     try:
         with serving(*[text("Done.")] * 3) as server:
             asking(server.url, way, masking, masking.view(items))
-            assert "raw" not in caplog.text
+            assert not said_by_recede(caplog)
             for _ in range(2):
                 asking(server.url, way, masking, items)
     finally:
         litellm.callbacks = []
     kind = "responses" if way == "responses" else "completion"
-    said = 0 if way in ("acompletion", "masking") else 1
-    assert caplog.text.count(f"litellm.{kind} sends raw messages") == caplog.text.count("raw") == said
+    said = said_by_recede(caplog)
+    assert len(said) == (way not in ("acompletion", "masking"))
+    assert all(one.startswith(f"litellm.{kind} sends raw messages") for one in said)
+
+
+def said_by_recede(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """LiteLLM's own warnings depend on the network: it fetches a table of prices while it is first used."""
+    return [one.getMessage() for one in caplog.records if one.name.partition(".")[0] == "recede"]
 
 
 def test_that_sync_calls_send_raw_is_said_once_in_a_process(caplog: pytest.LogCaptureFixture) -> None:
