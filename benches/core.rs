@@ -32,7 +32,7 @@ fn reduce(history: &[u8], policy: &Policy) -> usize {
         Ok(Reduced::View(view, ..)) => {
             black_box(view).map_or(history.len(), |view| black_box(view.to_vec(history)).len())
         }
-        Ok(Reduced::AskSummary(..) | Reduced::AskCosts(_) | Reduced::Stopped) => 0, // no policy here asks
+        Ok(Reduced::AskSummary(..) | Reduced::AskCosts(_)) => 0, // no policy here asks
         Err(error) => refuse(&error),
     }
 }

@@ -1,17 +1,20 @@
 """The cost of a limit over every long recorded session: `python benches/limits.py`; docs/budgets.md has its table.
 
+`python benches/limits.py --words` prints how much of what the users said later the last views still have.
+
 Each request finds in the cache the messages with which the request before began, and pays for the others what writing
 them costs. The door that masks is compared with forced moves of other sizes, by which alone its boundary would move.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from operator import ne
 from typing import Any, NamedTuple
 
-from economy import long_sessions
+from economy import every_session, long_sessions
 
 import recede
 from formatting import markdown
@@ -154,8 +157,39 @@ def next_view(history: recede.History, messages: History) -> History:
     return list(history.view())
 
 
+def said_by(messages: History) -> list[str]:
+    """The texts of the user's messages, without results, in order."""
+    found = []
+    for message in messages:
+        content = message.get("content") if message.get("role") == "user" else None
+        parts = [{"text": content}] if isinstance(content, str) else content or []
+        if all("text" in part for part in parts):
+            found.append("".join(part["text"] for part in parts))
+    return [text for text in found if text]
+
+
+def words() -> None:
+    """Print the share of users' later messages of up to 2,000 characters that the last view of a session has."""
+    rows = []
+    for limit in LIMITS:
+        said = kept = sessions = 0
+        for messages in every_session():
+            history = recede.History(max_input_tokens=limit)
+            for sent in requests(messages):
+                view = next_view(history, sent)
+            if len(history) == len(view):
+                continue  # masks were enough
+            shown, later = said_by(view), [text for text in said_by(history.messages)[1:] if len(text) <= 2_000]
+            sessions, said = sessions + 1, said + len(later)
+            kept += sum(text in shown for text in later)
+        rows.append([f"{limit:,}", str(sessions), str(said), f"{kept / said:.0%}"])
+    print(markdown(["limit", "sessions that drop messages", "later messages of users", "still in the last view"], rows))
+
+
 def main() -> None:
     """Print the table."""
+    if "--words" in sys.argv[1:]:
+        return words()
     rows = []
     for limit in LIMITS:
         of_raw, changes = played(limit, long_sessions())

@@ -239,10 +239,10 @@ macro_rules! parameters {
             summary_role: Option<String> = None,
             /// Ask the caller for the summary.
             ask_summary: bool = false,
-            /// Whether it is that of a session: open calls stay, and a window that is larger than what is to be filled shrinks to the newest unit.
-            is_session: bool = false,
             /// Periodic summaries of old turns; in replays and managers.
             summaries: Option<Summaries> = None,
+            /// Who writes the summaries of histories over the limit, in replays; None: the built-in summary.
+            model: Option<Model> = None,
             /// Requests have a cache breakpoint at the boundary.
             pins_boundary: bool = false,
             /// Marks that a list of messages is assumed to have around it.
@@ -316,7 +316,7 @@ impl Policy {
     /// The limit of a request after this many messages.
     #[must_use]
     pub fn limit_at(&self, messages: usize) -> Option<usize> {
-        self.max_cost_at(messages).filter(|_| self.is_limit)
+        self.max_cost_at(messages).filter(|_| self.is_limit && self.enabled)
     }
 
     /// Whether what is masked depends on earlier requests.

@@ -3,10 +3,9 @@
 use crate::error::Error;
 use crate::marks::{MarkEdits, Marks};
 use crate::outline::Outline;
-use crate::plan::{Costs, Outcome, Plan, SummaryInput, cut_results, marks_in_view, masked_at, pins, plan};
+use crate::plan::{Costs, Outcome, Plan, SummaryInput, arrive, marks_in_view, masked_at, pins, plan};
 use crate::policy::Policy;
 use crate::scan::scan;
-use crate::session::{Counter, plan_limited};
 use crate::source::{Bytes, count_newlines};
 use crate::splice::{Spliced, splice};
 
@@ -19,8 +18,6 @@ pub enum Reduced {
     AskSummary(Outline, Vec<usize>, Option<Vec<u8>>, Vec<u8>),
     /// The costs of these texts are wanted.
     AskCosts(Vec<Vec<u8>>),
-    /// The counter failed.
-    Stopped,
 }
 
 /// Reduces a serialized history. `surrogates` accepts what `surrogatepass` writes.
@@ -43,10 +40,10 @@ pub fn reduce_json(
     costs: Option<&Costs>,
     summary: &SummaryInput,
 ) -> Result<Reduced, Error> {
-    Ok(reduce_scanned(data, scan(data, surrogates)?, policy, costs, summary, &mut |_| None))
+    Ok(reduce_scanned(data, scan(data, surrogates)?, policy, costs, summary))
 }
 
-/// Reduces a serialized history that was scanned. `counter` is asked for costs that are not known yet.
+/// Reduces a serialized history that was scanned.
 #[must_use]
 pub fn reduce_scanned(
     data: &[u8],
@@ -54,28 +51,17 @@ pub fn reduce_scanned(
     policy: &Policy,
     costs: Option<&Costs>,
     summary: &SummaryInput,
-    counter: Counter,
 ) -> Reduced {
     if policy.names_lines() {
         count_newlines(data, &mut outline, 0);
     }
-    let given = policy;
-    cut_results(&mut outline, &Bytes(data), policy);
+    arrive(&mut outline, &Bytes(data), policy);
     let policy = &*policy.of(&outline);
-    let outcome = plan(&outline, &Bytes(data), policy, costs, summary);
-    let outcome = if let Outcome::Replay = outcome {
-        let messages: Vec<&[u8]> = outline.spans.iter().map(|span| span.of(data)).collect();
-        plan_limited(&messages, &outline, given, costs, summary, counter).ok().flatten() // it was read before
-    } else {
-        Some(outcome)
-    };
-    let Some(outcome) = outcome else { return Reduced::Stopped };
-    match outcome {
+    match plan(&outline, &Bytes(data), policy, costs, summary) {
         Outcome::AskSummary { dropped, previous, built_in } => {
             Reduced::AskSummary(outline, dropped, previous, built_in)
         }
         Outcome::AskCosts(texts) => Reduced::AskCosts(texts),
-        Outcome::Replay => Reduced::Stopped,
         Outcome::Plan(plan) => {
             let view =
                 plan.changes().then(|| splice(data, &outline, policy, &plan, marks(data, &outline, policy, &plan)));
@@ -86,7 +72,7 @@ pub fn reduce_scanned(
 
 /// The marks that a view has besides those of the input, or not any more.
 fn marks(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> MarkEdits {
-    if !policy.pins_boundary || !plan.rendered.is_empty() {
+    if !policy.pins_boundary {
         return MarkEdits::default();
     }
     let marks = marks_in_view(outline, &plan.masked, Marks::of(data, outline, policy.marks_elsewhere));

@@ -48,7 +48,7 @@ pub fn figures<'a>(
         places
     };
     let clipped = || plan.masked.iter().filter(|masked| masked.is_clipped());
-    let clipped_chars = |masked: &Masked| masked.removed + outline.cut_chars(masked.results());
+    let clipped_chars = |masked: &Masked| masked.removed + outline.arrival_chars(masked.results());
     let (stage, invariant) = match plan.stage {
         None => (None, "ok"),
         Some(Stage::Masking) => (Some("masking"), "ok"),
@@ -66,7 +66,7 @@ pub fn figures<'a>(
         ("reduction_stage", Word(stage)),
         ("masked_count", Count(tools.iter().map(|(_, count)| count.masked).sum())),
         ("masked_chars", Count(tools.iter().map(|(_, count)| count.removed_chars).sum())),
-        ("clipped_count", Count(clipped().count() + usize::from(plan.cut.is_some()))),
+        ("clipped_count", Count(clipped().count() + usize::from(!plan.cuts.is_empty()))),
         ("clipped_chars", Count(clipped().map(clipped_chars).sum::<usize>() + plan.cut_chars)),
         ("tools", Tools(tools)),
         ("chars_before", Count(plan.chars.0)),
@@ -119,12 +119,11 @@ pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Optio
         }
         let count = &mut counts[*place].1;
         count.observations += 1;
-        count.chars += outline.observation_chars(result, image_chars) + outline.cut_chars(result..result + 1);
+        count.chars += outline.observation_chars(result, image_chars) + outline.arrival_chars(result..result + 1);
         if let Some(masked) = masked.next_if(|masked| masked.result as usize == result) {
             count.masked += 1;
-            count.removed_chars += masked.removed + outline.cut_chars(masked.results());
+            count.removed_chars += masked.removed + outline.arrival_chars(masked.results());
         }
-        count.masked += usize::from(plan.stays.binary_search(&(result as u32)).is_ok());
     }
     counts
 }
@@ -153,7 +152,6 @@ pub fn first_changed(outline: &Outline, plan: &Plan) -> Option<usize> {
     let dropped = kept.iter().position(|is_kept| !is_kept);
     // A summary follows the kept messages before its place.
     let summary = plan.summary.as_ref().map(|summary| summary.before);
-    let cut = plan.cut.map(|cut| cut.message);
-    let rendered = plan.rendered.first().map(|(message, _)| *message);
-    [masked, dropped, summary, cut, rendered].into_iter().flatten().min()
+    let cut = plan.cuts.first().map(|cut| cut.message);
+    [masked, dropped, summary, cut].into_iter().flatten().min()
 }

@@ -118,6 +118,14 @@ pub fn splice_stretch(
     writer.out.bytes(data).for_each(|bytes| out.extend_from_slice(bytes));
 }
 
+/// Appends a message of the task that is cut to `out`.
+pub fn splice_cut(data: &[u8], context: PlanContext, cut: &Cut, out: &mut Vec<u8>) {
+    let PlanContext { outline, policy, pairs, turns, .. } = context;
+    let mut writer = ViewWriter::of(data, outline, policy, (pairs, turns), MarkEdits::default(), Spliced::default());
+    writer.cut(cut);
+    writer.out.bytes(data).for_each(|bytes| out.extend_from_slice(bytes));
+}
+
 struct ViewWriter<'a> {
     data: &'a [u8],
     outline: &'a Outline,
@@ -163,14 +171,13 @@ impl<'a> ViewWriter<'a> {
             let (end, next) = last_kept.map_or((0, 0), |kept: usize| (spans[kept].end, kept + 1));
             self.out.input(end, spans[next].start);
             if let Some(summary) = summary.take_if(|summary| index >= summary.before) {
-                self.summary(summary);
+                self.out.text(|out| summary_message(summary, out));
                 self.out.text(|out| out.push(b','));
                 self.white_space_before(index);
             }
-            match (plan.rendered(index), plan.cut.as_ref().filter(|cut| cut.message == index)) {
-                (Some(rendered), _) => self.out.text(|out| out.extend_from_slice(rendered)),
-                (None, Some(cut)) => self.cut(cut),
-                (None, None) => self.stretch(spans[index], masked_in(&plan.masked, self.outline.results_of(index))),
+            match plan.cut_of(index) {
+                Some(cut) => self.cut(cut),
+                None => self.stretch(spans[index], masked_in(&plan.masked, self.outline.results_of(index))),
             }
             last_kept = Some(index);
         }
@@ -182,7 +189,7 @@ impl<'a> ViewWriter<'a> {
                 self.out.text(|out| out.push(b','));
                 self.white_space_before(last);
             }
-            self.summary(summary);
+            self.out.text(|out| summary_message(summary, out));
         }
         self.out.input(last.end, self.data.len());
     }
@@ -236,10 +243,6 @@ impl<'a> ViewWriter<'a> {
         }
         self.out.text(|out| out.push(b']'));
         true
-    }
-
-    fn summary(&mut self, summary: &Summary) {
-        self.out.text(|out| summary_message(summary, out));
     }
 
     /// A stretch of the input with some of its observations masked.

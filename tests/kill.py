@@ -27,7 +27,6 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from unittest import mock
 
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parent / folder) for folder in (".", "integration")]
@@ -213,14 +212,13 @@ def run_sessions(of: str, rounds: int, seed: int) -> Tally:
         **{f"{kind}-rewound": functools.partial(histories.kill_rewinding, kind) for kind in histories.OPTIONS},
     }
     tally = Tally()
-    with mock.patch("recede.session._live._EVICT_AFTER", histories.EVICT_AFTER):
-        for number in range(-(-rounds // ROUNDS_WITH_ONE_STORE)):
-            with tempfile.TemporaryDirectory() as folder:
-                try:
-                    tally.turns += kinds[of](Path(folder), ROUNDS_WITH_ONE_STORE, seed * 1_000_003 + number)
-                except Exception:
-                    tally.lost.append(f"{of}, store {number}: {traceback.format_exc()}")
-            tally.rounds += ROUNDS_WITH_ONE_STORE
+    for number in range(-(-rounds // ROUNDS_WITH_ONE_STORE)):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                tally.turns += kinds[of](Path(folder), ROUNDS_WITH_ONE_STORE, seed * 1_000_003 + number)
+            except Exception:
+                tally.lost.append(f"{of}, store {number}: {traceback.format_exc()}")
+        tally.rounds += ROUNDS_WITH_ONE_STORE
     return tally
 
 

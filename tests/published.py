@@ -82,12 +82,13 @@ class History(recede.History):
         keep, recall = options.pop("keep", 4), options.pop("recall", False)
         threshold, limit = options.pop("threshold_tokens", 0), options.pop("max_view_tokens", None)
         cut, unseen = options.pop("max_result_chars", None), options.pop("masks_unseen", False)
-        removed = options.pop("least_removed", None)
+        removed, blocks = options.pop("least_removed", None), options.pop("keeps_dispatch", True)
         options.pop("calibrate", None)
         drops = any(options.get(name) is not None for name in BUDGETS)
         options = breaking_even(options)
         if drops:
-            own = {"max_result_chars": cut, "least_removed": removed}
+            own = {"max_result_chars": cut, "least_removed": removed, "is_limit": True, "keeps_dispatch": blocks}
+            own["ask_summary"] = options.get("summarizer") is not None
             policy = policy_of("reduce", {**SESSION_DEFAULTS, **options}, recall=recall, **own)
         else:
             options.pop("token_counter", None)

@@ -150,24 +150,16 @@ class Reader:
         return text
 
 
-def snapshot(data: bytes) -> dict[int, bytes]:
-    """The fields of a snapshot, by their tags."""
-    assert data[:8] == b"recede s" and struct.unpack_from("<H", data, 8) == (1,)
-    fields, at = {}, 10
-    while at < len(data):
-        tag, _, length = struct.unpack_from("<HHQ", data, at)
-        fields[tag] = data[at + 12 : at + 12 + length]
-        at += 12 + length
-    assert at == len(data)
-    return fields
+def header_of(options: bytes, version: int = 2) -> bytes:
+    """The only field of record 1 of kind 4, by which a store is that of a history."""
+    return b"recede s" + struct.pack("<H", version) + options
 
 
-def snapshot_of(fields: dict[int, bytes]) -> bytes:
-    """A snapshot of these fields, each of them vital."""
-    parts = (struct.pack("<HHQ", tag, 1, len(field)) + field for tag, field in fields.items())
-    return b"recede s" + struct.pack("<H", 1) + b"".join(parts)
-
-
-def numbers(field: bytes) -> tuple[int, ...]:
-    """The numbers of a field."""
+def event(field: bytes) -> tuple[int, ...]:
+    """The numbers of an event."""
     return struct.unpack(f"<{len(field) // 8}Q", field)
+
+
+def event_of(*numbers: int) -> bytes:
+    """The first field of an event with these numbers."""
+    return struct.pack(f"<{len(numbers)}Q", *numbers)

@@ -155,7 +155,7 @@ _STORE_WORDS = {
     "folder": ("its folder does not exist", "make the folder first, or give another path"),
     "foreign": ("not a turn store", "nothing was written; choose another path for the store"),
     "ledger": ("not a ledger of requests", "nothing was written; choose another path for it"),
-    "version": ("the store was written by a newer recede", "update recede"),
+    "version": ("the store was written by another version of recede", "use that version, or the newest one"),
     "damaged": ("the store is damaged", "intact records stay readable; `recede store verify` lists the damage"),
     "log": ("the log does not belong to the store", "restore the store it belongs to, or move the log away"),
     "locked": ("the store is in use", "close it there first, or open it with read_only=True"),
@@ -178,7 +178,7 @@ class StoreError(RecedeError, OSError):
     Attributes:
         kind: what is wrong, as one word: ``io`` (a full disk, a failed read or write), ``missing``, ``folder`` (it is
             missing), ``foreign`` (the file is not a store), ``ledger`` (it is not the state of a `RequestMasker`),
-            ``version`` (a newer format), ``damaged``, ``log`` (the log belongs to another store), ``locked`` (a
+            ``version`` (another format), ``damaged``, ``log`` (the log belongs to another store), ``locked`` (a
             second writer), ``reading`` (the store has readers), ``read_only``, ``broken`` (an earlier write or sync
             failed), ``gone`` (the file or its log was deleted or replaced while it was open), ``too_long``,
             ``closed``, ``forked``.

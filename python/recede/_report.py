@@ -161,7 +161,7 @@ class Reduction(NamedTuple):
         dropped: indices of the input's messages that are not in the view.
         invariant_status: ``"ok"``, or ``"fallback"`` if stage 3 gave the answer.
         reduction_stage: ``"masking"``, ``"summarization"``, ``"fallback"``, or None.
-        masked_count: observations that stage 1 masked, even if a later stage gave the answer.
+        masked_count: masked observations; with a `HistoryReducer` without `fill` also those that a later stage dropped.
         masked_chars: characters that stage 1 removed.
         clipped_count: results in the window that were cut, and messages of the task.
         clipped_chars: characters that this removed.

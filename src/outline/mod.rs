@@ -1,5 +1,6 @@
 //! The Outline: all facts of a history that a planner may use. Data only; both entrances fill it.
 
+mod arrivals;
 mod texts;
 
 use crate::clip::Clip;
@@ -126,20 +127,18 @@ pub struct Outline {
     pub results: Vec<ToolResult>,
     /// The raw text of each string, without quotes, if the input was bytes.
     pub pieces: Vec<Span>,
-    /// The numbers of the results among all observations, from 1, for sessions with a summary; empty if they are 1, 2, ...
-    pub numbers: Vec<u32>,
     /// The messages of no common layout, if the input was bytes: no other has cache marks.
     pub uncommon: Vec<u32>,
     /// The messages of unknown shapes, and those with results whose text is not understood.
     pub unread: Vec<u32>,
-    /// How many of the first messages may be the task, in a session after a compaction; else 0.
-    pub task_end: usize,
     /// Whether it begins with a summary of an earlier reduction, whose text is not known here.
     pub begins_with_summary: bool,
     /// The position after the bracket that opens the array, if the input was bytes.
     pub array_start: usize,
     /// The results that were cut when they arrived, in order. All counts here are those of the cut texts.
     pub cuts: Vec<(u32, Clip)>,
+    /// The results that an agent has cleared, in order, which arrived as placeholders; and the characters that this removed.
+    pub cleared: Vec<(u32, usize)>,
     text: Vec<u8>,
     names: Vec<TextSpan>,
     names_by_text: HashMap<Vec<u8>, u32>,
@@ -154,7 +153,6 @@ pub struct Mark {
     calls: usize,
     results: usize,
     pieces: usize,
-    numbers: usize,
     text: usize,
     names: usize,
 }
@@ -175,13 +173,12 @@ impl Default for Outline {
             calls: vec![],
             results: vec![],
             pieces: vec![],
-            numbers: vec![],
             uncommon: vec![],
             unread: vec![],
-            task_end: 0,
             begins_with_summary: false,
             array_start: 0,
             cuts: vec![],
+            cleared: vec![],
             text: vec![],
             names: vec![],
             names_by_text: HashMap::new(),
@@ -214,7 +211,6 @@ impl Outline {
         if bytes <= MAX_SPARE_BYTES {
             self.names_by_text = HashMap::new();
             self.truncate(&Mark::default());
-            self.task_end = 0;
             self.begins_with_summary = false;
             SPARE.set(Some(self));
         }
@@ -228,7 +224,6 @@ impl Outline {
             calls: self.calls.len(),
             results: self.results.len(),
             pieces: self.pieces.len(),
-            numbers: self.numbers.len(),
             text: self.text.len(),
             names: self.names.len(),
         }
@@ -244,7 +239,7 @@ impl Outline {
         let text = ids.map(|id| id.range().start).min().unwrap_or(self.text.len());
         // A name that only dropped messages use may stay; an empty one begins where the next id does.
         let names = self.names.partition_point(|name| name.range().end <= text);
-        Mark { messages: message, calls, results, pieces, numbers: results.min(self.numbers.len()), text, names }
+        Mark { messages: message, calls, results, pieces, text, names }
     }
 
     /// Truncates it to a mark.
@@ -254,8 +249,8 @@ impl Outline {
         self.calls.truncate(mark.calls);
         self.results.truncate(mark.results);
         self.pieces.truncate(mark.pieces);
-        self.numbers.truncate(mark.numbers);
         self.cuts.truncate(self.cuts_before(mark.results));
+        self.cleared.truncate(self.cleared_before(mark.results));
         self.uncommon.truncate(self.uncommon.partition_point(|message| (*message as usize) < mark.messages));
         self.unread.truncate(self.unread.partition_point(|message| (*message as usize) < mark.messages));
         for name in mark.names..self.names.len() {
@@ -317,12 +312,6 @@ impl Outline {
         message.chars.saturating_add((message.images as usize).saturating_mul(image_chars))
     }
 
-    /// The characters without cuts.
-    #[must_use]
-    pub fn raw_chars_of(&self, message: usize, image_chars: usize) -> usize {
-        self.chars_of(message, image_chars).saturating_add(self.cut_chars(self.results_of(message)))
-    }
-
     /// Characters of an observation, images included.
     #[must_use]
     pub fn observation_chars(&self, result: usize, image_chars: usize) -> usize {
@@ -335,42 +324,6 @@ impl Outline {
     pub fn later_chars(&self, result: usize, image_chars: usize) -> usize {
         let later = result + 1..self.results_of(self.results[result].message as usize).end;
         later.fold(0, |sum, other| sum.saturating_add(self.observation_chars(other, image_chars)))
-    }
-
-    /// Cuts a result, after which its text has this many newlines.
-    pub fn cut(&mut self, result: usize, clip: Clip, newlines: u32) {
-        let ToolResult { chars, newlines: before, message, .. } = &mut self.results[result];
-        let removed = clip.removed();
-        (*chars, *before) = (*chars - removed, newlines);
-        self.messages[*message as usize].chars -= removed;
-        self.cuts.insert(self.cuts_before(result), (result as u32, clip));
-    }
-
-    fn cuts_before(&self, result: usize) -> usize {
-        self.cuts.partition_point(|(other, _)| (*other as usize) < result)
-    }
-
-    /// The cuts of these results.
-    #[must_use]
-    #[inline]
-    pub fn cuts_of(&self, results: Range<usize>) -> &[(u32, Clip)] {
-        if self.cuts.is_empty() {
-            return &[]; // nearly always, and this is asked for every result
-        }
-        &self.cuts[self.cuts_before(results.start)..self.cuts_before(results.end)]
-    }
-
-    /// The cut of a result, if it was cut when it arrived.
-    #[must_use]
-    pub fn cut_of(&self, result: usize) -> Option<&Clip> {
-        self.cuts_of(result..result + 1).first().map(|(_, clip)| clip)
-    }
-
-    /// Characters that the cuts of these results removed.
-    #[must_use]
-    #[inline]
-    pub fn cut_chars(&self, results: Range<usize>) -> usize {
-        self.cuts_of(results).iter().map(|(_, clip)| clip.removed()).sum()
     }
 
     /// Whether there are characters, and all of them are those of messages of unknown shapes.

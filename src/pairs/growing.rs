@@ -2,12 +2,9 @@
 
 use super::open_calls::OpenCalls;
 use super::{NONE, Pairs, open_from};
-use crate::outline::{Name, Outline, ToolResult};
+use crate::outline::{Outline, ToolResult};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-
-/// The result of an evicted call: result, tool, whether it is the first result of its call.
-pub type LateResult = (u32, Name, bool);
 
 /// Pairs of a growing history, with incremental counts of orphans.
 #[derive(Debug, Default, Clone)]
@@ -25,20 +22,17 @@ pub struct GrowingPairs {
 }
 
 impl GrowingPairs {
-    /// Adds the last message of the outline. Some of its results may be those of evicted calls.
-    pub fn push(&mut self, outline: &Outline, late: &[LateResult]) {
+    /// Adds the last message of the outline.
+    pub fn push(&mut self, outline: &Outline) {
         let message = outline.messages.len() - 1;
         let (calls, results) = (outline.calls_of(message), outline.results_of(message));
         self.pairs.first_result.resize(calls.end, NONE);
         self.pairs.call_of.resize(results.end, NONE);
         self.pairs.next_result.resize(results.end, NONE);
-        let (mut late, mut answered, mut unpaired) = (late.iter().peekable(), 0, vec![]);
+        let (mut answered, mut unpaired) = (0, vec![]);
         for result in results {
             if let Some(call) = self.call_by_id(outline, result) {
                 answered += usize::from(self.pairs.join(result as u32, call));
-            } else if let Some(late) = late.next_if(|(late, ..)| *late as usize == result) {
-                self.pairs.late.push(*late);
-                answered += usize::from(late.2);
             } else {
                 unpaired.push(result);
             }
@@ -46,8 +40,7 @@ impl GrowingPairs {
         self.results_without_call += unpaired.len();
         let by_place = self.pairs.join_by_place(outline, &mut self.open_calls, unpaired.into_iter());
         self.results_without_call -= by_place;
-        // The count of evicted calls comes from a store, so it may be wrong.
-        self.unanswered_calls = (self.unanswered_calls + calls.len()).saturating_sub(answered + by_place);
+        self.unanswered_calls = self.unanswered_calls + calls.len() - answered - by_place;
         for call in calls {
             let id = outline.calls[call].id;
             let earlier = id.and_then(|id| self.newest.insert(self.hash(outline.text(id)), call as u32));
@@ -58,18 +51,13 @@ impl GrowingPairs {
     /// Keeps only the first calls and results of the outline, which still has all of them.
     pub fn truncate(&mut self, outline: &Outline, calls: usize, results: usize) {
         for result in (results..self.pairs.call_of.len()).rev() {
-            let is_first = if let Some(call) = self.pairs.call_of(result) {
-                self.pairs.unjoin(result as u32, call)
-            } else if let Some((.., is_first)) = self.pairs.late.pop_if(|(late, ..)| *late as usize == result) {
-                is_first
-            } else {
-                self.results_without_call -= 1;
-                false
-            };
-            self.unanswered_calls += usize::from(is_first);
+            match self.pairs.call_of(result) {
+                Some(call) => self.unanswered_calls += usize::from(self.pairs.unjoin(result as u32, call)),
+                None => self.results_without_call -= 1,
+            }
         }
         for call in (calls..self.earlier.len()).rev() {
-            self.unanswered_calls = self.unanswered_calls.saturating_sub(1);
+            self.unanswered_calls -= 1;
             match (outline.calls[call].id.map(|id| self.hash(outline.text(id))), self.earlier[call]) {
                 (Some(hash), NONE) => drop(self.newest.remove(&hash)),
                 (Some(hash), earlier) => drop(self.newest.insert(hash, earlier)),
@@ -81,12 +69,6 @@ impl GrowingPairs {
         self.pairs.first_result.truncate(calls);
         self.pairs.call_of.truncate(results);
         self.pairs.next_result.truncate(results);
-    }
-
-    /// The results from this one on whose call was evicted.
-    pub fn late_from(&self, result: usize) -> impl Iterator<Item = usize> + '_ {
-        let late = &self.pairs.late;
-        late[late.partition_point(|(late, ..)| (*late as usize) < result)..].iter().map(|(late, ..)| *late as usize)
     }
 
     /// The call with the id of a result of the last message, which may be new.
@@ -115,17 +97,12 @@ impl GrowingPairs {
         (self.unanswered_calls, self.results_without_call)
     }
 
-    /// Sets the counts, to include those of evicted messages.
-    pub fn set_counts(&mut self, (unanswered_calls, results_without_call): (usize, usize)) {
-        (self.unanswered_calls, self.results_without_call) = (unanswered_calls, results_without_call);
-    }
-
     /// Calls without result, excluding open ones, plus results without call.
     #[must_use]
     pub fn orphan_count(&self, outline: &Outline) -> usize {
-        let open_from = open_from(outline, |message| outline.holds_results(message));
+        let open_from = open_from(outline, outline.messages.len(), |message| outline.holds_results(message));
         let open = outline.messages.get(open_from).map_or(outline.calls.len(), |message| message.first_call as usize);
         let open = (open..outline.calls.len()).filter(|call| !self.pairs.is_answered(*call)).count();
-        self.unanswered_calls.saturating_sub(open) + self.results_without_call
+        self.unanswered_calls - open + self.results_without_call
     }
 }

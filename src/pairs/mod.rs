@@ -9,7 +9,7 @@ mod repair;
 use crate::outline::{Call, Name, Outline, Shape};
 use crate::text::same;
 pub use findings::{Finding, FindingKind, findings};
-pub use growing::{GrowingPairs, LateResult};
+pub use growing::GrowingPairs;
 use open_calls::OpenCalls;
 pub use repair::{Repair, repairs};
 use std::collections::HashMap;
@@ -19,8 +19,6 @@ const NONE: u32 = u32::MAX;
 /// The call of each result.
 #[derive(Debug, Default, Clone)]
 pub struct Pairs {
-    /// Results of evicted calls, in order: result, tool, whether it is the first result of its call.
-    late: Vec<LateResult>,
     call_of: Vec<u32>,
     first_result: Vec<u32>,
     next_result: Vec<u32>,
@@ -33,11 +31,10 @@ impl Pairs {
     #[must_use]
     pub fn of(outline: &Outline) -> Self {
         let mut pairs = Pairs {
-            late: vec![],
             call_of: vec![NONE; outline.results.len()],
             first_result: vec![NONE; outline.calls.len()],
             next_result: vec![NONE; outline.results.len()],
-            open_from: open_from(outline, |message| outline.holds_results(message)),
+            open_from: open_from(outline, outline.messages.len(), |message| outline.holds_results(message)),
         };
         let mut calls = Calls { outline, seen: 0, indexed: 0, table: HashMap::new() };
         let (mut open_calls, mut unpaired) = (OpenCalls::default(), vec![]);
@@ -114,12 +111,7 @@ impl Pairs {
     #[inline]
     #[must_use]
     pub fn name_of(&self, outline: &Outline, result: usize) -> Name {
-        self.call_of(result).map_or_else(|| self.name_without_call(outline, result), |call| outline.calls[call].name)
-    }
-
-    fn name_without_call(&self, outline: &Outline, result: usize) -> Name {
-        let late = self.late.binary_search_by_key(&(result as u32), |(result, ..)| *result);
-        late.map_or_else(|_| own_name(outline, result), |late| self.late[late].1)
+        self.call_of(result).map_or_else(|| own_name(outline, result), |call| outline.calls[call].name)
     }
 
     /// Whether a call has a result.
@@ -167,9 +159,9 @@ fn shape_of(outline: &Outline, call: usize) -> Shape {
     outline.messages[outline.calls[call].message as usize].shape
 }
 
-/// A call is open when only messages of its own run, and then messages that answer, come after it.
-pub(crate) fn open_from(outline: &Outline, answers: impl Fn(usize) -> bool) -> usize {
-    let Some(last) = (0..outline.messages.len()).rev().find(|message| !answers(*message)) else {
+/// A call is open when only messages of its own run, and then messages that answer, come after it: of the first messages.
+pub(crate) fn open_from(outline: &Outline, end: usize, answers: impl Fn(usize) -> bool) -> usize {
+    let Some(last) = (0..end).rev().find(|message| !answers(*message)) else {
         return 0;
     };
     let run = outline.messages[..=last].iter().rev().take_while(|message| message.is_agent_made).count();

@@ -51,7 +51,7 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
     let answers: Vec<bool> = (0..outline.messages.len())
         .map(|message| gone.is_whole(outline, message) || gone.holds_results(outline, message))
         .collect();
-    let open_from = open_from(outline, |message| answers[message]);
+    let open_from = open_from(outline, outline.messages.len(), |message| answers[message]);
     // The next call of the same id: a later answer would belong to that one.
     let mut later: HashMap<&[u8], usize> = HashMap::new();
     let mut next_same = vec![usize::MAX; outline.calls.len()];

@@ -1,67 +1,132 @@
-//! Results that are cut when they arrive, a function of their texts alone: every rule after that sees the cut text, and the outline
-//! counts it.
+//! Arrival: the one place where a result's text becomes another. A function of the body up to that message, decided once, so that it
+//! changes no prefix; every rule after it sees only what arrived, and the outline counts that. In this order:
+//!
+//! 1. What is exempt, has no text, is a placeholder or has dispatch blocks stays as it is.
+//! 2. The whole text by which an agent says that it has cleared a result is the placeholder, wherever it stands.
+//! 3. References to earlier results: see `references`, since these depend on what the view has masked.
+//! 4. A longer text than `max_result_chars` is cut.
 
 use super::context::PlanContext;
 use super::mask::{Excluded, Masker};
 use super::outcome::Masked;
 use crate::clip::Clip;
-use crate::outline::Outline;
+use crate::outline::{Outline, ToolResult};
 use crate::pairs::Pairs;
+use crate::patterns::fits;
 use crate::placeholder::{Form, Placeholder};
 use crate::policy::Policy;
 use crate::source::Source;
 use crate::turns::Turns;
 use core::ops::Range;
 use std::borrow::Cow;
+use std::cell::LazyCell;
+
+/// What a result arrives as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// A cut text, with so many newlines.
+    Cut(Clip, u32),
+    /// The placeholder, of so many characters.
+    Cleared(usize),
+}
 
 impl PlanContext<'_> {
-    /// How these new results are cut, and the newlines that they then have.
+    /// What these new results arrive as, where that is another text.
     #[must_use]
-    pub fn arrivals(&self, results: Range<usize>) -> Vec<(usize, Clip, u32)> {
+    pub fn arrivals(&self, results: Range<usize>) -> Vec<(usize, Arrival)> {
         let PlanContext { outline, policy, .. } = *self;
-        let Some(max_chars) = policy.max_result_chars else { return vec![] };
-        let mut long = results.filter(|result| outline.results[*result].chars > max_chars).peekable();
-        if long.peek().is_none() {
+        let is_long = |result: &usize| policy.max_result_chars.is_some_and(|max| outline.results[*result].chars > max);
+        let mut judged = results.filter(|result| !policy.markers.is_empty() || is_long(result)).peekable();
+        if judged.peek().is_none() {
             return vec![];
         }
         let mut excluded = Excluded::default();
         excluded.grow(policy, outline);
         let masker = Masker::of(*self, &excluded);
-        long.filter_map(|result| masker.arrival(result, max_chars)).collect()
+        judged.filter_map(|result| Some((result, masker.arrival(result)?))).collect()
+    }
+
+    /// Whether the whole text of a result is this one, in which `*` matches any text.
+    pub(super) fn is_text(&self, result: usize, text: &str) -> bool {
+        let PlanContext { outline, source, .. } = *self;
+        let ToolResult { chars, images, frame, .. } = outline.results[result];
+        let begins = |prefix: &[u8]| source.observation_begins(outline, result, prefix);
+        let may_end = |suffix: &[u8]| source.observation_may_end(outline, result, suffix);
+        let whole = LazyCell::new(|| source.observation(outline, result));
+        images == 0
+            && outline.cut_of(result).is_none()
+            && frame.holds_text()
+            && !frame.keeps_references()
+            && (text.contains('*') || chars == text.chars().count())
+            && fits(text.as_bytes(), begins, may_end, || &whole)
     }
 }
 
-/// Cuts the results of a whole history.
-pub fn cut_results(outline: &mut Outline, source: &dyn Source, policy: &Policy) {
-    if policy.max_result_chars.is_none() {
+impl Masker<'_> {
+    /// What a new result arrives as.
+    fn arrival(&self, result: usize) -> Option<Arrival> {
+        let PlanContext { outline, policy, source, .. } = self.context;
+        if policy.markers.iter().any(|marker| self.context.is_text(result, marker)) {
+            let (before, after) = (outline.results[result].chars, self.placeholder_chars(result));
+            return (before >= after && !self.is_exempt(result)).then_some(Arrival::Cleared(after));
+        }
+        if policy.stubs.iter().any(|(_, text)| self.context.is_text(result, text)) {
+            return None;
+        }
+        let clip = self.clip(result, policy.max_result_chars?)?;
+        // In replays, which name no lines, a text may be left out.
+        let newlines = if policy.names_lines() {
+            memchr::memchr_iter(b'\n', &clip.apply(&source.observation(outline, result))).count()
+        } else {
+            0
+        };
+        Some(Arrival::Cut(clip, newlines as u32))
+    }
+}
+
+impl Arrival {
+    /// Lets a result of a history arrive as this.
+    pub fn take(self, outline: &mut Outline, result: usize) {
+        match self {
+            Arrival::Cut(clip, newlines) => outline.cut(result, clip, newlines),
+            Arrival::Cleared(chars) => outline.clear(result, chars),
+        }
+    }
+}
+
+/// Lets the results of a whole history arrive.
+pub fn arrive(outline: &mut Outline, source: &dyn Source, policy: &Policy) {
+    if policy.max_result_chars.is_none() && policy.markers.is_empty() {
         return;
     }
-    let (pairs, turns, placeholder) = (&Pairs::of(outline), &Turns::default(), &Placeholder::of(policy));
-    let context = PlanContext { outline, source, policy, placeholder, costs: None, pairs, turns, references: &[] };
-    for (result, clip, newlines) in context.arrivals(0..outline.results.len()) {
-        outline.cut(result, clip, newlines);
+    let (pairs, turns, placeholder) = (&Pairs::of(outline), &Turns::of(outline), &Placeholder::of(policy));
+    let context =
+        PlanContext { outline, source, policy, placeholder, costs: None, pairs, turns, related: &[], failed: &[] };
+    for (result, arrival) in context.arrivals(0..outline.results.len()) {
+        arrival.take(outline, result);
     }
 }
 
-/// A history with its results cut.
+/// A history whose results have arrived.
 #[must_use]
 pub fn arrived<'a>(outline: &'a Outline, source: &dyn Source, policy: &Policy) -> Cow<'a, Outline> {
     let mut outline = Cow::Borrowed(outline);
-    if policy.max_result_chars.is_some() {
-        cut_results(outline.to_mut(), source, policy);
+    if policy.max_result_chars.is_some() || !policy.markers.is_empty() {
+        arrive(outline.to_mut(), source, policy);
     }
     outline
 }
 
-/// The masked results among these, in order, and those that were cut and are not masked.
+/// The masked results among these, in order, and those that arrived as another text and are not masked.
 #[must_use]
-pub fn with_cuts(outline: &Outline, mut masked: Vec<Masked>, results: Range<usize>) -> Vec<Masked> {
-    let cuts = outline.cuts_of(results);
-    if !cuts.is_empty() {
-        let is_raw = |result| masked.binary_search_by_key(result, |one| one.result).is_err();
-        let cut =
-            |(result, clip): &(u32, Clip)| Masked { result: *result, form: Form::Arrival(Box::new(*clip)), removed: 0 };
-        let raw: Vec<Masked> = cuts.iter().filter(|(result, _)| is_raw(result)).map(cut).collect();
+pub fn with_arrivals(outline: &Outline, mut masked: Vec<Masked>, results: Range<usize>) -> Vec<Masked> {
+    let (cuts, cleared) = (outline.cuts_of(results.clone()), outline.cleared_of(results));
+    if !cuts.is_empty() || !cleared.is_empty() {
+        let is_raw = |one: &Masked| masked.binary_search_by_key(&one.result, |other| other.result).is_err();
+        let change = |result: u32, form| Masked { result, form, removed: 0 };
+        let cuts = cuts.iter().map(|(result, clip)| change(*result, Form::Arrival(Box::new(*clip))));
+        let cleared = cleared.iter().map(|(result, _)| change(*result, Form::Placeholder));
+        let raw: Vec<Masked> = cuts.chain(cleared).filter(is_raw).collect();
         masked.extend(raw);
         masked.sort_unstable_by_key(|one| one.result);
     }

@@ -5,115 +5,97 @@
 //! from the cache has cost a given part of what writing the cache again costs, the boundary moves, if the bound on cost permits it.
 
 use super::context::PlanContext;
-use super::cost_bound::Bill;
-use super::fold::Fold;
 use super::outcome::{Masked, Move};
-use super::step::Peek;
+use super::state::State;
+use super::step::{Peek, Step};
+use super::units::Bill;
 use crate::policy::Boundary;
 
-impl Fold {
-    /// Makes a request after this many messages. Returns the newly masked observations, in order.
-    pub fn request(&mut self, context: PlanContext, end: usize, is_now: bool) -> Vec<Masked> {
+impl State {
+    /// Makes a request after this many messages. Returns what it changes.
+    pub fn request(&mut self, context: PlanContext, end: usize, is_now: bool) -> Step {
         self.grow(context, end);
+        let step = self.step(context, end, is_now, true);
+        self.take_request(context, end, &step);
+        step
+    }
+
+    /// Makes a request after this many messages, for which this step was decided.
+    pub fn take_request(&mut self, context: PlanContext, end: usize, step: &Step) {
         let is_begun = self.has_begun(context, end);
-        self.core.is_begun = is_begun && context.policy.trigger > 0;
-        let bill = self.bill(context, end, is_now);
-        let step = self.step_of_bill(context, end, bill.as_ref(), true);
-        let is_forced = step.is_forced && !step.changes_nothing();
-        let bill = bill.map(|bill| if is_forced { self.forced_bill(context, end, &bill, &step, is_now) } else { bill });
-        self.core.boundary_before = self.core.boundary;
+        self.is_begun = is_begun && context.policy.trigger > 0;
+        self.boundary_before = self.boundary;
         if is_begun {
-            self.core.waste = self.core.waste.saturating_add(self.net_gain(context));
+            self.waste = self.waste.saturating_add(self.gain);
         }
-        let changes = self.take(context, &step);
-        if let Some(bill) = bill {
-            self.pay(context, &bill, step.moved.is_some());
+        self.old_turns.waste = self.old_turns.waste.saturating_add(step.wasted);
+        self.take(context, step);
+        if let Some(bill) = &step.bill {
+            let is_moved = step.moved.is_some() || step.hiding.is_some();
+            self.pay(context, bill, is_moved, step.hiding.as_ref().and_then(|hiding| hiding.call));
         }
-        self.pass_cleared(context);
-        self.core.requests += 1;
-        (self.core.before, self.core.new_gain, self.is_rewritten) = (end, 0, false);
-        if !changes.is_empty() && context.policy.remembers() {
-            self.add_due_point(end + 1); // the request is made when the next message is appended
-        }
-        changes
+        self.requests += 1;
+        (self.before, self.new_gain, self.is_rewritten) = (end, 0, false);
     }
 
-    /// Whether the boundary moves at a request after this many messages, to which the fold must have grown.
-    #[must_use]
-    pub fn moves_at(&self, context: PlanContext, end: usize, is_now: bool) -> bool {
-        self.moves(context, end, self.bill(context, end, is_now).as_ref())
-    }
-
-    pub(super) fn moves(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> bool {
+    pub(super) fn moves_boundary(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> bool {
         let policy = context.policy;
         let pays = match policy.boundary {
             Boundary::Sliding | Boundary::Stepped(_) => true,
             Boundary::BreakEven { read, write } => {
-                let gain = self.net_gain(context);
-                gain > 0 && bill.is_some_and(|bill| self.breaks_even(policy, bill, gain, read, write))
+                self.gain > 0 && bill.is_some_and(|bill| self.breaks_even(policy, bill, self.gain, read, write))
             }
-            Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.core.gain >= at_least,
+            Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.gain >= at_least,
         };
-        let max_cost = || policy.max_cost_at(self.evicted_messages + end).filter(|_| !policy.is_limit);
-        let is_over = || max_cost().is_some_and(|max| self.core.cost > max);
+        let max_cost = || policy.max_cost_at(end).filter(|_| !policy.is_limit);
+        let is_over = || max_cost().is_some_and(|max| self.cost > max);
         pays || (policy.boundary.remembers() && is_over())
     }
 
     /// Characters that a move to the window writes to the cache again: of the view after it, those that the previous request had sent
     /// and the cache does not keep.
     fn written_again(&self, context: PlanContext) -> usize {
-        let masked_before = self.core.gain.saturating_sub(self.core.new_gain); // without an earlier request all of it is new
-        let before = self.core.before;
-        let growth = self.growth_by_move(context, before);
-        let sent = self.chars_before(before).saturating_add_signed(growth).saturating_sub(masked_before);
-        sent.saturating_sub(self.kept_chars(context))
+        let masked_before = self.gain.saturating_sub(self.new_gain); // without an earlier request all of it is new
+        self.chars_before(self.before).saturating_sub(masked_before).saturating_sub(self.kept_chars(context))
     }
 
     /// The effect of moving the boundary now, rounded by the policy or not; None if nothing would change.
     #[must_use]
     pub fn peek(&self, context: PlanContext, is_rounded: bool) -> Option<Peek> {
         let policy = context.policy;
-        if self.core.waiting.is_empty() || self.core.removed + self.core.gain < policy.min_masked_chars {
+        if self.waiting.is_empty() || self.removed + self.gain < policy.min_masked_chars {
             return None;
         }
-        let older_end = self.core.aging.older_end;
-        let boundary = if is_rounded { self.rounded(policy, older_end) } else { older_end };
+        let older_end = self.aging.older_end;
+        let boundary = if is_rounded { policy.rounded(older_end) } else { older_end };
         let is_passed = |one: &&Masked| (one.result as usize) < boundary;
-        let mut now: Vec<Masked> = self.core.waiting.iter().filter(is_passed).cloned().collect();
+        let mut now: Vec<Masked> = self.waiting.iter().filter(is_passed).cloned().collect();
         let moved: usize = now.iter().map(|one| one.removed).sum();
-        if now.is_empty() || self.core.removed + moved < policy.min_masked_chars {
+        if now.is_empty() || self.removed + moved < policy.min_masked_chars {
             return None;
         }
         now.sort_unstable_by_key(|one| one.result);
         let cost = self.cost_with(context, &now, &[]);
         let written_again = self.written_again(context);
-        let step = Move { request: self.core.requests, masked: now.len(), removed: moved, written_again };
+        let step = Move { request: self.requests, masked: now.len(), removed: moved, written_again };
         Some(Peek { masked: now, cost, step })
     }
 
-    /// Moves the boundary as far as the policy permits, if that removes enough. Returns the newly masked observations, in order.
+    /// Moves the boundary as far as the policy permits, if that removes enough. Returns the newly masked observations, in order. For
+    /// a boundary that depends on no request.
     pub fn advance(&mut self, context: PlanContext) -> Vec<Masked> {
         let policy = context.policy;
-        let boundary = self.rounded(policy, self.core.aging.older_end);
+        let boundary = policy.rounded(self.aging.older_end);
         let is_passed = |result: u32| (result as usize) < boundary;
-        if !self.core.first.is_some_and(is_passed) || self.core.removed + self.core.gain < policy.min_masked_chars {
+        if !self.first.is_some_and(is_passed) || self.removed + self.gain < policy.min_masked_chars {
             return vec![];
         }
-        let moved: usize = self.core.waiting.iter().filter(|one| is_passed(one.result)).map(|one| one.removed).sum();
-        if self.core.removed + moved < policy.min_masked_chars {
+        let moved: usize = self.waiting.iter().filter(|one| is_passed(one.result)).map(|one| one.removed).sum();
+        if self.removed + moved < policy.min_masked_chars {
             return vec![];
         }
-        let written_again = self.written_again(context);
-        let now = self.mask(context, is_passed);
-        self.core.boundary = boundary;
-        if policy.boundary.remembers() {
-            (self.core.paid.boundary, self.core.paid.marked) = (self.boundary_chars(context), 0);
-            self.moves.push(Move { request: self.core.requests, masked: now.len(), removed: moved, written_again });
-        }
-        self.core.waste = 0;
-        if !policy.boundary.remembers() {
-            self.add_due_point(self.core.aging.messages());
-        }
-        now
+        self.boundary = boundary;
+        self.waste = 0;
+        self.mask(context, is_passed)
     }
 }

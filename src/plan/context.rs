@@ -43,17 +43,26 @@ impl Costs {
     }
 }
 
-/// A result that refers to the result of an earlier call.
+/// A result of a tool whose later results may refer to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reference {
+pub struct Related {
     /// The result.
     pub result: u32,
-    /// The result that has the text.
-    pub source: u32,
-    /// The last one before it that is this source, or refers to it.
-    pub previous: u32,
-    /// Characters that the source has more than the reference; negative if the reference is longer.
-    pub growth: isize,
+    /// The same for calls of one tool with the same arguments.
+    pub key: u32,
+    /// Its part.
+    pub part: Part,
+}
+
+/// The part of a result among those of the same call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// It has the whole text.
+    Whole,
+    /// It refers to the last one that has the whole text.
+    Reference,
+    /// It has something else, to which nothing refers.
+    Other,
 }
 
 /// Read-only inputs shared by all rules.
@@ -73,8 +82,10 @@ pub struct PlanContext<'a> {
     pub pairs: &'a Pairs,
     /// The turns.
     pub turns: &'a Turns,
-    /// Results that refer to earlier ones; none in a session.
-    pub references: &'a [Reference],
+    /// The results of tools that have references to earlier results, in order; none in a session.
+    pub related: &'a [Related],
+    /// The requests at which no text of a summary arrived, by the messages before each, ascending.
+    pub failed: &'a [usize],
 }
 
 impl PlanContext<'_> {
@@ -130,12 +141,12 @@ pub fn facts_of_pair(
     let call = call.map(|call| &outline.calls[call]);
     let of_call = call.map(|call| call.message as usize).filter(|message| outline.messages[*message].is_agent_made);
     ObservationFacts {
-        chars: seen.chars,
+        chars: seen.chars + outline.cleared_of(result..result + 1).iter().map(|(_, removed)| removed).sum::<usize>(),
         is_json: !seen.frame.holds_text(),
         newlines: seen.newlines as usize,
         images: seen.images as usize,
         turn: turn_at(of_call.unwrap_or(seen.message as usize)),
-        number: outline.numbers.get(result).map_or(result + 1, |number| *number as usize),
+        number: result + 1,
         tool: call.map_or_else(|| own_name(outline, result), |call| call.name).map_or(b"", |name| outline.name(name)),
         id: seen.id.map_or(b"", |id| outline.text(id)),
         handle: Handle::default(),

@@ -5,11 +5,9 @@
 //! the request before had marked.
 
 use super::context::PlanContext;
-use super::fold::Fold;
-use super::outcome::masked_in;
-use super::step::Step;
-use super::units::Charged;
-use super::units::{blocks_of, cost, message_of};
+use super::outcome::{Masked, masked_in};
+use super::state::State;
+use super::units::{Bill, Charged, blocks_of, cost, message_of};
 use crate::policy::{Boundary, CHARS_PER_TOKEN, NOW, Policy};
 use crate::provider::{CacheRule, ProviderCache};
 
@@ -39,86 +37,70 @@ impl ProviderCache {
     }
 }
 
-/// The charge of a request: with the raw history, with the boundary where it is, and after a move.
-#[derive(Debug)]
-pub(super) struct Bill {
-    raw: Charged,
-    stay: Charged,
-    go: Charged,
-    /// Characters of the system prompt that the move may write again.
-    again: usize,
-}
-
-impl Fold {
+impl State {
     /// Characters of the beginning of the view that stay in the cache at a move to the window.
     pub(super) fn kept_chars(&self, context: PlanContext) -> usize {
-        self.kept_before(context, self.core.first)
+        self.kept_before(context, self.first)
     }
 
     /// Characters of the beginning of the view that stay in the cache where this observation is the first that changes.
     pub(super) fn kept_before(&self, context: PlanContext, first: Option<u32>) -> usize {
         let PlanContext { outline, policy, .. } = context;
-        let message = first.map_or(self.core.before, |first| message_of(outline, first)).min(self.core.before);
+        let message = first.map_or(self.before, |first| message_of(outline, first)).min(self.before);
         if policy.cache.rule != CacheRule::Breakpoints {
             return self.chars_before(message);
         }
-        let is_after = |first: u32| self.last_gone().is_none_or(|last| last < first);
+        let is_after = |first: u32| self.masked.last().is_none_or(|last| last.result < first);
         let is_kept = first.is_some_and(is_after) && self.is_pinned(context);
-        if is_kept { self.core.paid.marked } else { 0 }
+        if is_kept { self.paid.marked } else { 0 }
     }
 
     /// Whether this request is marked at the boundary, at a move at the old one. The mark gives way where the client's previous one
     /// is out of reach of its newest.
     fn is_pinned(&self, context: PlanContext) -> bool {
-        let new = self.core.before..self.core.aging.messages();
+        let new = self.before..self.messages();
         context.policy.pins_boundary
             && new.map(|message| blocks_of(context.outline, message)).sum::<usize>()
                 < context.policy.cache.lookback_blocks
     }
 
-    /// The charge of a request after this many messages, to which the fold must have grown; None where no rule reads it.
+    /// The charge of a request after this many messages, to which the state must have grown; None where no rule reads it.
     pub(super) fn bill(&self, context: PlanContext, end: usize, is_now: bool) -> Option<Bill> {
         let policy = context.policy;
         if !matches!(policy.boundary, Boundary::BreakEven { .. }) {
             return None;
         }
-        let is_cold = self.is_cold(policy, end, is_now);
-        let warm = |chars: usize| if is_cold { 0 } else { chars };
+        let is_cold = is_cold(policy, end, is_now);
+        let warm = |chars: usize| if is_cold || self.is_rewritten { 0 } else { chars };
         let (chars, raw_chars) = (self.chars_before(end), self.raw_before(end));
         // Below the minimum nothing is cached; what that costs at least is taken to be reading.
         let is_short = raw_chars < policy.cache.min_chars();
-        let raw =
-            Charged::request(raw_chars, if is_short { raw_chars } else { warm(self.raw_before(self.core.before)) });
-        let (sent, kept) = if self.is_rewritten {
-            (0, 0)
-        } else {
-            (warm(self.chars_before(self.core.before)), warm(self.kept_chars(context)))
-        };
+        let raw_sent = if is_cold { 0 } else { self.raw_before(self.before) };
+        let raw = Charged::request(raw_chars, if is_short { raw_chars } else { raw_sent });
+        let (sent, kept) = (warm(self.chars_before(self.before)), warm(self.kept_chars(context)));
         let is_raw = chars == raw_chars && !self.is_rewritten;
         let stay = Charged::request(chars, policy.cache.serves(sent)).and_written(policy.cache.again(sent, is_cold));
-        let growth = self.growth_by_move(context, end);
-        let moved_chars = chars.saturating_add_signed(growth).saturating_sub(self.core.gain);
-        let moved = Charged::request(moved_chars, policy.cache.serves(kept));
+        let moved = Charged::request(chars.saturating_sub(self.gain), policy.cache.serves(kept));
         Some(Bill { raw, stay: if is_raw { raw } else { stay }, go: moved, again: policy.cache.again(kept, is_cold) })
     }
 
-    /// Whether the cache has nothing for a request after this many messages: its prompt is written in any case.
-    fn is_cold(&self, policy: &Policy, end: usize, is_now: bool) -> bool {
-        let is_listed = |request: usize| policy.cold.binary_search(&request).is_ok();
-        is_listed(self.evicted_messages + end) || (is_now && is_listed(NOW))
-    }
-
-    /// The bill of a request whose step is forced. What it cuts that was not sent before leaves the cache as it is.
-    pub(super) fn forced_bill(&self, context: PlanContext, end: usize, bill: &Bill, step: &Step, is_now: bool) -> Bill {
+    /// The bill of a request that forces these changes. What it cuts that was not sent before leaves the cache as it is.
+    pub(super) fn forced_bill(
+        &self,
+        context: PlanContext,
+        (end, is_now): (usize, bool),
+        bill: &Bill,
+        changes: &[Masked],
+        is_moved: bool,
+    ) -> Bill {
         let cache = context.policy.cache;
-        let changes = step.changes();
         let removed: usize = changes.iter().map(|one| one.removed).sum();
-        let growth = self.restored_growth(context, &step.masked);
-        let chars = self.chars_before(end).saturating_add_signed(growth).saturating_sub(removed);
-        let is_cold = self.is_cold(context.policy, end, is_now) || self.is_rewritten;
-        let kept = match step.moved {
-            Some(_) => self.kept_before(context, changes.first().map(|one| one.result)),
-            None => self.chars_before(self.core.before),
+        let chars = self.chars_before(end).saturating_sub(removed);
+        let is_cold = is_cold(context.policy, end, is_now) || self.is_rewritten;
+        let kept = if is_moved {
+            self.kept_before(context, changes.first().map(|one| one.result))
+        } else {
+            self.chars_before(self.before)
         };
         let kept = if is_cold { 0 } else { kept };
         let moved = Charged::request(chars, cache.serves(kept));
@@ -128,51 +110,73 @@ impl Fold {
 
     /// Whether a move breaks even at these prices, and keeps the bound on cost.
     pub(super) fn breaks_even(&self, policy: &Policy, bill: &Bill, gain: usize, read: f64, write: f64) -> bool {
-        let waste = self.core.waste.saturating_add(gain);
+        let waste = self.waste.saturating_add(gain);
         let extra = bill.go.cost(read, write) - bill.stay.cost(read, write);
         let is_within_bound = |part: f64| {
             let at_most = bill.go.and_written(bill.again);
             (extra + cost(bill.again, write) <= 0.0
-                || self.core.paid.is_within(policy, at_most, bill.raw, part, read, write))
+                || self.paid.is_within(policy, at_most, bill.raw, part, read, write))
                 && stays_cached(policy.cache, bill.raw, bill.go, part, read, write)
         };
         cost(waste, read) >= BREAK_EVEN_AT * extra && policy.max_overcost.is_none_or(is_within_bound)
     }
 
     /// Whether a summary keeps the bound on cost that leaves this many characters of the view, all of which are written again.
-    #[must_use]
-    pub fn permits_summary(&self, context: PlanContext, end: usize, chars: usize, call: (usize, usize)) -> bool {
-        let policy = context.policy;
+    pub(super) fn permits_summary(
+        &self,
+        policy: &Policy,
+        bill: Option<&Bill>,
+        chars: usize,
+        call: (usize, usize),
+    ) -> bool {
         let (Boundary::BreakEven { read, write }, Some(part)) = (policy.boundary, policy.max_overcost) else {
             return true;
         };
-        let Some(Bill { raw, .. }) = self.bill(context, end, false) else { return true };
+        let Some(Bill { raw, .. }) = bill else { return true };
         let (view, again) = (Charged::request(chars, 0), policy.cache.again(0, false));
-        self.core.paid.with_summary(call).is_within(policy, view.and_written(again), raw, part, read, write)
-            && stays_cached(policy.cache, raw, view, part, read, write)
+        self.paid.with_summary(call).is_within(policy, view.and_written(again), *raw, part, read, write)
+            && stays_cached(policy.cache, *raw, view, part, read, write)
     }
 
-    /// Adds what a request was charged.
-    pub(super) fn pay(&mut self, context: PlanContext, bill: &Bill, is_moved: bool) {
-        let marked = if !is_moved && self.is_pinned(context) { self.core.paid.boundary } else { 0 };
-        let paid = &mut self.core.paid;
+    /// Adds what a request was charged, and the call of a model for a summary.
+    pub(super) fn pay(&mut self, context: PlanContext, bill: &Bill, is_moved: bool, call: Option<(usize, usize)>) {
+        let marked = if !is_moved && self.is_pinned(context) { self.paid.boundary } else { 0 };
+        let paid = &mut self.paid;
         paid.view = paid.view.and(if is_moved { bill.go.and_written(bill.again) } else { bill.stay });
         paid.raw = paid.raw.and(bill.raw);
         paid.marked = marked;
+        if let Some(call) = call {
+            *paid = paid.with_summary(call);
+        }
     }
 
     /// Characters of the view up to the last masked observation. What follows results in a message is counted before them.
     pub(super) fn boundary_chars(&self, context: PlanContext) -> usize {
         let PlanContext { outline, policy, .. } = context;
-        let Some(last) = self.last_gone() else { return 0 };
+        let Some(last) = self.masked.last().map(|last| last.result) else { return 0 };
         let message = message_of(outline, last);
-        let later = outline.later_chars(last as usize, policy.image_chars);
         let after = last as usize + 1..outline.results_before(message + 1);
-        let cut: usize = masked_in(&self.cuts, after).iter().map(|one| one.removed).sum();
-        let later = later.saturating_sub(cut);
-        let restored = self.restored_before(message + 1) - self.restored_before(message);
-        self.chars_before(message + 1).saturating_add_signed(-restored).saturating_sub(later)
+        let cut: usize = masked_in(&self.cuts, after.clone()).iter().map(|one| one.removed).sum();
+        let growth = |result: usize| self.references.source_of(result as u32).map_or(0, |(_, growth)| growth);
+        let grown: isize = after.map(growth).sum();
+        let later = outline.later_chars(last as usize, policy.image_chars).saturating_add_signed(grown);
+        self.chars_before(message + 1).saturating_sub(later.saturating_sub(cut))
     }
+}
+
+impl Bill {
+    /// The bill of a request whose view of so many characters is written whole.
+    pub(super) fn rewritten(&self, cache: ProviderCache, chars: usize) -> Self {
+        let view = Charged::request(chars, 0);
+        let again = cache.again(0, false);
+        Bill { raw: self.raw, stay: view.and_written(again), go: view, again }
+    }
+}
+
+/// Whether the cache has nothing for a request after this many messages: its prompt is written in any case.
+fn is_cold(policy: &Policy, end: usize, is_now: bool) -> bool {
+    let is_listed = |request: usize| policy.cold.binary_search(&request).is_ok();
+    is_listed(end) || (is_now && is_listed(NOW))
 }
 
 /// Whether after the move, and at each request to come, the view is served nearly as much of it as the raw history would be.

@@ -1,110 +1,145 @@
-//! Stages 2 and 3 with `fill`: the task and the summary have shares of the budget; the rest holds the keep set and the newest units.
+//! What a view over its limit keeps, where masks and cuts are not enough: system messages and the keep set; the task and the user's
+//! words, which have shares of the limit; the share of a summary; and the newest units that fit the rest. All else is hidden.
 //!
-//! Shares are exact, in four-millionths of the budget's unit. With rounding, a larger budget could leave less room.
+//! Shares are exact, in four-millionths of the limit's unit. With rounding, a larger limit could leave less room.
 
-use super::context::{Uncounted, view_cost};
-use super::outcome::{Cut, Masking, Outcome, Plan, Stage, SummaryInput, masked_in};
-use super::planner::Planner;
-use super::summarize::{built_in_summary, with_first_line};
+use super::context::{PlanContext, view_cost};
+use super::hidden::{Hiding, Standing, key_of};
+use super::mask::Masker;
+use super::outcome::{Cut, Masked, masked_in};
+use super::state::State;
+use super::step::Step;
+use super::summarize::{earlier_summaries, leading_system_messages, text_of};
 use super::truncate::{Keeping, Landmarks};
+use super::window::Window;
 use crate::clip::{Clip, MIN_CLIP_CHARS};
-use crate::text::{clip, count_chars};
+use crate::outline::{Message, Outline};
+use crate::text::count_chars;
+use core::cmp::Reverse;
 use core::iter::once;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 const SCALE: i128 = 4_000_000;
-/// The task gets half of the filled part of the budget, up to half of this part, in millionths.
+/// The task gets half of the filled part of the limit, up to half of this part, in millionths.
 const MOST_FILLED_FOR_TASK: i128 = 500_000;
 /// Minimum characters of the newest message of the task.
 const LEAST_TASK: usize = 220;
 /// Shorter summaries would lose the first line, by which they are recognized.
 const LEAST_SUMMARY: usize = 30;
 
-/// A history that fills a part of its budget.
+/// A history that fills a part of its limit.
 struct Filling<'a> {
-    planner: &'a Planner<'a>,
-    masking: Masking,
+    state: &'a State,
+    context: PlanContext<'a>,
+    end: usize,
     budget: i128,
-    /// The share of the budget, in millionths.
+    /// The share of the limit, in millionths.
     filled: i128,
-    /// Messages of the task, oldest first, with their costs.
+    /// Masks and cuts of the view.
+    forms: Vec<Masked>,
+    /// Messages of the task in the view, oldest first, with their costs.
     task: Vec<(usize, usize)>,
-    /// Summaries of earlier reductions.
+    /// Summaries of earlier reductions in the view.
     earlier: Vec<usize>,
     landmarks: Landmarks,
+    /// The messages after the last answer, which no request has shown.
+    first_unseen: usize,
 }
 
-/// The messages that are kept.
+/// The messages that are kept, in order; what is left of those of the task, and the cost of all.
+#[derive(Default)]
 struct Kept {
     messages: BTreeSet<usize>,
-    /// The cut message of the task.
-    cut: Option<Cut>,
+    cuts: Vec<Cut>,
     cost: usize,
 }
 
-/// The replacement of the rest.
-enum Replacement {
-    Nothing,
-    /// A summary that the caller must make.
-    Asked(Outcome),
-    /// A text, with its cost.
-    Summary(Vec<u8>, usize),
+impl State {
+    /// Hides messages of a view that does not fit, even after this step; None if nothing helps.
+    pub(super) fn hide(&self, context: PlanContext, end: usize, max: usize, exhausted: Step) -> Option<Step> {
+        let filled = context.policy.fill_millionths?;
+        if context.policy.is_limit && self.unseen_cost(context, end, &exhausted) > max {
+            return None; // what would be hidden for it has fitted before
+        }
+        let filling = Filling::of(self, context, end, (filled, max), self.forms(&exhausted));
+        let kept = filling.kept();
+        filling.step(kept, exhausted)
+    }
+
+    /// The cost of what no request has shown, after a step.
+    fn unseen_cost(&self, context: PlanContext, end: usize, step: &Step) -> usize {
+        let (first, changes) = (first_unseen(context.outline, end), step.changes());
+        let unseen = masked_in(&changes, context.outline.results_before(first)..context.outline.results_before(end));
+        view_cost(context, self.hidden.shown(first..end), unseen.iter()).0
+    }
 }
 
-impl Planner<'_> {
-    /// Stages 2 and 3 by the filled part of the budget, in millionths, and the budget.
-    pub(super) fn fill(
-        &self,
-        masking: Masking,
-        input: &SummaryInput,
+/// The first message after the last answer, which no request has shown.
+fn first_unseen(outline: &Outline, end: usize) -> usize {
+    outline.messages[..end].iter().rposition(|message| message.is_agent_made).map_or(0, |last| last + 1)
+}
+
+impl<'a> Filling<'a> {
+    fn of(
+        state: &'a State,
+        context: PlanContext<'a>,
+        end: usize,
         (filled, budget): (usize, usize),
-    ) -> Result<Outcome, Uncounted> {
-        let landmarks = Landmarks::of(self.outline, self.end);
-        let earlier = self.earlier_summaries();
-        let first_run = self.turns.starts.first().map_or(self.end, |start| *start as usize);
-        let task_end = if self.outline.task_end > 0 { self.outline.task_end } else { first_run };
-        let task = landmarks.whole_task(task_end, &earlier);
-        let task_end = task.last().map_or(0, |last| last + 1);
-        let task = task.into_iter().map(|message| (message, self.size(once(message), &masking))).collect();
-        let (budget, filled) = (budget as i128, filled as i128);
-        let filling = Filling { planner: self, masking, budget, filled, task, earlier, landmarks };
-
-        let mut kept = filling.kept()?;
-        let summary = match filling.replacement(&kept, input)? {
-            Replacement::Asked(outcome) => return Ok(outcome),
-            Replacement::Summary(text, cost) => Some((self.summary(text), cost)),
-            Replacement::Nothing => {
-                filling.keep_earlier_summaries(&mut kept);
-                None
-            }
+        forms: Vec<Masked>,
+    ) -> Self {
+        let PlanContext { outline, source, turns, .. } = context;
+        let is_shown = |message: &usize| !state.hidden.has(*message);
+        let landmarks = Landmarks::of(outline, state.hidden.shown(0..end));
+        let earlier: Vec<usize> = earlier_summaries(outline, source, end).into_iter().filter(is_shown).collect();
+        let first_run = turns.starts.first().map_or(end, |start| (*start as usize).min(end));
+        let task = landmarks.whole_task(first_run, &earlier).into_iter().filter(is_shown);
+        let mut filling = Filling {
+            state,
+            context,
+            end,
+            budget: budget as i128,
+            filled: filled as i128,
+            forms,
+            task: vec![],
+            earlier,
+            landmarks,
+            first_unseen: first_unseen(outline, end),
         };
-        let stage = if summary.is_some() { Stage::Summarization } else { Stage::Fallback };
-        let flags = self.flags(&kept.messages);
-        let plan = self.finish(Some(stage), filling.masking, Some(flags), kept.cut, summary);
-        Ok(Outcome::Plan(Box::new(Plan { task_end, ..plan })))
+        filling.task = task.map(|message| (message, filling.size(once(message)))).collect();
+        filling
     }
 
-    /// The cost of these messages.
-    fn size(&self, messages: impl Iterator<Item = usize> + Clone, masking: &Masking) -> usize {
-        let masked = messages.clone().flat_map(|message| masked_in(&masking.masked, self.outline.results_of(message)));
-        view_cost(self.context(), messages, masked).0
+    /// The messages of the view.
+    fn shown(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        self.state.hidden.shown(0..self.end)
     }
-}
 
-impl Filling<'_> {
     /// Whether a message belongs to a unit or the keep set.
     fn is_in_unit(&self, message: usize) -> bool {
         let of_task = self.task.binary_search_by_key(&message, |(message, _)| *message);
-        of_task.is_err() && self.earlier.binary_search(&message).is_err()
+        of_task.is_err() && self.earlier.binary_search(&message).is_err() && !self.state.hidden.has(message)
     }
 
-    fn size(&self, messages: &BTreeSet<usize>) -> usize {
-        self.planner.size(messages.iter().copied(), &self.masking)
+    /// Cost and characters of these messages in the view.
+    fn sizes(&self, messages: impl Iterator<Item = usize>) -> (usize, usize) {
+        messages.fold((0, 0), |(cost, chars): (usize, usize), message| {
+            let own = || {
+                let masked = masked_in(&self.forms, self.context.outline.results_of(message)).iter();
+                view_cost(self.context, once(message), masked)
+            };
+            let cut = self.state.hidden.cut_of(message).map(|cut| (cut.cost, cut.clip.chars()));
+            let (own_cost, own_chars) = cut.unwrap_or_else(own);
+            (cost.saturating_add(own_cost), chars.saturating_add(own_chars))
+        })
+    }
+
+    fn size(&self, messages: impl Iterator<Item = usize>) -> usize {
+        self.sizes(messages).0
     }
 
     /// The share of the summary, scaled.
     fn summary_share(&self) -> i128 {
-        (self.filled * self.budget).min(self.planner.policy.summary_max_chars as i128 * SCALE)
+        (self.filled * self.budget).min(self.context.policy.summary_max_chars as i128 * SCALE)
     }
 
     /// The share of the task besides a keep set of this cost, scaled.
@@ -115,47 +150,115 @@ impl Filling<'_> {
         share.min((self.budget - cost) * SCALE).max(least as i128 * SCALE).min(whole * SCALE)
     }
 
-    /// The keep set, the newest units that fit, and the task.
-    fn kept(&self) -> Result<Kept, Uncounted> {
-        let mut keeping = self.planner.keeping(&self.landmarks);
-        let keep_set = |keeping: &Keeping| {
-            let mut messages = keeping.keep_set(&self.earlier);
+    /// The messages that are kept whatever their size is: of a window that is larger than what is to be filled, its newest unit.
+    fn keep_set(&self) -> Kept {
+        let PlanContext { outline, policy, pairs, turns, .. } = self.context;
+        let window = Window::of(outline, policy, pairs, turns, self.end);
+        let of_window = |start: usize| {
+            let mut messages = self.keeping(start).keep_set(self.shown(), |message| self.is_in_unit(message));
             messages.retain(|message| self.is_in_unit(*message));
-            (self.size(&messages), messages)
+            Kept { cost: self.size(messages.iter().copied()), messages, cuts: vec![] }
         };
-        let (mut cost, mut messages) = keep_set(&keeping);
-        if self.planner.policy.is_session && cost as i128 * SCALE > 4 * self.filled * self.budget {
-            keeping.window_start = (0..self.planner.end).rfind(|message| self.is_in_unit(*message)).unwrap_or(0);
-            (cost, messages) = keep_set(&keeping);
+        let unseen = if policy.is_limit { self.first_unseen } else { self.end };
+        let kept = of_window(window.start.min(unseen));
+        if !policy.is_limit || kept.cost as i128 * SCALE <= 4 * self.filled * self.budget {
+            return kept;
         }
-        let task_share = self.task_share(cost as i128);
-        let mut room = 4 * self.filled * self.budget - cost as i128 * SCALE - task_share - self.summary_share();
-        for newest in (0..self.planner.end).rev() {
-            if messages.contains(&newest) || !self.is_in_unit(newest) {
+        let newest = self.shown().rfind(|message| self.is_in_unit(*message)).unwrap_or(0);
+        of_window(newest.min(unseen))
+    }
+
+    fn keeping(&self, window_start: usize) -> Keeping<'_> {
+        let Filling { context, end, landmarks, state, .. } = self;
+        Keeping { context: *context, end: *end, window_start, landmarks, references: Some(&state.references) }
+    }
+
+    /// The unit of a message.
+    fn unit(&self, message: usize) -> BTreeSet<usize> {
+        self.keeping(self.end).whole(once(message), |message| self.is_in_unit(message))
+    }
+
+    /// The keep set, the user's words, the newest units that fit, and the task.
+    fn kept(&self) -> Kept {
+        let mut kept = self.keep_set();
+        let task_share = self.task_share(kept.cost as i128);
+        let filled = 4 * self.filled * self.budget;
+        let mut room = filled - kept.cost as i128 * SCALE - task_share - self.summary_share();
+        let besides = self.budget * SCALE - kept.cost as i128 * SCALE - task_share - self.summary_share();
+        room -= self.keep_words(&mut kept, (filled / 4).min(besides));
+        for newest in self.shown().rev() {
+            if kept.messages.contains(&newest) || !self.is_in_unit(newest) {
                 continue;
             }
-            let unit = keeping.whole(once(newest), &self.earlier);
-            let unit_cost = self.size(&unit);
-            room -= unit_cost as i128 * SCALE;
+            let unit = self.unit(newest);
+            let cost = self.size(unit.iter().copied());
+            room -= cost as i128 * SCALE;
             if room < 0 {
                 break;
             }
-            messages.extend(unit);
-            cost = cost.saturating_add(unit_cost);
+            kept.messages.extend(unit);
+            kept.cost = kept.cost.saturating_add(cost);
         }
-        let mut kept = Kept { messages, cut: None, cost };
-        self.keep_task(&mut kept, whole(task_share))?;
-        Ok(kept)
+        self.keep_task(&mut kept, whole(task_share));
+        kept
+    }
+
+    /// Keeps what the user has said since, as much as fits this share: what the view shows already before what is new, then the
+    /// shortest first, since a short message is an instruction and a long one data; equal texts once. Returns what it takes of
+    /// the share, scaled.
+    fn keep_words(&self, kept: &mut Kept, share: i128) -> i128 {
+        let PlanContext { outline, policy, .. } = self.context;
+        let decides = |message: &&Message| message.shape.decides_provider();
+        let alternates = outline.messages.iter().find(decides).is_some_and(|message| message.shape.alternates_roles());
+        if !policy.is_limit || alternates || share <= 0 {
+            return 0;
+        }
+        let is_word = |message: &usize| self.landmarks.is_said(*message) || self.carries_instructions(*message);
+        let words = self.shown().filter(|message| is_word(message) && self.is_in_unit(*message));
+        let mut said: HashSet<Vec<u8>> = HashSet::new();
+        let mut others: Vec<(bool, usize, Reverse<usize>)> = vec![];
+        for message in words {
+            if kept.messages.contains(&message) {
+                said.insert(text_of(self.context, message));
+            } else {
+                let size = self.size(self.unit(message).into_iter());
+                others.push((message >= self.state.before, size, Reverse(message)));
+            }
+        }
+        others.sort_unstable();
+        let mut left = share;
+        for (_, _, Reverse(message)) in others {
+            if kept.messages.contains(&message) {
+                continue;
+            }
+            let unit: Vec<usize> = self.unit(message).into_iter().filter(|one| !kept.messages.contains(one)).collect();
+            let cost = self.size(unit.iter().copied());
+            let is_repeated = unit.len() == 1 && said.contains(&text_of(self.context, message));
+            if cost as i128 * SCALE > left || is_repeated {
+                continue;
+            }
+            said.insert(text_of(self.context, message));
+            kept.messages.extend(unit);
+            kept.cost = kept.cost.saturating_add(cost);
+            left -= cost as i128 * SCALE;
+        }
+        share - left
+    }
+
+    /// Whether a message has a result with instructions.
+    fn carries_instructions(&self, message: usize) -> bool {
+        let masker = Masker::of(self.context, &self.state.excluded);
+        self.context.outline.results_of(message).any(|result| masker.carries_instructions(result))
     }
 
     /// Keeps what fits this share of the task, newest message first, and always a part of that one.
-    fn keep_task(&self, kept: &mut Kept, mut share: usize) -> Result<(), Uncounted> {
+    fn keep_task(&self, kept: &mut Kept, mut share: usize) {
         for (place, (message, size)) in self.task.iter().rev().enumerate() {
             let is_newest = place == 0;
             let cut = if *size <= share {
-                None
+                self.state.hidden.cut_of(*message).copied()
             } else {
-                let cut = self.cut(*message, *size, share, if is_newest { LEAST_TASK } else { 0 })?;
+                let cut = self.cut(*message, *size, share, if is_newest { LEAST_TASK } else { 0 });
                 if cut.is_none() && !is_newest {
                     break;
                 }
@@ -163,86 +266,82 @@ impl Filling<'_> {
             };
             kept.messages.insert(*message);
             kept.cost = kept.cost.saturating_add(cut.map_or(*size, |cut| cut.cost));
-            kept.cut = cut;
+            kept.cuts.extend(cut);
             if *size > share {
                 break;
             }
             share -= size;
         }
-        Ok(())
+        kept.cuts.reverse();
     }
 
-    /// Cuts a message of this size to a share, but not to fewer than `least` characters; None if it cannot be cut.
-    fn cut(&self, message: usize, size: usize, share: usize, least: usize) -> Result<Option<Cut>, Uncounted> {
-        let Planner { outline, policy, .. } = self.planner;
-        let (text_chars, chars) =
-            (count_chars(&self.planner.text_of(message)), outline.chars_of(message, policy.image_chars));
+    /// Cuts a message that costs so much in the view to a share, but not to fewer than `least` characters; None if it cannot be cut.
+    fn cut(&self, message: usize, size: usize, share: usize, least: usize) -> Option<Cut> {
+        let PlanContext { outline, policy, .. } = self.context;
+        let text_chars = count_chars(&text_of(self.context, message));
+        let chars = outline.chars_of(message, policy.image_chars);
         if text_chars == 0 && outline.messages[message].blocks == 0 {
-            return Ok(None); // it has no content
+            return None; // it has no content
         }
-        // Until the caller has counted, a character costs as much as on average in the message.
-        let mut most = part_of(chars, share, size).max(least);
-        while (MIN_CLIP_CHARS..chars).contains(&most) {
+        let before = self.state.hidden.cut_of(message).map_or(chars, |cut| cut.clip.chars());
+        // A character costs as much as on average in the message.
+        let most = part_of(before, share, size).max(least);
+        (MIN_CLIP_CHARS..before).contains(&most).then(|| {
             let clip = Clip::of(text_chars, chars - text_chars, most, None);
-            let cost = self.planner.cost_of(clip.chars(), || clip.apply(&self.planner.text_of(message)))?;
-            if cost <= share || most == least {
-                return Ok(Some(Cut { message, clip, cost }));
-            }
-            most = shorter(most, share, cost).max(least);
-        }
-        Ok(None)
+            Cut { message, clip, cost: part_of(clip.chars(), size, before) }
+        })
     }
 
-    /// The summary of what is dropped, if one helps.
-    fn replacement(&self, kept: &Kept, input: &SummaryInput) -> Result<Replacement, Uncounted> {
-        let planner = self.planner;
+    /// The step that hides all that is not kept.
+    fn step(&self, mut kept: Kept, exhausted: Step) -> Option<Step> {
         let is_dropped = |message: &usize| self.is_in_unit(*message) && !kept.messages.contains(message);
-        let dropped: Vec<usize> = (0..planner.end).filter(is_dropped).collect();
-        let limit = whole(self.summary_share().min((self.budget - kept.cost as i128) * SCALE));
-        let holds_pairs = planner.holds_pairs(|message| kept.messages.contains(&message));
-        if dropped.is_empty() || limit < LEAST_SUMMARY || !holds_pairs || *input == SummaryInput::Failed {
-            return Ok(Replacement::Nothing);
-        }
-        let text = if let SummaryInput::Given(text, _) = input {
-            with_first_line(text)
+        let drops = self.shown().any(|message| is_dropped(&message));
+        let share = whole(self.summary_share().min((self.budget - kept.cost as i128) * SCALE));
+        let is_asked = self.context.failed.binary_search(&self.end).is_err();
+        let helps = kept.cost.saturating_add(share) < exhausted.cost;
+        let standing = self.state.hidden.summary;
+        let place = kept.messages.range(leading_system_messages(self.context.outline, self.end)..).next();
+        let place = place.map_or(self.end, |place| *place);
+        let summary = if drops && is_asked && share >= LEAST_SUMMARY && helps {
+            Some(Standing { place, share, request: self.end, key: 0 })
         } else {
-            let previous = (!self.earlier.is_empty()).then(|| planner.body_of(&self.earlier));
-            let objective_from = self.task.is_empty().then_some(&self.earlier[..]);
-            let built_in = built_in_summary(planner, &dropped, objective_from, previous.as_deref());
-            if planner.policy.ask_summary {
-                return Ok(Replacement::Asked(Outcome::AskSummary { dropped, previous, built_in }));
-            }
-            built_in
+            self.keep_earlier_summaries(&mut kept);
+            let standing = standing.filter(|standing| kept.cost.saturating_add(standing.share) as i128 <= self.budget);
+            standing.map(|standing| Standing { place, ..standing })
         };
-        let mut most = limit;
-        while most >= LEAST_SUMMARY {
-            let text = &text[..clip(&text, most)];
-            let chars = count_chars(text);
-            let cost = planner.cost_of(chars, || text.to_vec())?;
-            if cost <= limit {
-                let helps = chars < (planner.chars - self.masking.removed).saturating_sub(self.chars_of(kept));
-                return Ok(if helps { Replacement::Summary(text.to_vec(), cost) } else { Replacement::Nothing });
-            }
-            most = shorter(chars, limit, cost);
+        let is_hidden = |message: &usize| !kept.messages.contains(message);
+        let hidden: Vec<u32> = self.shown().filter(is_hidden).map(|message| message as u32).collect();
+        let summary = summary.map(|made| match standing {
+            Some(before) if made.request != self.end => Standing { key: before.key, ..made },
+            _ => Standing { key: key_of(standing, &hidden), ..made },
+        });
+        if hidden.is_empty() && kept.cuts == self.state.hidden.cuts && summary == standing {
+            return None;
         }
-        Ok(Replacement::Nothing)
+        let cost = kept.cost.saturating_add(summary.map_or(0, |summary| summary.share));
+        let cut_chars =
+            |message: &usize| kept.cuts.iter().find(|cut| cut.message == *message).map(|cut| cut.clip.chars());
+        let own = |message: &usize| cut_chars(message).unwrap_or_else(|| self.sizes(once(*message)).1);
+        let chars =
+            kept.messages.iter().map(own).fold(summary.map_or(0, |summary| summary.share), usize::saturating_add);
+        let hiding = Hiding { messages: hidden, cuts: kept.cuts, summary, call: None, chars };
+        Some(Step {
+            hiding: Some(Box::new(hiding)),
+            cost,
+            is_over: cost as i128 > self.budget,
+            is_forced: true,
+            ..exhausted
+        })
     }
 
-    /// Without a new summary, earlier ones stay if they fit the budget, or are all there is.
+    /// Without a new summary, earlier ones stay if they fit the limit, or are all there is.
     fn keep_earlier_summaries(&self, kept: &mut Kept) {
-        let size = self.planner.size(self.earlier.iter().copied(), &self.masking);
-        let is_all = self.earlier.len() == self.planner.end;
+        let size = self.size(self.earlier.iter().copied());
+        let is_all = self.earlier.len() == self.end;
         if is_all || kept.cost.saturating_add(size) as i128 <= self.budget {
             kept.messages.extend(&self.earlier);
+            kept.cost = kept.cost.saturating_add(size);
         }
-    }
-
-    /// Characters of the kept messages.
-    fn chars_of(&self, kept: &Kept) -> usize {
-        let Planner { outline, policy, .. } = self.planner;
-        let (_, chars) = self.planner.view_cost(|message| kept.messages.contains(&message), &self.masking);
-        let cut_off = |cut: Cut| outline.chars_of(cut.message, policy.image_chars) - cut.clip.chars();
-        chars.saturating_sub(kept.cut.map_or(0, cut_off))
     }
 }
 
@@ -254,9 +353,4 @@ fn whole(scaled: i128) -> usize {
 /// `number * share / whole`.
 fn part_of(number: usize, share: usize, whole: usize) -> usize {
     (number as u128 * share as u128 / whole.max(1) as u128).try_into().unwrap_or(usize::MAX)
-}
-
-/// A shorter length for a text that costs more than its share.
-fn shorter(chars: usize, share: usize, cost: usize) -> usize {
-    part_of(chars, share, cost).min(chars.saturating_sub(chars / 4 + 1))
 }

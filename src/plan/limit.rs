@@ -5,111 +5,136 @@
 //! kept, so that the requests after them find their prefix in the cache.
 
 use super::context::PlanContext;
-use super::cost_bound::Bill;
-use super::fold::Fold;
 use super::mask::Masker;
-use super::outcome::{Masked, Move, merged};
-use super::step::{Step, after_cut, cut_chars, cut_of};
+use super::outcome::{Masked, Move, Need, masked_in};
+use super::state::State;
+use super::step::{Step, after_cut, cut_of};
 use super::summarize::begins_with_summary;
-use super::units::{message_of, shift};
+use super::units::{Bill, message_of};
 use crate::outline::reserve;
 use crate::placeholder::{CountedClip, Form};
 use crate::policy::Goal;
 
-impl Fold {
-    /// Whether masking has begun at a request after this many messages, to which the fold must have grown.
+impl State {
+    /// Whether masking has begun at a request after this many messages, to which the state must have grown.
     pub(super) fn has_begun(&self, context: PlanContext, end: usize) -> bool {
         let policy = context.policy;
-        let is_above = |most: usize| self.core.raw_cost > most;
-        self.core.is_begun
-            || policy.trigger == 0
-            || is_above(policy.trigger)
-            || policy.limit_at(self.evicted_messages + end).is_some_and(is_above)
-            || !self.core.cleared.is_empty()
-            || (self.evicted_messages == 0 && begins_with_summary(context.outline, context.source))
+        let is_above = |most: usize| self.raw_cost > most;
+        let is_over = || {
+            policy.trigger == 0
+                || is_above(policy.trigger)
+                || policy.limit_at(end).is_some_and(is_above)
+                || begins_with_summary(context.outline, context.source)
+        };
+        self.is_begun || (policy.enabled && is_over())
     }
 
-    /// The changes of a request after this many messages, to which the fold must have grown. After the answer, where none is made, a
+    /// The changes of a request after this many messages, to which the state must have grown. After the answer, where none is made, a
     /// boundary that depends on requests stays.
     #[must_use]
     pub fn step(&self, context: PlanContext, end: usize, is_now: bool, is_request: bool) -> Step {
         let bill = if is_request { self.bill(context, end, is_now) } else { None }; // no other step depends on one
-        self.step_of_bill(context, end, bill.as_ref(), is_request)
+        let own = self.own_step(context, end, bill.as_ref(), is_request);
+        let fits = |step: &Step| context.policy.limit_at(end).is_none_or(|max| step.cost <= max);
+        let summary = if is_request { self.summary_step(context, end, bill.as_ref()) } else { Err(0) };
+        let mut step = match summary {
+            Ok(step) if fits(&step) => step,
+            Ok(_) => own,
+            Err(wasted) => Step { wasted, ..own },
+        };
+        if let Some(max) = context.policy.limit_at(end).filter(|_| !fits(&step)) {
+            step = self.forced(context, end, max, &step);
+        }
+        let forced = bill.as_ref().filter(|_| step.is_forced && !step.changes_nothing());
+        step.bill = match (&bill, forced) {
+            (Some(bill), Some(_)) if step.hiding.is_some() => {
+                Some(bill.rewritten(context.policy.cache, self.chars_after(end, &step)))
+            }
+            (_, Some(bill)) => {
+                Some(self.forced_bill(context, (end, is_now), bill, &step.changes(), step.moved.is_some()))
+            }
+            (bill, None) => *bill,
+        };
+        step
     }
 
-    /// The step of a request with this bill.
-    pub(super) fn step_of_bill(&self, context: PlanContext, end: usize, bill: Option<&Bill>, is_request: bool) -> Step {
+    /// The step by the rule of the boundary.
+    fn own_step(&self, context: PlanContext, end: usize, bill: Option<&Bill>, is_request: bool) -> Step {
         let policy = context.policy;
-        let mut step = Step { cost: self.core.cost, boundary: self.core.boundary, ..Step::default() };
+        let step = Step { cost: self.cost, boundary: self.boundary, ..Step::default() };
         if (is_request || !policy.boundary.remembers())
             && self.has_begun(context, end)
-            && self.moves(context, end, bill)
+            && self.moves_boundary(context, end, bill)
             && let Some(peek) = self.peek(context, true)
         {
-            step = step.with_move(peek, self.next_boundary(policy));
+            return step.with_move(peek, self.next_boundary(policy));
         }
-        match policy.limit_at(self.evicted_messages + end) {
-            Some(max) if step.cost > max => self.forced(context, end, max, step),
-            _ => step,
-        }
+        step
     }
 
     /// A request that would exceed the limit.
-    fn forced(&self, context: PlanContext, end: usize, max: usize, own: Step) -> Step {
-        let (all, place) = self.forced_move(context, end, max - max / 4);
-        let furthest = self.step_of(context, &all[..place], vec![]);
+    fn forced(&self, context: PlanContext, end: usize, max: usize, own: &Step) -> Step {
+        let wasted = own.wasted;
+        let furthest = self.step_of(context, &self.forced_move(context, end, max - max / 4), vec![]);
         if furthest.cost <= max {
-            return furthest;
+            return Step { wasted, ..furthest };
         }
         let cuts = self.cuts_to_fit(context, max, &own.masked);
         let cut = self.step_of(context, &own.masked, cuts);
         if cut.cost <= max {
-            return Step { boundary: own.boundary, ..cut };
+            return Step { boundary: own.boundary, wasted, ..cut };
         }
         let exhausted = self.exhausted(context, end, max);
         if exhausted.cost <= max {
-            return exhausted;
+            return Step { wasted, ..exhausted };
         }
         match context.policy.goal {
-            Goal::Reduce => Step { is_over: true, ..own },
-            _ => Step { is_over: true, boundary: own.boundary, ..cut },
+            Goal::Reduce => {
+                self.hide(context, end, max, exhausted.clone()).unwrap_or(Step { is_over: true, wasted, ..exhausted })
+            }
+            _ => Step { is_over: true, boundary: own.boundary, wasted, ..cut },
         }
     }
 
     /// The furthest move, with as many cuts as needed.
-    pub(super) fn exhausted(&self, context: PlanContext, end: usize, max: usize) -> Step {
-        let (mut all, _) = self.forced_move(context, end, 0);
+    fn exhausted(&self, context: PlanContext, end: usize, max: usize) -> Step {
+        let mut all = self.forced_move(context, end, 0);
         all.sort_unstable_by_key(|one| one.result);
         let cuts = self.cuts_to_fit(context, max, &all);
         self.step_of(context, &all, cuts)
     }
 
     /// The candidates of a forced move: all that is outside of the window, then what is in it, oldest first, but neither of the newest
-    /// turn nor unseen. And how many of them bring the cost of the view to `target`; all if none do.
-    fn forced_move(&self, context: PlanContext, end: usize, target: usize) -> (Vec<Masked>, usize) {
-        let mut all = self.core.waiting.clone();
+    /// turn nor unseen; as many as bring the cost of the view to `target`.
+    fn forced_move(&self, context: PlanContext, end: usize, target: usize) -> Vec<Masked> {
+        let mut all = self.waiting.clone();
         all.sort_unstable_by_key(|one| one.result);
         let mut cost = self.cost_with(context, &all, &[]);
-        let mut place = all.len();
         if !all.is_empty() && cost <= target {
-            return (all, place);
+            return all;
         }
+        let outside = all.len();
         let masker = Masker::of(context, &self.excluded);
         let newest_turn = context.turns.starts.partition_point(|start| (*start as usize) < end);
-        for result in self.core.aging.recent() {
-            if self.is_masked(result) || context.turn_of(result as usize) == newest_turn {
+        let is_shown = |result: u32| !self.hidden.has(message_of(context.outline, result));
+        for result in self.aging.recent().into_iter().filter(|result| is_shown(*result)) {
+            if self.is_masked(result) || all[outside..].iter().any(|one| one.result == result) {
                 continue;
             }
-            let Some(one) = after_cut(&self.cuts, masker.mask(result as usize)) else { continue };
-            let alone = self.cost_with(context, core::slice::from_ref(&one), &[]);
-            all.push(one);
-            cost = self.cost_besides(context, cost, alone, &all, &[]);
-            place += 1;
+            let group = self.references.group_of(result);
+            if group.iter().any(|one| context.turn_of(*one as usize) == newest_turn) {
+                continue;
+            }
+            let mask = |one: u32| after_cut(&self.cuts, masker.mask(one as usize, self.references.source_of(one)));
+            for one in group.into_iter().filter(|one| is_shown(*one) && !self.is_masked(*one)).filter_map(mask) {
+                cost = (cost + self.cost_with(context, core::slice::from_ref(&one), &[])).saturating_sub(self.cost);
+                all.push(one);
+            }
             if cost <= target {
                 break;
             }
         }
-        (all, place)
+        all
     }
 
     /// The cost of the view with these changes besides.
@@ -118,17 +143,11 @@ impl Fold {
         self.cost_with(context, changes, &[])
     }
 
-    /// Characters that the cut under a mask removed.
-    #[must_use]
-    pub fn removed_by_cut(&self, masked: &Masked) -> usize {
-        if masked.is_masked() { cut_chars(&self.cuts, masked.result) } else { 0 }
-    }
-
     /// Cuts of long results that are raw even after these masks, the longest first, until the view fits.
     fn cuts_to_fit(&self, context: PlanContext, max: usize, gone: &[Masked]) -> Vec<Masked> {
         let Some(max_chars) = context.policy.clip_results else { return vec![] };
         let is_masked = |result: &u32| gone.binary_search_by_key(result, |one| one.result).is_ok();
-        let mut long: Vec<u32> = self.core.long.iter().copied().filter(|result| !is_masked(result)).collect();
+        let mut long: Vec<u32> = self.long.iter().copied().filter(|result| !is_masked(result)).collect();
         long.sort_by_key(|result| core::cmp::Reverse(context.outline.results[*result as usize].chars));
         let masker = Masker::of(context, &self.excluded);
         let (mut cuts, mut cost) = (vec![], self.cost_with(context, gone, &[]));
@@ -142,9 +161,8 @@ impl Fold {
                 context.text_cost(chars, || context.source.clipped(context.outline, result as usize, &clip));
             let form = Form::Clip(Box::new(CountedClip { clip, cost: clip_cost }));
             let cut = Masked { result, form, removed: before - chars };
-            let alone = self.cost_with(context, &[], core::slice::from_ref(&cut));
+            cost = (cost + self.cost_with(context, &[], core::slice::from_ref(&cut))).saturating_sub(self.cost);
             cuts.push(cut);
-            cost = self.cost_besides(context, cost, alone, gone, &cuts);
         }
         cuts.sort_unstable_by_key(|one| one.result);
         cuts
@@ -159,23 +177,7 @@ impl Fold {
                 cost.saturating_sub(before).saturating_add(costs.of(one).1)
             }
         };
-        let cost = masked.iter().chain(cuts).fold(self.core.cost, change);
-        cost.saturating_add_signed(self.restored_growth(context, masked))
-    }
-
-    /// The cost of the view with these changes, of which the last alone has this cost, and those before it that one.
-    fn cost_besides(
-        &self,
-        context: PlanContext,
-        cost: usize,
-        alone: usize,
-        masked: &[Masked],
-        cuts: &[Masked],
-    ) -> usize {
-        if context.references.is_empty() {
-            return (cost + alone).saturating_sub(self.core.cost);
-        }
-        self.cost_with(context, masked, cuts)
+        masked.iter().chain(cuts).fold(self.cost, change)
     }
 
     /// The step that masks and cuts these, each in order but for masks past the window.
@@ -184,19 +186,19 @@ impl Fold {
         masked.sort_unstable_by_key(|one| one.result);
         let cost = self.cost_with(context, &masked, &cuts);
         let last = masked.last().map_or(0, |last| last.result as usize + 1);
-        let boundary = if masked.is_empty() { 0 } else { self.core.aging.older_end.max(last) };
+        let boundary = if masked.is_empty() { 0 } else { self.aging.older_end.max(last) };
         let mut step = Step { masked, cuts, cost, is_forced: true, ..Step::default() };
-        step.boundary = boundary.max(self.core.boundary);
+        step.boundary = boundary.max(self.boundary);
         step.moved = self.move_of(context, &step);
         step
     }
 
     /// The move of a step; None if it changes nothing that was sent.
-    fn move_of(&self, context: PlanContext, step: &Step) -> Option<Move> {
+    pub(super) fn move_of(&self, context: PlanContext, step: &Step) -> Option<Move> {
         let outline = context.outline;
         let changes = step.changes();
         let first = changes.first()?.result;
-        let before = self.core.before;
+        let before = self.before;
         let is_sent = |one: &&Masked| message_of(outline, one.result) < before;
         if message_of(outline, first) >= before && step.masked.is_empty() {
             return None;
@@ -205,90 +207,104 @@ impl Fold {
         let written_again =
             self.chars_before(before).saturating_sub(sent).saturating_sub(self.kept_before(context, Some(first)));
         let removed = changes.iter().map(|one| one.removed).sum();
-        Some(Move { request: self.core.requests, masked: step.masked.len(), removed, written_again })
+        Some(Move { request: self.requests, masked: step.masked.len(), removed, written_again })
     }
 
-    /// Whether the view of the last request is over the limit.
-    pub(super) fn is_over(&self) -> bool {
-        self.core.is_over
+    /// Characters of the view after a step.
+    #[must_use]
+    pub fn chars_after(&self, end: usize, step: &Step) -> usize {
+        let removed = || step.masked.iter().chain(&step.cuts).map(|one| one.removed).sum::<usize>();
+        step.hiding.as_ref().map_or_else(|| self.chars_before(end).saturating_sub(removed()), |hiding| hiding.chars)
     }
 
-    /// Steps after the answer to the last request, where no request is made.
-    pub(super) fn answer(&mut self, context: PlanContext, end: usize) {
+    /// What the view after this step needed; None below the trigger, or below the limit where there is no trigger.
+    #[must_use]
+    pub fn need(&self, context: PlanContext, step: &Step) -> Option<Need> {
+        let policy = context.policy;
+        let most = if policy.trigger > 0 { policy.trigger } else { policy.max_cost_at(self.messages())? };
+        let hides = !self.hidden.is_empty() || step.hiding.as_ref().is_some_and(|hiding| !hiding.messages.is_empty());
+        let summary = step.hiding.as_ref().map_or(self.hidden.summary, |hiding| hiding.summary);
+        let has_cuts = !step.hiding.as_ref().map_or(&self.hidden.cuts, |hiding| &hiding.cuts).is_empty();
+        match summary {
+            Some(_) => return Some(Need::Summary),
+            None if hides => return Some(Need::Truncation),
+            None if has_cuts => return Some(Need::Cuts),
+            None => {}
+        }
+        let is_masked =
+            |one: &Masked| [&self.masked, &step.masked].iter().any(|all| !masked_in(all, one.results()).is_empty());
+        let is_cut = self.cuts.iter().chain(&step.cuts).any(|one| !is_masked(one));
+        (self.raw_cost > most).then_some(if is_cut { Need::Cuts } else { Need::Masks })
+    }
+
+    /// Adds the answer to the last request, where no request is made.
+    pub fn answer(&mut self, context: PlanContext, end: usize) {
         self.grow(context, end);
         let step = self.step(context, end, false, false);
         if !step.masked.is_empty() {
-            self.core.boundary_before = self.core.boundary;
+            self.boundary_before = self.boundary;
         }
         self.take(context, &step);
     }
 
-    /// Masks and cuts all that a forced move may.
-    pub(super) fn exhaust(&mut self, context: PlanContext, end: usize) {
-        let max = context.policy.limit_at(self.evicted_messages + end).unwrap_or(usize::MAX);
-        let step = self.exhausted(context, end, max);
-        self.take(context, &step);
-    }
-
-    /// Takes a step. Returns the observations that it masks or cuts, in order.
-    pub(super) fn take(&mut self, context: PlanContext, step: &Step) -> Vec<Masked> {
-        self.core.is_over = step.is_over;
+    /// Takes a step.
+    pub(super) fn take(&mut self, context: PlanContext, step: &Step) {
+        self.is_over = step.is_over;
         if step.changes_nothing() {
-            return vec![];
+            return;
         }
         if step.is_forced {
             self.add_early(&step.masked);
         }
         let holds = |result: u32| step.masked.binary_search_by_key(&result, |one| one.result).is_ok();
-        let masked =
-            self.mask(context, |result| if step.is_forced { holds(result) } else { (result as usize) < step.boundary });
+        self.mask(context, |result| if step.is_forced { holds(result) } else { (result as usize) < step.boundary });
         if !step.masked.is_empty() {
-            self.core.waste = 0;
-            self.core.long.retain(|result| !holds(*result));
+            self.waste = 0;
+            self.long.retain(|result| !holds(*result));
         }
-        self.core.boundary = self.core.boundary.max(step.boundary);
+        self.boundary = self.boundary.max(step.boundary);
         self.cut(context, &step.cuts);
+        if let Some(hiding) = &step.hiding {
+            self.take_hiding(context, hiding);
+            self.waste = 0;
+        }
         if context.policy.remembers() {
-            (self.core.paid.boundary, self.core.paid.marked) = (self.boundary_chars(context), 0);
+            (self.paid.boundary, self.paid.marked) = (self.boundary_chars(context), 0);
             self.moves.extend(step.moved);
         }
-        merged(masked, step.cuts.clone())
     }
 
     /// Adds observations in the window to those that wait to be masked.
-    fn add_early(&mut self, masked: &[Masked]) {
-        let mut waiting: Vec<u32> = self.core.waiting.iter().map(|one| one.result).collect();
+    pub(super) fn add_early(&mut self, masked: &[Masked]) {
+        let mut waiting: Vec<u32> = self.waiting.iter().map(|one| one.result).collect();
         waiting.sort_unstable();
         for one in masked.iter().filter(|one| waiting.binary_search(&one.result).is_err()) {
-            self.core.early.push(one.result);
-            self.core.gain += one.removed;
-            self.core.waiting.push(one.clone());
+            self.early.push(one.result);
+            self.references.forget_group_of(one.result);
+            self.gain += one.removed;
+            self.waiting.push(one.clone());
         }
     }
 
     /// Cuts raw observations.
-    fn cut(&mut self, context: PlanContext, cuts: &[Masked]) {
+    pub(super) fn cut(&mut self, context: PlanContext, cuts: &[Masked]) {
         if cuts.is_empty() {
             return;
         }
-        self.core.cost = self.cost_with(context, &[], cuts);
-        self.core.removed += shift(&mut self.chars_before, context.outline, cuts, |chars, removed| chars - removed);
+        self.remove(context, cuts, &[]);
         let place = |result: u32| cuts.binary_search_by_key(&result, |one| one.result).ok();
-        for one in &mut self.core.waiting {
+        for one in &mut self.waiting {
             if let Some(place) = place(one.result) {
                 let removed = one.removed.saturating_sub(cuts[place].removed);
-                self.core.gain -= one.removed - removed;
+                self.gain -= one.removed - removed;
                 one.removed = removed;
             }
         }
-        self.core.waiting.retain(|one| one.removed > 0);
-        self.core.first = self.core.waiting.iter().map(|one| one.result).min();
-        self.core.long.retain(|result| place(*result).is_none());
+        self.waiting.retain(|one| one.removed > 0);
+        self.first = self.waiting.iter().map(|one| one.result).min();
+        self.long.retain(|result| place(*result).is_none());
         reserve(&mut self.cuts, cuts.len());
         self.cuts.extend_from_slice(cuts);
         self.cuts.sort_unstable_by_key(|one| one.result);
-        if !self.points.is_empty() {
-            self.cuts_by_time.extend(cuts.iter().map(|one| one.result));
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! How a single observation is masked or cut, and which are exempt.
 
-use super::context::{PlanContext, Reference, facts};
+use super::context::{PlanContext, facts};
 use super::outcome::Masked;
 use crate::clip::{Clip, is_clipped};
 use crate::dispatch::{MIN_DISPATCH_CHARS, has_dispatch};
@@ -11,7 +11,7 @@ use crate::turns::Turns;
 
 /// Masks single observations.
 pub(super) struct Masker<'a> {
-    context: PlanContext<'a>,
+    pub(super) context: PlanContext<'a>,
     placeholder: &'a Placeholder<'a>,
     /// The turns, if the placeholder names the turn.
     turns: Option<&'a Turns>,
@@ -25,45 +25,41 @@ impl<'a> Masker<'a> {
         Masker { context, placeholder, turns, excluded }
     }
 
-    /// Masks an observation; None if it is exempt, or would not get shorter.
-    pub fn mask(&self, result: usize) -> Option<Masked> {
-        let PlanContext { outline, policy, pairs, source, .. } = self.context;
-        if self.is_exempt(result) || self.context.is_cleared(result) {
+    /// Masks an observation, which may have the text of another one and so many characters more; None if it is exempt, or would
+    /// not get shorter. A reference that goes with its source is masked where it does not get longer.
+    pub fn mask(&self, result: usize, source: Option<(u32, isize)>) -> Option<Masked> {
+        let PlanContext { outline, policy, pairs, source: texts, .. } = self.context;
+        if self.is_exempt(result) || outline.is_cleared(result) {
             return None;
         }
-        if let Some(reference) = self.context.references.iter().find(|one| one.result as usize == result) {
-            return self.reference(reference);
+        let before = outline.observation_chars(result, policy.image_chars);
+        if source.is_some() || self.context.is_reference(result) {
+            let before = before.saturating_add_signed(source.map_or(0, |(_, growth)| growth));
+            let least = source.map_or(0, |_| policy.least_removed.unwrap_or(1));
+            let removed = before.checked_sub(self.placeholder_chars(result)).filter(|removed| *removed >= least)?;
+            return Some(Masked { result: result as u32, form: Form::Placeholder, removed });
         }
-        let (form, after) = self.placeholder.form(outline, source, result, &facts(outline, pairs, self.turns, result));
-        let removed = outline.observation_chars(result, policy.image_chars) - after;
-        (form != Form::Stay).then_some(Masked { result: result as u32, form, removed })
+        let (form, after) = self.placeholder.form(outline, texts, result, &facts(outline, pairs, self.turns, result));
+        (form != Form::Stay).then_some(Masked { result: result as u32, form, removed: before - after })
     }
 
-    /// Masks a result that refers to an earlier one, whose text it may show.
-    fn reference(&self, reference: &Reference) -> Option<Masked> {
+    /// Characters of the placeholder of a result.
+    pub fn placeholder_chars(&self, result: usize) -> usize {
         let PlanContext { outline, pairs, .. } = self.context;
-        let (result, before) = (reference.result, outline.results[reference.result as usize].chars);
-        let after = self.placeholder.chars(&facts(outline, pairs, self.turns, result as usize));
-        (before >= after).then_some(Masked { result, form: Form::Placeholder, removed: before - after })
-    }
-
-    /// The replacement of a result that the agent has cleared, wherever it is: the placeholder, or nothing if that is longer.
-    pub fn cleared(&self, result: usize) -> Option<Masked> {
-        let PlanContext { outline, pairs, .. } = self.context;
-        self.context.is_cleared(result).then(|| {
-            let before = outline.results[result].chars;
-            let after = self.placeholder.chars(&facts(outline, pairs, self.turns, result));
-            let form = if before >= after { Form::Placeholder } else { Form::Stay };
-            Masked { result: result as u32, form, removed: before.saturating_sub(after) }
-        })
+        self.placeholder.chars(&facts(outline, pairs, self.turns, result))
     }
 
     #[inline]
-    fn is_exempt(&self, result: usize) -> bool {
+    pub fn is_exempt(&self, result: usize) -> bool {
+        let PlanContext { outline, policy, .. } = self.context;
+        (policy.keep_errors && outline.results[result].is_error) || self.carries_instructions(result)
+    }
+
+    /// Whether an observation has instructions, such as the words of the user: it is never masked, and not summarized because that pays.
+    pub fn carries_instructions(&self, result: usize) -> bool {
         let PlanContext { outline, policy, pairs, source, .. } = self.context;
         let is_cut = || outline.cut_of(result).is_some(); // what is exempt was not cut
         outline.results[result].is_pinned
-            || (policy.keep_errors && outline.results[result].is_error)
             || self.excluded.has(|| pairs.name_of(outline, result))
             || (!policy.keep_matching.0.is_empty()
                 && !is_cut()
@@ -94,18 +90,6 @@ impl<'a> Masker<'a> {
         let PlanContext { outline, policy, .. } = self.context;
         policy.max_result_chars.is_some_and(|max_chars| outline.results[result].chars > max_chars)
             && !self.is_exempt(result)
-    }
-
-    /// How a new result is cut that is longer than this, and the newlines that it then has.
-    pub fn arrival(&self, result: usize, max_chars: usize) -> Option<(usize, Clip, u32)> {
-        let PlanContext { outline, policy, source, .. } = self.context;
-        let clip = self.clip(result, max_chars).filter(|_| !self.context.is_agents_text(result))?;
-        let newlines = if policy.names_lines() {
-            memchr::memchr_iter(b'\n', &clip.apply(&source.observation(outline, result))).count()
-        } else {
-            0 // in replays, which name none, a text may be left out
-        };
-        Some((result, clip, newlines as u32))
     }
 
     /// Cuts an observation that is longer than this, and may be cut.
@@ -142,11 +126,6 @@ impl Excluded {
     /// Whether results of this tool are never masked; `name` is asked only if those of some are.
     fn has(&self, name: impl FnOnce() -> Name) -> bool {
         !self.0.is_empty() && name().is_some_and(|name| self.0.get(name as usize) == Some(&true))
-    }
-
-    /// Keeps only the first tools.
-    pub fn truncate(&mut self, tools: usize) {
-        self.0.truncate(tools);
     }
 
     /// Adds new tools; each is looked up once.

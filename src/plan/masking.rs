@@ -16,7 +16,7 @@ impl Planner<'_> {
         let older = (0..self.window.older_end)
             .filter(|result| self.window.is_older(*result, self.pairs.name_of(self.outline, *result)));
         let mut all = Vec::with_capacity(self.window.older_end);
-        all.extend(older.filter_map(|result| masker.mask(result)));
+        all.extend(older.filter_map(|result| masker.mask(result, None)));
         let removed = all.iter().map(|masked: &Masked| masked.removed).sum();
         Masking { masked: all, removed, boundary: self.window.older_end, ..Masking::default() }
     }
@@ -36,7 +36,7 @@ impl Planner<'_> {
             if masking.holds(result) || self.is_of_newest_turn(result) || self.window.is_unseen(result) {
                 continue;
             }
-            if let Some(masked) = masker.mask(result) {
+            if let Some(masked) = masker.mask(result, None) {
                 cost = self.cost_after(cost, &masked);
                 all.boundary = all.boundary.max(result + 1);
                 all.push(masked);

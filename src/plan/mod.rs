@@ -1,6 +1,5 @@
 //! The stages, and their order. A Plan is a function of Outline, Policy, costs and summary.
 
-mod agents;
 mod arrival;
 mod boundary;
 mod cache;
@@ -8,40 +7,43 @@ mod context;
 mod cost_bound;
 mod decide;
 mod fill;
-mod fold;
-mod hybrid;
+mod hidden;
+mod hiding;
 mod limit;
 mod mask;
 mod masking;
+mod old_turns;
 mod outcome;
 mod pins;
 mod planner;
+mod references;
 mod replay;
-mod rewind;
+mod state;
 mod step;
 mod summarize;
 mod truncate;
+mod turn_spans;
 mod units;
-mod view_summary;
+mod view;
 mod window;
 
 use crate::outline::Outline;
 use crate::policy::{Goal, Policy};
 use crate::source::Source;
-pub use arrival::{arrived, cut_results, with_cuts};
+pub use arrival::{Arrival, arrive, with_arrivals};
 pub use cache::Sent;
 pub use cache::{Cache, CachePlace, Rule, Served};
 pub use context::{Costs, PlanContext, Uncounted, facts, facts_of_pair, view_cost};
 pub use decide::{Answer, Attempt, Limits, decide, is_within_budget};
-pub use fold::{Fold, FoldState};
+pub use hidden::{Hidden, Hiding, Standing};
 use outcome::Masking;
 pub use outcome::{Cut, Masked, Move, Need, Outcome, Plan, Stage, Summary, SummaryInput, Unmasked, masked_in, shown};
 pub use pins::{BlockPlace, Wanted, block_of, blocks_between, marks_in_view, masked_at, pins, previous_request};
 use planner::Planner;
 pub use replay::{NEVER, Replayed, Request, replay, requests};
+pub use state::State;
 pub use step::{Peek, Step};
-pub use summarize::begins_with_summary;
-use summarize::built_in_summary;
+pub use summarize::{SummaryForm, SummaryWriter, begins_with_summary};
 pub use units::{Charged, Paid, blocks_of};
 use window::Window;
 
@@ -54,6 +56,12 @@ pub fn plan(
     costs: Option<&Costs>,
     summary: &SummaryInput,
 ) -> Outcome {
+    if *summary == SummaryInput::Failed && policy.is_limit && policy.ask_summary {
+        // The view of the same history without a summarizer.
+        let summary_max_chars = Policy::default().summary_max_chars;
+        let without = Policy { ask_summary: false, summary_max_chars, ..policy.clone() };
+        return plan(outline, source, &without, costs, &SummaryInput::NotAsked);
+    }
     let planner = Planner::of(outline, source, policy, costs);
     let mut outcome = planner.plan(summary).unwrap_or_else(|Uncounted(texts)| Outcome::AskCosts(texts));
     if let Outcome::Plan(plan) = &mut outcome {
@@ -63,16 +71,6 @@ pub fn plan(
         (plan.orphans, plan.pairs, plan.turns) = (planner.orphans, planner.pairs, planner.turns);
     }
     outcome
-}
-
-/// The built-in summary of some messages of a history.
-#[must_use]
-pub fn built_in(outline: &Outline, source: &dyn Source, policy: &Policy, messages: &[usize]) -> Vec<u8> {
-    let planner = Planner::of(outline, source, policy, None);
-    let earlier = planner.earlier_summaries();
-    let previous = (!earlier.is_empty()).then(|| planner.body_of(&earlier));
-    let objective_from = policy.fill_millionths.is_none().then_some(&earlier[..]);
-    built_in_summary(&planner, messages, objective_from, previous.as_deref())
 }
 
 /// The number of observations that are old after this many messages.
@@ -87,8 +85,8 @@ impl Planner<'_> {
         let raw = Masking::default();
         let policy = self.policy;
         let keeps_limit = policy.goal == Goal::Mask || (policy.goal == Goal::Reduce && policy.is_limit);
-        if policy.enabled && policy.remembers() && keeps_limit {
-            return self.keep_limit(summary);
+        if policy.enabled && keeps_limit && (policy.remembers() || !self.related.is_empty()) {
+            return self.make_requests(summary);
         }
         Ok(match self.policy.goal {
             Goal::Mask => self.mask_alone(),
@@ -124,7 +122,7 @@ impl Planner<'_> {
         Ok(match (answer, self.policy.fill_millionths.zip(self.max_cost())) {
             (Answer::Raw, _) => self.done(None, Masking::default()),
             (Answer::Masked(_), _) => self.masked(masking),
-            (Answer::Later, Some(shares)) => return self.fill(masking, summary, shares),
+            (Answer::Later, Some((_, max))) => return self.fill(&masking, summary, max),
             (Answer::Later, None) => match self.summarize(masking, summary, |cost| self.fits(cost)) {
                 Ok(outcome) => outcome,
                 Err(masking) => Outcome::Plan(Box::new(self.truncate(masking))),
@@ -154,57 +152,63 @@ impl Planner<'_> {
     }
 
     fn masked(&self, masking: Masking) -> Outcome {
-        let masking = self.with_agent_texts(masking);
         let is_masked = masking.masked.iter().any(Masked::is_masked);
         self.done(is_masked.then_some(Stage::Masking), masking)
     }
 
-    /// The view after the requests of the history, one before each run and one now. Where one of them needs more than masks and cuts,
-    /// a session must be replayed; in a session only the current one counts, and a later stage follows.
-    fn keep_limit(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
-        if self.window.older_end == 0 && self.fits(self.cost(&Masking::default())) {
-            return Ok(self.masked(Masking::default()));
+    /// The view after the requests of the history, one before each run and one now unless the history ends with a run.
+    fn make_requests(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
+        let is_small = self.window.older_end == 0 && self.fits(self.cost(&Masking::default()));
+        if is_small && self.policy.summaries.is_none() {
+            return Ok(self.masked(Masking::default())); // nothing was old at any request, nor over the limit
         }
-        let (context, mut was_over) = (self.context(), false);
-        let mut fold = Fold::default();
-        for start in &self.turns.starts {
-            fold.request(context, *start as usize, false);
-            was_over |= fold.is_over();
-        }
-        if self.ends_with_request() {
-            fold.request(context, self.end, true);
-        } else {
-            fold.answer(context, self.end);
-        }
-        was_over &= !self.policy.is_session;
-        if self.policy.goal == Goal::Mask || !(fold.is_over() || was_over) {
-            let is_below_trigger = !fold.has_begun(context, self.end);
-            return Ok(self.masked(Masking { is_below_trigger, ..fold.into_masking() }));
-        }
-        let shares = self.policy.fill_millionths.zip(self.max_cost());
-        match shares.filter(|_| self.policy.is_session) {
-            Some(shares) => {
-                fold.exhaust(context, self.end);
-                self.fill(fold.into_masking(), summary, shares)
-            }
-            None => Ok(Outcome::Replay),
-        }
+        let state = self.state();
+        let is_below_trigger = !state.has_begun(self.context(), self.end);
+        self.view(&state, summary, is_below_trigger)
     }
 
-    /// Masking up to a boundary that depends on the requests: one before each run, and one now unless the history ends with a run.
+    /// The state after all requests.
+    fn state(&self) -> State {
+        let (context, mut state) = (self.context(), State::default());
+        for start in &self.turns.starts {
+            state.request(context, *start as usize, false);
+        }
+        if self.ends_with_request() {
+            state.request(context, self.end, true);
+        } else {
+            state.answer(context, self.end);
+        }
+        state
+    }
+
+    /// Masking up to a boundary that depends on the requests.
     fn fold(&self) -> Masking {
         if self.window.older_end == 0 {
             return Masking::default(); // nothing was old at any request
         }
-        let mut fold = Fold::default();
-        let context = self.context();
-        for start in &self.turns.starts {
-            fold.request(context, *start as usize, false);
+        self.state().masking()
+    }
+
+    /// The view of a history over its budget, of which these results are masked, by shares of that.
+    fn fill(&self, masking: &Masking, summary: &SummaryInput, max: usize) -> Result<Outcome, Uncounted> {
+        let hide = |has_failed: bool| {
+            let failed = [self.end];
+            let context = PlanContext { failed: &failed[..usize::from(has_failed)], ..self.context() };
+            let mut state = State::of_masking(context, self.end, masking);
+            let before = Step { cost: state.cost(), boundary: masking.boundary, ..Step::default() };
+            let step = state.hide(context, self.end, max, before)?;
+            state.take(context, &step);
+            Some(state)
+        };
+        let holds_pairs = |state: &State| self.holds_pairs(|message| !state.hidden().has(message));
+        let mut state = hide(*summary == SummaryInput::Failed);
+        if !state.as_ref().is_none_or(holds_pairs) {
+            state = hide(true);
         }
-        if self.ends_with_request() {
-            fold.request(context, self.end, true);
+        match state {
+            Some(state) => self.view(&state, summary, false),
+            None => Ok(Outcome::Plan(Box::new(self.truncate(masking.clone())))),
         }
-        fold.into_masking()
     }
 
     /// Whether a request is made now: the history does not end with an answer.

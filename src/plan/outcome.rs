@@ -102,8 +102,6 @@ pub fn shown(changes: Vec<Masked>, later: Vec<Masked>) -> Vec<Masked> {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Masking {
     pub masked: Vec<Masked>,
-    /// Cleared by the agent, and shorter than the placeholder: they stay as they are.
-    pub stays: Vec<u32>,
     pub removed: usize,
     pub boundary: usize,
     pub boundary_before: usize,
@@ -212,8 +210,6 @@ pub struct Plan {
     pub stage: Option<Stage>,
     /// Masked observations, in order.
     pub masked: Vec<Masked>,
-    /// Results that the agent has cleared and that stay as they are, in order.
-    pub stays: Vec<u32>,
     /// The boundary: a place in the sequence of observations.
     pub boundary: usize,
     /// The boundary at the previous request, for pins.
@@ -222,14 +218,10 @@ pub struct Plan {
     pub moves: Vec<Move>,
     /// Whether each message is kept; None: all are.
     pub kept: Option<Vec<bool>>,
-    /// The kept message that is cut, if any.
-    pub cut: Option<Cut>,
+    /// The kept messages of the task that are cut, in order.
+    pub cuts: Vec<Cut>,
     /// Characters that this removes.
     pub cut_chars: usize,
-    /// Kept messages that are these bytes, in order: of a session that was replayed.
-    pub rendered: Vec<(usize, Vec<u8>)>,
-    /// The end of the task; 0 where nobody asked for it.
-    pub task_end: usize,
     /// The summary, if any.
     pub summary: Option<Summary>,
     /// Why nothing is masked; empty where something is.
@@ -253,29 +245,18 @@ impl Plan {
         self.kept.as_ref().is_none_or(|kept| kept[message])
     }
 
-    /// The bytes of a message that are not its own.
+    /// The cut of a message.
     #[must_use]
-    pub fn rendered(&self, message: usize) -> Option<&[u8]> {
-        let place = self.rendered.binary_search_by_key(&message, |(message, _)| *message).ok()?;
-        Some(&self.rendered[place].1)
-    }
-
-    /// Whether all messages stay, and none changes but for masks and for what was cut when it arrived.
-    #[must_use]
-    pub fn only_masks(&self) -> bool {
-        self.cut.is_none()
-            && self.summary.is_none()
-            && self.rendered.is_empty()
-            && self.kept.as_ref().is_none_or(|kept| !kept.contains(&false))
-            && !self.masked.iter().any(|masked| matches!(masked.form, Form::Clip(_)))
+    pub fn cut_of(&self, message: usize) -> Option<&Cut> {
+        let place = self.cuts.binary_search_by_key(&message, |cut| cut.message).ok()?;
+        Some(&self.cuts[place])
     }
 
     /// Whether the view differs from the input.
     #[must_use]
     pub fn changes(&self) -> bool {
         !self.masked.is_empty()
-            || !self.rendered.is_empty()
-            || self.cut.is_some()
+            || !self.cuts.is_empty()
             || self.summary.is_some()
             || self.kept.as_ref().is_some_and(|kept| kept.contains(&false))
     }
@@ -308,6 +289,4 @@ pub enum Outcome {
     },
     /// The costs of these texts are needed.
     AskCosts(Vec<Vec<u8>>),
-    /// Masks and cuts are not enough at some request: the view is that of a session, which has made all requests.
-    Replay,
 }

@@ -24,13 +24,11 @@ pub struct Wanted {
 #[must_use]
 pub fn pins(outline: &Outline, plan: &Plan, marks: &Marks, cache: ProviderCache) -> Option<Pins> {
     let is_whole =
-        plan.summary.is_none() && plan.cut.is_none() && plan.kept.as_ref().is_none_or(|kept| !kept.contains(&false));
+        plan.summary.is_none() && plan.cuts.is_empty() && plan.kept.as_ref().is_none_or(|kept| !kept.contains(&false));
     if !is_whole {
         return None;
     }
-    let mut wanted = Wanted::of(outline, &plan.turns, plan.masked.iter(), (plan.boundary_before, plan.boundary));
-    let stays = plan.stays.iter().rfind(|result| (**result as usize) < plan.boundary_before);
-    wanted.pin = wanted.pin.max(stays.and_then(|result| block_of(outline, *result as usize)));
+    let wanted = Wanted::of(outline, &plan.turns, plan.masked.iter(), (plan.boundary_before, plan.boundary));
     wanted.pins(marks, cache, |from, to| blocks_between(outline, from, to, cache.lookback_blocks))
 }
 

@@ -1,9 +1,10 @@
 //! A history that is planned, with what all stages use: its window, and the costs of views.
 
-use super::arrival::with_cuts;
-use super::context::{Costs, PlanContext, Reference, Uncounted, view_cost};
+use super::arrival::with_arrivals;
+use super::context::{Costs, PlanContext, Related, Uncounted, view_cost};
 use super::decide::is_within_budget;
-use super::outcome::{Cut, Masked, Masking, Outcome, Plan, Stage, Summary, Unmasked};
+use super::outcome::{Masked, Masking, Outcome, Plan, Stage, Summary, Unmasked};
+use super::units::message_of;
 use super::window::Window;
 use crate::outline::Outline;
 use crate::pairs::Pairs;
@@ -26,8 +27,8 @@ pub(super) struct Planner<'a> {
     pub(super) turns: Turns,
     pub(super) window: Window,
     pub(super) orphans: Vec<usize>,
-    /// Results that refer to earlier ones.
-    pub(super) references: Vec<Reference>,
+    /// The results of tools that have references to earlier results.
+    pub(super) related: Vec<Related>,
     /// Characters of the whole history.
     pub(super) chars: usize,
 }
@@ -57,16 +58,17 @@ impl<'a> Planner<'a> {
             turns,
             window,
             orphans,
-            references: vec![],
+            related: vec![],
             chars,
         };
-        planner.references = planner.context().references();
+        planner.related = planner.context().related();
         planner
     }
 
     pub(super) fn context(&self) -> PlanContext<'_> {
-        let Planner { outline, source, policy, placeholder, costs, pairs, turns, references, .. } = self;
-        PlanContext { outline, source: *source, policy, placeholder, costs: *costs, pairs, turns, references }
+        let Planner { outline, source, policy, placeholder, costs, pairs, turns, related, .. } = self;
+        let costs = *costs;
+        PlanContext { outline, source: *source, policy, placeholder, costs, pairs, turns, related, failed: &[] }
     }
 
     /// The pair invariant. Stages keep pairs whole, so only orphans of the input can break it, under `strict_pairs`.
@@ -114,7 +116,7 @@ impl<'a> Planner<'a> {
 
     /// A plan that keeps all messages.
     pub(super) fn done(&self, stage: Option<Stage>, masking: Masking) -> Outcome {
-        Outcome::Plan(Box::new(self.finish(stage, masking, None, None, None)))
+        Outcome::Plan(Box::new(self.finish(stage, masking, None, None)))
     }
 
     pub(super) fn finish(
@@ -122,44 +124,34 @@ impl<'a> Planner<'a> {
         stage: Option<Stage>,
         masking: Masking,
         kept: Option<Vec<bool>>,
-        cut: Option<Cut>,
         summary: Option<(Summary, usize)>,
     ) -> Plan {
-        let (mut cost, mut chars) = match &kept {
+        let (cost, chars) = match &kept {
             None => (self.cost(&masking), self.chars - masking.removed),
             Some(kept) => self.view_cost(|message| kept[message], &masking),
         };
-        let mut cut_chars = 0;
-        if let Some(Cut { message, clip, cost: cut_cost }) = cut {
-            let (whole_cost, whole_chars) = self.view_cost(|other| other == message, &masking);
-            cost = cost.saturating_sub(whole_cost).saturating_add(cut_cost);
-            chars = chars.saturating_sub(whole_chars).saturating_add(clip.chars());
-            cut_chars = whole_chars.saturating_sub(clip.chars());
-        }
         let (summary, summary_cost) = summary.map_or((None, 0), |(summary, cost)| (Some(summary), cost));
         let summary_chars = summary.as_ref().map_or(0, |summary| count_chars(&summary.text));
         let is_masked = masking.masked.iter().any(Masked::is_masked);
-        let unmasked = if is_masked { Unmasked::default() } else { self.unmasked(masking.is_below_trigger) };
+        let unmasked =
+            if is_masked { Unmasked::default() } else { self.unmasked(masking.is_below_trigger, kept.as_deref()) };
         Plan {
             stage,
-            masked: with_cuts(self.outline, masking.masked, 0..self.outline.results.len()),
-            stays: masking.stays,
+            masked: with_arrivals(self.outline, masking.masked, 0..self.outline.results.len()),
             boundary: masking.boundary,
             boundary_before: masking.boundary_before,
             moves: masking.moves,
             kept,
-            cut,
-            cut_chars,
             summary,
             unmasked,
             within_limit: self.max_cost().map(|max| cost + summary_cost <= max),
-            chars: (self.chars + self.outline.cut_chars(0..self.outline.results.len()), chars + summary_chars),
+            chars: (self.chars + self.outline.arrival_chars(0..self.outline.results.len()), chars + summary_chars),
             ..Plan::default()
         }
     }
 
-    /// The results that could be masked where nothing is.
-    fn unmasked(&self, is_below_trigger: bool) -> Unmasked {
+    /// The results that could be masked where nothing is, of the kept messages.
+    pub(super) fn unmasked(&self, is_below_trigger: bool, kept: Option<&[bool]>) -> Unmasked {
         if !self.policy.masks() {
             return Unmasked::default();
         }
@@ -167,7 +159,8 @@ impl<'a> Planner<'a> {
             return Unmasked::BELOW_TRIGGER;
         }
         let outside_window = self.window.older_end;
-        let maskable = if outside_window == 0 { 0 } else { self.mask().masked.len() };
+        let is_kept = |one: &&Masked| kept.is_none_or(|kept| kept[message_of(self.outline, one.result)]);
+        let maskable = if outside_window == 0 { 0 } else { self.mask().masked.iter().filter(is_kept).count() };
         Unmasked::of(self.policy, outside_window, maskable, is_below_trigger)
     }
 }

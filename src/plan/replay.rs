@@ -6,16 +6,18 @@
 
 use super::arrival::arrived;
 use super::cache::{CachePlace, Sent};
-use super::fold::Fold;
-use super::outcome::Masked;
+use super::hidden::Hidden;
 use super::planner::Planner;
-use super::units::blocks_of;
-use super::units::first_changed;
+use super::state::State;
+use super::step::Step;
+use super::summarize::SummaryWriter;
+use super::units::{blocks_of, message_of};
 use super::window::Window;
 use crate::outline::Outline;
 use crate::policy::{Goal, Policy};
 use crate::source::Source;
 use crate::stop::check;
+use crate::text::count_chars;
 use crate::turns::Turns;
 
 /// A request that a session made.
@@ -46,10 +48,6 @@ impl Replayed {
         Replayed { hidden_from: vec![NEVER; outline.results.len()], ..Replayed::default() }
     }
 
-    pub(super) fn last_summary(&self) -> Option<&Vec<u8>> {
-        self.summaries.last().map(|(_, text)| text)
-    }
-
     /// Adds a request whose view hides these results.
     pub(super) fn push(&mut self, sent: Sent, hidden: impl IntoIterator<Item = usize>) {
         let request = self.sent.len() as u32;
@@ -71,94 +69,186 @@ pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
     turns.starts.iter().zip(&turns.ends).map(|(start, end)| answer(*start, *end)).collect()
 }
 
-/// Replays the requests of a session under a policy that masks or truncates; other goals leave views unchanged.
+/// Replays the requests of a session: each sends the view of its state. Other goals than masking and reducing leave views unchanged,
+/// or truncate them.
 #[must_use]
 pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy) -> Replayed {
     let outline = &*arrived(outline, source, policy);
     let planner = Planner::of(outline, source, policy, None);
     let requests: Vec<usize> = planner.turns.starts.iter().map(|start| *start as usize).collect();
-    let mut replayed = planner.replay(&requests);
-    for (result, _) in &outline.cuts {
-        let message = outline.results[*result as usize].message as usize;
+    let mut replayed = match policy.goal {
+        Goal::Truncate => planner.replay_truncated(&requests),
+        _ => planner.replay(&requests),
+    };
+    let cut = outline.cuts.iter().map(|(result, _)| *result);
+    for result in cut.chain(outline.cleared.iter().map(|(result, _)| *result)) {
+        let message = outline.results[result as usize].message as usize;
         let first = requests.partition_point(|end| *end <= message) as u32;
-        let hidden = &mut replayed.hidden_from[*result as usize];
+        let hidden = &mut replayed.hidden_from[result as usize];
         *hidden = if (first as usize) < requests.len() { first.min(*hidden) } else { *hidden };
     }
     replayed
 }
 
-/// Prefix sums of what each message has: before each, and of all.
-pub(super) fn sums_before(counts: impl Iterator<Item = usize>) -> Vec<usize> {
-    let sums = counts.scan(0usize, |sum, count| {
-        *sum = sum.saturating_add(count);
-        Some(*sum)
-    });
-    core::iter::once(0).chain(sums).collect()
+/// A session that is played again: its state, and what its last view has besides.
+struct Played<'a> {
+    planner: &'a Planner<'a>,
+    state: State,
+    /// Content blocks of the view after each of its messages, its summary not counted.
+    blocks: Vec<usize>,
+    /// Characters of the text of its summary.
+    summary_chars: usize,
 }
 
 impl Planner<'_> {
-    fn replay(self, requests: &[usize]) -> Replayed {
-        match (self.policy.goal, self.policy.summaries) {
-            (Goal::Truncate, _) => self.replay_truncated(requests),
-            (_, Some(rules)) => self.replay_summarized(requests, rules),
-            _ => self.replay_masked(requests),
-        }
-    }
-
-    fn replay_masked(&self, requests: &[usize]) -> Replayed {
-        let mut fold = Fold::default();
-        let blocks = sums_before((0..self.end).map(|message| blocks_of(self.outline, message)));
-        let mut before = 0;
+    fn replay(&self, requests: &[usize]) -> Replayed {
+        let mut played = Played { planner: self, state: State::default(), blocks: vec![], summary_chars: 0 };
         let mut replayed = Replayed::of(self.outline);
         for end in requests {
             check();
-            let moved = fold.request(self.context(), *end, false);
-            let sent = self.sent(&fold, &blocks, &moved, before, *end);
-            replayed.push(sent, moved.iter().map(|one| one.result as usize));
-            before = *end;
+            let (sent, step, text) = played.request(*end);
+            let results = |message: &u32| self.outline.results_of(*message as usize);
+            let hidden = step.hiding.iter().flat_map(|hiding| hiding.messages.iter().flat_map(results));
+            let changed = step.masked.iter().chain(&step.cuts).map(|one| one.result as usize);
+            replayed.summaries.extend(text.map(|text| (replayed.sent.len() as u32, text)));
+            replayed.push(sent, changed.chain(hidden));
         }
         replayed
     }
+}
 
-    /// A request of a session that only masks, and has just masked these.
-    pub(super) fn sent(&self, fold: &Fold, blocks: &[usize], moved: &[Masked], before: usize, end: usize) -> Sent {
-        let changed = first_changed(self.outline, moved).min(before);
-        let same_chars = fold.chars_before(changed);
-        let within = moved.first().filter(|_| changed < before);
-        Sent {
-            view: CachePlace { chars: fold.chars_before(end), blocks: blocks[end] },
-            same_chars,
-            same_blocks: within.map_or(blocks[changed], |first| self.block_end(first.result as usize, blocks) - 1),
-            earlier: CachePlace { chars: fold.chars_before(before), blocks: blocks[before] },
-            boundary: self.boundary(fold, blocks),
-            masked: fold.masked.len(),
-            ..Sent::default()
+impl Played<'_> {
+    /// Makes a request after this many messages. Returns what is sent, its step, and the text of a new built-in summary.
+    fn request(&mut self, end: usize) -> (Sent, Step, Option<Vec<u8>>) {
+        let (context, before) = (self.planner.context(), self.state.before);
+        let (hidden, earlier) = (self.state.hidden.count(), self.state.hidden.summary);
+        let first_hidden = self.state.hidden.messages().next().unwrap_or(usize::MAX);
+        self.state.grow(context, end);
+        let is_withdrawn = self.state.hidden.count() < hidden;
+        let step = self.state.step(context, end, false, true);
+        // The first message of the previous view that is another one now, or gone.
+        let forms = step.changes();
+        let first = forms.iter().map(|one| message_of(context.outline, one.result)).find(|message| *message < before);
+        let of_hiding = step.hiding.as_ref().map_or(usize::MAX, |hiding| {
+            let cut = hiding.cuts.iter().find(|cut| self.state.hidden.cut_of(cut.message) != Some(cut));
+            let summary = [earlier, hiding.summary].into_iter().flatten().map(|summary| summary.place).min();
+            let first = hiding.messages.first().map_or(usize::MAX, |first| *first as usize);
+            first.min(cut.map_or(usize::MAX, |cut| cut.message)).min(summary.unwrap_or(usize::MAX))
+        });
+        let withdrawn = if is_withdrawn { first_hidden } else { usize::MAX };
+        let changed = first.unwrap_or(usize::MAX).min(of_hiding).min(withdrawn).min(before);
+        let is_masked_there = first == Some(changed) && of_hiding > changed && withdrawn > changed;
+        let summary_stays = step.hiding.is_none() && !is_withdrawn;
+        let mut same = if summary_stays {
+            self.place(changed)
+        } else {
+            CachePlace { chars: self.state.view_chars_before(changed), blocks: self.blocks_before(changed) }
+        };
+        if is_masked_there {
+            let first = forms.iter().find(|one| message_of(context.outline, one.result) == changed);
+            let block = first.map_or(0, |first| context.outline.results[first.result as usize].block as usize);
+            same.blocks += block.min(blocks_of(context.outline, changed).saturating_sub(1));
+        }
+        let call = self.call(&step, end);
+        self.state.take_request(context, end, &step);
+        if step.hiding.is_some() || is_withdrawn {
+            self.blocks.clear();
+        }
+        for place in self.blocks.len()..self.state.hidden.shown_before(end) {
+            let blocks = blocks_of(context.outline, self.state.hidden.shown_at(place));
+            self.blocks.push(self.blocks.last().copied().unwrap_or(0) + blocks);
+        }
+        let text = self.write_summary(end);
+        let sent = Sent {
+            view: self.place(end),
+            same_chars: same.chars,
+            same_blocks: same.blocks,
+            earlier: self.place(before),
+            boundary: self.boundary(),
+            masked: self.state.masked.len(),
+            summarized: self.summarized(&self.state.hidden, end),
+            need: self.state.need(context, &Step::default()),
+            summary: call,
+        };
+        (sent, step, text)
+    }
+
+    /// Writes the summary that this request has made: as long as a model's, or the built-in one, which is returned.
+    fn write_summary(&mut self, end: usize) -> Option<Vec<u8>> {
+        let summary = self.state.hidden.summary.filter(|summary| summary.request == end)?;
+        let policy = self.planner.policy;
+        if let Some(model) = policy.summaries.map_or(policy.model, |rules| rules.model) {
+            self.summary_chars = summary.share.min(model.summary_chars);
+            return None;
+        }
+        let writer = SummaryWriter::of(self.planner.context(), &self.state.hidden);
+        let built_in = writer.built_in(&writer.tagged());
+        let text = SummaryWriter::clipped(&built_in, summary.share);
+        self.summary_chars = count_chars(&text);
+        Some(text)
+    }
+
+    /// The place in the view before a message, and after the summary that stands there.
+    fn place(&self, message: usize) -> CachePlace {
+        let summary = self.state.hidden.summary.filter(|summary| summary.place <= message);
+        CachePlace {
+            chars: self.state.view_chars_before(message) + summary.map_or(0, |_| self.summary_chars),
+            blocks: self.blocks_before(message) + usize::from(summary.is_some()),
         }
     }
 
+    fn blocks_before(&self, message: usize) -> usize {
+        self.state.hidden.shown_before(message).checked_sub(1).map_or(0, |before| self.blocks[before])
+    }
+
     /// The end of the last masked result.
-    fn boundary(&self, fold: &Fold, blocks: &[usize]) -> CachePlace {
-        let Some(last) = fold.masked.last() else { return CachePlace::default() };
-        let message = self.outline.results[last.result as usize].message as usize;
-        self.end_of(last.result as usize, fold.chars_before(message + 1), blocks)
+    fn boundary(&self) -> CachePlace {
+        let Some(last) = self.state.masked.last() else { return CachePlace::default() };
+        let (outline, result) = (self.planner.outline, last.result as usize);
+        let message = message_of(outline, last.result);
+        let later = outline.later_chars(result, self.planner.policy.image_chars);
+        let block = (outline.results[result].block as usize + 1).min(blocks_of(outline, message));
+        let shown = self.state.view_chars_before(message + 1) - self.state.view_chars_before(message);
+        let before = self.place(message);
+        CachePlace { chars: before.chars + shown.saturating_sub(later), blocks: before.blocks + block }
     }
 
-    /// The end of a result in a view with this many characters up to the end of its message, where later results are not masked.
-    pub(super) fn end_of(&self, result: usize, message_end: usize, blocks: &[usize]) -> CachePlace {
-        CachePlace { chars: message_end - self.later_chars(result), blocks: self.block_end(result, blocks) }
+    /// Characters of input and output of a model that writes a summary for this request.
+    fn call(&self, step: &Step, end: usize) -> (usize, usize) {
+        let (context, Some(hiding)) = (self.planner.context(), &step.hiding) else { return (0, 0) };
+        let made = hiding.summary.filter(|summary| summary.request == end);
+        let (Some(model), Some(_), None) = (context.policy.model, made, hiding.call) else {
+            return hiding.call.unwrap_or((0, 0));
+        };
+        let writer = SummaryWriter::of(context, &self.state.hidden_after(step));
+        let (mut messages, known) = self.state.to_tell(step, |_| true);
+        messages.retain(|message| writer.tells_of(*message));
+        let of = messages.iter().map(|message| context.outline.chars_of(*message, context.policy.image_chars));
+        let earlier = || writer.previous().map_or(0, |text| count_chars(&text));
+        let previous = known.map_or_else(earlier, |_| SummaryWriter::body_chars(self.summary_chars));
+        (of.sum::<usize>() + previous + model.prompt_chars, model.summary_chars)
     }
 
-    /// Content blocks of a view up to a result.
-    fn block_end(&self, result: usize, blocks: &[usize]) -> usize {
-        let (message, block) =
-            (self.outline.results[result].message as usize, self.outline.results[result].block as usize);
-        (blocks[message] + block + 1).min(blocks[message + 1])
+    /// How many turns before this message the view no longer has.
+    fn summarized(&self, hidden: &Hidden, end: usize) -> usize {
+        if hidden.is_empty() {
+            return 0;
+        }
+        let starts = &self.planner.turns.starts;
+        let starts = &starts[..starts.partition_point(|start| (*start as usize) < end)];
+        let mut shown = hidden.shown(0..end).filter(|message| self.planner.outline.messages[*message].is_agent_made);
+        let mut count = 0;
+        let mut last = usize::MAX;
+        for message in shown.by_ref() {
+            let turn = self.planner.turns.at(message);
+            count += usize::from(turn != last);
+            last = turn;
+        }
+        starts.len() - count
     }
+}
 
-    fn later_chars(&self, result: usize) -> usize {
-        self.outline.later_chars(result, self.policy.image_chars)
-    }
-
+impl Planner<'_> {
     /// Sets the number of messages.
     fn set_end(&mut self, end: usize) {
         self.end = end;

@@ -1,6 +1,9 @@
-//! Steps: the observations that a request masks and cuts in the view.
+//! Steps: what a request masks, cuts and hides in the view. A step is decided of a state that stays as it is, so that a session can
+//! show the step of a request that is not made yet.
 
+use super::hidden::Hiding;
 use super::outcome::{Masked, Move, merged};
+use super::units::Bill;
 
 /// The effect of a possible move.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ pub struct Step {
     pub masked: Vec<Masked>,
     /// The observations that it cuts, in order.
     pub cuts: Vec<Masked>,
+    /// The messages that it hides, if any.
+    pub hiding: Option<Box<Hiding>>,
     /// The cost of the view after it.
     pub cost: usize,
     /// The move, if it changes what was sent before.
@@ -30,6 +35,10 @@ pub struct Step {
     pub is_forced: bool,
     /// Whether the view is over the limit after it.
     pub is_over: bool,
+    /// What the request is charged.
+    pub(super) bill: Option<Bill>,
+    /// Characters that a summary would have saved, if it had been made.
+    pub(super) wasted: usize,
 }
 
 impl Step {
@@ -39,8 +48,23 @@ impl Step {
         merged(self.masked.clone(), self.cuts.clone())
     }
 
-    pub(super) fn changes_nothing(&self) -> bool {
-        self.masked.is_empty() && self.cuts.is_empty()
+    /// Whether the view stays as it is.
+    #[must_use]
+    pub fn changes_nothing(&self) -> bool {
+        self.masked.is_empty() && self.cuts.is_empty() && self.hiding.is_none()
+    }
+
+    /// The step that leaves a view of this cost as it is.
+    #[must_use]
+    pub fn at_rest(cost: usize) -> Self {
+        Step { cost, ..Step::default() }
+    }
+
+    /// The step of a move that is not made for good.
+    #[must_use]
+    pub fn of_peek(peek: Peek) -> Self {
+        let boundary = peek.masked.last().map_or(0, |last| last.result as usize + 1);
+        Step::default().with_move(peek, boundary)
     }
 
     pub(super) fn with_move(self, peek: Peek, boundary: usize) -> Self {

@@ -1,6 +1,7 @@
 //! Stage 2: a summary replaces everything outside the keep set; and the built-in summary, which needs no model.
 
 use super::context::PlanContext;
+use super::hidden::Hidden;
 use super::outcome::{Masking, Outcome, Plan, Stage, Summary, SummaryInput};
 use super::planner::Planner;
 use crate::outline::{ItemType, Message, Outline, Role, Shape};
@@ -37,13 +38,13 @@ impl Planner<'_> {
         if !fits(view_cost) {
             return Err(masking); // it would not fit with any summary
         }
-        let previous = (!earlier.is_empty()).then(|| self.body_of(&earlier));
+        let writer = SummaryWriter { context: self.context(), earlier, dropped, names_task: true };
         let (text, cost) = if let SummaryInput::Given(text, cost) = input {
             (with_first_line(text), *cost)
         } else {
-            let built_in = built_in_summary(self, &dropped, Some(&earlier), previous.as_deref());
+            let built_in = writer.built_in(&writer.tagged());
             if self.policy.ask_summary {
-                return Ok(Outcome::AskSummary { dropped, previous, built_in });
+                return Ok(Outcome::AskSummary { previous: writer.previous(), dropped: writer.dropped, built_in });
             }
             (built_in, None)
         };
@@ -54,56 +55,18 @@ impl Planner<'_> {
         if chars >= chars_before - view_chars || !fits(view_cost.saturating_add(cost)) {
             return Err(masking);
         }
-        let summary = Some((self.summary(text), cost));
-        let plan: Plan = self.finish(Some(Stage::Summarization), masking, Some(kept), None, summary);
+        let summary = Some((writer.summary(text), cost));
+        let plan: Plan = self.finish(Some(Stage::Summarization), masking, Some(kept), summary);
         Ok(Outcome::Plan(Box::new(plan)))
     }
 
     pub(super) fn earlier_summaries(&self) -> Vec<usize> {
         earlier_summaries(self.outline, self.source, self.end)
     }
-
-    /// A summary of this text, in its place.
-    pub(super) fn summary(&self, text: Vec<u8>) -> Summary {
-        let (role, before) = (self.summary_role(), self.leading_system_messages());
-        Summary { text, role, before, shape: self.summary_shape() }
-    }
-
-    fn leading_system_messages(&self) -> usize {
-        leading_system_messages(self.outline, self.end)
-    }
-
-    pub(super) fn text_of(&self, message: usize) -> Vec<u8> {
-        text_of(self.context(), message)
-    }
-
-    /// The text of earlier summaries, without their first lines.
-    pub(super) fn body_of(&self, summaries: &[usize]) -> Vec<u8> {
-        let bodies: Vec<Vec<u8>> = summaries
-            .iter()
-            .filter_map(|message| strip_first_line(&self.text_of(*message)).map(<[u8]>::to_vec))
-            .collect();
-        bodies.join(&b"\n"[..])
-    }
-
-    fn summary_role(&self) -> String {
-        if let Some(role) = &self.policy.summary_role {
-            return role.clone();
-        }
-        let takes_no_system =
-            |message: &Message| message.item != ItemType::Other || !message.shape.takes_system_messages();
-        let role = if self.outline.messages.iter().any(takes_no_system) { "user" } else { "system" };
-        role.to_owned()
-    }
-
-    /// The shape of the first message whose shape has its own form of summaries.
-    fn summary_shape(&self) -> Shape {
-        let mut shapes = self.outline.messages.iter().map(|message| message.shape);
-        shapes.find(|shape| shape.text() != Shape::default().text()).unwrap_or_default()
-    }
 }
 
-fn leading_system_messages(outline: &Outline, end: usize) -> usize {
+/// How many system messages a history begins with.
+pub(super) fn leading_system_messages(outline: &Outline, end: usize) -> usize {
     outline.messages[..end].iter().take_while(|message| message.role == Role::System).count()
 }
 
@@ -121,7 +84,8 @@ pub fn begins_with_summary(outline: &Outline, source: &dyn Source) -> bool {
     outline.begins_with_summary || !earlier_summaries(outline, source, outline.messages.len()).is_empty()
 }
 
-fn text_of(context: PlanContext, message: usize) -> Vec<u8> {
+/// The text of a message.
+pub(super) fn text_of(context: PlanContext, message: usize) -> Vec<u8> {
     context.source.pieces(context.outline, message).concat()
 }
 
@@ -141,73 +105,227 @@ pub(super) fn with_first_line(text: &[u8]) -> Vec<u8> {
     [SUMMARY_HEAD.as_bytes(), b"\n", text].concat()
 }
 
-/// The built-in summary: objective, unresolved, outcomes, constraints, and the lines of earlier ones. Without `earlier` there is no
-/// objective, since the view has the task.
-pub(super) fn built_in_summary(
-    planner: &Planner,
-    dropped: &[usize],
-    earlier: Option<&[usize]>,
-    previous: Option<&[u8]>,
-) -> Vec<u8> {
-    let previous = previous.unwrap_or_default().split(|byte| *byte == b'\n').map(|line| one_line(line, usize::MAX));
-    let previous: Vec<Vec<u8>> = previous.filter(|line| !line.is_empty()).collect();
-    let is_kind = |line: &[u8], prefix: &str| line.starts_with(prefix.as_bytes());
-    let mut lines = vec![SUMMARY_HEAD.as_bytes().to_vec()];
-    let objective = earlier.and_then(|earlier| {
-        previous.iter().find(|line| is_kind(line, OBJECTIVE)).cloned().or_else(|| {
-            let text = planner.text_of_pieces(planner.first_user_message(earlier)?);
-            line_of(OBJECTIVE, &text, OBJECTIVE_CHARS)
-        })
-    });
-    lines.extend(objective);
-    let prefixes = || KINDS.iter().map(|(prefix, ..)| *prefix).chain([OBJECTIVE]);
-    lines.extend(previous.iter().filter(|line| !prefixes().any(|prefix| is_kind(line, prefix))).cloned());
-    for (prefix, tag, count) in KINDS {
-        let earlier = previous.iter().filter(|line| is_kind(line, prefix)).cloned();
-        let mut kind: Vec<Vec<u8>> = earlier.chain(planner.lines_of(prefix, tag, dropped)).collect();
-        remove_duplicates(&mut kind);
-        lines.extend(kind.split_off(kind.len().saturating_sub(count)));
-    }
-    remove_duplicates(&mut lines);
-    let text = lines.join(&b"\n"[..]);
-    text[..clip(&text, planner.policy.summary_max_chars)].to_vec()
+/// The role and the shape of a summary: the first message whose shape names one decides.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct SummaryForm {
+    is_system: Option<bool>,
+    shape: Option<Shape>,
 }
 
-impl Planner<'_> {
+impl SummaryForm {
+    /// Reads more messages.
+    pub fn read(&mut self, messages: &[Message]) {
+        for message in messages {
+            if self.is_system.is_some() && self.shape.is_some() {
+                return;
+            }
+            let takes_no_system = message.item != ItemType::Other || !message.shape.takes_system_messages();
+            if takes_no_system || message.shape.decides_provider() {
+                self.is_system.get_or_insert(!takes_no_system);
+            }
+            if message.shape.text() != Shape::default().text() {
+                self.shape.get_or_insert(message.shape);
+            }
+        }
+    }
+
+    /// A summary of this text, right after the leading system messages.
+    #[must_use]
+    pub fn summary(self, context: PlanContext, text: Vec<u8>) -> Summary {
+        let PlanContext { outline, policy, .. } = context;
+        let role = if self.is_system.unwrap_or(true) { "system" } else { "user" };
+        let role = policy.summary_role.clone().unwrap_or_else(|| role.to_owned());
+        let before = leading_system_messages(outline, outline.messages.len());
+        Summary { text, role, before, shape: self.shape.unwrap_or_default() }
+    }
+}
+
+/// Writes the summary that stands for messages: the built-in one, or what a model is asked for.
+pub struct SummaryWriter<'a> {
+    context: PlanContext<'a>,
+    /// Summaries of earlier reductions, which it takes the place of.
+    earlier: Vec<usize>,
+    /// The messages, ascending.
+    dropped: Vec<usize>,
+    /// Whether it names the task, which the view does not show.
+    names_task: bool,
+}
+
+impl<'a> SummaryWriter<'a> {
+    /// The writer for these hidden messages.
+    #[must_use]
+    pub fn of(context: PlanContext<'a>, hidden: &Hidden) -> Self {
+        let PlanContext { outline, source, .. } = context;
+        let mut earlier = earlier_summaries(outline, source, outline.messages.len());
+        earlier.retain(|message| hidden.has(*message));
+        let is_said = |message: usize| earlier.binary_search(&message).is_err();
+        let dropped = hidden.messages().filter(|message| is_said(*message)).collect();
+        let task = first_user_message(outline, &earlier_summaries(outline, source, outline.messages.len()));
+        SummaryWriter { context, names_task: task.is_none_or(|task| hidden.has(task)), earlier, dropped }
+    }
+
+    /// The messages that it is made of.
+    #[must_use]
+    pub fn summarized(&self) -> Vec<usize> {
+        self.dropped.clone()
+    }
+
+    /// The text of earlier summaries, without their first lines.
+    #[must_use]
+    pub fn previous(&self) -> Option<Vec<u8>> {
+        let texts = self.earlier.iter().map(|message| text_of(self.context, *message));
+        let bodies: Vec<Vec<u8>> = texts.filter_map(|text| strip_first_line(&text).map(<[u8]>::to_vec)).collect();
+        (!self.earlier.is_empty()).then(|| bodies.join(&b"\n"[..]))
+    }
+
+    /// Whether it is made of a message.
+    #[must_use]
+    pub fn tells_of(&self, message: usize) -> bool {
+        self.dropped.binary_search(&message).is_ok()
+    }
+
+    /// The tags of a message, as the message and the place of the tag in the kinds.
+    #[must_use]
+    pub fn tags_of(&self, message: usize) -> Vec<(u32, usize)> {
+        let PlanContext { outline, source, .. } = self.context;
+        let kinds = KINDS.iter().enumerate().filter_map(|(kind, (_, tag, _))| Some((kind, (*tag)?)));
+        let has = kinds.filter(|(_, tag)| source.has_tag(outline, message, tag));
+        has.map(|(kind, _)| (message as u32, kind)).collect()
+    }
+
+    /// The tags of its messages.
+    #[must_use]
+    pub fn tagged(&self) -> Vec<(u32, usize)> {
+        self.dropped.iter().flat_map(|message| self.tags_of(*message)).collect()
+    }
+
+    /// The built-in summary: the objective, unless the view has the task; the lines of earlier ones; and the newest lines of each
+    /// kind. Nothing is said twice. `tagged` are those of [`SummaryWriter::tagged`].
+    #[must_use]
+    pub fn built_in(&self, tagged: &[(u32, usize)]) -> Vec<u8> {
+        let previous = self.previous().unwrap_or_default();
+        let previous = previous.split(|byte| *byte == b'\n').map(|line| one_line(line, usize::MAX));
+        let previous: Vec<Vec<u8>> = previous.filter(|line| !line.is_empty()).collect();
+        let is_kind = |line: &[u8], prefix: &str| line.starts_with(prefix.as_bytes());
+        let mut lines = vec![SUMMARY_HEAD.as_bytes().to_vec()];
+        if self.names_task {
+            lines.extend(previous.iter().find(|line| is_kind(line, OBJECTIVE)).cloned().or_else(|| {
+                let task = first_user_message(self.context.outline, &self.earlier)?;
+                line_of(OBJECTIVE, &self.text_of_pieces(task), OBJECTIVE_CHARS)
+            }));
+        }
+        let prefixes = || KINDS.iter().map(|(prefix, ..)| *prefix).chain([OBJECTIVE]);
+        for line in previous.iter().filter(|line| !prefixes().any(|prefix| is_kind(line, prefix))) {
+            if !lines.contains(line) {
+                lines.push(line.clone());
+            }
+        }
+        for (kind, (prefix, tag, most)) in KINDS.into_iter().enumerate() {
+            // The newest first, as many as are wanted.
+            let mut newest: Vec<Vec<u8>> = vec![];
+            let earlier = previous.iter().filter(|line| is_kind(line, prefix)).rev().cloned();
+            let of_messages: Box<dyn Iterator<Item = Vec<u8>>> = match tag {
+                Some(_) => {
+                    Box::new(tagged.iter().rev().filter(move |(_, of)| *of == kind).filter_map(|(message, _)| {
+                        line_of(prefix, &self.text_of_pieces(*message as usize), LINE_CHARS)
+                    }))
+                }
+                None => Box::new(self.dropped.iter().rev().flat_map(|message| self.outcomes(*message))),
+            };
+            for line in of_messages.chain(earlier) {
+                if newest.len() == most {
+                    break;
+                }
+                if !newest.contains(&line) && !lines.contains(&line) {
+                    newest.push(line);
+                }
+            }
+            lines.extend(newest.into_iter().rev());
+        }
+        let text = lines.join(&b"\n"[..]);
+        text[..clip(&text, self.context.policy.summary_max_chars)].to_vec()
+    }
+
+    /// The text of a summary without its first line.
+    #[must_use]
+    pub fn body(text: &[u8]) -> Vec<u8> {
+        strip_first_line(text).unwrap_or(text).to_vec()
+    }
+
+    /// The characters of the same, of a summary of so many.
+    #[must_use]
+    pub fn body_chars(chars: usize) -> usize {
+        chars.saturating_sub(SUMMARY_HEAD.len() + 1)
+    }
+
+    /// A text with its first line, clipped to a share: of characters.
+    #[must_use]
+    pub fn clipped(text: &[u8], share: usize) -> Vec<u8> {
+        let text = with_first_line(text);
+        text[..clip(&text, share)].to_vec()
+    }
+
+    /// The same for a share in the unit of `cost_of` a text.
+    ///
+    /// # Errors
+    /// Those of `cost_of`.
+    pub fn clipped_to<E>(text: &[u8], share: usize, cost_of: impl Fn(&[u8]) -> Result<usize, E>) -> Result<Vec<u8>, E> {
+        let text = with_first_line(text);
+        let mut most = text.len();
+        loop {
+            let clipped = &text[..clip(&text, most)];
+            let chars = count_chars(clipped);
+            let cost = cost_of(clipped)?;
+            if cost <= share || most == 0 {
+                return Ok(clipped.to_vec());
+            }
+            let part = usize::try_from(chars as u128 * share as u128 / cost.max(1) as u128).unwrap_or(usize::MAX);
+            most = part.min(chars.saturating_sub(chars / 4 + 1));
+        }
+    }
+
+    /// A summary of this text, right after the leading system messages.
+    #[must_use]
+    pub fn summary(&self, text: Vec<u8>) -> Summary {
+        let mut form = SummaryForm::default();
+        form.read(&self.context.outline.messages);
+        form.summary(self.context, text)
+    }
+
     /// The text of a message, as pieces.
     fn text_of_pieces(&self, message: usize) -> Vec<u8> {
-        self.source.pieces(self.outline, message).join(&b" "[..])
+        self.context.source.pieces(self.context.outline, message).join(&b" "[..])
     }
 
-    /// The lines of one kind from dropped messages, oldest first: of messages with the tag, or of all results.
-    fn lines_of(&self, prefix: &str, tag: Option<&str>, dropped: &[usize]) -> Vec<Vec<u8>> {
-        let Some(tag) = tag else {
-            let results = dropped.iter().flat_map(|message| self.outline.results_of(*message));
-            return results.filter_map(|result| self.outcome(result)).collect();
-        };
-        let tagged = dropped.iter().filter(|message| self.source.has_tag(self.outline, **message, tag));
-        tagged.filter_map(|message| line_of(prefix, &self.text_of_pieces(*message), LINE_CHARS)).collect()
+    /// The outcomes of a message's results, newest first.
+    fn outcomes(&self, message: usize) -> impl Iterator<Item = Vec<u8>> + '_ {
+        let PlanContext { outline, pairs, source, .. } = self.context;
+        outline.results_of(message).rev().filter_map(move |result| {
+            let text = one_line(&source.observation(outline, result), LINE_CHARS);
+            let name = pairs.name_of(outline, result).map_or(&b""[..], |name| outline.name(name));
+            let name = &*one_line(name, usize::MAX);
+            let separator: &[u8] = if name.is_empty() { b"" } else { b": " };
+            (!text.is_empty()).then(|| [OUTCOME.as_bytes(), name, separator, &text].concat())
+        })
     }
+}
 
-    fn outcome(&self, result: usize) -> Option<Vec<u8>> {
-        let text = one_line(&self.source.observation(self.outline, result), LINE_CHARS);
-        let name = self.pairs.name_of(self.outline, result).map_or(&b""[..], |name| self.outline.name(name));
-        let name = &*one_line(name, usize::MAX);
-        let separator: &[u8] = if name.is_empty() { b"" } else { b": " };
-        (!text.is_empty()).then(|| [OUTCOME.as_bytes(), name, separator, &text].concat())
-    }
+/// The task: the first user message that is neither result, part of a run, nor one of the earlier summaries.
+fn first_user_message(outline: &Outline, summaries: &[usize]) -> Option<usize> {
+    (0..outline.messages.len()).find(|message| {
+        let facts = &outline.messages[*message];
+        facts.role == Role::User
+            && !facts.is_agent_made
+            && outline.calls_of(*message).is_empty()
+            && !outline.holds_results(*message)
+            && summaries.binary_search(message).is_err()
+    })
 }
 
 /// A line of the summary: prefix, and the clipped text; None if there is no text.
 fn line_of(prefix: &str, text: &[u8], max_chars: usize) -> Option<Vec<u8>> {
     let text = one_line(text, max_chars);
     (!text.is_empty()).then(|| [prefix.as_bytes(), &text].concat())
-}
-
-/// Removes duplicate lines.
-fn remove_duplicates(lines: &mut Vec<Vec<u8>>) {
-    let mut seen = std::collections::HashSet::new();
-    lines.retain(|line| seen.insert(line.clone()));
 }
 
 /// Text with white space collapsed and trimmed, clipped at `max_chars` characters.

@@ -3,7 +3,9 @@
 use super::context::PlanContext;
 use super::outcome::{Masking, Plan, Stage};
 use super::planner::Planner;
+use super::references::References;
 use crate::outline::{ItemType, Outline, Role};
+use crate::pairs::open_from;
 
 use super::summarize::earlier_summaries;
 use std::collections::{BTreeSet, HashSet};
@@ -20,9 +22,10 @@ pub(super) struct Landmarks {
 }
 
 impl Landmarks {
-    pub(super) fn of(outline: &Outline, end: usize) -> Self {
+    /// Those of these messages.
+    pub(super) fn of(outline: &Outline, messages: impl Iterator<Item = usize>) -> Self {
         let mut landmarks = Landmarks::default();
-        (0..end).for_each(|message| landmarks.push(outline, message));
+        messages.for_each(|message| landmarks.push(outline, message));
         landmarks
     }
 
@@ -42,6 +45,11 @@ impl Landmarks {
             }
             _ => {}
         }
+    }
+
+    /// Whether the user has said a message.
+    pub(super) fn is_said(&self, message: usize) -> bool {
+        self.tasks.binary_search(&(message as u32)).is_ok()
     }
 
     /// The user messages before the first run that are no earlier summaries; where there is none, the first after it.
@@ -70,28 +78,32 @@ pub(super) struct Keeping<'a> {
     pub window_start: usize,
     /// Landmarks of the messages.
     pub landmarks: &'a Landmarks,
+    /// The references that are kept with what they refer to.
+    pub references: Option<&'a References>,
 }
 
 impl Planner<'_> {
     /// Stage 3: the keep set and the first user message, even if that does not fit.
     pub(super) fn truncate(&self, masking: Masking) -> Plan {
-        self.finish(Some(Stage::Fallback), masking, Some(self.truncated()), None, None)
+        self.finish(Some(Stage::Fallback), masking, Some(self.truncated()), None)
     }
 
     /// The messages that stage 3 keeps.
     pub(super) fn truncated(&self) -> Vec<bool> {
-        let landmarks = Landmarks::of(self.outline, self.end);
+        let landmarks = Landmarks::of(self.outline, 0..self.end);
         self.flags(&self.keeping(&landmarks).truncated())
     }
 
     /// The messages that stage 2 keeps besides its summary.
     pub(super) fn keep_set(&self, excluded: &[usize]) -> Vec<bool> {
-        let landmarks = Landmarks::of(self.outline, self.end);
-        self.flags(&self.keeping(&landmarks).keep_set(excluded))
+        let landmarks = Landmarks::of(self.outline, 0..self.end);
+        let is_kept = |message: usize| excluded.binary_search(&message).is_err();
+        self.flags(&self.keeping(&landmarks).keep_set(0..self.end, is_kept))
     }
 
     pub(super) fn keeping<'b>(&'b self, landmarks: &'b Landmarks) -> Keeping<'b> {
-        Keeping { context: self.context(), end: self.end, window_start: self.window.start, landmarks }
+        let window_start = self.window.start;
+        Keeping { context: self.context(), end: self.end, window_start, landmarks, references: None }
     }
 
     /// Whether each message is one of these.
@@ -102,17 +114,12 @@ impl Planner<'_> {
         }
         flags
     }
-
-    /// The task: the first user message that is neither result, part of a run, nor one of the earlier summaries.
-    pub(super) fn first_user_message(&self, summaries: &[usize]) -> Option<usize> {
-        Landmarks::of(self.outline, self.end).task(summaries)
-    }
 }
 
 impl Keeping<'_> {
     /// The messages that stage 3 keeps.
     fn truncated(&self) -> BTreeSet<usize> {
-        let mut kept = self.keep_set(&[]);
+        let mut kept = self.keep_set(0..self.end, |_| true);
         let summaries = earlier_summaries(self.context.outline, self.context.source, self.end);
         kept.extend(self.landmarks.task(&summaries));
         kept.extend(summaries);
@@ -120,19 +127,33 @@ impl Keeping<'_> {
     }
 
     /// The closure of system messages and the window: with a message its whole run, and all messages with the other half of one
-    /// of its pairs; without `excluded`. In a session also of open calls, whose results would come without them.
-    pub(super) fn keep_set(&self, excluded: &[usize]) -> BTreeSet<usize> {
+    /// of its pairs; of the messages that are shown and that `may_keep` allows. With a limit for each request also of open calls,
+    /// whose results would come without them.
+    pub(super) fn keep_set(
+        &self,
+        shown: impl Iterator<Item = usize>,
+        may_keep: impl Fn(usize) -> bool,
+    ) -> BTreeSet<usize> {
         let PlanContext { outline, policy, pairs, .. } = self.context;
         let systems = self.landmarks.systems.iter().chain(&self.landmarks.compaction).map(|message| *message as usize);
-        let is_open = |call: &usize| policy.is_session && !pairs.is_answered(*call) && pairs.is_open(outline, *call);
-        let open = (0..outline.calls.len()).filter(is_open).map(|call| outline.calls[call].message as usize);
-        self.whole(systems.chain(self.window_start..self.end).chain(open), excluded)
+        let first = || open_from(outline, self.end, |message| outline.holds_results(message));
+        let first = if policy.is_limit { first() } else { self.end };
+        let is_before = |result: usize| (outline.results[result].message as usize) < self.end;
+        let is_answered = |call: usize| pairs.results_of(call).next().is_some_and(is_before);
+        let open = (outline.calls_before(first)..outline.calls_before(self.end)).filter(|call| !is_answered(*call));
+        let open = open.map(|call| outline.calls[call].message as usize);
+        let in_window = shown.filter(|message| *message >= self.window_start);
+        self.whole(systems.chain(in_window).chain(open), may_keep)
     }
 
     /// The closure of these messages.
-    pub(super) fn whole(&self, messages: impl Iterator<Item = usize>, excluded: &[usize]) -> BTreeSet<usize> {
+    pub(super) fn whole(
+        &self,
+        messages: impl Iterator<Item = usize>,
+        may_keep: impl Fn(usize) -> bool,
+    ) -> BTreeSet<usize> {
         let PlanContext { outline, pairs, turns, .. } = self.context;
-        let mut keep = Keep { end: self.end, kept: BTreeSet::new(), to_visit: vec![], excluded };
+        let mut keep = Keep { end: self.end, kept: BTreeSet::new(), to_visit: vec![], is_allowed: may_keep };
         messages.for_each(|message| keep.add(message));
         let mut is_seen = HashSet::new();
         // Each message and each run is visited once, so this is linear in messages, calls and results.
@@ -142,8 +163,13 @@ impl Keeping<'_> {
                     keep.add(outline.results[result].message as usize);
                 }
             }
-            for call in outline.results_of(message).filter_map(|result| pairs.call_of(result)) {
-                keep.add(outline.calls[call].message as usize);
+            for result in outline.results_of(message) {
+                if let Some(call) = pairs.call_of(result) {
+                    keep.add(outline.calls[call].message as usize);
+                }
+                for other in self.references.map_or(vec![], |references| references.group_of(result as u32)) {
+                    keep.add(outline.results[other as usize].message as usize);
+                }
             }
             if outline.messages[message].is_agent_made
                 && let run = turns.at(message) - 1
@@ -159,18 +185,17 @@ impl Keeping<'_> {
     }
 }
 
-struct Keep<'a> {
+struct Keep<F> {
     /// The number of messages; later ones are ignored.
     end: usize,
     kept: BTreeSet<usize>,
     to_visit: Vec<usize>,
-    /// Ascending.
-    excluded: &'a [usize],
+    is_allowed: F,
 }
 
-impl Keep<'_> {
+impl<F: Fn(usize) -> bool> Keep<F> {
     fn add(&mut self, message: usize) {
-        if message < self.end && self.excluded.binary_search(&message).is_err() && self.kept.insert(message) {
+        if message < self.end && (self.is_allowed)(message) && self.kept.insert(message) {
             self.to_visit.push(message);
         }
     }

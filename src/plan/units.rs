@@ -1,6 +1,5 @@
 //! Units of the rules: characters and blocks, charges of requests, and places of results.
 
-use super::outcome::Masked;
 use crate::outline::Outline;
 use crate::policy::Policy;
 
@@ -38,6 +37,16 @@ impl Charged {
     }
 }
 
+/// The charge of a request: with the raw history, with the boundary where it is, and after a move.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bill {
+    pub raw: Charged,
+    pub stay: Charged,
+    pub go: Charged,
+    /// Characters of the system prompt that the move may write again.
+    pub again: usize,
+}
+
 /// Charges of all requests so far, and the entry that a mark at the boundary has.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Paid {
@@ -54,10 +63,10 @@ pub struct Paid {
 }
 
 impl Paid {
-    /// After a call of a model for a summary, which changes the view.
+    /// After a call of a model for a summary.
     pub(super) fn with_summary(self, (given, said): (usize, usize)) -> Self {
         let calls = (self.calls.0.saturating_add(given), self.calls.1.saturating_add(said));
-        Paid { boundary: 0, marked: 0, calls, ..self }
+        Paid { calls, ..self }
     }
 
     /// Whether all requests, with one more of the view and of the raw history, are within the bound on cost.
@@ -86,27 +95,4 @@ pub fn blocks_of(outline: &Outline, message: usize) -> usize {
 /// The message of a result.
 pub(super) fn message_of(outline: &Outline, result: u32) -> usize {
     outline.results[result as usize].message as usize
-}
-
-/// The first message with one of these observations; `usize::MAX` if there are none.
-pub(super) fn first_changed(outline: &Outline, masked: &[Masked]) -> usize {
-    masked.first().map_or(usize::MAX, |first| message_of(outline, first.result))
-}
-
-/// Adjusts the prefix sums for masking or unmasking these, in order. Returns the characters removed in total.
-pub(super) fn shift(
-    chars_before: &mut [usize],
-    outline: &Outline,
-    masked: &[Masked],
-    change: impl Fn(usize, usize) -> usize,
-) -> usize {
-    let first = masked.first().map_or(usize::MAX, |one| message_of(outline, one.result));
-    let (mut removed, mut next) = (0, masked.iter().peekable());
-    for (message, chars) in chars_before.iter_mut().enumerate().skip(first) {
-        while let Some(one) = next.next_if(|one| message_of(outline, one.result) == message) {
-            removed += one.removed;
-        }
-        *chars = change(*chars, removed);
-    }
-    removed
 }

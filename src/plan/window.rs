@@ -192,6 +192,16 @@ impl Aging {
         }
     }
 
+    /// Whether an observation is in a window, or no request has shown it.
+    pub fn keeps(&self, result: u32) -> bool {
+        let mut own = self.by_tool.iter().flatten();
+        let is_new = result as usize >= self.results;
+        is_new
+            || self.rest.contains(&result)
+            || self.unseen.contains(&result)
+            || own.any(|(_, own)| own.contains(&result))
+    }
+
     /// The observations in a window that a request has shown, oldest first.
     pub fn recent(&self) -> Vec<u32> {
         let own = self.by_tool.iter().flatten().flat_map(|(_, own)| own);
@@ -199,22 +209,6 @@ impl Aging {
         let mut recent: Vec<u32> = self.rest.iter().chain(own).copied().filter(shown).collect();
         recent.sort_unstable();
         recent
-    }
-
-    /// Keeps only the first tools, after a rewind.
-    pub fn truncate_tools(&mut self, tools: usize) {
-        self.by_tool.truncate(tools);
-    }
-
-    /// The number of messages.
-    pub fn messages(&self) -> usize {
-        self.messages
-    }
-
-    /// The first observation that is still in a window, if any.
-    pub fn first_recent(&self) -> Option<usize> {
-        let own = self.by_tool.iter().flatten().filter_map(|(_, own)| own.front());
-        self.rest.front().into_iter().chain(&self.unseen).chain(own).min().map(|result| *result as usize)
     }
 
     /// [`Window::bound`].

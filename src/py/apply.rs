@@ -3,7 +3,6 @@
 use super::convert::to_str;
 use super::dicts::Dicts;
 use super::guard::guarded;
-use super::limited::parsed;
 use super::marks::marks_on;
 use super::placeholders::PlaceholderTexts;
 use super::values::Any;
@@ -37,14 +36,11 @@ pub fn apply<'py>(dicts: &Dicts<'py>, outline: &Outline, policy: &Policy, plan: 
     let message_of = |result: u32| outline.results[result as usize].message as usize;
     for masked in plan.masked.chunk_by(|one, next| message_of(one.result) == message_of(next.result)) {
         let index = message_of(masked[0].result);
-        if plan.rendered(index).is_none() && plan.keeps(index) {
+        if plan.keeps(index) {
             view.set_item(index, masker.message(index, masked)?)?;
         }
     }
-    for (message, rendered) in &plan.rendered {
-        view.set_item(*message, parsed(py, rendered)?)?;
-    }
-    if let Some(cut) = plan.cut.as_ref().filter(|cut| plan.rendered(cut.message).is_none()) {
+    for cut in &plan.cuts {
         view.set_item(cut.message, masker.cut(cut)?)?;
     }
     let Some(kept) = &plan.kept else { return Ok(view) };

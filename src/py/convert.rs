@@ -176,6 +176,14 @@ impl Parameter for Vec<(Shape, Terms)> {
     }
 }
 
+impl Parameter for Model {
+    /// Reads the characters of its summaries, and of its prompt.
+    fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (summary_chars, prompt_chars) = value.extract()?;
+        Ok(Model { summary_chars, prompt_chars })
+    }
+}
+
 impl Parameter for Summaries {
     /// After how many turns the first and each later one are due (None: by their prices), the prices, the tail, and the characters
     /// of the model's summaries and prompt.
@@ -209,15 +217,7 @@ impl Parameter for Template {
     }
 }
 
-/// Costs from Python: of each message, and of each observation raw and masked.
-pub type RawCosts = (Vec<usize>, Vec<(usize, usize)>);
-
-/// Converts costs for the core.
-pub fn costs_of(costs: Option<RawCosts>) -> Option<Costs> {
-    costs.map(|(messages, observations)| Costs { messages, observations, ..Costs::default() })
-}
-
-/// Costs, with those of texts that were asked for.
+/// Costs from Python: of each message, of each observation raw and masked, and of texts that were asked for.
 pub type RawCostsAndTexts<'py> = (Vec<usize>, Vec<(usize, usize)>, Bound<'py, PyDict>);
 
 /// Converts costs for the core.

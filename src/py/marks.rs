@@ -22,7 +22,7 @@ impl<'py> DictMarks<'py> {
     /// Marks of a history whose view may get others. They are read before [`apply`](super::apply::apply), which masks messages in
     /// the same list.
     pub fn of(dicts: &Dicts<'py>, outline: &Outline, policy: &Policy, plan: &Plan) -> PyResult<Option<Self>> {
-        if !(plan.changes() && policy.pins_boundary && plan.rendered.is_empty()) {
+        if !(plan.changes() && policy.pins_boundary) {
             return Ok(None);
         }
         let mut found = DictMarks::default();

@@ -7,7 +7,6 @@ mod cpython;
 mod dicts;
 mod facts;
 mod guard;
-mod limited;
 mod marks;
 mod named;
 mod new_bytes;
@@ -32,7 +31,6 @@ use crate::plan::{self, Costs, Outcome};
 use crate::reduce::{Reduced, reduce_scanned};
 use crate::repaired::{Added, repair_json, steps};
 use crate::scan::{field, scan};
-use crate::session::plan_limited;
 use crate::shape;
 use crate::source::OneText;
 use convert::{
@@ -41,7 +39,6 @@ use convert::{
 };
 use dicts::Dicts;
 use guard::guarded;
-use limited::Asked;
 use marks::DictMarks;
 use named::{NamedTuple, field_of, named};
 use pyo3::exceptions::PyImportError;
@@ -53,35 +50,22 @@ use values::Any;
 
 /// Reduces a list of dicts; see `recede.reduce`.
 #[pyfunction]
-#[pyo3(signature = (messages, policy, costs=None, summary=None, answer=None))]
+#[pyo3(signature = (messages, policy, costs=None, summary=None))]
 fn reduce<'py>(
     messages: &Bound<'py, PyAny>,
     policy: &PyPolicy,
     costs: Option<RawCostsAndTexts>,
     summary: Option<&Bound<'py, PyAny>>,
-    answer: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
         let costs = costs_and_texts_of(costs)?;
         let mut outline = walk::walk(&mut dicts, &[&policy.policy])?;
-        plan::cut_results(&mut outline, &dicts, &policy.policy);
+        plan::arrive(&mut outline, &dicts, &policy.policy);
         check_costs(costs.as_ref(), &outline)?;
-        let (given, policy) = (&policy.policy, &*policy.policy.of(&outline));
-        let summary = summary_of(summary)?;
-        let outcome = match plan::plan(&outline, &dicts, policy, costs.as_ref(), &summary) {
-            Outcome::Replay => {
-                let (messages, mut asked) = (limited::serialized(&dicts)?, Asked::of(answer));
-                let messages: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
-                let counter = &mut |question| asked.costs(question);
-                let planned = plan_limited(&messages, &outline, given, costs.as_ref(), &summary, counter);
-                planned.ok().flatten().ok_or_else(|| asked.raised())?
-            }
-            outcome => outcome,
-        };
-        match outcome {
-            Outcome::Replay => unreachable!("a replay gives a plan"),
+        let policy = &*policy.policy.of(&outline);
+        match plan::plan(&outline, &dicts, policy, costs.as_ref(), &summary_of(summary)?) {
             Outcome::AskSummary { dropped, previous, built_in } => {
                 summary_request(field_of(py, dropped)?, previous.as_deref(), &built_in)
             }
@@ -101,27 +85,23 @@ fn reduce<'py>(
 
 /// Reduces serialized input; see `recede.reduce_json`.
 #[pyfunction]
-#[pyo3(signature = (data, surrogates, policy, costs=None, summary=None, answer=None))]
+#[pyo3(signature = (data, surrogates, policy, costs=None, summary=None))]
 fn reduce_json<'py>(
     data: &Bound<'py, PyBytes>,
     surrogates: bool,
     policy: &PyPolicy,
     costs: Option<RawCostsAndTexts>,
     summary: Option<&Bound<'py, PyAny>>,
-    answer: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let py = data.py();
         let (bytes, rules) = (data.as_bytes(), &policy.policy);
         let (costs, summary): (Option<Costs>, _) = (costs_and_texts_of(costs)?, summary_of(summary)?);
-        let mut asked = Asked::of(answer);
         let reduced = py.detach(|| {
             let outline = scan(bytes, surrogates)?;
-            let counter = &mut |question| asked.costs(question);
-            Ok(reduce_scanned(bytes, outline, rules, costs.as_ref(), &summary, counter))
+            Ok(reduce_scanned(bytes, outline, rules, costs.as_ref(), &summary))
         });
         match reduced.map_err(|error| transcript_error(py, &error))? {
-            Reduced::Stopped => Err(asked.raised()),
             Reduced::AskSummary(outline, dropped, previous, built_in) => {
                 let span = |message: usize| (outline.spans[message].start, outline.spans[message].end);
                 let spans: Vec<(usize, usize)> = dropped.into_iter().map(span).collect();
@@ -148,20 +128,14 @@ fn outline_of(history: &Bound<'_, PyAny>, surrogates: bool) -> PyResult<Outline>
 
 /// The texts that a token counter counts, of each message: long results as they are cut on arrival, unless `whole`.
 #[pyfunction]
-#[pyo3(signature = (messages, policy, numbers=None, *, whole=false))]
-fn texts<'py>(
-    messages: &Bound<'py, PyAny>,
-    policy: &PyPolicy,
-    numbers: Option<Vec<u32>>,
-    whole: bool,
-) -> PyResult<Bound<'py, PyList>> {
+#[pyo3(signature = (messages, policy, *, whole=false))]
+fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy, whole: bool) -> PyResult<Bound<'py, PyList>> {
     guarded(|| {
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
         let mut outline = walk::walk(&mut dicts, &[&policy.policy])?;
-        outline.numbers = numbers.unwrap_or_default();
         if !whole {
-            plan::cut_results(&mut outline, &dicts, &policy.policy);
+            plan::arrive(&mut outline, &dicts, &policy.policy);
         }
         let placeholder = Placeholder::of(&policy.policy);
         // Of every observation, so that the planner may choose any boundary.
@@ -340,7 +314,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(column::reduce_column, module)?)?;
         module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
         module.add_function(wrap_pyfunction!(replay::replay_json, module)?)?;
-        module.add_function(wrap_pyfunction!(replay::replay_session, module)?)?;
         module.add_function(wrap_pyfunction!(replay::quoted, module)?)?;
         module.add_function(wrap_pyfunction!(session::stored_options, module)?)?;
         module.add_function(wrap_pyfunction!(texts, module)?)?;

@@ -9,12 +9,10 @@ use super::walk;
 use crate::misses::MOST_GRAMS;
 use crate::outline::Outline;
 use crate::plan::{self, Need};
-use crate::policy::{Model, Policy};
+use crate::policy::Policy;
 use crate::quoted::{Examined, FromResult};
 use crate::scan::scan;
-use crate::session::{self, Failure};
 use crate::source::{Bytes, Source, count_newlines};
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
@@ -69,36 +67,6 @@ pub fn replay_json<'py>(
             Ok(until_signal(replay))
         });
         replayed(py, sent.map_err(|error| transcript_error(py, &error))?)
-    })
-}
-
-/// Replays each request of a session with a budget. Of a model: the characters of its summaries, and of its prompt
-/// besides turns and previous summary.
-#[pyfunction]
-#[pyo3(signature = (data, surrogates, policy, cache, model=None))]
-pub fn replay_session<'py>(
-    data: &Bound<'py, PyBytes>,
-    surrogates: bool,
-    policy: &PyPolicy,
-    cache: RawCache,
-    model: Option<(usize, usize)>,
-) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    guarded(|| {
-        let (py, bytes, policy) = (data.py(), data.as_bytes(), &policy.policy);
-        let model = model.map(|(summary_chars, prompt_chars)| Model { summary_chars, prompt_chars });
-        let cache = cache.into();
-        let views = py.detach(|| {
-            let outline = scan(bytes, surrogates)?;
-            let requests = plan::requests(&outline, policy.image_chars);
-            let replay = || session::replay(bytes, surrogates, &outline, &requests, policy, model);
-            let sent = until_signal(replay)?;
-            Ok(served(&requests, sent, policy, &cache))
-        });
-        match views {
-            Ok(views) => views.into_iter().map(|view| sent_view(py, view)).collect(),
-            Err(Failure::Message(error)) => Err(transcript_error(py, &error)),
-            Err(failure) => Err(PyRuntimeError::new_err(format!("a session in memory failed: {failure:?}"))),
-        }
     })
 }
 

@@ -85,9 +85,8 @@ impl PyRequest {
             cold.dedup();
             let policy = Policy { cold, ..policy.policy.clone() };
             let costs = costs_and_texts_of(costs)?;
-            let reduced = py.detach(|| {
-                reduce_scanned(bytes, outline, &policy, costs.as_ref(), &SummaryInput::NotAsked, &mut |_| None)
-            });
+            let reduced =
+                py.detach(|| reduce_scanned(bytes, outline, &policy, costs.as_ref(), &SummaryInput::NotAsked));
             match reduced {
                 Reduced::View(view, outline, plan) => json_reduction(data, view.as_ref(), outline, &plan, &policy),
                 _ => Err(PyTypeError::new_err("the policy of a request masks, and asks for nothing")),

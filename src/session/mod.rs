@@ -1,50 +1,37 @@
-//! The append-only session of messages. Each message is processed once, when it is appended.
+//! The append-only session: a history that grows message by message, its state, and what its readers have seen of the view.
 //!
 //! ```text
-//! append -> Log (text, facts, pairs, turns) -> fold of the boundary -> View (what changed, chunks)
-//!                 |                                                       ^
-//!                 +--- evict: messages whose rendering is final move to the store, where views read them
+//! append      -> Log: text, facts, pairs, turns   -> State: makes the request that the message answers
+//! update_view -> the step of the current request, and the text of its summary -> View: what changed
+//! chunks, changes, masks <- what a reader lacks
+//! store       <- messages and events, in order; opening reads them and appends them again
 //! ```
 //!
-//! The views are those of the planner for the whole history. A view that drops messages, with a summary or without, is a
-//! compaction: it becomes the session, and later messages follow it. The messages before it are the [`Past`], which is kept
-//! but no longer planned.
+//! The views are those of the planner for the whole history: both fold the same messages into the same state. What a request that is
+//! not made yet would change is a step beside the state; it is taken once the request is answered.
 
-mod base;
-mod compaction;
-mod limited;
+mod attempts;
+mod event;
 mod log;
-mod need;
-mod places;
 mod provider;
 mod recall;
-mod replay;
 mod reports;
-mod rewind;
 mod stored;
+mod summaries;
 mod view;
 
 use crate::error::Error;
-use crate::outline::Outline;
-use crate::plan::{Answer, Attempt, Limits, Peek, SummaryInput, decide};
-use crate::policy::{Goal, Policy};
-use crate::scan::scan_message;
-use crate::store::{RecordKind, Store, StoreError};
-use base::Base;
-pub use compaction::Attempts;
-use compaction::{Past, PendingCompaction};
-pub use limited::{Counter, Question, plan_limited};
+use crate::plan::{Limits, Need, PlanContext, State, Step, SummaryInput};
+use crate::policy::{NOW, Policy};
+use crate::store::{Store, StoreError};
+pub use attempts::Attempts;
 use log::Log;
-use log::ledger::Ledger;
 pub use log::{MessageCosts, ResultPlace, TextFormat, TextsToCount};
-use need::Needs;
-use places::{Appended, InLog, InView, Origin};
 use provider::Decided;
-pub use replay::replay;
 pub use reports::{Cold, Reports};
 use std::sync::Arc;
-use stored::snapshot;
-use stored::{Stored, stored_message};
+use stored::Stored;
+use summaries::Summaries;
 use view::View;
 pub use view::{Chunks, Counts, Mask, ViewMessage};
 
@@ -58,31 +45,23 @@ pub struct Session {
     decided: Option<Decided>,
     raw_cost_at_most: usize,
     log: Log,
-    /// The log after a new summary, until its costs are known.
-    pending: Option<PendingCompaction>,
-    past: Past,
-    /// The origins of the first messages of the log: the last summary and what it kept.
-    origins: Vec<Origin>,
-    /// The last compaction.
-    compaction: Option<snapshot::Compaction>,
-    /// How many observations were appended.
-    observations: usize,
-    ledger: Ledger,
+    state: State,
+    /// What the current request changes, and for how many messages that was decided; None if it must be decided again.
+    step: Step,
+    step_of: Option<usize>,
+    summaries: Summaries,
+    reports: Reports,
     stored: Stored,
     view: View,
-    /// Failures of summaries, each with how many messages there were.
-    attempts: Vec<(usize, Attempts)>,
-    reports: Reports,
-    needs: Needs,
+    /// How many requests had each need; and how many messages the last one had that was counted.
+    needs: [usize; 4],
+    counted: Option<usize>,
     /// The mark of the last block of each view, if the caller marks that; and how many marks each request has elsewhere.
     own_mark: Option<(Vec<u8>, usize)>,
     /// The budget is one of tokens, of which characters may be measured.
     calibrates: bool,
-    messages_planned: usize,
     /// How many moves of the boundary the caller knows.
     known_moves: usize,
-    /// The appended messages that a summary was last asked for.
-    asked: Vec<usize>,
     /// The first message of those, given as facts, whose requests are not made yet.
     unrequested: Option<usize>,
     /// Whether a change is running, or was interrupted by a panic; see [`Session::change`].
@@ -94,12 +73,10 @@ pub struct Session {
 pub enum Update {
     /// The view is current.
     Done,
-    /// A summary is needed: messages to be summarized, earlier summary, built-in summary.
-    AskSummary(Vec<Vec<u8>>, Option<Vec<u8>>, Vec<u8>),
+    /// A summary is needed: messages to be summarized, earlier summary.
+    AskSummary(Vec<Vec<u8>>, Option<Vec<u8>>),
     /// The costs of these texts are needed; see [`Session::set_text_costs`].
     AskTextCosts(Vec<Vec<u8>>),
-    /// The costs of the messages after a compaction are needed; see [`Session::apply_compaction`].
-    AskCosts,
 }
 
 /// An error of a session.
@@ -136,30 +113,24 @@ impl Session {
     /// An empty session. A history that costs at most `raw_cost_at_most` is sent raw.
     #[must_use]
     pub fn new(policy: Policy, raw_cost_at_most: usize, format: TextFormat) -> Self {
-        // The caller has the built-in summary, too. This way the session knows which views wanted a summary and failed.
-        let policy = Policy { ask_summary: true, is_session: true, ..policy };
         Session {
             given: Arc::new(policy.clone()),
             policy,
             decided: None,
             raw_cost_at_most,
-            log: Log::after(Base::default(), format),
-            pending: None,
-            past: Past::default(),
-            origins: vec![],
-            compaction: None,
-            observations: 0,
-            ledger: Ledger::default(),
+            log: Log::of(format),
+            state: State::default(),
+            step: Step::default(),
+            step_of: None,
+            summaries: Summaries::default(),
+            reports: Reports::default(),
             stored: Stored::default(),
             view: View::default(),
-            attempts: vec![],
-            reports: Reports::default(),
-            needs: Needs::default(),
+            needs: [0; 4],
+            counted: None,
             own_mark: None,
             calibrates: false,
-            messages_planned: 0,
             known_moves: 0,
-            asked: vec![],
             unrequested: None,
             is_changing: false,
         }
@@ -185,10 +156,16 @@ impl Session {
         done
     }
 
+    /// Another session that continues as this one would.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Session { is_changing: false, ..self.clone() } // a change copies it
+    }
+
     /// How many messages were appended.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places().appended(self.view_end()).unwrap_or_default().0
+        self.log.len()
     }
 
     /// Whether no message was appended.
@@ -197,16 +174,23 @@ impl Session {
         self.len() == 0
     }
 
-    /// An appended message, from memory or the store.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn message(&self, message: usize, store: Option<&mut Store>) -> Result<Vec<u8>> {
-        Ok(match (self.message_in_memory(message), store) {
-            (Some(data), _) => data.to_vec(),
-            (None, Some(store)) => stored_message(store, message)?,
-            (None, None) => return Err(Failure::Closed),
-        })
+    /// An appended message.
+    #[must_use]
+    pub fn message(&self, message: usize) -> &[u8] {
+        self.log.message(message)
+    }
+
+    /// Runs a rule of the plan.
+    fn with_context<T>(&self, rule: impl FnOnce(PlanContext) -> T) -> T {
+        self.log.with_context(&self.policy, &self.summaries.failed, rule)
+    }
+
+    /// Runs a rule that changes the state.
+    fn with_state<T>(&mut self, rule: impl FnOnce(PlanContext, &mut State) -> T) -> T {
+        let mut state = core::mem::take(&mut self.state);
+        let done = self.with_context(|context| rule(context, &mut state));
+        self.state = state;
+        done
     }
 
     /// Texts to count of each observation of a message, if it were appended now: after a cut, and the placeholder; None without.
@@ -214,9 +198,13 @@ impl Session {
     /// # Errors
     /// Those of [`Session::append`].
     pub fn texts_to_count(&mut self, message: &[u8], surrogates: bool) -> Result<Vec<TextsToCount>> {
-        let numbers = self.observations as u32 + 1..;
-        let texts = self.log.texts_to_count(message, surrogates, &self.policy, numbers);
+        let texts = self.log.texts_to_count(message, surrogates, &self.policy);
         texts.map_err(|error| self.at_end(error))
+    }
+
+    /// The caller has counted these texts.
+    pub fn set_text_costs(&mut self, texts: impl IntoIterator<Item = (Vec<u8>, usize)>) {
+        self.log.costs.get_or_insert_default().texts.extend(texts);
     }
 
     /// Appends a message, with its costs if they are not characters, and writes it to the store.
@@ -229,51 +217,24 @@ impl Session {
         message: &[u8],
         surrogates: bool,
         costs: MessageCosts,
-        mut store: Option<&mut Store>,
+        store: Option<&mut Store>,
     ) -> Result<()> {
         self.check_store(store.as_deref())?;
-        let index = self.len();
-        let numbers = self.observations as u32 + 1..;
-        let was_run = self.log.ends_with_run();
-        let mark = self.log.mark();
-        self.log.scan(message, surrogates, &self.policy, numbers).map_err(|error| self.at_end(error))?;
-        let late = self.late_calls(store.as_deref_mut()).inspect_err(|_| self.log.truncate(&mark))?;
-        self.log.admit(&self.policy, &late);
+        let (index, was_run) = (self.len(), self.log.ends_with_run());
+        self.log.scan(message, surrogates, &self.policy).map_err(|error| self.at_end(error))?;
+        self.log.admit(&self.policy);
         if let Some(costs) = costs {
             self.log.set_costs(&self.policy, costs);
         }
-        let new = self.log.len() - 1;
-        self.decide_provider(new, new);
-        let outline = &self.log.outline;
-        self.observations += outline.results_of(new).len();
-        if index == self.ledger.messages {
-            self.ledger.add(outline, new, self.policy.image_chars);
-        }
+        self.decide_provider(index);
         self.view.is_current = false;
-        let is_request = self.log.ends_with_run() && !was_run;
-        if is_request {
+        if self.log.ends_with_run() && !was_run {
             self.settle_cold(index);
+            self.make_request(index);
         }
-        if is_request && self.policy.remembers() {
-            let moved = self.log.with_fold(&self.policy, |context, fold| fold.request(context, new, false));
-            self.commit_masks(&moved);
-        }
-        match store {
-            Some(store) => self.store_messages(store),
-            None => Ok(()),
-        }
-    }
-
-    /// Refuses a store that is closed, or has messages of another session.
-    fn check_store(&self, store: Option<&Store>) -> Result<()> {
-        let stored = self.len().max(self.stored.replayed) - self.stored.missing;
-        match store {
-            None if self.stored.is_used => Err(Failure::Closed),
-            Some(store) if store.is_usable() && store.last(RecordKind::Message) as usize != stored => {
-                Err(Failure::OtherWriter)
-            }
-            _ => Ok(()),
-        }
+        let Some(store) = store else { return Ok(()) };
+        self.stored.missing += usize::from(self.len() > self.stored.known);
+        self.write(store)
     }
 
     /// An error in the next message.
@@ -282,108 +243,134 @@ impl Session {
         error.into()
     }
 
-    /// Makes the view current. A new summary is stored before this returns.
+    /// Makes the request after this many messages, whose answer begins there.
+    fn make_request(&mut self, end: usize) {
+        if !self.policy.remembers() {
+            return;
+        }
+        let is_decided = self.step_of.take() == Some(end) && !self.policy.cold.contains(&NOW);
+        let shown = core::mem::take(&mut self.step);
+        let made = self.with_state(|context, state| {
+            state.grow(context, end);
+            let step = if is_decided { None } else { Some(state.step(context, end, false, true)) };
+            state.take_request(context, end, step.as_ref().unwrap_or(&shown));
+            step
+        });
+        if let Some(made) = made {
+            self.touch_difference(&shown, &made);
+        }
+    }
+
+    /// Makes all requests again that have fewer than this many messages.
+    fn fold_again(&mut self, end: usize) {
+        self.state = State::default();
+        (self.step, self.step_of, self.view.touched) = (Step::default(), None, 0);
+        if self.policy.remembers() {
+            let starts = self.log.turns.starts.clone();
+            self.with_state(|context, state| {
+                for start in starts.into_iter().map(|start| start as usize).take_while(|start| *start < end) {
+                    state.request(context, start, false);
+                }
+            });
+        }
+    }
+
+    /// Decides what the current request changes, or the view after the answer to the last one.
+    fn decide_step(&mut self) {
+        let (end, is_request) = (self.log.len(), !self.log.ends_with_run());
+        let (remembers, limits) = (self.policy.remembers(), Limits::of(&self.policy, self.log.len()));
+        let (step, moved, is_to_window) = self.with_state(|context, state| {
+            state.grow(context, end);
+            if remembers {
+                return (state.step(context, end, is_request, is_request), vec![], false);
+            }
+            let moved = state.advance(context);
+            let is_to_window = !limits.fit(state.cost());
+            let peek = if is_to_window { state.peek(context, false) } else { None };
+            (peek.map_or_else(|| Step::at_rest(state.cost()), Step::of_peek), moved, is_to_window)
+        });
+        self.touch_results(&moved);
+        let before = core::mem::replace(&mut self.step, step);
+        let step = self.step.clone();
+        self.touch_difference(&before, &step);
+        self.step_of = is_request.then_some(end);
+        self.view.is_masked_to_window = is_to_window;
+    }
+
+    /// Makes the view current. What happens with its summary is stored before this returns.
     ///
     /// # Errors
     /// Those of the store; the view is current.
-    pub fn update_view(&mut self, summary: &SummaryInput, mut store: Option<&mut Store>) -> Result<Update> {
-        let attempts = self.attempts.len();
-        if self.pending.is_none() && !self.view.is_current {
+    pub fn update_view(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Update> {
+        if !self.view.is_current {
             self.renew_policy_for_cold();
-            let asked = match self.policy.goal {
-                Goal::Mask => {
-                    self.update_masked();
-                    None
-                }
-                _ if self.policy.is_limit => self.update_limited(summary, store.as_deref_mut())?,
-                _ => self.update_reduced(summary, store.as_deref_mut())?,
-            };
-            if let Some(look) = asked {
-                return Ok(look);
+            self.decide_step();
+            if let Some(asked) = self.summary_text(summary)? {
+                return Ok(asked);
             }
-            if self.pending.is_none() {
-                self.record_change();
-            }
-        }
-        match (&self.pending, store) {
-            (Some(pending), _) if pending.needs_costs => return Ok(Update::AskCosts),
-            (Some(_), store) => self.apply_compaction(None, store)?,
-            (None, Some(store)) if self.attempts.len() != attempts => {
-                let _ = self.store_snapshot(store); // if this is lost, a restart costs one call more
-            }
-            (None, _) => {}
+            self.show();
         }
         self.update_marks();
         self.count_need();
+        match store {
+            Some(store) if !self.stored.events.is_empty() => self.write(store)?,
+            _ => {}
+        }
         Ok(Update::Done)
     }
 
-    /// Without a budget: raw while the history is small, else masked; over the limit, up to the window.
-    fn update_masked(&mut self) {
-        self.view.is_masked_to_window = false;
-        if self.policy.remembers() {
-            let step = self.next_step();
-            if self.log.cost > self.raw_cost_at_most {
-                self.show_step(&step);
-            }
-        } else if self.log.cost > self.raw_cost_at_most {
-            let mut tentative = self.move_boundary();
-            if !Limits::of(&self.policy, self.log.len()).fit(self.log.fold.cost()) {
-                self.view.is_masked_to_window = true;
-                tentative = self.log.with_fold(&self.policy, |ground, fold| fold.peek(ground, false));
-            }
-            self.show_peek(tentative);
+    /// Whether the view has masks and cuts: not of a history that is small enough to be sent raw.
+    fn is_masked(&self) -> bool {
+        self.policy.is_limit || self.log.cost > self.raw_cost_at_most
+    }
+
+    /// Counts the current request, once, where its view is made.
+    fn count_need(&mut self) {
+        let end = self.len();
+        if self.log.ends_with_run() || self.counted.replace(end) == Some(end) {
+            return;
+        }
+        if let Some(need) = self.need() {
+            self.needs[need as usize] += 1;
         }
     }
 
-    fn update_reduced(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Option<Update>> {
-        let holds_pairs = !self.policy.strict_pairs || self.log.pairs.orphan_count(&self.log.outline) == 0;
-        let (mut peek, mut is_to_window) = (None, false);
-        let answer =
-            decide(Limits::of(&self.policy, self.log.len()), self.log.cost, holds_pairs, |attempt| match attempt {
-                Attempt::Boundary => {
-                    peek = self.move_boundary();
-                    Some(peek.as_ref().map_or(self.log.fold.cost(), |peek| peek.cost))
-                }
-                Attempt::Window if self.policy.boundary.remembers() => None,
-                Attempt::NewestTurn | Attempt::Clipped => None, // the later stages begin with them
-                Attempt::Window => {
-                    is_to_window = true;
-                    peek = self.log.with_fold(&self.policy, |context, fold| fold.peek(context, false));
-                    Some(peek.as_ref()?.cost)
-                }
-            });
-        self.view.is_masked_to_window = is_to_window;
-        match answer {
-            Answer::Raw => self.show_raw(),
-            Answer::Masked(_) => self.show_peek(peek),
-            Answer::Later => return self.compact(summary, store),
-        }
-        Ok(None)
+    /// The need of the current view; None below the trigger, or below the limit where there is no trigger.
+    #[must_use]
+    pub fn need(&self) -> Option<Need> {
+        self.with_context(|context| self.state.need(context, &self.step))
     }
 
-    /// Moves the boundary; where it depends on requests, returns instead what the current request would mask.
-    fn move_boundary(&mut self) -> Option<Peek> {
-        let end = self.log.len();
-        if self.policy.boundary.remembers() {
-            let is_asked = !self.log.ends_with_run();
-            return self.log.with_fold(&self.policy, |context, fold| {
-                fold.grow(context, end);
-                if is_asked && fold.moves_at(context, end, true) { fold.peek(context, true) } else { None }
-            });
-        }
-        let moved = self.log.with_fold(&self.policy, |context, fold| {
-            fold.grow(context, end);
-            fold.advance(context)
-        });
-        self.flip_if_masked(&moved);
-        None
+    /// How many requests needed masks alone, cuts, a summary, and truncation.
+    #[must_use]
+    pub fn needs(&self) -> [usize; 4] {
+        self.needs
     }
-}
 
-/// The outline of a message alone.
-fn scanned(message: &[u8]) -> core::result::Result<Outline, Error> {
-    let mut outline = Outline::default();
-    scan_message(message, 0, true, &mut outline)?;
-    Ok(outline)
+    /// Drops all but the first messages, and folds the others again.
+    ///
+    /// # Errors
+    /// Those of the store, and the session is as before.
+    pub fn rewind(&mut self, messages: usize, store: Option<&mut Store>) -> Result<()> {
+        if messages >= self.len() {
+            return Ok(());
+        }
+        self.check_store(store.as_deref())?;
+        if let Some(store) = store {
+            self.rewind_store(store, messages)?;
+        }
+        self.stored.missing = self.stored.missing.saturating_sub(self.len() - messages);
+        self.stored.known = self.stored.known.min(messages);
+        self.log.rewind(&self.policy, messages);
+        self.summaries.rewind(messages);
+        self.reports = self.reports.before(messages);
+        self.undecide(messages);
+        self.renew_policy();
+        self.unrequested = self.unrequested.map(|first| first.min(messages));
+        self.fold_again(self.unrequested.unwrap_or(messages));
+        self.counted = self.counted.filter(|counted| *counted <= messages);
+        self.known_moves = self.known_moves.min(self.state.moves().len());
+        self.forget_view_after(messages);
+        Ok(())
+    }
 }

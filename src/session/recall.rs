@@ -1,81 +1,58 @@
-//! Observations by number, id or handle, in memory or the store.
+//! Observations by number, id or handle; and figures of the whole session.
 
-use super::stored::{index, observation_of};
-use super::{Failure, Result, Session, scanned};
+use super::Session;
 use crate::handle::is_handle;
 use crate::plan::{Unmasked, is_within_budget};
 use crate::source::{Bytes, Source};
-use crate::store::Store;
 
 impl Session {
     /// How many observations were appended, and what of them could be masked, if nothing is.
     #[must_use]
     pub fn unmasked(&self) -> (usize, Unmasked) {
+        let observations = self.log.outline.results.len();
         if !self.policy.masks() || self.counts().masked > 0 {
-            return (self.observations, Unmasked::default());
+            return (observations, Unmasked::default());
         }
         let is_small = (1..=self.raw_cost_at_most).contains(&self.log.cost);
         if is_small || is_within_budget(&self.policy, self.log.len(), self.log.cost) {
-            return (self.observations, Unmasked::BELOW_TRIGGER);
+            return (observations, Unmasked::BELOW_TRIGGER);
         }
-        (self.observations, self.log.with_context(&self.policy, |context| self.log.fold.unmasked(context)))
+        (observations, self.with_context(|context| self.state.unmasked(context, &self.step)))
     }
 
-    /// Characters and turns of all messages, and orphans among those after the last summary.
+    /// Characters and turns of all messages, and orphans among them.
     #[must_use]
     pub fn totals(&self) -> (usize, usize, usize) {
-        let totals = self.ledger.totals;
-        (totals.chars, totals.turns, self.log.pairs.orphan_count(&self.log.outline))
+        (self.raw_chars(), self.log.turns.count(), self.log.pairs.orphan_count(&self.log.outline))
     }
 
     /// The number of the newest observation of this id, from 1.
-    ///
-    /// # Errors
-    /// Those of the store, where evicted ids are looked up.
-    pub fn number_of(&self, id: &[u8], store: Option<&mut Store>) -> Result<Option<usize>> {
-        let newest = self.ledger.ids().rev().find(|(known, _)| *known == id);
-        Ok(match (newest, store) {
-            (Some((_, number)), _) => Some(number),
-            (None, Some(store)) if self.ledger.stored > 0 => index::find(store, id)?.and_then(|entry| entry.number()),
-            (None, None) if self.ledger.stored > 0 => return Err(Failure::Closed),
-            (None, _) => None,
-        })
+    #[must_use]
+    pub fn number_of(&self, id: &[u8]) -> Option<usize> {
+        let outline = &self.log.outline;
+        let is_it = |result: usize| outline.results[result].id.is_some_and(|of_result| outline.text(of_result) == id);
+        (0..outline.results.len()).rfind(|result| is_it(*result)).map(|result| result + 1)
     }
 
     /// The number of the newest observation with this handle, from 1. Reads the observations until it is found.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn number_of_handle(&self, handle: &[u8], mut store: Option<&mut Store>) -> Result<Option<usize>> {
-        let count = if is_handle(handle) { self.ledger.observations() } else { 0 };
-        for number in (1..=count).rev() {
-            if let Some((message, place)) = self.place_of_number(number, store.as_deref_mut())? {
-                let data = self.message(message, store.as_deref_mut())?;
-                if Bytes(&data).handle(&scanned(&data)?, place) == handle {
-                    return Ok(Some(number));
-                }
-            }
-        }
-        Ok(None)
+    #[must_use]
+    pub fn number_of_handle(&self, handle: &[u8]) -> Option<usize> {
+        let (outline, source) = (&self.log.outline, Bytes(&self.log.data));
+        let results = if is_handle(handle) { outline.results.len() } else { 0 };
+        (0..results).rfind(|result| source.handle(outline, *result) == handle).map(|result| result + 1)
     }
 
-    /// The text of an observation, by its number from 1, and how many images it has.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn recall(&self, number: usize, mut store: Option<&mut Store>) -> Result<Option<(Vec<u8>, usize)>> {
-        let Some((message, place)) = self.place_of_number(number, store.as_deref_mut())? else { return Ok(None) };
-        let data = self.message(message, store)?;
-        let images = scanned(&data)?.results.get(place).map_or(0, |result| result.images as usize);
-        Ok(observation_of(&data, place).map(|text| (text, images)))
-    }
-
-    fn place_of_number(&self, number: usize, store: Option<&mut Store>) -> Result<Option<(usize, usize)>> {
-        let place = match (self.ledger.place(number), store) {
-            (None, Some(store)) if number <= self.ledger.stored => index::place(store, number)?,
-            (None, None) if number > 0 && number <= self.ledger.stored => return Err(Failure::Closed),
-            (place, _) => place,
+    /// The text of an observation, by its number from 1, and how many images it has; its JSON where it is not a text.
+    #[must_use]
+    pub fn recall(&self, number: usize) -> Option<(Vec<u8>, usize)> {
+        let outline = &self.log.outline;
+        let result = number.checked_sub(1).filter(|result| *result < outline.results.len())?;
+        let facts = &outline.results[result];
+        let text = if facts.frame.holds_text() {
+            Bytes(&self.log.data).observation(outline, result)
+        } else {
+            facts.value.of(&self.log.data).to_vec()
         };
-        Ok(place.filter(|(message, _)| *message < self.len()))
+        Some((text, facts.images as usize))
     }
 }

@@ -1,8 +1,9 @@
 //! Reports about the provider: that its cache is cold, and the tokens that it counted. Both are part of the session:
 //! stored at once, and resumed.
 
-use super::{Appended, Result, Session};
-use crate::policy::{NOW, Policy};
+use super::event::Event;
+use super::{Result, Session};
+use crate::policy::Policy;
 use crate::store::Store;
 
 /// Characters that a thousand tokens have where nothing was measured; and a change of less than this part of them is none.
@@ -30,6 +31,17 @@ pub struct Cold {
 }
 
 impl Reports {
+    /// The cache was said to be cold after this many messages.
+    pub fn add_cold(&mut self, messages: usize) {
+        self.cold.push(Cold { reported: messages, request: None });
+    }
+
+    /// From this many messages on, a thousand tokens have so many characters.
+    pub fn add_calibration(&mut self, since: usize, chars: usize) {
+        self.calibrations.retain(|(other, _)| *other < since);
+        self.calibrations.push((since, chars));
+    }
+
     /// The reports after this many messages; what was spent stays.
     #[must_use]
     pub fn before(&self, messages: usize) -> Self {
@@ -53,19 +65,21 @@ impl Session {
         is_cold: bool,
         store: Option<&mut Store>,
     ) -> Result<()> {
-        let before = self.reports.clone();
-        self.reports.sums = sums.unwrap_or(before.sums.clone());
+        if let Some(sums) = sums.filter(|sums| *sums != self.reports.sums) {
+            self.happened(Event::Sums(self.len(), sums.clone()));
+            self.reports.sums = sums;
+        }
         if let Some(chars) = calibrated_chars {
             self.calibrate(chars);
         }
         if is_cold && !self.next_is_cold() {
-            self.reports.cold.push(Cold { reported: self.len(), request: None });
+            self.happened(Event::Cold(self.len()));
+            self.reports.add_cold(self.len());
             self.view.is_current = false;
         }
-        let Some(store) = store.filter(|_| self.reports != before) else { return Ok(()) };
+        let Some(store) = store else { return Ok(()) };
         self.check_store(Some(store))?;
-        self.stored.has_unwritten_reports = true;
-        self.store_reports(store)
+        self.write(store)
     }
 
     fn calibrate(&mut self, chars: usize) {
@@ -74,35 +88,29 @@ impl Session {
             return; // nearly the same
         }
         let since = self.len() + 1;
-        self.reports.calibrations.retain(|(other, _)| *other < since);
-        self.reports.calibrations.push((since, chars));
+        self.happened(Event::Calibration(since, chars));
+        self.reports.add_calibration(since, chars);
         self.renew_policy();
     }
 
     /// Changes the policy to that of the next request: the given one, with the terms of the provider that the history has decided,
-    /// and with what was reported of requests. After a compaction these are counted in its view, and masking has begun.
+    /// and with what was reported of requests.
     pub(super) fn renew_policy(&mut self) {
         let decided = self.decided.as_ref().and_then(|decided| self.given.decided(decided.shape));
         let given = decided.unwrap_or_else(|| (*self.given).clone());
         self.policy = Policy {
             max_cost_since: self.calibrated_budgets(),
-            cold: self.cold_requests_in_view(),
-            trigger: if self.compaction.is_some() { 0 } else { given.trigger },
+            cold: self.cold_requests(),
             marks_elsewhere: self.own_mark.as_ref().map_or(given.marks_elsewhere, |(_, elsewhere)| *elsewhere),
             ..given
         };
+        self.step_of = None;
     }
 
     fn calibrated_budgets(&self) -> Vec<(usize, usize)> {
         let (true, Some(given)) = (self.calibrates, self.given.max_cost) else { return vec![] };
-        let in_view = |since: usize| self.places().in_view(Appended(since)).unwrap_or_default().0;
         let calibrated = |chars: usize| given / ASSUMED_CHARS * chars + given % ASSUMED_CHARS * chars / ASSUMED_CHARS;
-        self.reports.calibrations.iter().map(|(since, chars)| (in_view(*since), calibrated(*chars))).collect()
-    }
-
-    /// The budget of the current request.
-    pub(super) fn max_cost(&self) -> Option<usize> {
-        self.policy.max_cost_at(self.log.end())
+        self.reports.calibrations.iter().map(|(since, chars)| (*since, calibrated(*chars))).collect()
     }
 
     /// The reports so far.
@@ -124,24 +132,18 @@ impl Session {
 
     /// Whether the next request is known to have a cold cache.
     fn next_is_cold(&self) -> bool {
-        self.reports.cold.last().is_some_and(|cold| cold.request.is_none() && cold.reported <= self.len())
+        self.reports.cold.iter().any(|cold| cold.request.is_none() && cold.reported <= self.len())
     }
 
     /// The request before this message is made.
     pub(super) fn settle_cold(&mut self, message: usize) {
-        let is_cold = self.reports.cold.last().is_some_and(|cold| cold.request.is_none() && cold.reported <= message);
-        if is_cold && let Some(cold) = self.reports.cold.last_mut() {
-            cold.request = Some(message);
+        let is_settled = |cold: &Cold| cold.request.is_none() && cold.reported <= message;
+        if self.reports.cold.iter().any(is_settled) {
+            for cold in self.reports.cold.iter_mut().filter(|cold| is_settled(cold)) {
+                cold.request = Some(message);
+            }
             self.renew_policy();
         }
-    }
-
-    fn cold_requests_in_view(&self) -> Vec<usize> {
-        let in_view = |request: usize| match request {
-            NOW => Some(NOW),
-            appended => Some(self.places().in_view(Appended(appended))?.0),
-        };
-        self.cold_requests().into_iter().filter_map(in_view).collect()
     }
 
     /// A cold request moves with each message until it is made.

@@ -225,6 +225,12 @@ impl Shape {
     pub fn takes_system_messages(self) -> bool {
         !matches!(self, Shape::Anthropic | Shape::Converse | Shape::Gemini)
     }
+
+    /// Whether an API of this shape refuses messages of one role in a row.
+    #[must_use]
+    pub fn alternates_roles(self) -> bool {
+        self == Shape::Converse
+    }
 }
 
 /// The type of a part that names a tool, and stays where its observation is replaced.

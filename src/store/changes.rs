@@ -56,22 +56,6 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    /// Replaces all fields of a record but the last, which is not moved if it is in a text page; false if there is no such
-    /// record.
-    pub fn replace_before_last(&mut self, kind: RecordKind, id: u64, fields: &[&[u8]]) -> Result<bool> {
-        let Some(found) = table::find(self.pager, kind, id)? else { return Ok(false) };
-        let old = found.cell()?;
-        let cell = if let Some(reference) = old.last {
-            self.free(&old.fields)?;
-            with_last_aside(self.pager, kind, id, fields, reference)?
-        } else {
-            let (_, last) = whole(&old, found.number)?;
-            stored(self.pager, kind, id, fields, last, false)?
-        };
-        table::replace(self.pager, found.number, &cell)?;
-        Ok(true)
-    }
-
     fn free_all(&mut self, cell: &Cell) -> Result<()> {
         self.free(&cell.fields)?;
         if let Some(reference) = cell.last { text::free(self.pager, reference) } else { Ok(()) }

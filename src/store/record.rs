@@ -27,9 +27,9 @@ pub enum RecordKind {
     Turn = 1,
     /// A message of a history.
     Message = 2,
-    /// The rest of a summary or a cut.
+    /// An event of a history, or a summary of turns.
     Summary = 3,
-    /// State from which a session resumes.
+    /// Options, and arguments.
     Session = 4,
 }
 

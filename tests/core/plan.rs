@@ -23,7 +23,7 @@ fn plan(sketch: &Sketch, policy: &Policy) -> Plan {
 fn plan_with(sketch: &Sketch, policy: &Policy, summary: &SummaryInput) -> Plan {
     match recede::plan::plan(&sketch.outline, sketch, policy, None, summary) {
         Outcome::Plan(plan) => *plan,
-        Outcome::AskSummary { .. } | Outcome::AskCosts(_) | Outcome::Replay => panic!("asks"),
+        Outcome::AskSummary { .. } | Outcome::AskCosts(_) => panic!("asks"),
     }
 }
 
@@ -263,7 +263,7 @@ fn costs_are_counted_where_they_are_given() {
         let policy = Policy { max_cost: Some(max), keep_messages: Some(1), ..Policy::default() };
         match recede::plan::plan(&sketch.outline, &sketch, &policy, Some(&costs), &SummaryInput::Failed) {
             Outcome::Plan(plan) => (plan.stage, plan.within_limit),
-            Outcome::AskSummary { .. } | Outcome::AskCosts(_) | Outcome::Replay => panic!("asks"),
+            Outcome::AskSummary { .. } | Outcome::AskCosts(_) => panic!("asks"),
         }
     };
     assert_eq!(stage(206), (None, Some(true)));
@@ -350,9 +350,9 @@ fn random_policy(random: &mut Random) -> Policy {
         strict_pairs: random.once_in(5),
         summary_max_chars: random.below(60),
         summary_role: None,
-        is_session: false,
         ask_summary: false,
         summaries: None,
+        model: None,
         cache: ProviderCache {
             rule: *random.pick(&[CacheRule::Ideal, CacheRule::Prefix, CacheRule::Breakpoints]),
             min_tokens: random.below(2_000),

@@ -39,8 +39,12 @@ fn seen(outline: &Outline, plan: &Plan) -> Vec<(usize, usize, usize)> {
             plan.masked.iter().filter(|masked| outline.results[masked.result as usize].message as usize == message);
         of_message.map(|masked| masked.removed).sum()
     };
+    let chars = |message: usize| {
+        let cut = plan.cut_of(message).map(|cut| cut.clip.chars());
+        cut.unwrap_or_else(|| outline.chars_of(message, 0) - removed(message))
+    };
     let messages = (0..outline.messages.len()).filter(|message| plan.keeps(*message));
-    messages.map(|message| (message, removed(message), outline.chars_of(message, 0) - removed(message))).collect()
+    messages.map(|message| (message, removed(message), chars(message))).collect()
 }
 
 /// Of each request: characters, those that are the same as before, and masked observations.
@@ -57,7 +61,8 @@ fn planned_anew(messages: &[String], policy: &Policy) -> Vec<(usize, usize, usiz
         let view = seen(&outline, &plan);
         let same = before.iter().zip(&view).take_while(|(before, now)| before == now).count();
         let chars = |messages: &[(usize, usize, usize)]| messages.iter().map(|(.., chars)| chars).sum();
-        sent.push((chars(&view), chars(&view[..same]), plan.masked.len()));
+        let masked = plan.masked.iter().filter(|one| one.is_masked()).count();
+        sent.push((chars(&view), chars(&view[..same]), masked));
         before = view;
     }
     sent
@@ -106,6 +111,17 @@ fn each_request_is_planned_as_if_it_were_the_only_one() {
                 ..none.clone()
             },
             Policy { goal: Goal::Truncate, keep_messages: Some(count), ..none.clone() },
+            // Over a limit, with shares that are too small for a summary.
+            Policy {
+                goal: Goal::Reduce,
+                max_cost: Some(random.below(1_500)),
+                is_limit: true,
+                fill_millionths: Some(random.below(10_000)),
+                clip_results: random.once_in(2).then_some(60),
+                keep_results: Some(count),
+                boundary: *random.pick(&[Boundary::Sliding, Boundary::BreakEven { read: 0.1, write: 1.25 }]),
+                ..none.clone()
+            },
         ];
         for policy in policies {
             let found = replay(&outline, &Bytes(data.as_bytes()), &policy).sent;

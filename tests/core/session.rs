@@ -1,14 +1,11 @@
-//! A session that is over its budget, against a plan of each of its beginnings; and how much work its views are.
+//! A session against a plan of the whole history: each view of it, however it was reached.
 
 use crate::common::{Random, outline_of};
-use recede::marks::MarkEdits;
-use recede::plan::{Outcome, Plan, Stage, SummaryInput, plan};
-use recede::policy::{Boundary, Policy};
-use recede::session::Attempts;
-use recede::session::{Chunks, Session, TextFormat, Update};
-use recede::source::Bytes;
-use recede::splice::splice;
-use recede::turns::Turns;
+use recede::pairs::Pairs;
+use recede::plan::{Plan, Stage, SummaryInput};
+use recede::policy::{Boundary, Goal, Policy};
+use recede::reduce::{Reduced, reduce_json};
+use recede::session::{Attempts, Chunks, Session, TextFormat, Update, ViewMessage};
 
 /// Messages with parallel calls, late and missing results, reasoning, system messages, and runs of several messages.
 pub fn session(random: &mut Random, turns: usize) -> Vec<String> {
@@ -18,6 +15,9 @@ pub fn session(random: &mut Random, turns: usize) -> Vec<String> {
     }
     if random.once_in(3) {
         messages.push(r#"{"role":"user","content":"Conversation summary:\n- outcome: it began"}"#.to_owned());
+    }
+    if random.once_in(3) {
+        messages.push(format!(r#"{{"role":"user","content":"The task: {}"}}"#, "y".repeat(random.below(900))));
     }
     let mut late = vec![];
     for turn in 0..turns {
@@ -35,7 +35,7 @@ pub fn session(random: &mut Random, turns: usize) -> Vec<String> {
                 0 => late.push(id),
                 1 => {}
                 _ => {
-                    let content = "x".repeat(random.below(160));
+                    let content = "x".repeat(random.below(320));
                     messages.push(format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"{content}"}}"#));
                 }
             }
@@ -49,10 +49,18 @@ pub fn session(random: &mut Random, turns: usize) -> Vec<String> {
     messages
 }
 
-fn some_policy(random: &mut Random) -> Policy {
+/// A policy of a session: one that masks, or one with a limit and the share of it that is filled.
+pub fn some_policy(random: &mut Random) -> Policy {
     let count = |random: &mut Random| (!random.once_in(2)).then(|| random.below(5));
+    let is_limit = random.once_in(2);
     Policy {
-        max_cost: Some(*random.pick(&[0, 40, 200, 600, 1_500])),
+        goal: if is_limit { Goal::Reduce } else { Goal::Mask },
+        max_cost: if is_limit || random.once_in(3) { Some(*random.pick(&[0, 200, 600, 1_500, 3_000])) } else { None },
+        is_limit,
+        fill_millionths: is_limit.then(|| *random.pick(&[0, 125_000, 250_000])),
+        clip_results: (is_limit && random.once_in(2)).then_some(60),
+        max_result_chars: random.once_in(4).then_some(100),
+        trigger: if random.once_in(4) { random.below(900) } else { 0 },
         keep_messages: count(random),
         keep_turns: count(random),
         keep_results: count(random),
@@ -63,31 +71,26 @@ fn some_policy(random: &mut Random) -> Policy {
             Boundary::BreakEven { read: 0.1, write: 1.25 },
             Boundary::BreakEven { read: 0.1, write: 1e9 },
         ]),
+        enabled: !is_limit || !random.once_in(9),
         observation_masking: !random.once_in(5),
-        min_masked_chars: *random.pick(&[0, 0, 0, 90, 700]),
-        strict_pairs: random.once_in(2),
-        ask_summary: true,
-        is_session: true,
+        ask_summary: is_limit && random.once_in(2),
         summary_max_chars: *random.pick(&[30, 300, 1_400]),
         ..Policy::default()
     }
 }
 
 /// The plan of a whole history, and its view.
-fn planned(messages: &[String], policy: &Policy, summary: &SummaryInput) -> (Option<Plan>, Vec<u8>) {
+fn planned(messages: &[String], policy: &Policy, text: &[u8]) -> (Plan, String) {
     let data = format!("[{}]", messages.join(","));
-    let outline = outline_of(&data);
-    match plan(&outline, &Bytes(data.as_bytes()), policy, None, summary) {
-        Outcome::Plan(plan) => {
-            let view = splice(data.as_bytes(), &outline, policy, &plan, MarkEdits::default()).to_vec(data.as_bytes());
-            (Some(*plan), view)
-        }
-        Outcome::AskSummary { .. } | Outcome::AskCosts(_) | Outcome::Replay => (None, vec![]),
-    }
+    let summary = if policy.ask_summary { SummaryInput::Given(text.to_vec(), None) } else { SummaryInput::NotAsked };
+    let reduced = reduce_json(data.as_bytes(), false, policy, None, &summary).unwrap();
+    let Reduced::View(view, _, plan) = reduced else { panic!("asks") };
+    let view = view.map_or(data.clone(), |view| String::from_utf8(view.to_vec(data.as_bytes())).unwrap());
+    (*plan, view)
 }
 
 pub fn view_of(history: &mut Session) -> Vec<u8> {
-    let Chunks { closed, open, .. } = history.chunks(0, None).unwrap();
+    let Chunks { closed, open, .. } = history.chunks(0);
     [closed.concat(), open].concat()
 }
 
@@ -95,89 +98,140 @@ pub fn append(history: &mut Session, message: &str) {
     history.append(message.as_bytes(), false, None, None).unwrap();
 }
 
-/// How many turns there are in these messages.
-fn turns_of(messages: &[String]) -> usize {
-    Turns::of(&outline_of(format!("[{}]", messages.join(",")))).count()
+/// A reader that takes the changed part of the list of each view.
+#[derive(Default)]
+struct Reader {
+    view: Vec<Vec<u8>>,
 }
 
-/// The messages of a view.
-fn elements(view: &[u8]) -> Vec<String> {
-    let outline = outline_of(core::str::from_utf8(view).unwrap());
-    outline.spans.iter().map(|message| String::from_utf8(message.of(view).to_vec()).unwrap()).collect()
+impl Reader {
+    fn read(&mut self, history: &mut Session) -> String {
+        let (from, messages) = history.changes(self.view.len());
+        self.view.truncate(from);
+        self.view.extend(messages.into_iter().map(|message| match message {
+            ViewMessage::Unchanged(index) => history.message(index).to_vec(),
+            ViewMessage::Rendered(_, bytes) | ViewMessage::Bytes(bytes) => bytes,
+        }));
+        String::from_utf8([b"[", &self.view.join(&b',')[..], b"]"].concat()).unwrap()
+    }
+}
+
+/// The text of each summary.
+const TEXT: &[u8] = b"at last";
+
+/// Makes the view current; a summary is given if one is asked for. Returns whether it was.
+fn look(history: &mut Session) -> bool {
+    let asks = matches!(history.update_view(&SummaryInput::NotAsked, None).unwrap(), Update::AskSummary(..));
+    if asks {
+        let given = SummaryInput::Given(TEXT.to_vec(), None);
+        assert!(matches!(history.update_view(&given, None).unwrap(), Update::Done));
+    }
+    asks
 }
 
 #[test]
-fn a_view_that_drops_messages_is_the_session_from_then_on() {
-    let (mut summarized, mut cut, mut asked, mut waited) = (0, 0, 0, 0);
-    for seed in 0..400 {
+fn each_view_is_that_of_a_plan_of_the_whole_history() {
+    let (mut summarized, mut asked, mut hidden, mut masked, mut cut, mut rewound) = (0, 0, 0, 0, 0, 0);
+    for seed in 0..1_000 {
         let mut random = Random::new(seed);
         let turns = random.below(30);
         let policy = some_policy(&mut random);
         let mut history = Session::new(policy.clone(), 0, TextFormat::Json);
-        let (mut all, mut messages, mut attempts) = (vec![], vec![], Attempts::default());
+        let (mut messages, mut reader) = (vec![], Reader::default());
         for (place, message) in session(&mut random, turns).into_iter().enumerate() {
-            let at = format!("seed {seed}, message {place}");
             append(&mut history, &message);
-            all.push(message.clone());
             messages.push(message);
+            if random.once_in(25) {
+                messages.truncate(messages.len() - random.below(messages.len().min(6)));
+                history.rewind(messages.len(), None).unwrap();
+                rewound += 1;
+            }
             if random.once_in(3) {
                 continue;
             }
-            let is_wanted = planned(&messages, &policy, &SummaryInput::NotAsked).0.is_none();
-            let (plan, mut view) = planned(&messages, &policy, &SummaryInput::Failed);
-            let mut plan = plan.unwrap();
-            let (turns, cost) = (turns_of(&all), plan.chars.0);
-            let may_ask = is_wanted && attempts.may_ask(turns, cost, policy.max_cost.unwrap());
-            waited += usize::from(is_wanted && !may_ask);
-            let update = history.update_view(&SummaryInput::NotAsked, None).unwrap();
-            assert_eq!(matches!(update, Update::AskSummary(..)), may_ask, "{at}");
-            if let Update::AskSummary(_, _, built_in) = update {
-                asked += 1;
-                let given = match random.below(4) {
-                    0 => SummaryInput::Failed,
-                    1 => SummaryInput::Given(vec![b'x'; 100_000], None),
-                    2 => SummaryInput::Given(b"at last".to_vec(), None),
-                    _ => SummaryInput::Given(built_in, None),
-                };
-                assert!(matches!(history.update_view(&given, None).unwrap(), Update::Done));
-                let (with, view_with) = planned(&messages, &policy, &given);
-                (plan, view) = (with.unwrap(), view_with);
-                match plan.stage {
-                    Some(Stage::Summarization) => attempts = Attempts::default(),
-                    _ => attempts.fail(turns, cost),
-                }
-            }
-            assert_eq!(view_of(&mut history), view, "{at}");
-            assert_eq!(history.counts().chars, plan.chars.1, "{at}");
-            assert_eq!(history.counts().messages, elements(&view).len(), "{at}");
-            if !plan.only_masks() {
-                summarized += usize::from(plan.stage == Some(Stage::Summarization));
-                cut += usize::from(plan.stage == Some(Stage::Fallback));
-                let left = planned(&elements(&view), &policy, &SummaryInput::Failed).0.unwrap();
-                if plan.stage == Some(Stage::Fallback) && attempts.failures > 0 {
-                    attempts.cost = left.chars.0.saturating_sub(cost - attempts.cost);
-                }
-                messages = elements(&view);
-            }
-            assert_eq!(history.attempts(), attempts, "{at}");
+            let at = format!("seed {seed}, message {place}");
+            let (plan, view) = planned(&messages, &policy, TEXT);
+            asked += usize::from(look(&mut history));
+            assert_eq!(String::from_utf8(view_of(&mut history)).unwrap(), view, "{at}");
+            assert_eq!(reader.read(&mut history), view, "{at}");
+            let counts = history.counts();
+            assert_eq!(counts.chars, plan.chars.1, "{at}");
+            assert_eq!(counts.messages, reader.view.len(), "{at}");
+            assert_eq!(counts.masked, plan.masked.iter().filter(|one| one.is_masked()).count(), "{at}");
+            summarized += usize::from(plan.stage == Some(Stage::Summarization));
+            hidden += usize::from(plan.stage == Some(Stage::Fallback));
+            masked += usize::from(counts.masked > 0);
+            cut += plan.cuts.len();
         }
     }
-    assert!(summarized > 100 && cut > 500 && asked > 100 && waited > 50, "{summarized} {cut} {asked} {waited}");
+    let seen = [summarized, asked, hidden, masked, cut, rewound];
+    assert!(seen.iter().all(|count| *count > 50), "{seen:?}");
 }
 
 #[test]
-fn a_budget_that_cannot_be_met_costs_what_is_kept() {
-    for boundary in [Boundary::Sliding, Boundary::Stepped(5), Boundary::BreakEven { read: 0.1, write: 1.25 }] {
-        let policy = Policy { max_cost: Some(1_000), boundary, ..Policy::default() };
-        let mut history = Session::new(policy, 0, TextFormat::Json);
-        append(&mut history, r#"{"role":"user","content":"Go."}"#);
-        for turn in 0..2_000 {
-            let call = format!(r#"{{"id":"{turn}","type":"function","function":{{"name":"run","arguments":"{{}}"}}}}"#);
-            append(&mut history, &format!(r#"{{"role":"assistant","content":null,"tool_calls":[{call}]}}"#));
-            let content = "x".repeat(1_000);
-            append(&mut history, &format!(r#"{{"role":"tool","tool_call_id":"{turn}","content":"{content}"}}"#));
-            assert!(matches!(history.update_view(&SummaryInput::NotAsked, None).unwrap(), Update::Done));
+fn a_rewound_session_is_one_of_the_first_messages() {
+    let mut changed = 0;
+    for seed in 0..300 {
+        let mut random = Random::new(seed);
+        let (policy, messages) = (some_policy(&mut random), session(&mut random, 20));
+        let mut rewound = Session::new(policy.clone(), 0, TextFormat::Json);
+        for message in &messages {
+            append(&mut rewound, message);
+            if !random.once_in(3) {
+                look(&mut rewound);
+            }
         }
-        assert!(history.messages_planned() <= 2_000 * 7, "{}", history.messages_planned());
+        look(&mut rewound);
+        let whole = view_of(&mut rewound);
+        let first = random.below(messages.len());
+        rewound.rewind(first, None).unwrap();
+        let mut other = Session::new(policy, 0, TextFormat::Json);
+        messages[..first].iter().for_each(|message| append(&mut other, message));
+        // What is appended then is decided as if the others had never been.
+        for message in [None].into_iter().chain(messages[first..].iter().map(Some)) {
+            for history in [&mut rewound, &mut other] {
+                if let Some(message) = message {
+                    append(history, message);
+                }
+                look(history);
+            }
+            assert_eq!(view_of(&mut rewound), view_of(&mut other), "seed {seed}, {first}");
+            assert_eq!(rewound.counts(), other.counts(), "seed {seed}, {first}");
+            assert_eq!(rewound.moves_from(0), other.moves_from(0), "seed {seed}, {first}");
+            assert_eq!(rewound.totals(), other.totals(), "seed {seed}, {first}");
+        }
+        assert_eq!(view_of(&mut rewound), whole, "seed {seed}, {first}");
+        changed += usize::from(whole.len() < messages.iter().map(|message| message.len() + 1).sum::<usize>());
     }
+    assert!(changed > 200, "{changed}");
+}
+
+/// A summarizer that always fails is asked at the turns of the rule; the views keep their pairs, and the session its messages.
+#[test]
+fn a_summary_that_fails_is_asked_for_again_after_a_while() {
+    let (mut asked, mut waited) = (0, 0);
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let policy = Policy { goal: Goal::Reduce, is_limit: true, ask_summary: true, ..some_policy(&mut random) };
+        let policy = Policy { fill_millionths: Some(250_000), max_cost: Some(1_500), max_result_chars: None, ..policy };
+        let mut history = Session::new(policy.clone(), 0, TextFormat::Json);
+        let mut attempts = Attempts::default();
+        for message in session(&mut random, 60) {
+            append(&mut history, &message);
+            let (_, turns, _) = history.totals();
+            let may_ask = attempts.may_ask(turns, history.totals().0, 1_500);
+            if let Update::AskSummary(..) = history.update_view(&SummaryInput::NotAsked, None).unwrap() {
+                assert!(may_ask, "seed {seed}, turn {turns}");
+                assert!(matches!(history.update_view(&SummaryInput::Failed, None).unwrap(), Update::Done));
+                attempts.fail(turns, history.totals().0);
+                asked += 1;
+            } else {
+                waited += usize::from(!may_ask);
+            }
+            assert_eq!(history.attempts(), attempts, "seed {seed}, turn {turns}");
+            let view = outline_of(view_of(&mut history));
+            assert!(Pairs::of(&view).orphans(&view).len() <= history.totals().2, "seed {seed}, turn {turns}");
+        }
+    }
+    assert!(asked > 300 && waited > 300, "{asked} {waited}");
 }

@@ -187,7 +187,7 @@ fn json_escape(text: &[u8]) -> String {
 
 impl Document {
     fn source(&self) -> String {
-        self.view(&|_, _| None, None, &vec![true; self.messages.len()], None)
+        self.view(&|_, _| None, &[], &vec![true; self.messages.len()], None)
     }
 
     fn message(
@@ -230,11 +230,11 @@ impl Document {
         }
     }
 
-    /// What is written when observations are replaced, a message cut, others left out, and a summary put before one.
+    /// What is written when observations are replaced, messages cut, others left out, and a summary put before one.
     fn view(
         &self,
         replace: &dyn Fn(usize, &Observation) -> Option<String>,
-        cut: Option<&Cut>,
+        cuts: &[Cut],
         kept: &[bool],
         summary: Option<(usize, String)>,
     ) -> String {
@@ -248,7 +248,7 @@ impl Document {
             if let Some((_, text)) = summary.take_if(|(before, _)| index >= *before) {
                 out = out + &text + "," + self.space_before(index);
             }
-            out += &self.message(index, replace, cut.filter(|cut| cut.message == index).map(|cut| &cut.clip));
+            out += &self.message(index, replace, cuts.iter().find(|cut| cut.message == index).map(|cut| &cut.clip));
             last = Some(index);
         }
         if let Some((_, text)) = summary {
@@ -341,7 +341,7 @@ fn views_are_plain_replacements() {
         assert_eq!(view.is_some(), plan.changes());
         let placeholder = Placeholder::of(&policy);
         let replace = |number: usize, observation: &Observation| {
-            let chars = outline.results[number].chars + outline.cut_chars(number..number + 1);
+            let chars = outline.results[number].chars + outline.arrival_chars(number..number + 1);
             assert_eq!(chars, observation.atoms.len());
             let masked = plan.masked.iter().find(|masked| masked.result as usize == number)?;
             let mut text = vec![];
@@ -365,18 +365,18 @@ fn views_are_plain_replacements() {
             let (role, text) = (json_escape(summary.role.as_bytes()), json_escape(&summary.text));
             (summary.before, format!("{{\"role\":\"{role}\",\"content\":\"{text}\"}}"))
         });
-        cuts += usize::from(plan.cut.is_some());
-        let wanted = document.view(&replace, plan.cut.as_ref(), &kept, summary);
+        cuts += plan.cuts.len();
+        let wanted = document.view(&replace, &plan.cuts, &kept, summary);
         assert_eq!(view.as_ref().unwrap_or(&data), &wanted, "{policy:?}\n{data}");
         // The view is a history again, and as large as was said.
         let again = outline_of(&wanted);
         assert_eq!(again.total_chars(policy.image_chars), plan.chars.1, "{policy:?}\n{data}\n{wanted}");
-        let cut_chars = outline.cut_chars(0..outline.results.len());
+        let cut_chars = outline.arrival_chars(0..outline.results.len());
         assert_eq!(outline.total_chars(policy.image_chars) + cut_chars, plan.chars.0);
     }
     let [stay, others @ ..] = forms;
     assert!(
-        stay == 0 && others.iter().all(|count| *count > 50) && dropped > 2_000 && summaries > 500 && cuts > 200,
+        stay == 0 && others.iter().all(|count| *count > 50) && dropped > 2_000 && summaries > 500 && cuts > 100,
         "{forms:?} {dropped} {summaries} {cuts}"
     );
 }

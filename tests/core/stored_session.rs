@@ -1,43 +1,64 @@
-//! A session whose store fails: each operation once. The session goes on, and what was not written is written later.
+//! A session whose store fails: each operation once. The session goes on, and what was not written is written later. And what the
+//! records of a session are: each event comes back as it was, what is damaged or of another version is refused by name.
 
-use crate::common::Random;
+use crate::common::{Random, STEP};
 use crate::session::{append, session, view_of};
 use crate::store::backends::{Failing, Failure};
 use recede::plan::SummaryInput;
 use recede::policy::{Boundary, Goal, Policy};
-use recede::session::{Session, TextFormat, Update};
+use recede::scan::scan;
+use recede::session::{Failure as SessionFailure, Session, TextFormat, Update};
+use recede::store::file::FileName;
+use recede::store::memory::Memory;
 use recede::store::pager::PagerLimits;
-use recede::store::{RecordKind, Store};
+use recede::store::{RecordKind, Store, StoreErrorKind};
 use std::io::ErrorKind;
 
 /// Small, so that most appends read and write.
 const LIMITS: PagerLimits = PagerLimits { changed: 4, cached: 2, log: 20_000, unsynced: 30_000 };
 const OPTIONS: &[u8] = b"options";
+const GO_ON: &str = r#"{"role":"user","content":"Go on."}"#;
 
-/// Takes a view, with a summary that fits if one is asked for; returns whether the store failed.
-fn look(session: &mut Session, mut store: Option<&mut Store>) -> bool {
+/// Takes a view, with a summary that fits if one is asked for, or with none if `fails`; returns whether the store failed.
+fn look(session: &mut Session, mut store: Option<&mut Store>, fails: bool) -> bool {
+    let given = if fails { SummaryInput::Failed } else { SummaryInput::Given(b"It was done.".to_vec(), None) };
     match session.update_view(&SummaryInput::NotAsked, store.as_deref_mut()) {
-        Ok(Update::AskSummary(..)) => {
-            session.update_view(&SummaryInput::Given(b"It was done.".to_vec(), None), store).is_err()
-        }
+        Ok(Update::AskSummary(..)) => session.update_view(&given, store).is_err(),
         other => other.is_err(),
     }
 }
 
-/// The session in a store, with the messages that it has not evicted or summarized appended again.
+/// The session in a store, with its messages appended again.
 fn resumed(policy: &Policy, store: &mut Store) -> Session {
-    let mut session = Session::new(policy.clone(), 0, TextFormat::Json);
-    let start = session.open(store, OPTIONS, false, (16, 1 << 30)).unwrap();
-    for message in start..store.last(RecordKind::Message) as usize {
-        let data = store.get(RecordKind::Message, message as u64 + 1, true).unwrap().unwrap().last.unwrap();
+    let mut session = Session::new(policy.clone(), 0, TextFormat::Json).calibrating();
+    let known = session.open(store, OPTIONS).unwrap();
+    for message in 1..=known {
+        let data = store.get(RecordKind::Message, message as u64, true).unwrap().unwrap().last.unwrap();
         session.append(&data, false, None, Some(&mut *store)).unwrap();
     }
     session
 }
 
-fn view_with(session: &mut Session, store: &mut Store) -> Vec<u8> {
-    let chunks = session.chunks(0, Some(store)).unwrap();
-    [chunks.closed.concat(), chunks.open].concat()
+/// What a user sees of two sessions is the same.
+fn assert_equal(one: &mut Session, other: &mut Session, at: &str) {
+    assert_eq!(String::from_utf8_lossy(&view_of(one)), String::from_utf8_lossy(&view_of(other)), "{at}");
+    assert_eq!(one.counts(), other.counts(), "{at}");
+    assert_eq!(one.moves_from(0), other.moves_from(0), "{at}");
+    assert_eq!(one.cold_requests(), other.cold_requests(), "{at}");
+    assert_eq!(one.reports(), other.reports(), "{at}");
+    assert_eq!(one.attempts(), other.attempts(), "{at}");
+    assert_eq!(one.totals(), other.totals(), "{at}");
+}
+
+fn masked() -> Policy {
+    let boundary = Boundary::BreakEven { read: 0.1, write: 1.25 };
+    Policy { goal: Goal::Mask, keep_messages: None, keep_results: Some(3), boundary, ..Policy::default() }
+}
+
+/// With a limit, and a summarizer.
+fn reduced() -> Policy {
+    let (max_cost, fill_millionths) = (Some(1_500), Some(125_000));
+    Policy { goal: Goal::Reduce, max_cost, is_limit: true, fill_millionths, ask_summary: true, ..masked() }
 }
 
 /// Returns how often the store failed; None if it has fewer operations.
@@ -45,7 +66,7 @@ fn run(policy: &Policy, fails_at: usize) -> Option<usize> {
     let (backend, mut random) = (Failing::default(), Random::new(7));
     let messages = session(&mut random, 60);
     let mut store = Store::open_within(Box::new(backend.clone()), LIMITS).unwrap();
-    let mut other = Session::new(policy.clone(), 0, TextFormat::Json);
+    let mut other = Session::new(policy.clone(), 0, TextFormat::Json).calibrating();
     let mut stored = resumed(policy, &mut store);
     {
         let mut plan = backend.plan.lock().unwrap();
@@ -58,15 +79,23 @@ fn run(policy: &Policy, fails_at: usize) -> Option<usize> {
         if !store.is_usable() {
             return Some(failed); // its log is damaged: it must be opened again
         }
-        if other.len() > stored.len() {
-            return Some(failed); // a late call could not be read, so the message was refused
-        }
         if place % 40 == 20 {
-            other.report(Some(vec![place]), None, true, None).unwrap();
-            failed += usize::from(stored.report(Some(vec![place]), None, true, Some(&mut store)).is_err());
+            let (sums, chars) = (Some(vec![place]), Some(3_000 + place));
+            other.report(sums.clone(), chars, true, None).unwrap();
+            failed += usize::from(stored.report(sums, chars, true, Some(&mut store)).is_err());
         }
-        look(&mut other, None);
-        failed += usize::from(look(&mut stored, Some(&mut store)));
+        if place % 60 == 50 {
+            let before = other.len() - random.below(9);
+            if stored.rewind(before, Some(&mut store)).is_err() {
+                failed += 1;
+                assert_eq!(stored.len(), other.len(), "a rewind that fails changes nothing");
+                stored.rewind(before, Some(&mut store)).unwrap();
+            }
+            other.rewind(before, None).unwrap();
+        }
+        let fails = place % 3 == 0;
+        look(&mut other, None, fails);
+        failed += usize::from(look(&mut stored, Some(&mut store), fails));
         assert_eq!(stored.counts(), other.counts(), "operation {fails_at}, message {place}");
     }
     let is_over = {
@@ -74,48 +103,250 @@ fn run(policy: &Policy, fails_at: usize) -> Option<usize> {
         plan.failure = None;
         plan.operations < plan.fails_at
     };
-    let last = r#"{"role":"user","content":"Go on."}"#;
-    append(&mut other, last);
-    stored.append(last.as_bytes(), false, None, Some(&mut store)).unwrap();
-    look(&mut other, None);
-    look(&mut stored, Some(&mut store));
+    append(&mut other, GO_ON);
+    stored.append(GO_ON.as_bytes(), false, None, Some(&mut store)).unwrap();
+    look(&mut other, None, false);
+    look(&mut stored, Some(&mut store), false);
     store.close().unwrap();
     let mut store = Store::open(Box::new(backend)).unwrap();
     assert_eq!(store.last(RecordKind::Message) as usize, other.len(), "operation {fails_at}");
     let mut again = resumed(policy, &mut store);
-    look(&mut again, Some(&mut store));
-    assert_eq!(view_with(&mut again, &mut store), view_of(&mut other), "operation {fails_at}");
-    assert_eq!(again.cold_requests(), other.cold_requests(), "operation {fails_at}");
-    assert_eq!(again.reports().sums, other.reports().sums, "operation {fails_at}");
-    assert_eq!(again.totals(), other.totals(), "operation {fails_at}");
+    look(&mut again, Some(&mut store), false);
+    assert_equal(&mut again, &mut other, &format!("operation {fails_at}"));
     (!is_over).then_some(failed)
 }
 
 #[test]
 fn what_a_store_could_not_take_is_written_later() {
-    let boundary = Boundary::BreakEven { read: 0.1, write: 1.25 };
-    let masked = Policy { goal: Goal::Mask, keep_results: Some(3), boundary, is_session: true, ..Policy::default() };
-    let reduced = Policy { goal: Goal::Reduce, max_cost: Some(1_500), ask_summary: true, ..masked.clone() };
-    for policy in [masked, reduced] {
+    for policy in [masked(), reduced()] {
         let failed: usize = (1..).map_while(|fails_at| run(&policy, fails_at)).sum();
         assert!(failed > 20, "{failed}");
     }
 }
 
-/// A rewind truncates the messages, and then writes what was reported.
-#[test]
-fn of_a_rewind_that_was_cut_short_no_later_reports_are_loaded() {
-    let policy = Policy { goal: Goal::Mask, is_session: true, ..Policy::default() };
-    let mut store = Store::open(Box::new(Failing::default())).unwrap();
-    let mut session = resumed(&policy, &mut store);
-    for _ in 0..3 {
-        session.append(br#"{"role":"user","content":"Go on."}"#, false, None, Some(&mut store)).unwrap();
+/// A store with some messages and one event of each kind, and its session.
+fn with_events() -> (Memory, Session) {
+    let files = Memory::default();
+    let mut store = Store::open(Box::new(files.clone())).unwrap();
+    let mut stored = resumed(&reduced(), &mut store);
+    for (place, message) in session(&mut Random::new(7), 40).iter().enumerate() {
+        stored.append(message.as_bytes(), false, None, Some(&mut store)).unwrap();
+        look(&mut stored, Some(&mut store), place < 40);
     }
-    session.report(None, None, true, Some(&mut store)).unwrap();
+    stored.report(Some(vec![1, 2, 3]), Some(5_000), true, Some(&mut store)).unwrap();
+    store.close().unwrap();
+    (files, stored)
+}
+
+/// The tag of each event of a store.
+fn tags(store: &mut Store) -> Vec<u8> {
+    let events = 1..=store.last(RecordKind::Summary);
+    events.map(|event| store.get(RecordKind::Summary, event, true).unwrap().unwrap().fields[0][0]).collect()
+}
+
+#[test]
+fn each_kind_of_event_comes_back_as_it_was() {
+    let (files, mut stored) = with_events();
+    let mut store = Store::open(Box::new(files)).unwrap();
+    let tags = tags(&mut store);
+    assert!((1..=4).all(|tag| tags.contains(&tag)), "{tags:?}");
+    let texts: Vec<bool> = (1..=store.last(RecordKind::Summary))
+        .map(|event| store.get(RecordKind::Summary, event, true).unwrap().unwrap().last.unwrap_or_default())
+        .map(|text| !text.is_empty())
+        .collect();
+    assert!(texts.contains(&true) && tags.iter().zip(&texts).any(|(tag, has_text)| *tag == 1 && !has_text));
+    let mut again = resumed(&reduced(), &mut store);
+    look(&mut stored, None, false);
+    look(&mut again, Some(&mut store), false);
+    assert_equal(&mut again, &mut stored, "reopened");
+}
+
+/// A saved session is the same log in another store, as far as it is saved.
+#[test]
+fn what_is_saved_is_the_session_of_the_first_messages() {
+    let (files, stored) = with_events();
+    for messages in (0..=stored.len()).step_by(9) {
+        let saved = Memory::default();
+        let mut target = Store::open(Box::new(saved.clone())).unwrap();
+        stored.save(&mut target, OPTIONS, messages).unwrap();
+        assert_eq!(Session::stored_options(&mut target).unwrap().as_deref(), Some(OPTIONS));
+        let mut loaded = resumed(&reduced(), &mut target);
+        let mut other = resumed(&reduced(), &mut Store::open(Box::new(copy_of(&files))).unwrap());
+        other.rewind(messages, None).unwrap_err(); // its store is wanted
+        let mut store = Store::open(Box::new(copy_of(&files))).unwrap();
+        other.rewind(messages, Some(&mut store)).unwrap();
+        look(&mut loaded, Some(&mut target), false);
+        look(&mut other, Some(&mut store), false);
+        assert_equal(&mut loaded, &mut other, &format!("{messages} messages"));
+    }
+}
+
+fn copy_of(files: &Memory) -> Memory {
+    let copy = Memory::default();
+    copy.put(FileName::Store, files.bytes(FileName::Store).unwrap());
+    copy
+}
+
+/// What opening a store answers, and if it opens, its views are those of some session: no panic.
+fn opened(files: &Memory) -> Result<usize, StoreErrorKind> {
+    let mut store = Store::open(Box::new(copy_of(files))).unwrap();
+    let mut session = Session::new(reduced(), 0, TextFormat::Json).calibrating();
+    match session.open(&mut store, OPTIONS) {
+        Err(SessionFailure::Store(error)) => Err(error.kind),
+        Err(other) => panic!("{other:?}"),
+        Ok(known) => {
+            let mut session = resumed(&reduced(), &mut store);
+            look(&mut session, Some(&mut store), false);
+            let view = view_of(&mut session);
+            assert!(session.counts().chars <= 1_500, "a text is clipped to its share");
+            assert!(scan(&view, false).is_ok(), "{}", String::from_utf8_lossy(&view));
+            Ok(known)
+        }
+    }
+}
+
+/// The files of a session after a change of its records.
+fn changed(files: &Memory, change: impl FnOnce(&mut Store)) -> Memory {
+    let copy = copy_of(files);
+    let mut store = Store::open(Box::new(copy.clone())).unwrap();
+    change(&mut store);
+    store.close().unwrap();
+    copy
+}
+
+#[test]
+fn sessions_of_another_version_are_refused_by_name() {
+    let (files, _) = with_events();
+    let header = |magic: &[u8], version: u16| [magic, &version.to_le_bytes(), OPTIONS].concat();
+    let opened = |data: &[u8]| {
+        opened(&changed(&files, |store| {
+            assert!(store.replace(RecordKind::Session, 1, &[], data).unwrap());
+        }))
+    };
+    assert!(opened(&header(b"recede s", 2)).unwrap() > 0);
+    for version in [0, 1, 3, 256, u16::MAX] {
+        assert_eq!(opened(&header(b"recede s", version)), Err(StoreErrorKind::Version), "{version}");
+    }
+    assert_eq!(opened(b"recede s"), Err(StoreErrorKind::Version));
+    let read = Session::stored_options(&mut Store::open(Box::new(Memory::default())).unwrap());
+    assert!(matches!(read, Ok(None)));
+}
+
+/// Each event with other bytes: it is refused, or is another event of which views are made. A store has sums of its own, so that
+/// such bytes are written by somebody.
+#[test]
+fn hostile_events_are_refused_or_harmless() {
+    let (files, _) = with_events();
+    let mut store = Store::open(Box::new(copy_of(&files))).unwrap();
+    let tags = tags(&mut store);
+    let (mut refused, mut taken, mut random) = (0, 0, Random::new(3));
+    for tag in 1..=4 {
+        let places = (1..).zip(&tags).filter(|(_, other)| **other == tag).map(|(place, _)| place);
+        let places: Vec<u64> = places.collect();
+        for round in 0..120 / STEP {
+            let event = *random.pick(&places);
+            let record = store.get(RecordKind::Summary, event, true).unwrap().unwrap();
+            let (mut numbers, mut text) = (record.fields[0].clone(), record.last.unwrap_or_default());
+            match round % 6 {
+                0 => numbers.truncate(random.below(numbers.len())),
+                1 => numbers.extend([0; 8]),
+                2 => numbers[0] = random.below(256) as u8,
+                3 => {
+                    let number = 8 * random.below(numbers.len() / 8);
+                    let hostile = *random.pick(&[0, 1, 40, 1 << 31, (1 << 48) - 1, 1 << 48, u64::MAX]);
+                    numbers[number..number + 8].copy_from_slice(&u64::to_le_bytes(hostile));
+                }
+                4 => (0..9).for_each(|_| {
+                    let place = random.below(numbers.len());
+                    numbers[place] = random.below(256) as u8;
+                }),
+                _ => {
+                    if tag == 1 {
+                        numbers[24] = 1; // it has a text
+                    }
+                    text.insert(random.below(text.len() + 1), *random.pick(b"\xff\x80\"\\\0\n"));
+                }
+            }
+            let hostile = changed(&files, |store| {
+                assert!(store.replace(RecordKind::Summary, event, &[&numbers], &text).unwrap());
+            });
+            match opened(&hostile) {
+                Ok(_) => taken += 1,
+                Err(StoreErrorKind::Damaged) => refused += 1,
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    }
+    let long = vec![b'x'; 100_000];
+    let texts: [(&[u8], bool); 6] = [
+        (b"\xff", false),
+        (b"a\xc3", false),
+        (b"\xed\xa0\x80", true), // a lone surrogate
+        (b"\"\\\n\0", true),
+        (&long, true),
+        (b"", true),
+    ];
+    for (text, is_text) in texts {
+        let hostile = changed(&files, |store| {
+            for event in (1..).zip(&tags).filter(|(_, tag)| **tag == 1).map(|(event, _)| event) {
+                let numbers = store.get(RecordKind::Summary, event, false).unwrap().unwrap().fields[0].clone();
+                assert!(store.replace(RecordKind::Summary, event, &[&numbers], text).unwrap());
+            }
+        });
+        assert_eq!(opened(&hostile).is_ok(), is_text, "{text:?}");
+    }
+    for fields in [&[][..], &[&b"12345678"[..], &b"12345678"[..]], &[&b""[..]]] {
+        let hostile = changed(&files, |store| assert!(store.replace(RecordKind::Summary, 1, fields, b"").unwrap()));
+        assert_eq!(opened(&hostile), Err(StoreErrorKind::Damaged), "{fields:?}");
+    }
+    assert!(refused > 100 / STEP && taken > 100 / STEP, "{refused} {taken}");
+}
+
+#[test]
+fn events_after_more_messages_than_the_store_has_are_ignored() {
+    let mut store = Store::open(Box::new(Memory::default())).unwrap();
+    let mut session = resumed(&masked(), &mut store);
+    for _ in 0..3 {
+        session.append(GO_ON.as_bytes(), false, None, Some(&mut store)).unwrap();
+    }
+    session.report(None, Some(5_000), true, Some(&mut store)).unwrap();
+    assert_eq!(tags(&mut store), [4, 2]);
+    assert!(!resumed(&masked(), &mut store).cold_requests().is_empty());
     store.change(|changes| changes.truncate(RecordKind::Message, 1)).unwrap();
-    let snapshot = Session::snapshot_of(&mut store).unwrap().unwrap();
-    assert_eq!(snapshot.reports.cold.len(), 1);
-    let mut loaded = Session::new(policy, 0, TextFormat::Json);
-    loaded.load(&mut store, snapshot, false).unwrap();
-    assert!(loaded.reports().cold.is_empty());
+    let resumed = resumed(&masked(), &mut store);
+    assert_eq!(resumed.len(), 1);
+    assert!(resumed.cold_requests().is_empty() && resumed.reports().calibrations.is_empty());
+}
+
+#[test]
+fn what_is_refused_changes_neither_session_nor_store() {
+    let mut store = Store::open(Box::new(Memory::default())).unwrap();
+    let (mut one, mut other) = (resumed(&reduced(), &mut store), resumed(&reduced(), &mut store));
+    for message in session(&mut Random::new(7), 40) {
+        one.append(message.as_bytes(), false, None, Some(&mut store)).unwrap();
+        look(&mut one, Some(&mut store), false);
+    }
+    let mut fork = one.fork();
+    let (before, stored) = (view_of(&mut one), store.last(RecordKind::Message));
+    for malformed in ["", "{", "1", "[]", r#"{"role":"user","role":"user"}"#] {
+        let refused = one.append(malformed.as_bytes(), false, None, Some(&mut store));
+        assert!(matches!(refused, Err(SessionFailure::Message(_))), "{malformed}");
+    }
+    let closed = [one.append(GO_ON.as_bytes(), false, None, None), one.rewind(3, None)];
+    assert!(closed.iter().all(|refused| matches!(refused, Err(SessionFailure::Closed))), "{closed:?}");
+    let refused = [
+        other.append(GO_ON.as_bytes(), false, None, Some(&mut store)),
+        other.report(None, None, true, Some(&mut store)),
+    ];
+    assert!(refused.iter().all(|refused| matches!(refused, Err(SessionFailure::OtherWriter))), "{refused:?}");
+    assert_eq!((one.len(), other.len(), store.last(RecordKind::Message)), (stored as usize, 0, stored));
+    look(&mut one, Some(&mut store), false);
+    assert_eq!(view_of(&mut one), before);
+    let mut again = resumed(&reduced(), &mut store);
+    look(&mut again, Some(&mut store), true); // its summary is in the store, so that none fails
+    assert_equal(&mut again, &mut fork, "resumed");
+    // Of a session and its fork the first writes, and the other one is refused.
+    one.append(GO_ON.as_bytes(), false, None, Some(&mut store)).unwrap();
+    let refused = fork.append(GO_ON.as_bytes(), false, None, Some(&mut store));
+    assert!(matches!(refused, Err(SessionFailure::OtherWriter)) && fork.len() == stored as usize);
 }

@@ -1,4 +1,4 @@
-"""When a summary is asked for again that failed, or that did not help."""
+"""When a summary is asked for again that failed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,6 @@ class Attempts(NamedTuple):
 
     def failed(self, turns: int, cost: int) -> Attempts:
         return Attempts(self.failures + 1, turns, cost)
-
-    def rebased(self, before: int, after: int) -> Attempts:
-        """The session cost so much before a cut, and so much after it."""
-        return self._replace(cost=max(0, after - (before - self.cost))) if self.failures else self
 
     def may_ask(self, turns: int, cost: int, budget: int) -> bool:
         """After the first failure once 1 turn is new, then 2, 4 and so on; and a quarter of the budget."""

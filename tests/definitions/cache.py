@@ -36,19 +36,20 @@ class Sent:
     end: int  # messages of the history before it
     masked: int = 0
     summarized: int = 0
-    summary_input_chars: int = 0
-    summary_output_chars: int = 0
+    call: tuple[int, int] = (0, 0)  # characters that a model was given for a summary, and wrote
+    needed: str = ""
 
     @property
     def chars(self) -> int:
         return sum(message.chars for message in self.view)
 
 
-def seen(message: Message, masked: dict[int, Masked], image_chars: int) -> Seen:
-    """A message with some of its observations masked. Text outside of observations counts for the first block."""
+def seen(message: Message, masked: dict[int, Masked], image_chars: int, cut: Masked | None = None) -> Seen:
+    """A message with some observations masked, or cut. Text outside of observations counts for the first block."""
     count = max(message.blocks, len(message.calls), len(message.results), 1)
     texts, chars = [""] * count, [0] * count
-    chars[0] = message.own_chars(image_chars)
+    chars[0] = message.own_chars(image_chars) if cut is None else cut.chars
+    texts[0] = "" if cut is None else cut.text or ""
     masked_end = 0
     for result in message.results:
         one, block = masked.get(result.index), min(result.block, count - 1)

@@ -1,51 +1,35 @@
-"""A session of messages: each view is planned again."""
+"""A session of messages: each view is planned again, from all of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from definitions.attempts import Attempts
 from oracle.apply import changes_of
 from oracle.handle import handle_of
 from oracle.marks import marks_in
-from oracle.outline import Result
 from oracle.plan import Costs, Facts, Given, Plan, make_plan
-from oracle.plan.fill import task_of
-from oracle.policy import NOW, Policy
+from oracle.plan.boundary import Fold, make_requests
+from oracle.plan.facts import Uncounted
+from oracle.plan.summarize import standing
+from oracle.policy import Policy
 from oracle.reading import JsonList, read
 from oracle.report import texts_of, unmasked_of
 from oracle.scan import scan
 from oracle.shape.words import items
 from oracle.splice import field_around, span_of, splice
-from oracle.summary import built_in_summary
+from oracle.summary import earlier_summaries, previous_summary
 from oracle.walk import walk
 from recede._errors import TranscriptError
 from recede._report import BoundaryMove, OverLimit, Unmasked
-from recede.reduction._exchange import (
-    Changes,
-    Chunks,
-    CountRequest,
-    MessageTexts,
-    RecountRequest,
-    SummaryRequest,
-)
+from recede.reduction._exchange import Changes, Chunks, CountRequest, MessageTexts, SummaryRequest
 from recede.reduction._masks import Mask, Masks
 from recede.session._stats import SessionStats
 
 
-class SessionFacts(Facts):
-    """The facts of a session, some of whose messages may be those of a view."""
-
-    numbers: Sequence[int] = ()  # of its observations among all that came
-
-    def number_of(self, result: Result) -> int:
-        return self.numbers[result.index] if self.numbers else super().number_of(result)
-
-
-def facts_of(messages: list[bytes], policy: Policy, costs: Costs | None = None) -> SessionFacts:
-    return SessionFacts(walk(listed(messages)), policy, costs)
+def facts_of(messages: list[bytes], policy: Policy, costs: Costs | None = None) -> Facts:
+    return Facts(walk(listed(messages)), policy, costs)
 
 
 def written(messages: list[bytes]) -> bytes:
@@ -56,13 +40,9 @@ def listed(messages: list[bytes], surrogates: bool = True) -> JsonList:
     return scan(written(messages), surrogates=surrogates)[0]
 
 
-def numbered_texts(
-    messages: list[Any], policy: Policy, numbers: list[int] | None = None, *, whole: bool = True
-) -> list[MessageTexts]:
-    """What a token counter counts of each message, whose observations may have these numbers."""
-    facts = SessionFacts(walk(messages), policy, None)
-    facts.numbers = numbers or ()
-    return texts_of(facts)
+def numbered_texts(messages: list[Any], policy: Policy, *, whole: bool = True) -> list[MessageTexts]:
+    """What a token counter counts of each message."""
+    return texts_of(Facts(walk(messages), policy, None))
 
 
 Counted = list[tuple[str, int]]
@@ -70,29 +50,18 @@ Counted = list[tuple[str, int]]
 
 
 class Messages:
-    """Everything that was appended, and the session, which is planned: after a compaction it is the view of that."""
+    """Everything that was appended, and what happened besides: summaries that arrived or failed, pauses, reports."""
 
     def __init__(self, policy: Policy, raw_cost_at_most: int, calibrates: bool) -> None:
         self.calibrates = calibrates
         self.calibrations: tuple[tuple[int, int], ...] = ()  # messages from which on, characters of a thousand tokens
-        self.past = self.kept = 0  # messages before the compaction, and those of its view
-        self.policy = Policy(
-            {**vars(policy), "ask_summary": True, "is_session": True}
-        )  # the caller has the built-in one, too
+        self.policy = policy
         self.raw_cost_at_most = raw_cost_at_most
-        self.costs: tuple[list[int], list[tuple[int, int]], dict[str, int]] | None = None  # of the session
-        self.next: tuple[list[bytes], list[int]] | None = None  # what it will be, with its numbers
+        self.costs: tuple[list[int], list[tuple[int, int]], dict[str, int]] | None = None
         self.messages: list[bytes] = []
-        self.session: list[bytes] = []
-        self.numbers: list[int] = []  # of the observations of the session
-        self.retries = Attempts()
-        self.masked: set[int] = set()  # observations that the session has as placeholders, by their numbers
-        self.is_summarized = False
-        self.sources: list[bytes] = []  # the messages of the session as they were appended
-        self.places: list[int | None] = []  # and their places among all; None for a summary
-        self.dropped: list[int] = []  # of the session, in the last request for a summary
-        self.task_end = 0
-        self.seen = 0  # observations ever
+        self.texts: dict[frozenset[int], str] = {}  # of summaries, by what they tell of
+        self.failed: tuple[int, ...] = ()  # the requests at which none arrived
+        self.retries: tuple[tuple[int, Attempts], ...] = ()  # by the messages before the request
         self.given_cold = tuple(policy.cold)
         self.cold: tuple[tuple[int, int | None], ...] = ()  # messages when it was told, and at the next request
         self.sums: list[int] = []
@@ -113,12 +82,12 @@ class Messages:
 
     def texts_to_count(self, message: bytes, surrogates: bool) -> list[tuple[str | None, str | None]]:
         """What a cut and a mask would put in the place of each observation of a message, if that were appended now."""
-        before, facts = self.session, self.facts
+        before, facts = self.messages, self.facts
         results = len(facts.outline.results)
         self._push(message, surrogates)
         new = self.facts.outline.results[results:]
         texts = [(self.facts.cuts.get(result.index), self.facts.mask(result)) for result in new]
-        self.session, self.facts = before, facts
+        self.messages, self.facts = before, facts
         return [(cut and cut.text, masked and masked.text) for cut, masked in texts]
 
     def append(
@@ -127,33 +96,34 @@ class Messages:
         surrogates: bool,
         costs: tuple[int, list[tuple[int, int]]] | None = None,
         texts: Counted | None = None,
-    ) -> tuple[int, list[BoundaryMove]]:
+    ) -> list[BoundaryMove]:
         """Malformed JSON, or a shape that is no message, is an error that names the byte of the message."""
         state = {**vars(self), "messages": [*self.messages]}
         is_after_run = bool(self.facts.outline.messages) and self.facts.outline.messages[-1].is_agent_made
         self._push(message, surrogates)
         self.states.append(state)
-        if self.facts.outline.messages[-1].is_agent_made and not is_after_run and self._next_is_cold():
-            self.cold = *self.cold[:-1], (self.cold[-1][0], len(self.messages))
-        self.messages.append(self.session[-1])
-        self.sources = [*self.sources, self.session[-1]]
-        self.places = [*self.places, len(self.messages) - 1]
-        self.seen += len(self.facts.outline.results) - len(self.numbers)
-        self.numbers = list(self.facts.numbers)
+        if self.facts.outline.messages[-1].is_agent_made and not is_after_run:
+            request = len(self.messages) - 1
+            self.cold = tuple((told, request if at is None and told <= request else at) for told, at in self.cold)
         if costs is not None:
             messages, observations, known = self.costs or ([], [], {})
             self.costs = [*messages, costs[0]], [*observations, *costs[1]], {**known, **dict(texts or ())}
             self.facts.costs = self.costs
         self.is_current = False
-        return 0, self._new_moves()
+        return self._new_moves(self._settled())
 
-    def rewind(self, messages: int) -> bool:
+    def rewind(self, messages: int) -> None:
         """It is as it was before the next message came."""
         if messages < len(self.messages):
             kept = {name: getattr(self, name) for name in ("sums", "needed", "asked_at", "known_moves")}
-            vars(self).update(self.states[messages], states=self.states[:messages], **kept)
-            self.known_moves = min(self.known_moves, len(self.plan.moves))
-        return True
+            texts = {told: text for told, text in self.texts.items() if max(told, default=0) < messages}
+            before = self.states[messages]
+            vars(self).update(before, states=self.states[:messages], **kept)
+            self.texts = {**self.texts, **texts}
+            fold = Fold(self.facts)
+            for start in self.facts.runs.starts:
+                fold.request(start)
+            self.known_moves = min(self.known_moves, len(fold.moves))
 
     def report(self, sums: list[int] | None = None, calibrated_chars: int | None = None, is_cold: bool = False) -> None:
         """New sums; characters of a thousand tokens; and that the cache is cold at the next request."""
@@ -175,15 +145,11 @@ class Messages:
             self.calibrations = *(one for one in self.calibrations if one[0] < since), (since, chars)
 
     def _budgets(self) -> list[tuple[int, int]]:
-        """From which message of the session on which budget counts."""
+        """From which message on which budget counts."""
         given = self.policy.max_cost
         if given is None or not self.calibrations:
             return []
-        here = [
-            (max(0, since - self.past + self.kept if since >= self.past else 0), chars)
-            for since, chars in self.calibrations
-        ]
-        return [(0, given), *((since, given * chars // 4_000) for since, chars in here)]
+        return [(0, given), *((since, given * chars // 4_000) for since, chars in self.calibrations)]
 
     def _cold_requests(self) -> list[int]:
         """The requests with a cold cache, by how many messages came before."""
@@ -194,16 +160,14 @@ class Messages:
         message, leading = message.strip(b" \t\n\r"), len(message) - len(message.lstrip(b" \t\n\r"))
         try:
             read(message, surrogates=surrogates)
-            before, self.session = self.session, [*self.session, message]
+            before, self.messages = self.messages, [*self.messages, message]
             try:
                 self.facts = self._facts()
             except TranscriptError:
-                self.session = before
+                self.messages = before
                 raise
         except TranscriptError as error:
             raise self._in_message(error, message, leading, surrogates) from None
-        new = len(self.facts.outline.results) - len(self.numbers)
-        self.facts.numbers = [*self.numbers, *range(self.seen + 1, self.seen + 1 + new)]
 
     def _in_message(self, error: TranscriptError, message: bytes, leading: int, surrogates: bool) -> TranscriptError:
         """The error of the message alone, at its place in the history."""
@@ -218,56 +182,62 @@ class Messages:
         return error
 
     def update_view(
-        self, summary: Given = None, texts: Counted | None = None, costs: Costs | None = None, mark: None = None
-    ) -> list[BoundaryMove] | SummaryRequest | CountRequest | RecountRequest:
-        """Makes the view current; the new moves, or what must be answered first: a summary, texts or messages."""
-        asked = self._updated(summary, texts, costs)
+        self, summary: Given = None, texts: Counted | None = None, mark: None = None
+    ) -> list[BoundaryMove] | SummaryRequest | CountRequest:
+        """Makes the view current; the new moves, or what must be answered first: a summary, or texts."""
+        asked = self._updated(summary, texts)
         messages = self.facts.outline.messages
         if asked is None and len(self.messages) != self.asked_at and not (messages and messages[-1].is_agent_made):
             self.asked_at = len(self.messages)
             self.needed = [*self.needed, self._need()]
-        return self._new_moves() if asked is None else asked
+        return self._new_moves(list(self.plan.moves)) if asked is None else asked
 
-    def _new_moves(self) -> list[BoundaryMove]:
-        known, self.known_moves = self.known_moves, len(self.plan.moves)
-        return self.moves(known)
+    def _new_moves(self, moves: list[Any]) -> list[BoundaryMove]:
+        known, self.known_moves = self.known_moves, max(self.known_moves, len(moves))
+        return [BoundaryMove(*move) for move in moves[known:]]
+
+    def _settled(self) -> list[Any]:
+        """The moves at requests that are made."""
+        starts = self.facts.runs.starts
+        if not self.facts.policy.remembers or (starts and starts[-1] != len(self.messages) - 1):
+            return []  # none is made now
+        fold = Fold(self.facts)
+        for start in starts:
+            fold.request(start)
+        return fold.moves
 
     def _need(self) -> str:
         """The need of a request; "" below the trigger, or below the limit without one."""
-        if self.past:
-            if None in self.places:
-                return "summary"
-            return "truncation" if len(self.places) < len(self.messages) else "cuts"
+        if self.plan.summary is not None:
+            return "summary"
+        if len(self.plan.kept) < len(self.messages):
+            return "truncation"
+        if self.plan.cut:
+            return "cuts"
         policy = self.facts.policy
         most = policy.trigger or policy.max_cost
         if most is None or self.facts.cost(self._raw()) <= most:
             return ""
         return "cuts" if any(one.is_clipped for one in self.plan.masked.values()) else "masks"
 
-    def _updated(
-        self, summary: Given, texts: Counted | None, costs: Costs | None
-    ) -> SummaryRequest | CountRequest | RecountRequest | None:
+    def _updated(self, summary: Given, texts: Counted | None) -> SummaryRequest | CountRequest | None:
         if texts is not None and self.costs is not None:
             self.costs[2].update(texts)
-        if costs is not None:
-            return self._restart((*costs, {}))
-        if self.next is not None:
-            return RecountRequest(*self.next)
         if self.is_current:
             return None
         self.facts = self._facts()  # a request may have become cold
-        if self.policy.goal == "mask" and self.facts.cost(self._raw()) <= self.raw_cost_at_most:
+        if self.facts.cost(self._raw()) <= self.raw_cost_at_most and not self.policy.is_limit:
             plan: Plan | SummaryRequest | CountRequest = self._raw()
         else:
-            plan = self._plan(summary)
-        if isinstance(plan, CountRequest):
+            try:
+                plan = self._plan(summary)
+            except Uncounted as text:
+                plan = CountRequest([str(text)])
+        if not isinstance(plan, Plan):
             return plan
-        if isinstance(plan, SummaryRequest):
-            self.dropped = plan.dropped
-            return SummaryRequest([self.sources[index] for index in plan.dropped], plan.previous, self._built_in(plan))
         before = _elements(self.plain)
         self.plan = plan
-        self.plain = self._spliced(self.session, pins=False)
+        self.plain = self._spliced(self.messages, pins=False)
         self.view = self._marked()
         after = _elements(self.plain)
         same = next((place for place, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None)
@@ -276,100 +246,67 @@ class Messages:
             self.changed_at = place, sum(len(one) + 1 for one in after[:place]) + 1
         self.counted = self._counts()
         self.is_current = True
-        is_clipped = any(one.is_clipped for one in plan.masked.values())
-        if self.policy.is_limit and plan.stage in (None, "masking"):
-            is_clipped = False  # a cut that the limit forces is kept like a mask
-        if plan.summary is None and not plan.cut and not is_clipped and len(plan.kept) == len(self.session):
-            return None
-        self.next = self._compacted(plan, after)
-        return self._restart(None) if self.costs is None else RecountRequest(*self.next)
+        return None
+
+    def _plan(self, summary: Given) -> Plan | SummaryRequest | CountRequest:
+        """With the text of the summary that stands in the view, where one arrived; else without one."""
+        if not (self.policy.ask_summary and self.policy.enabled):
+            return make_plan(self.facts, None)
+        while True:
+            fold = Fold(self.facts)
+            make_requests(fold)
+            made, outline = fold.hidden.summary, self.facts.outline
+            if made is None:
+                return standing(fold, fold.plan(), None)
+            if made.told in self.texts:
+                return standing(fold, fold.plan(), (self.texts[made.told], None))
+            turns, cost = self._totals()[1], self.facts.cost(self._raw())
+            retries = self.retries[-1][1] if self.retries else Attempts()
+            if retries.may_ask(turns, cost, self.facts.policy.max_cost or 0):
+                if summary is None:
+                    known = [told for told in fold.told if told in self.texts]
+                    previous = self.texts[known[-1]].partition("\n")[2] if known else None
+                    earlier = [index for index in earlier_summaries(outline) if index in made.told]
+                    if previous is None and earlier:
+                        previous = previous_summary(outline)
+                    dropped = made.told.difference(known[-1] if known else (), earlier)
+                    return SummaryRequest([self.messages[index] for index in sorted(dropped)], previous, "")
+                if summary is not False:
+                    plan = standing(fold, fold.plan(), summary)
+                    assert isinstance(plan, Plan)
+                    assert plan.summary is not None
+                    self.texts = {**self.texts, made.told: plan.summary.text}
+                    self.retries = *self.retries, (made.request, Attempts())
+                    return plan
+                retries = retries.failed(turns, cost)
+            self.retries = *self.retries, (made.request, retries)
+            self.failed = *self.failed, made.request
+            self.facts = self._facts()
+            summary = None
 
     def _marked(self) -> bytes:
         """The view, of whose marks only the newest is sent, and those at the boundary."""
         pins = self.facts.policy.pins_boundary or self._is_undecided()
-        return self._spliced(_with_newest_mark(self.session) if pins else self.session, pins)
+        shown = {*self.plan.kept}
+        messages = _with_newest_mark(self.messages, shown) if pins else self.messages
+        return self._spliced(messages, pins)
 
     def _is_undecided(self) -> bool:
         """Whether no call or result says yet whose cache is assumed, and marks may be ours."""
         may_pin = any(terms[3] for _, terms in self.policy.terms_by_shape)
         return may_pin and all(message.shape is None for message in walk(listed(self.messages)).messages)
 
-    def _spliced(self, session: list[bytes], pins: bool) -> bytes:
-        """The view of these messages, which have the plan of the session."""
-        messages, policy = listed(session), Policy({**vars(self.facts.policy), "pins_boundary": pins})
-        facts = self._with_state(facts_of(session, policy, self.costs))
-        return splice(written(session), messages, self.plan, changes_of(facts, self.plan, messages))
-
-    def _compacted(self, plan: Plan, view: list[bytes]) -> tuple[list[bytes], list[int]]:
-        """The session will be this view."""
-        kept = set(plan.kept)
-        results = [result for result in self.facts.outline.results if result.message in kept]
-        numbers = [self.numbers[result.index] for result in results]
-        placeholders = {place for place, one in plan.masked.items() if not one.is_clipped}
-        masked = {self.numbers[result.index] for result in results if result.index in placeholders}
-        self.masked = {number for number in numbers if number in masked | self.masked}
-        sources: list[tuple[int, bytes]] = [(index, self.sources[index]) for index in plan.kept]
-        places = [self.places[index] for index in plan.kept]
-        if plan.summary is not None:
-            sources.insert(plan.summary.place, (len(self.session), view[plan.summary.place]))
-            places.insert(plan.summary.place, None)
-        self.places = places
-        if self.policy.fill_millionths is not None:
-            task = task_of(self.facts)
-            places = [place for place, (index, _) in enumerate(sources, 1) if task and index <= task[-1]]
-            self.task_end = max(places, default=0)
-        self.sources = [source for _, source in sources]
-        self.is_summarized = plan.summary is not None
-        return view, numbers
-
-    def _built_in(self, asked: SummaryRequest) -> str:
-        """The built-in summary, of the messages as they were appended."""
-        names_task = self.policy.fill_millionths is None
-        facts = facts_of(self.sources, self.policy)
-        return built_in_summary(facts, asked.dropped, asked.previous, names_task=names_task)
-
-    def _plan(self, summary: Given) -> Plan | SummaryRequest | CountRequest:
-        """With a summary where one may be asked for."""
-        plan = make_plan(self.facts, None)
-        if not isinstance(plan, SummaryRequest):
-            return plan  # none would help
-        turns, cost = self._totals()[1], self.facts.cost(self._raw())
-        if not self.retries.may_ask(turns, cost, self.facts.policy.max_cost or 0):
-            return make_plan(self.facts, False)
-        plan = make_plan(self.facts, summary)
-        if isinstance(plan, Plan) and plan.summary is None:
-            self.retries = self.retries.failed(turns, cost)
-        return plan
-
-    def _restart(self, costs: Costs | None) -> None:
-        """The session continues after a compaction, with the costs of its messages if they are not characters."""
-        if self.next is not None:
-            before = self.facts.cost(self._raw())
-            self.session, self.numbers = self.next
-            self.past, self.kept = len(self.messages), len(self.session)
-            self.next = None
-            texts = self.costs[2] if self.costs else {}
-            self.costs = None if costs is None else (*costs[:2], texts)
-            self.facts = self._facts()
-            self.plan = self._raw()
-            self.view = self._marked()
-            after = self.facts.cost(self.plan)
-            self.retries = Attempts() if self.is_summarized else self.retries.rebased(before, after)
-            self.counted = self._counts()
-
-    def asked(self) -> list[int | None]:
-        """The places among all messages of those that a summary is asked for."""
-        return [self.places[index] for index in self.dropped]
-
-    def elements(self) -> list[bytes]:
-        """The messages of the view, with the marks that were appended."""
-        return _elements(self.plain)
+    def _spliced(self, messages: list[bytes], pins: bool) -> bytes:
+        """The view of these messages."""
+        parsed, policy = listed(messages), Policy({**vars(self.facts.policy), "pins_boundary": pins})
+        facts = facts_of(messages, policy, self.costs)
+        return splice(written(messages), parsed, self.plan, changes_of(facts, self.plan, parsed))
 
     def chunks(self, known: int) -> Chunks:
-        return Chunks(0, [], self.view, True)
+        return Chunks(0, [], self.view)
 
     def changes(self, known: int) -> Changes:
-        return Changes(0, [*_elements(self.view)], True)
+        return Changes(0, [*_elements(self.view)])
 
     def masks(self, since: int) -> Masks:
         """The first message that changed since this was called last, and the masks from there or from `since` on."""
@@ -389,11 +326,10 @@ class Messages:
         return Masks(first, [one for one in found if one.message_index >= min(first, since)])
 
     def _totals(self) -> tuple[int, int, int]:
-        whole = facts_of(self.messages, self.policy)
         orphans = sum(
             self.facts.pairs.is_orphan(one) for one in (*self.facts.outline.calls, *self.facts.outline.results)
         )
-        return whole.given.chars(self.policy.image_chars), len(whole.runs.starts), orphans
+        return self.facts.given.chars(self.policy.image_chars), len(self.facts.runs.starts), orphans
 
     def _unmasked(self) -> Unmasked:
         is_small = 0 < self.facts.cost(self._raw()) <= self.raw_cost_at_most
@@ -401,25 +337,22 @@ class Messages:
 
     def stats(self) -> SessionStats:
         """What the core's session says of itself."""
-        moves = len(self.plan.moves)
         return SessionStats(
-            0,
             *self._totals(),
             *self.counted,
             len(self._observations()),
             self._unmasked(),
             self.changed_at,
-            0,
-            moves,
+            len(self.plan.moves),
             self._cold_requests(),
             self.facts.policy.provider,
             self.sums,
             tuple(map(self.needed.count, OverLimit._fields)),
         )
 
-    def moves(self, start: int, end: int | None = None) -> list[BoundaryMove]:
-        """The moves of the boundary from one on, up to another."""
-        return [BoundaryMove(*move) for move in self.plan.moves[start:end]]
+    def moves(self) -> list[BoundaryMove]:
+        """The moves of the boundary."""
+        return [BoundaryMove(*move) for move in self.plan.moves]
 
     def message(self, index: int) -> bytes:
         return self.messages[index]
@@ -442,41 +375,32 @@ class Messages:
             for one in walk(listed(self.messages)).results
         ]
 
-    def _facts(self) -> SessionFacts:
-        policy = Policy({**vars(self.policy), "cold": self._cold_in_session()})
-        if self.past:
-            policy.trigger = 0  # masking has begun
+    def _facts(self) -> Facts:
+        policy = Policy({**vars(self.policy), "cold": tuple(self._cold_requests())})
         policy.max_cost_since = self._budgets()
-        policy.max_cost = policy.max_cost_at(len(self.session))
-        return self._with_state(facts_of(self.session, policy, self.costs))
-
-    def _with_state(self, facts: SessionFacts) -> SessionFacts:
-        facts.numbers = self.numbers
-        facts.task_end = self.task_end or facts.task_end
+        policy.max_cost = policy.max_cost_at(len(self.messages))
+        facts = facts_of(self.messages, policy, self.costs)
+        facts.failed = self.failed
         return facts
 
-    def _cold_in_session(self) -> tuple[int, ...]:
-        """The requests with a cold cache, whose messages are those of the session."""
-        here = (request for request in self._cold_requests() if request >= self.past)
-        return tuple(request if request == NOW else request - self.past + self.kept for request in here)
-
     def _raw(self) -> Plan:
-        return Plan(kept=list(range(len(self.session))))
+        return Plan(kept=list(range(len(self.messages))))
 
     def _counts(self) -> tuple[int, int, int]:
         kept = set(self.plan.kept)
-        masked = (place for place, one in self.plan.masked.items() if not one.is_clipped)
+        masked = (place for place, one in self.facts.shown(self.plan).items() if one.is_masked)
         shown = [place for place in masked if self.facts.outline.results[place].message in kept]
-        return len(json.loads(self.view)), self.facts.chars(self.plan), len(shown) + len(self.masked)
+        return len(json.loads(self.view)), self.facts.chars(self.plan), len(shown)
 
 
-def _with_newest_mark(messages: list[bytes]) -> list[bytes]:
-    """The messages without their marks but for the newest."""
+def _with_newest_mark(messages: list[bytes], shown: set[int]) -> list[bytes]:
+    """The messages without their marks but for the newest of the view."""
     sent, is_kept = [], False
-    for message in reversed(messages):
+    for index, message in reversed([*enumerate(messages)]):
         parsed, _ = read(message, surrogates=True)
         marks = [span_of(mark) for block in items(parsed.get("content")) for mark in marks_in(block)]
-        older, is_kept = marks if is_kept else marks[:-1], is_kept or bool(marks)
+        is_older = is_kept or index not in shown
+        older, is_kept = marks if is_older else marks[:-1], is_kept or (bool(marks) and index in shown)
         for start, end in sorted((field_around(message, mark) for mark in older), reverse=True):
             message = message[:start] + message[end:]
         sent.append(message)

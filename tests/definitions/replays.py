@@ -1,23 +1,23 @@
 """A finished session played again: what each of its requests would have sent under a policy.
 
-A request stands before each run of agent messages, which is its answer. Here its view is planned anew each time,
-which is the definition; the core makes none twice.
+A request stands before each run of agent messages, which is its answer. Here the history before it is planned anew
+each time, which is the definition; the core makes no request twice.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from definitions.cache import Sent, seen, served
-from definitions.folds import HighWater
-from definitions.hybrid import replay_summarized
+from definitions.cache import Seen, Sent, seen, served
 from definitions.misses import quotations
 from oracle.outline import Outline
 from oracle.plan import make_plan
-from oracle.plan.boundary import planned
+from oracle.plan.boundary import Fold
 from oracle.plan.facts import Facts, Plan
+from oracle.plan.summarize import standing
 from oracle.policy import Policy
 from oracle.scan import scan
+from oracle.summary import earlier_summaries, previous_summary
 from oracle.turns import Turns
 from oracle.walk import walk
 from recede.reduction._exchange import Quoted
@@ -80,7 +80,7 @@ def quoted(
             numbers = one.request - first, one.result - first_result
             rows.append((*numbers, tools[one.result], distance, one.text))
     for policy in policies:
-        is_known = getattr(policy, "summaries", None) is None
+        is_known = policy.summaries is None
         missed = {
             one.request - first
             for one in found
@@ -100,30 +100,108 @@ def _hidden(outline: Outline, policy: Policy) -> set[int]:
 
 
 def _rows(outline: Outline, policy: Policy, cache: Any) -> list[Row]:
-    sent = _sent(outline, policy)
+    sent = [_sent(outline, policy, end) for end, _ in requests(outline, policy.image_chars)]
     return [
-        (*figures, one.masked, one.summarized, one.summary_input_chars, one.summary_output_chars, "")
+        (*figures, one.masked, one.summarized, *one.call, one.needed)
         for one, figures in zip(sent, served(cache, sent, policy.pins_boundary), strict=True)
     ]
 
 
-def _sent(outline: Outline, policy: Policy) -> list[Sent]:
-    """What each request of a session would have sent."""
-    ends = [messages for messages, _ in requests(outline, policy.image_chars)]
-    if getattr(policy, "summaries", None) is not None:
-        return replay_summarized(outline, policy, ends)
-    beginnings = [outline.beginning(end) for end in ends]
-    return [_planned(Facts(first, policy, None), len(first.messages)) for first in beginnings]
+def _has_memory(policy: Policy) -> bool:
+    """Whether no plan of a history alone says what its last request sends."""
+    return policy.boundary[0] == "high_water" or policy.summaries is not None or policy.is_limit
 
 
 def _plan(facts: Facts) -> Plan:
-    is_high_water = facts.policy.boundary[0] == "high_water"
-    plan = planned(HighWater(facts)) if is_high_water else make_plan(facts, None)
+    if _has_memory(facts.policy):
+        return _fold(facts).plan()
+    plan = make_plan(facts, None)
     assert isinstance(plan, Plan), "no policy that is played again asks for a summary"
     return plan
 
 
-def _planned(facts: Facts, end: int) -> Sent:
-    plan = _plan(facts)
-    messages = [facts.outline.messages[index] for index in plan.kept]
-    return Sent([seen(message, plan.masked, facts.policy.image_chars) for message in messages], end, len(plan.masked))
+def _fold(facts: Facts) -> Fold:
+    """The state after all requests, of which the last one is now."""
+    fold = Fold(facts)
+    for end in [*(start for start in facts.runs.starts if start), len(facts.outline.messages)]:
+        fold.request(end)
+    return fold
+
+
+def _sent(outline: Outline, policy: Policy, end: int) -> Sent:
+    """What the request after so many messages would have sent."""
+    facts = Facts(outline.beginning(end), policy, None)
+    if not _has_memory(facts.policy):
+        plan = _plan(facts)
+        view = [seen(facts.outline.messages[index], plan.masked, policy.image_chars) for index in plan.kept]
+        return Sent(view, end, len(plan.masked))
+    fold = _fold(facts)
+    plan, summary = fold.plan(), fold.hidden.summary
+    view = [
+        seen(facts.outline.messages[index], plan.masked, policy.image_chars, plan.cut.get(index)) for index in plan.kept
+    ]
+    if summary is not None:
+        text = summary.request, summary.told
+        first = min(fold.hidden.messages)
+        block = Seen(first, ((text, _summary_chars(fold, plan)),))
+        view.insert(sum(index < summary.place for index in plan.kept), block)
+    shown = {facts.runs.begun[index] for index in plan.kept if facts.outline.messages[index].is_agent_made}
+    return Sent(
+        view,
+        end,
+        masked=sum(not fold.hides(place) for place in fold.masked),
+        summarized=len(facts.runs.starts) - len(shown) if fold.hidden.messages else 0,
+        call=_call(fold),
+        needed=_needed(fold),
+    )
+
+
+def _summary_chars(fold: Fold, plan: Plan) -> int:
+    """The characters of the standing summary: those of a model's, or of the built-in text when it was made."""
+    policy, summary = fold.facts.policy, fold.hidden.summary
+    assert summary is not None
+    model = policy.model if policy.summaries is None else policy.summaries[3]
+    if model is not None:
+        return min(summary.share, model[0])
+    made = Facts(fold.facts.given.beginning(summary.request), policy, None)
+    before = _fold(made)
+    written = standing(before, before.plan(), None)
+    assert isinstance(written, Plan) and written.summary is not None
+    return len(written.summary.text)
+
+
+def _call(fold: Fold) -> tuple[int, int]:
+    """What a model was given for a summary of this request, and wrote."""
+    policy, summary = fold.facts.policy, fold.hidden.summary
+    if policy.model is None or summary is None or summary.request != fold.end:
+        return fold.call
+    first = Facts(fold.facts.given, policy, None)
+    before = Fold(first)
+    for end in [start for start in first.runs.starts if start]:
+        before.request(end)
+    before.grow(fold.end)
+    outline = first.outline
+    earlier = [index for index in earlier_summaries(outline) if index in fold.hidden.messages]
+    told = before.told[-1] if before.told else frozenset()
+    new = fold.hidden.messages - told - {*earlier}
+    previous = min(made.share, policy.model[0]) if (made := before.hidden.summary) else 0
+    given = sum(outline.messages[index].chars(policy.image_chars) for index in new)
+    given += (
+        max(0, previous - len("Conversation summary:\n")) if told else len(previous_summary(outline) if earlier else "")
+    )
+    return given + policy.model[1], policy.model[0]
+
+
+def _needed(fold: Fold) -> str:
+    """What the view needed, over a limit."""
+    facts, policy = fold.facts, fold.facts.policy
+    most = policy.trigger or policy.max_cost_at(fold.end)
+    if most is None:
+        return ""
+    if fold.hidden.messages:
+        return "truncation" if fold.hidden.summary is None else "summary"
+    if fold.hidden.cut:
+        return "cuts"
+    if facts.cost(facts.raw) <= most:
+        return ""
+    return "cuts" if fold.cuts.keys() - fold.masked.keys() else "masks"

@@ -288,7 +288,7 @@ def test_what_a_summary_leaves_is_the_callers_own(agent: Callable[[Server], list
         given = agent(server)
     dropped: list[Any] = []
     history = published.History(
-        max_input_chars=2_500, observation_masking=False, summarizer=lambda messages, _: str(dropped.extend(messages))
+        max_input_chars=1_100, boundary="sliding", summarizer=lambda messages, _: str(dropped.extend(messages))
     )
     history.extend(given)
     view = history.view()

@@ -7,7 +7,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import pytest
 from shared_data import CORPUS, each_file, need
 
 import recede
@@ -21,11 +20,8 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 @each_file()
-def test_a_store_changes_no_view(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Any
-) -> None:
+def test_a_store_changes_no_view(path: Path, tmp_path: Path) -> None:
     need(CORPUS)
-    monkeypatch.setattr("recede.session._live._EVICT_AFTER", (16, 1 << 30))
     for number, transcript in enumerate(transcripts.read_all(path)):
         if number == 40:
             break
@@ -51,18 +47,13 @@ def test_a_store_changes_no_view(
                 assert recalled(stored, observations) == text
             assert recalled(stored, observations + 1) is None
             assert stored.to_json() == plain.to_json()
-            if stored._live.core.stats().evicted_messages:
-                record_property("read: let go with a store", 1)
             store.close()
             file.unlink()
 
 
 @each_file()
-def test_a_rewound_session_is_one_of_its_first_messages(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rewound_session_is_one_of_its_first_messages(path: Path, tmp_path: Path) -> None:
     need(CORPUS)
-    monkeypatch.setattr("recede.session._live._EVICT_AFTER", (16, 1 << 30))
     for transcript in itertools.islice(transcripts.read_all(path), 10):
         messages = transcript.messages[:400]
         for options in OPTIONS:

@@ -6,9 +6,10 @@ import contextlib
 import json
 import struct
 from pathlib import Path
+from typing import Any
 
 import recede
-from store_reader import Reader, numbers, snapshot
+from store_reader import Reader, event, header_of
 from support import chat_call, chat_result
 
 
@@ -128,56 +129,39 @@ def test_a_stranger_reads_a_compacted_store(tmp_path: Path) -> None:
     assert [len(reader.find(1, number + 1)[2][3]) for number in range(300)] == [number * 10 for number in range(300)]
 
 
-def test_a_stranger_finds_what_a_history_has_let_go(tmp_path: Path) -> None:
-    """Messages, observations, ids and moves, by docs/store-format.md alone."""
+def test_a_stranger_reads_what_happened_in_a_history(tmp_path: Path) -> None:
+    """Messages and events, by docs/store-format.md alone."""
     path = tmp_path / "session.store"
+    asked: list[int] = []
+
+    def summarizer(messages: list[Any], previous: str | None) -> str:
+        asked.append(len(messages))
+        if len(asked) % 2:
+            raise ValueError("no summary")
+        return f"{len(messages)} messages"
+
     with recede.store.TurnStore(path) as store:
-        history = recede.History(store=store)
-        for number in range(2_000):
-            history.append(chat_call(f"c{number % 1_500}", f"Look at {number}."))
-            history.append(chat_result(f"c{number % 1_500}", f"{number} " * 200))
-        moves = list(history.stats().boundary_moves)
+        history = recede.History(store=store, max_input_tokens=500, summarizer=summarizer)
+        for number in range(300):
+            history.append(chat_call(f"c{number}", f"Look at {number}. " * (number % 40)))
+            history.append(chat_result(f"c{number}", f"{number} " * 50))
+            if number % 100 == 50:
+                history.cache_is_cold()
+            history.view()
+            history.reported({"prompt_tokens": 3_000 + number, "completion_tokens": 20})
+        raw, cold = history.messages, history.cold_requests
         view = history.view()
-        raw = history.messages
     reader = Reader(path)
-    (known,) = reader.find(4, 1)[2]
-    head = snapshot(known)
-    assert json.loads(head[1])["recede_history"] == 1
-    noted, observations, _, turns, _ = numbers(head[2])
-    ids, move_count, _ = numbers(head[3])
-    gone, view_bytes, *_ = numbers(head[4])
-    assert gone > 1_000 and observations == turns == noted // 2 and ids == 1_500
-    messages = [reader.find(2, number)[2] for number in range(1, 4_001)]
-    assert [json.loads(fields[-1]) for fields in messages] == raw
-    assert [json.loads(fields[0]) for fields in messages[:gone]] == view[:gone]
-    assert all(len(fields) == 1 for fields in messages[gone:])
-    assert view_bytes == sum(len(fields[0]) + 1 for fields in messages[:gone])
-    blocks = [reader.find(4, number)[2] for number in range(2, reader.last[3] + 1)]
-    places = [place for *_, rows in blocks for place in struct.iter_unpack("<II", rows)]
-    assert places == [(2 * number + 1, 0) for number in range(observations)]
-    stored = [move for _, rows, _ in blocks for move in struct.iter_unpack("<4Q", rows)]
-    assert stored == [tuple(move) for move in moves[:move_count]]
-    for number in range(1_500):
-        newest = number + 1_500 if number + 1_500 < observations else number
-        _, call, observation, is_answered = entry(blocks, f"c{number}".encode())
-        assert observation == newest + 1
-        let_go = max((one for one in (number, number + 1_500) if 2 * one < gone), default=None)
-        if let_go is None:
-            assert call == 0
-        else:
-            assert (call, is_answered) == (2 * let_go + 1, 1)
-
-
-def entry(blocks: list[list[bytes]], identity: bytes) -> tuple[int, ...]:
-    """What the table of ids has of one."""
-    number = 0xCBF29CE484222325
-    for byte in identity:
-        number = (number ^ byte) * 0x100000001B3 % 2**64
-    number = (number ^ number >> 32) * 0x9E3779B97F4A7C15 % 2**64
-    number = number >> 32 | number % 2**32 << 32
-    most = 2 ** (len(blocks).bit_length() - 1)
-    bucket = number % (2 * most)
-    if bucket >= len(blocks):
-        bucket = number % most
-    (found,) = (row for row in struct.iter_unpack("<Q3I", blocks[bucket][0]) if row[0] == number)
-    return found
+    (options,) = reader.find(4, 1)[2]
+    assert options[:10] == header_of(b"") and json.loads(options[10:])["options"] == {"max_input_tokens": 500}
+    messages = [reader.find(2, number)[2] for number in range(1, reader.last[1] + 1)]
+    assert [json.loads(data) for (data,) in messages] == raw
+    events = [reader.find(3, number)[2] for number in range(1, reader.last[2] + 1)]
+    told = [(event(numbers), text.decode()) for numbers, text in events]
+    of_tag = {tag: [(numbers[1:], text) for numbers, text in told if numbers[0] == tag] for tag in (1, 2, 3, 4)}
+    summaries = of_tag[1]
+    assert {bool(text) for _, text in summaries} == {True, False} and of_tag[4] == []
+    assert all(bool(text) == (numbers[2] == 1) for numbers, text in summaries)
+    assert [text for _, text in summaries if text][-1] == view[0]["content"]
+    assert [numbers[0] for numbers, _ in of_tag[2]] == list(cold)
+    assert of_tag[3][-1][0][:4] == (600, 300, sum(3_000 + number for number in range(300)), 0)

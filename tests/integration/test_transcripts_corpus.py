@@ -183,14 +183,7 @@ def test_the_costs_under_a_cache_are_those_that_were_measured(agent: str, rows: 
 def test_a_history_grows_through_the_longest_sessions_message_by_message(agent: str, rows: dict[str, Row]) -> None:
     sessions = [one for path in FILES if path.parent.name == agent for one in transcripts.read_all(path)]
     for session in sorted(sessions, key=lambda one: -len(one.messages))[:3]:
-        budget: dict[str, Any] = {
-            "max_input_chars": 60_000,
-            "boundary": "break_even",
-            "fill": None,
-            "clip_results": None,
-        }
-        whole, fitted = published.History(), published.History(**budget)
-        is_summarized = False
+        whole, fitted = published.History(), recede.History(max_input_tokens=15_000)
         for count, message in enumerate(session.messages, 1):
             whole.append(message)
             fitted.append_json(json.dumps(message))
@@ -199,11 +192,8 @@ def test_a_history_grows_through_the_longest_sessions_message_by_message(agent: 
             seen = session.messages[:count]
             assert whole.view() == recede.designs.mask_old_observations(seen, boundary="break_even")
             assert json.loads(whole.view_json()) == whole.view()
-            expected = published.reduce(seen, **budget)
-            assert is_summarized or fitted.view() == expected.messages
-            # After a summary it stands, so a view may be larger than one that is summarized anew; never by much.
-            assert recede.count_chars(fitted.view()) <= 1.1 * 60_000
-            is_summarized |= expected.reduction_stage not in (None, "masking")
+            assert fitted.view() == recede.reduce(seen, max_input_tokens=15_000).messages
+            assert recede.count_chars(fitted.view()) <= 60_000
         assert whole.messages == session.messages
         assert fitted.messages == session.messages
         for number in (1, whole.stats().masked_count):

@@ -13,12 +13,11 @@ import json
 from typing import Any
 
 from oracle.apply import apply, changes_of
-from oracle.limited import limited, written
 from oracle.outline import Outline
 from oracle.pairs import findings
 from oracle.pairs import repairs as _repairs
 from oracle.placeholder import Observation, mask
-from oracle.plan import Costs, Facts, Given, OverLimit, Plan, make_plan
+from oracle.plan import Costs, Facts, Given, Plan, make_plan
 from oracle.policy import Policy
 from oracle.report import report, texts_of
 from oracle.scan import scan
@@ -44,7 +43,7 @@ __all__ = [
 
 
 def reduce(
-    messages: list[Any], policy: Policy, costs: Costs | None = None, summary: Given = None, answer: Any = None
+    messages: list[Any], policy: Policy, costs: Costs | None = None, summary: Given = None
 ) -> Reduction | SummaryRequest | CountRequest:
     outline = walk(messages)
     if costs is not None and (len(costs[0]), len(costs[1])) != (len(outline.messages), len(outline.results)):
@@ -53,14 +52,7 @@ def reduce(
             "them as they are until the call returns"
         )
     facts = Facts(outline, policy, costs)
-    try:
-        plan = make_plan(facts, summary)
-    except OverLimit:
-        over = limited(facts, written(messages), policy, costs, summary, answer)
-        if isinstance(over, SummaryRequest):
-            return over
-        _warn(messages, outline, policy)
-        return Reduction(messages=over.objects(messages), **over.figures)
+    plan = make_plan(facts, summary)
     if not isinstance(plan, Plan):
         return plan
     _warn(messages, outline, policy)
@@ -74,21 +66,12 @@ def reduce_json(
     policy: Policy,
     costs: Costs | None = None,
     summary: Given = None,
-    answer: Any = None,
 ) -> JsonReduction | SummaryRequest | CountRequest:
     """The same for bytes; dropped messages are given by their spans."""
     messages, body = scan(data, surrogates=surrogates)
     outline = walk(messages)
     facts = Facts(outline, policy, costs)
-    try:
-        plan = make_plan(facts, summary)
-    except OverLimit:
-        parts = [data[start:end] for start, end in messages.spans]
-        over = limited(facts, parts, policy, costs, summary, answer)
-        if isinstance(over, SummaryRequest):
-            return over._replace(dropped=[messages.spans[index] for index in over.dropped])
-        _warn(data, outline, policy)
-        return JsonReduction(messages=None, json=over.spliced(data, messages), **over.figures)
+    plan = make_plan(facts, summary)
     if isinstance(plan, SummaryRequest):
         return plan._replace(dropped=[messages.spans[index] for index in plan.dropped])
     if isinstance(plan, CountRequest):

@@ -29,7 +29,7 @@ def report(facts: Facts, plan: Plan) -> dict[str, Any]:
         "reduction_stage": plan.stage,
         "masked_count": sum(tool.masked for tool in tools.values()),
         "masked_chars": sum(tool.removed_chars for tool in tools.values()),
-        "clipped_count": len(clipped) + len(plan.cut),
+        "clipped_count": len(clipped) + bool(plan.cut),
         "clipped_chars": sum(_raw_chars(facts, place) - one.chars for place, one in clipped.items())
         + sum(facts.own_chars[place] - one.chars for place, one in plan.cut.items()),
         "tools": tools,
@@ -66,10 +66,14 @@ def unmasked_of(facts: Facts, plan: Plan) -> Unmasked:
         return Unmasked(0, 0, True, False)
     older, is_exempt = older_than_window(facts), exempt(facts)
     outside = max((place for place, is_older in enumerate(older, 1) if is_older), default=0)
+    kept = set(plan.kept)
     maskable = [
         result
         for result in facts.outline.results[:outside]
-        if older[result.index] and not is_exempt[result.index] and facts.mask(result) is not None
+        if result.message in kept
+        and older[result.index]
+        and not is_exempt[result.index]
+        and facts.mask(result) is not None
     ]
     is_below_trigger = outside > 0 and plan.is_below_trigger
     is_below_step = policy.boundary[0] == "stepped" and bool(maskable) and not is_below_trigger
@@ -87,8 +91,7 @@ def _tools(facts: Facts, plan: Plan) -> dict[str, ToolReport]:
         name = facts.tools[result.index] or ""
         observations, masked, chars, removed = tools.get(name, (0, 0, 0, 0))
         before = _raw_chars(facts, result.index)
-        replacement = plan.masked.get(result.index)
-        masked += result.index in plan.stays
+        replacement = facts.shown(plan).get(result.index)
         if replacement is not None and replacement.is_masked:
             masked += 1
             removed += before - replacement.chars
@@ -98,7 +101,7 @@ def _tools(facts: Facts, plan: Plan) -> dict[str, ToolReport]:
 
 def _boundary_message(facts: Facts, plan: Plan) -> int | None:
     """The message of the view that has the last masked result."""
-    masked = {facts.outline.results[place].message for place, one in plan.masked.items() if one.is_masked}
+    masked = {facts.outline.results[place].message for place, one in facts.shown(plan).items() if one.is_masked}
     places = [place for place, index in enumerate(plan.kept) if index in masked]
     if not places:
         return None

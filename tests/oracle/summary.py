@@ -8,8 +8,6 @@ from oracle.outline import Message, Outline
 from oracle.plan.facts import Facts
 
 FIRST_LINE = "Conversation summary:"
-LEAST_CHARS = 30
-"""Shorter summaries would have little more than their first line."""
 
 _OBJECTIVE, _UNRESOLVED, _OUTCOME, _CONSTRAINT = "- objective: ", "- unresolved: ", "- outcome: ", "- constraint: "
 _OBJECTIVE_CHARS, _LINE_CHARS = 220, 120
@@ -51,7 +49,7 @@ def _is_summary(text: str) -> bool:
 def built_in_summary(facts: Facts, dropped: Iterable[int], previous: str | None, *, names_task: bool = True) -> str:
     """The objective, other lines of an earlier summary, then the newest lines of each kind.
 
-    Lines of an earlier summary come first in their kind. Nothing is said twice.
+    Lines of an earlier summary come first in their kind. Of those that are equal, the newest is said.
     """
     said = [line for line in map(_one_line, (previous or "").split("\n")) if line]
     lines: dict[str, list[str]] = {kind: [] for kind in ("", _OBJECTIVE, *_MAX_LINES)}
@@ -69,7 +67,8 @@ def built_in_summary(facts: Facts, dropped: Iterable[int], previous: str | None,
             _add(lines, _OUTCOME, result.text.joined, _LINE_CHARS, f"{tool}: " if tool else "")
     chosen = list(dict.fromkeys([FIRST_LINE, *lines[_OBJECTIVE][:names_task], *lines[""]]))
     for kind, most in _MAX_LINES.items():
-        chosen += list(dict.fromkeys(lines[kind]))[-most:]
+        newest = dict.fromkeys(line for line in reversed(lines[kind]) if line not in chosen)
+        chosen += reversed([*newest][:most])
     return "\n".join(chosen)[: facts.policy.summary_max_chars]
 
 

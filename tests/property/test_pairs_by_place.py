@@ -211,13 +211,12 @@ def test_repaired_histories_are_whole(engine_name: str, history: Messages) -> No
     assert [one for one in gone if not isinstance(one["tool_call_id"], str)] == []
 
 
-@pytest.mark.parametrize("evict_after", [None, 1, 3])
+@pytest.mark.parametrize("has_store", [False, True])
 @given(data=st.data(), history=HISTORIES.flatmap(lambda first: HISTORIES.map(lambda second: first + second)))
-def test_sessions_pair_as_the_history_does(evict_after: int | None, data: Any, history: Messages) -> None:
+def test_sessions_pair_as_the_history_does(has_store: bool, data: Any, history: Messages) -> None:
     options: Any = {"keep": 3, "boundary": "sliding", "exclude_tools": ["f"]}
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recede.session._live._EVICT_AFTER", (evict_after, 1 << 30))
-        store = recede.store.TurnStore(Path(folder, "session.store")) if evict_after else None
+    with tempfile.TemporaryDirectory() as folder:
+        store = recede.store.TurnStore(Path(folder, "session.store")) if has_store else None
         session = published.History(store=store, **options, masks_unseen=True)  # the published rule, as of a Budget
         for _ in range(2 * len(history)):
             if len(session) == len(history):

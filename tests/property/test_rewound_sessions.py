@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 from published import History
@@ -63,7 +62,6 @@ def assert_same(rewound: History, plain: History, own: list[Any]) -> None:
     fails=st.booleans(),
     steps=STEPS,
     is_stored=st.booleans(),
-    evict_after=st.integers(1, 12),
 )
 def test_a_rewound_history_is_one_of_the_first_messages(
     messages: list[dict[str, Any]],
@@ -71,13 +69,11 @@ def test_a_rewound_history_is_one_of_the_first_messages(
     fails: bool,
     steps: list[tuple[str, int]],
     is_stored: bool,
-    evict_after: int,
 ) -> None:
     if fails and options.get("summarizer") is not None:
         options = {**options, "summarizer": Summarizer()}
     functions = {name: options[name] for name in ("summarizer", "token_counter") if options.get(name) is not None}
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recede.session._live._EVICT_AFTER", (evict_after, 1 << 30))
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "session.store")
         store = recede.store.TurnStore(path) if is_stored else None
         rewound = History(store=store, **options)

@@ -12,7 +12,6 @@ from typing import Any
 
 import published
 import pytest
-from asked import Reducing
 from generated import histories
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
@@ -98,40 +97,32 @@ def differing(one: HistoryStats, other: HistoryStats) -> dict[str, tuple[Any, An
 
 
 class Reduced:
-    """What the views must be before the first compaction: everything reduced again, once for each length."""
+    """What the views of a history without a limit must be: everything masked again, once for each length."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         options = dict(options)
-        self.has_budget = "max_input_chars" in options or "max_input_tokens" in options
+        self.has_limit = "max_input_chars" in options or "max_input_tokens" in options
         if options.get("mask_chunk") is None:
             options.setdefault("boundary", "break_even")
-        if self.has_budget:
-            options = {"fill": 0.5, "clip_results": 4_000, **options}
         self.threshold = options.pop("threshold_tokens", 0)
-        self.has_other_limit = options.pop("calibrate", False) or options.pop("max_view_tokens", None) is not None
+        self.has_limit |= options.pop("calibrate", False) or options.pop("max_view_tokens", None) is not None
         self.has_handles = options.pop("recall", False)
-        if self.has_handles and self.has_budget:
-            options["placeholder"] = named(options.get("placeholder"))
-        self.counter = options.get("token_counter") if self.has_budget else options.pop("token_counter", None)
+        self.counter = None if self.has_limit else options.pop("token_counter", None)
         self.options = options
-        self.reducing = Reducing(options)
 
-    def view(self, messages: Messages, cold: tuple[int, ...] = ()) -> tuple[Messages, recede.Reduction | None] | None:
-        """The view, and how it came about where there is a budget; None where this oracle does not know."""
+    def view(self, messages: Messages, cold: tuple[int, ...] = ()) -> Messages | None:
+        """The view; None where this oracle does not know."""
         options = self.options if self.options.get("cold") is True else {**self.options, "cold": cold}
         if options.get("cache_breakpoint") == "boundary":
             messages = newest_mark_only(messages)
-        if self.has_budget:
-            reduction = self.reducing.view(messages, options["cold"])
-            return reduction.messages, reduction
         limit = {"max_input_tokens": self.threshold, "token_counter": self.counter, "enabled": False}
         if published.reduce(messages, **limit).within_limit:
-            return messages, None
+            return messages
         elsewhere, pin = options.pop("marks_elsewhere", None), options.pop("cache_breakpoint", None)
         # No function takes a template with the `lines` form, or pins blocks beside marks elsewhere: the oracle does.
         if self.has_handles or (elsewhere is not None and pin == "boundary"):
             return None
-        return recede.designs.mask_old_observations(messages, **options), None
+        return recede.designs.mask_old_observations(messages, **options)
 
 
 class Sessions(RuleBasedStateMachine):
@@ -148,7 +139,6 @@ class Sessions(RuleBasedStateMachine):
         self.reduced = Reduced(options)
         self.messages: Messages = []
         self.to_come: deque[dict[str, Any]] = deque()
-        self.is_compacted = False
         self.before: dict[str, tuple[bytes, HistoryStats]] = {
             name: (b"[]", session.stats()) for name, session in self.sessions.items()
         }
@@ -204,33 +194,22 @@ class Sessions(RuleBasedStateMachine):
             assert b"".join(again) == views[name]
             assert all(one is other for one, other in zip(session.view_chunks(), again, strict=True))
         if expected is not None:
-            assert loads(views["oracle"]) == expected[0]
-        self._look_at_stats(views, expected and expected[1])
+            assert loads(views["oracle"]) == expected
+        self._look_at_stats(views)
 
-    def _expected(self) -> tuple[Messages, recede.Reduction | None] | None:
-        """What `reduce` gives, until a view is a compaction."""
-        if self.is_compacted or self.reduced.has_other_limit:
-            return None
+    def _expected(self) -> Messages | None:
+        """What masking everything again gives."""
         cold = {session.cold_requests for session in self.sessions.values()}
         assert len(cold) == 1
-        expected = self.reduced.view(self.messages, cold.pop())
-        reduction = expected and expected[1]
-        if reduction is not None:
-            self.is_compacted = (
-                reduction.reduction_stage in ("summarization", "fallback") or reduction.clipped_count > 0
-            )
-        # A compaction of a session keeps its open calls, and with `fill` may shrink its window.
-        is_open = any(found.kind == "open_call" for found in recede.check_pairs(self.messages).findings)
-        return None if self.is_compacted and (is_open or self.reduced.options.get("fill") is not None) else expected
+        return None if self.reduced.has_limit else self.reduced.view(self.messages, cold.pop())
 
     @rule()
     def look_at_the_list_alone(self) -> None:
         core, *others = (session.view() for session in self.sessions.values())
         assert all(core == other for other in others)
-        self._look_at_stats({name: session.view_json() for name, session in self.sessions.items()}, None)
-        self._expected()
+        self._look_at_stats({name: session.view_json() for name, session in self.sessions.items()})
 
-    def _look_at_stats(self, views: dict[str, bytes], expected: recede.Reduction | None) -> None:
+    def _look_at_stats(self, views: dict[str, bytes]) -> None:
         found = {name: session.stats() for name, session in self.sessions.items()}
         for stats in found.values():
             assert differing(stats, found["oracle"]) == {}
@@ -248,12 +227,6 @@ class Sessions(RuleBasedStateMachine):
                 assert shown[place[0] : place[0] + 1] != shown_before[place[0] : place[0] + 1]
             self.before[name] = view, stats
             assert stats.view_messages == len(loads(view))
-        if expected is not None:
-            assert (stats.view_chars, stats.raw_chars) == (expected.chars_after, expected.chars_before)
-            assert stats.turns == expected.turns
-            if expected.reduction_stage in (None, "masking"):
-                assert stats.masked_count == expected.masked_count
-                assert stats.boundary_moves == expected.boundary_moves
 
     @rule()
     def close_and_go_on(self) -> None:

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,8 +55,7 @@ def test_a_synced_history_has_the_messages_of_the_last_call(
 ) -> None:
     options = {name: value for name, value in options.items() if name != "summarizer"}
     has_budget = any(name.startswith("max_input") for name in options)
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recede.session._live._EVICT_AFTER", (5, 1 << 30))
+    with tempfile.TemporaryDirectory() as folder:
         store = recede.store.TurnStore(Path(folder, "session.store")) if is_stored else None
         synced, messages = History(store=store, **options), []
         masks: list[Mask] = []
@@ -69,11 +67,11 @@ def test_a_synced_history_has_the_messages_of_the_last_call(
             assert len(synced) == len(messages)
             assert synced.to_json() == appended.to_json()
             assert synced.messages == messages
-            if has_budget:
-                continue  # views of a budget depend on the views before them
             view = synced.view()
             assert view == appended.view()
             assert synced.view_json() == appended.view_json()
+            if has_budget:
+                continue  # it may drop messages, so there are no masks
             own = {id(message) for message in messages}
             unmasked = [one for one, message in zip(view, messages, strict=True) if one == message]
             assert is_stored or all(id(one) in own for one in unmasked)

@@ -199,7 +199,7 @@ def test_failures_are_counted_and_the_first_is_logged_whole(caplog: pytest.LogCa
     assert [bool(record.exc_info) for record in caplog.records] == [True, False]
     assert "in failing" in caplog.text
     caplog.clear()
-    session = published.History(max_input_chars=200, preserve_recent_raw_turns=1, fill=None, summarizer=failing)
+    session = published.History(max_input_chars=400, preserve_recent_raw_turns=1, summarizer=failing)
     for number in range(6):
         session.append({"role": "user", "content": "word " * 40})
         session.append({"role": "assistant", "content": f"Answer {number}."})

@@ -172,10 +172,11 @@ def test_a_summary_that_is_known_is_visible() -> None:
     assert shares[1] == 0
 
 
-def test_a_budget_is_not_measured() -> None:
-    played = recede.costs.replay(session(LINE + FILLER, LINE), ["budget:chars=1000"], with_misses=True).misses
+@pytest.mark.parametrize(("chars", "share"), [(1_000, 0), (400, 1 / 5)])
+def test_a_budget_that_masks_hides_what_is_quoted(chars: int, share: float) -> None:
+    played = recede.costs.replay(session(LINE + FILLER, LINE), [f"budget:chars={chars}"], with_misses=True).misses
     assert played is not None
-    assert played.share_under("budget:chars=1000,fill=0.5") is None
+    assert played.share_under(f"budget:chars={chars},fill=0.5") == share
 
 
 def found_in(history: History, most_grams: int | None = None) -> Any:

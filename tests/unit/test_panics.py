@@ -55,13 +55,11 @@ def test_a_panic_while_a_view_is_planned_loses_no_message(core: Any) -> None:
     messages = [user("x" * 999), call("1"), result("1", "y" * 999), assistant("Done.")]
     for message in messages:
         history.append(dumps(message), False, (999, []))
-    for _ in range(2):
-        with pytest.raises(RuntimeError, match=ASKS_FOR_A_REPORT):
+    for words in (ASKS_FOR_A_REPORT, "read-only because recede crashed while"):
+        with pytest.raises(RuntimeError, match=words):
             history.update_view()
         assert [history.message(place) for place in range(4)] == list(map(dumps, messages))
         assert (len(history), history.recall(1)) == (4, ("y" * 999, 0))
-    history.append(dumps(user("More.")), False, (5, []))
-    assert history.message(4) == dumps(user("More."))
 
 
 @pytest.mark.parametrize("is_stored", [False, True])

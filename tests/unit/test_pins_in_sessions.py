@@ -83,26 +83,20 @@ def test_the_history_itself_keeps_its_marks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rule", [{}, {"boundary": "sliding"}, {"mask_chunk": 2}])
-def test_a_pin_of_an_evicted_message_is_still_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: dict[str, Any]
-) -> None:
-    monkeypatch.setattr("recede.session._live._EVICT_AFTER", (2, 1 << 30))
+def test_pins_are_sent_again_after_a_restart(tmp_path: Path, rule: dict[str, Any]) -> None:
     path = tmp_path / "session.store"
     store = recede.store.TurnStore(path, sync_every=1)
     options = {"keep": 3, **PINNED, **rule}
     stored, plain = History(store=store, **options), History(**options)
-    evicted_pins = 0
     for number, message in enumerate(all_marked(60)):
         stored.append(message)
         plain.append(message)
         assert stored.view() == plain.view()
-        evicted_pins += min(marks(stored.view()), default=0) < stored._live.core.stats().evicted_messages
         if number % 25 == 24:
             store.close()
             store = recede.store.TurnStore(path, sync_every=1)
             stored = History(store=store, **options)
     store.close()
-    assert rule or evicted_pins > 5, "with these rules what a pin may come to is held back"
 
 
 @pytest.mark.parametrize("rule", ["sliding", "break_even"])

@@ -56,7 +56,7 @@ def test_each_door_says_in_one_sentence_what_is_masked_or_why_nothing_is(
 
 
 def test_over_a_limit_the_reason_names_what_was_cut_and_dropped() -> None:
-    view = recede.reduce(session(60), max_input_tokens=500)
+    view = recede.reduce(session(60), max_input_tokens=1_000)
     assert view.clipped_count or view.dropped_count
     assert f"{view.dropped_count} messages dropped" in view.reason or "cut" in view.reason
     assert view.reason.endswith("; still over the limit") is (view.within_limit is False)

@@ -146,7 +146,7 @@ def test_under_a_cache_a_sliding_mask_can_cost_more_than_none() -> None:
 
 
 def test_a_budget_is_that_of_a_history() -> None:
-    for unit, budget, fill in (("tokens", 900, 0.5), ("chars", 3_000, 0.9), ("tokens", 900, None)):
+    for unit, budget, fill in (("tokens", 900, 0.5), ("chars", 3_000, 0.9)):
         asked = [
             check_replay(LONG[:161], summary_chars, ANY_LENGTH, unit=unit, budget=budget, fill=fill)
             for summary_chars in (0, 300)
@@ -162,15 +162,15 @@ def test_what_a_budget_costs() -> None:
         "system_chars": 0,
         "cache": "ideal",
     }
-    replayed = recede.costs.replay(LONG, ["budget:tokens=1500", "budget:chars=6000,fill=none"], **options)
-    _, half, published = replayed.policies
-    assert (half.policy, published.policy) == ("budget:tokens=1500,fill=0.5", "budget:chars=6000,fill=none")
+    replayed = recede.costs.replay(LONG, ["budget:tokens=1500", "budget:chars=6000,fill=0.9"], **options)
+    _, half, most = replayed.policies
+    assert (half.policy, most.policy) == ("budget:tokens=1500,fill=0.5", "budget:chars=6000,fill=0.9")
     called = [turn for turn in half.turns if turn.summary_output_chars]
     assert [turn.summary_output_chars for turn in called] == [4_000] * half.usage.summary_calls
     assert 1 < len(called) < 8 and all(turn.view_chars <= 6_000 for turn in half.turns)
     # Between summaries and moves of the boundary all that was sent is served.
     assert sum(turn.cached_chars == before.view_chars for before, turn in pairwise(half.turns)) > 90
-    assert half.turns != published.turns
+    assert half.turns != most.turns
     [_, cost] = recede.costs.replay(LONG, ["budget:chars=6000,fill=.50"], **options).costs
     assert (cost.policy, cost.usage) == ("budget:chars=6000,fill=0.5", half.usage)
     assert cost.summary_cost == half.usage.summary_cost(recede.costs.Prices()) > 0
@@ -226,9 +226,9 @@ def test_a_placeholder_and_a_short_observation_stay() -> None:
         ("budget:tokens=0", "'tokens' of the policy 'budget' must be a whole number from 1, not '0'"),
         (
             "budget:chars=9,fill=0",
-            "'fill' of the policy 'budget' must be a number above 0 and up to 1 or none",
+            "'fill' of the policy 'budget' must be a number above 0 and up to 1, not '0'",
         ),
-        ("budget:chars=9,fill=1.1", "must be a number above 0 and up to 1 or none, not '1.1'"),
+        ("budget:chars=9,fill=1.1", "must be a number above 0 and up to 1, not '1.1'"),
         ("budget:chars=9,fill=1e-1", "a number above 0 and up to 1"),
     ],
 )

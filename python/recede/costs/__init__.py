@@ -18,9 +18,8 @@ The policies that a replay compares, each written ``name:key=value,key=value``:
 - ``hybrid:window=10,at=43,tail=10``: all observations but those of the last 10 turns are masked, and at
   turns 43, 86, … all turns but the last 10 are summarized. ``boundary`` and ``chunk`` decide when the
   boundary moves (``boundary=break_even``, ``boundary=stepped,chunk=5``).
-- ``budget:tokens=20000,fill=0.5``: a `History` with ``max_input_tokens=20000``, or ``chars=80000`` for
-  ``max_input_chars``; its boundary breaks even at these prices. ``fill=none`` is the published rule, and
-  `History` has the other defaults.
+- ``budget:tokens=20000,fill=0.5``: a `History` with ``max_input_tokens=20000``, or a limit of ``chars=80000``; its
+  boundary breaks even at these prices.
 
 The numbers of ``summary`` and ``hybrid`` can be omitted and default to the published values. With
 ``every=break_even`` or ``at=break_even`` a summary is made when that breaks even; with ``at=never`` none is

@@ -67,7 +67,7 @@ _POLICIES: dict[str, dict[str, _Key]] = {
     "budget": {
         "tokens": _Key(1, 0),
         "chars": _Key(1, 0),
-        "fill": _Key(None, f"{SESSION_DEFAULTS['fill']:g}", ("none",), is_share=True),
+        "fill": _Key(None, f"{SESSION_DEFAULTS['fill']:g}", is_share=True),
     },
 }
 # Values that a name omits: those of the published designs, and the unit of the budget that was not chosen.
@@ -129,26 +129,15 @@ DEFAULT_POLICIES = replay_policies()
 """The policies that `replay` compares by default."""
 
 
-class Compiled(NamedTuple):
-    """A policy of the engine, and the characters of a summary and its prompt, if a model summarizes."""
-
-    policy: Any
-    model: tuple[int, int] | None
-    is_session: bool  # a `History` with a budget
-
-
 def compiled_policies(
     specs: Iterable[str], prices: Prices, summary_prices: Prices, summary_chars: int, facts: CacheFacts
-) -> dict[str, Compiled]:
+) -> dict[str, Any]:
     """Compile policies, by their normalized names; raw first."""
     if isinstance(specs, str):
         raise TypeError("policies must be a list of names, not one string")
     read = {_name(*parsed): parsed for parsed in map(parse_policy, ("raw", *specs))}
     model = (min(summary_chars, _EVERYTHING), SUMMARY_PROMPT_CHARS) if summary_chars else None
-    return {
-        name: Compiled(_compiled(*parsed, prices, summary_prices, model, facts), model, parsed[0] == "budget")
-        for name, parsed in read.items()
-    }
+    return {name: _compiled(*parsed, prices, summary_prices, model, facts) for name, parsed in read.items()}
 
 
 _Values = dict[str, "int | str"]
@@ -236,7 +225,7 @@ def _compiled(
     cached, write = float(prices.cached), float(prices.write)
     if name == "budget":
         unit = "tokens" if values["tokens"] else "chars"
-        fill = None if values["fill"] == "none" else float(values["fill"])
+        fill = float(values["fill"])
         goal, options = "reduce", {**SESSION_DEFAULTS, "fill": fill, f"max_input_{unit}": values[unit]}
     elif name == "keep_last":
         goal, options = "truncate", {"preserve_recent_raw_turns": values["messages"]}
@@ -264,11 +253,11 @@ def _compiled(
         options["cold"] = facts.cold_requests()
     pins = {"pins_boundary": goal == "mask" and values.get("cache_breakpoint") == "boundary"}
     unseen = {"masks_unseen": name in _DESIGNS_OF_OTHERS} if goal == "mask" else {}
-    more = {"max_result_chars": values["chars"]} if name == "clip" else {}
-    if name in _MASKS or (name == "budget" and options["fill"] is not None):
+    more: dict[str, Any] = {"max_result_chars": values["chars"]} if name == "clip" else {}
+    if name in _MASKS or name == "budget":
         options["placeholder"], more = PLACEHOLDER, {"least_removed": LEAST_REMOVED}
-    elif name == "budget":
-        more = {"keeps_dispatch": True}
+    if name == "budget":
+        more |= {"is_limit": True, "model": model, **({} if model is None else {"summary_max_chars": SUMMARY_CHARS})}
     return replay_policy(_engine.engine, goal, options, boundary, summaries, **pins, **unseen, **more)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from operator import attrgetter, mul
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,7 @@ from recede._report import OverLimit
 from recede.costs._cache import CACHES, Cache, CacheFacts, cache_facts, named_cache
 from recede.costs._calibration import Calibration, calibrated
 from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy, costs_of, worst_moment
-from recede.costs._policies import DEFAULT_POLICIES, Compiled, compiled_policies
+from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
 from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
 from recede.costs._quotations import Misses, misses_of
 from recede.costs._turn import ReplayedTurn
@@ -264,7 +264,7 @@ def _checked_count(name: str, count: int) -> int:
 class AskedReplay(NamedTuple):
     """The validated arguments of a replay."""
 
-    policies: dict[str, Compiled]
+    policies: dict[str, Any]
     prices: Prices
     summary_prices: Prices | None
     cache: Cache
@@ -296,46 +296,27 @@ class AskedReplay(NamedTuple):
         policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars, facts)
         return cls(policies, prices, summary_prices, cache, facts, calibration)
 
-    @property
-    def without_sessions(self) -> dict[str, Any]:
-        """The policies that do not run as a session, by name: one reading of the history replays them all."""
-        return {name: one.policy for name, one in self.policies.items() if not one.is_session}
-
     def replay(self, messages: list[Any], shown: int = 0, *, with_misses: bool = False) -> Replay:
         """Replay a history, whose first `shown` messages belong to an earlier context."""
-        policies = list(self.without_sessions.values())
+        policies = list(self.policies.values())
         replayed, forms = ask_engine("replay", messages, policies, image_chars_of({}), self.facts)
         plain = messages if forms is None else forms.messages
-
-        def data() -> tuple[bytes, bool]:
-            return as_bytes(dumps(plain))
-
-        found = misses_of(data(), self.without_sessions, shown) if with_misses else None
-        return self.answer(replayed, data)._replace(misses=found)
+        found = misses_of(as_bytes(dumps(plain)), self.policies, shown) if with_misses else None
+        return self.answer(replayed)._replace(misses=found)
 
     def replay_json(self, data: Json, *, with_misses: bool = False) -> Replay:
         """Replay a serialized history."""
         raw = as_bytes(data)
-        policies = list(self.without_sessions.values())
+        policies = list(self.policies.values())
         replayed = _engine.engine.replay_json(*raw, policies, image_chars_of({}), self.facts)
-        found = misses_of(raw, self.without_sessions, 0) if with_misses else None
-        return self.answer(replayed, lambda: raw)._replace(misses=found)
+        found = misses_of(raw, self.policies, 0) if with_misses else None
+        return self.answer(replayed)._replace(misses=found)
 
-    def _sent(self, replayed: list[list[SentView]], data: Callable[[], tuple[bytes, bool]]) -> Iterator[list[SentView]]:
-        """List what each request sent, by policy."""
-        others = iter(replayed)
-        for policy, model, is_session in self.policies.values():
-            if is_session:
-                yield _engine.engine.replay_session(*data(), policy, self.facts, model)
-            else:
-                yield next(others)
-
-    def answer(
-        self, replayed: tuple[list[ReplayedRequest], list[list[SentView]]], data: Callable[[], tuple[bytes, bool]]
-    ) -> Replay:
-        requests, others = replayed
+    def answer(self, replayed: tuple[list[ReplayedRequest], list[list[SentView]]]) -> Replay:
+        """The replay, by what each policy sent."""
+        requests, views = replayed
         policies = []
-        for name, sent in zip(self.policies, self._sent(others, data), strict=True):
+        for name, sent in zip(self.policies, views, strict=True):
             turns = tuple(
                 ReplayedTurn._make((messages, *one[:3], answer_chars, *one[3:], 0))
                 for (messages, answer_chars), one in zip(requests, sent, strict=True)

@@ -12,7 +12,6 @@ __all__ = [
     "MessageTexts",
     "ObservationTexts",
     "Quoted",
-    "RecountRequest",
     "Rendered",
     "Repair",
     "ReplayedRequest",
@@ -140,18 +139,6 @@ class SentView(NamedTuple):
     needed: str
 
 
-class RecountRequest(NamedTuple):
-    """A session's request for the costs of the messages after a compaction.
-
-    Attributes:
-        messages: the messages.
-        numbers: the numbers of their observations.
-    """
-
-    messages: list[bytes]
-    numbers: list[int]
-
-
 class Chunks(NamedTuple):
     """The serialized view of a session: bytes, or of turns text.
 
@@ -159,13 +146,11 @@ class Chunks(NamedTuple):
         reused: how many of the closed chunks that the reader has are still valid.
         closed: the closed chunks after them.
         open: the end of the view, which still grows.
-        is_kept: whether the reader is to cache them.
     """
 
     reused: int
     closed: list[Any]
     open: Any
-    is_kept: bool
 
 
 class Rendered(NamedTuple):
@@ -181,12 +166,10 @@ class Changes(NamedTuple):
     Attributes:
         first: the first message that changed.
         messages: from there on: the place of an unchanged message, `Rendered`, or the bytes of another one.
-        is_kept: whether the reader is to cache them.
     """
 
     first: int
     messages: list[int | Rendered | bytes]
-    is_kept: bool
 
 
 class FactsUpdate(NamedTuple):

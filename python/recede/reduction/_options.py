@@ -19,7 +19,7 @@ __all__ = ["BUDGETS", "DESIGN_OPTIONS", "OPTIONS", "SESSION_DEFAULTS", "Option"]
 BUDGETS = ("max_input_chars", "max_input_tokens")
 
 SESSION_DEFAULTS = {"fill": 0.5, "clip_results": 4_000}
-"""How a view over its limit degrades: results are cut first, and a compaction leaves room for what comes."""
+"""How a view over its limit degrades: results are cut first, and what hides messages leaves room for what comes."""
 
 
 class Option:

@@ -35,14 +35,13 @@ def reduce_messages(policy: Any, messages: list[Any], options: Any) -> Reduction
         messages = copy_of(messages)
     if counter is not None:
         costs = _costs(ask_engine("texts", messages, policy)[0], options)
-    count = None if counter is None else _counter(policy, options)
-    answer, error = reduced(messages, policy, costs, None, count), None
+    answer, error = reduced(messages, policy, costs), None
     if type(answer) is not Reduction:
         from recede._objects import plain_message
 
         answer, error = _answered(
             answer,
-            lambda summary: reduced(messages, policy, costs, summary, count),
+            lambda summary: reduced(messages, policy, costs, summary),
             lambda index: plain_message(messages[index]),
             options,
             costs,
@@ -62,12 +61,11 @@ def reduce_bytes(policy: Any, data: Json, options: Any) -> JsonReduction:
         # The strict reader validates it for json.
         engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))
         costs = _costs(engine.texts(history_of(raw), policy), options)
-    count = None if counter is None else _counter(policy, options)
-    answer, error = engine.reduce_json(raw, surrogates, policy, costs, None, count), None
+    answer, error = engine.reduce_json(raw, surrogates, policy, costs), None
     if type(answer) is not JsonReduction:
         answer, error = _answered(
             answer,
-            lambda summary: engine.reduce_json(raw, surrogates, policy, costs, summary, count),
+            lambda summary: engine.reduce_json(raw, surrogates, policy, costs, summary),
             lambda span: loads(raw[slice(*span)]),
             options,
             costs,
@@ -93,22 +91,6 @@ def _costs(texts: list[MessageTexts], options: Any) -> Any:
     """The costs of a history, and of its long results as a limit cuts them."""
     counter = options["token_counter"]
     return *costs_of(texts, counter, image_chars_of(options)), cut_costs(texts, counter)
-
-
-def _counter(policy: Any, options: Any) -> Callable[[Any], Any]:
-    """The counter for an engine that replays a history over its limit: the costs of texts, or of messages."""
-    from recede.reduction._exchange import CountRequest
-
-    counter = options["token_counter"]
-
-    def answer(asked: Any) -> Any:
-        if type(asked) is CountRequest:
-            return counted(asked.texts, counter)
-        messages = list(map(loads, asked.messages))
-        texts = _engine.engine.texts(messages, policy, asked.numbers)
-        return costs_of(texts, counter, image_chars_of(options))
-
-    return answer
 
 
 def _answered(
@@ -153,14 +135,14 @@ def asked_summary(
     return (text, None if counter is None else CHARS_PER_TOKEN * count_tokens(counter, text)), None
 
 
-def reduced(messages: list[Any], policy: Any, costs: Any = None, summary: Any = None, count: Any = None) -> Any:
+def reduced(messages: list[Any], policy: Any, costs: Any = None, summary: Any = None) -> Any:
     """The reduction of a history, or what the engine must be given first: a summary, or costs."""
     engine = _engine.engine
     try:
-        return engine.reduce(messages, policy, costs, summary, count)
+        return engine.reduce(messages, policy, costs, summary)
     except TranscriptError as fault:
         forms = forms_of(messages, fault)
-    answer = engine.reduce(forms.messages, policy, costs, summary, count)
+    answer = engine.reduce(forms.messages, policy, costs, summary)
     if type(answer) is not Reduction:
         return answer
     view = answer.messages

@@ -37,6 +37,9 @@ MARKS_ELSEWHERE = 2
 LEAST_REMOVED = 64
 """Characters that masking a result removes at least, at recede's own doors: so no message ever grows."""
 
+SUMMARY_CHARS = 4_000
+"""Characters that a summary by a model counts at most, at recede's own doors."""
+
 _MILLION = 1_000_000
 _WINDOW = ("keep_messages", "keep_turns", "keep_results")
 _BOUNDARY_NUMBERS = dict.fromkeys(number for numbers in BOUNDARIES.values() for number in numbers)
@@ -108,7 +111,8 @@ def _own_policy(
     if summarizes:
         if goal != "reduce":
             raise TypeError("a summarizer is called when a view is over max_input_tokens: give that, too")
-        design["summarizer"] = callable
+        own["summary_max_chars"] = SUMMARY_CHARS
+    own["ask_summary"] = summarizes
     own = {"least_removed": LEAST_REMOVED, "masks_unseen": False, "keeps_dispatch": False, **own, **parameters}
     return _policy(engine, goal, design, **own)
 
@@ -237,7 +241,6 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     fill, provider = option.pop("fill"), option.pop("provider")
     option.update(_terms(option, provider))
     option["ask_summary"] = functions != (None, None)
-    option["is_session"] = False  # a session sets it
     # What no request has shown stays, but in the published designs: a budget, the block masker, single stages.
     is_published = {"reduce": fill is None, "block": option["boundary"][0] != "break_even"}
     option["masks_unseen"] = is_published.get(goal, True)

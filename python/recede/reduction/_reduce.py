@@ -53,7 +53,9 @@ def reduce(  # noqa: F811, D417 - more is an error
         messages: the history, oldest first: a list in any of the shapes (OpenAI chat, Anthropic messages, OpenAI
             Responses, Gemini, Bedrock Converse, ChatMessage), of dicts or objects of clients; a request, which is a
             dict with such a list; or the JSON of either. It is never modified.
-        summarizer: over the limit: `(messages, previous_summary) -> str`, instead of the built-in summary.
+        summarizer: over the limit: `(messages, previous_summary) -> str`, instead of the built-in summary. It is asked
+            for all hidden messages; its last 64 texts are remembered as long as the function lives, so give the same
+            one each time.
         **options: see docs/options.md; `recede.types.Options` has their types.
 
     Returns:
@@ -82,7 +84,11 @@ def reduce(  # noqa: F811, D417 - more is an error
         if isinstance(more[0], int):
             instead = f"reduce(messages, keep={more[0]})"
         raise TypeError(f"reduce takes its options by name: {instead}")
-    own = options if summarizer is None else {**options, "summarizer": summarizer}
+    own: Any = options
+    if summarizer is not None:
+        from recede.reduction._texts import remembering  # lazily: few give one, and it imports hashlib and json
+
+        own = {**options, "summarizer": remembering(summarizer)}
     counter = options.get("token_counter")
     if isinstance(messages, (bytes, bytearray, memoryview, str)):
         static = static_cost_of_json(_engine.engine, *as_bytes(messages), counter) if has_limits(options) else 0

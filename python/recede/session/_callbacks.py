@@ -16,7 +16,7 @@ from recede.session._stats import stats_of
 
 if TYPE_CHECKING:
     from recede._report import BoundaryMove
-    from recede.reduction._exchange import RecountRequest, SummaryRequest
+    from recede.reduction._exchange import SummaryRequest
 
 __all__ = ["Callbacks"]
 
@@ -53,9 +53,9 @@ class Callbacks:
 
     def costs(self, session: Any, data: bytes, surrogates: bool) -> tuple[Any, Any]:
         """The costs of a message to be appended, if tokens are counted, and of its results as a limit cuts them."""
-        sent = session.texts_to_count(data, surrogates) if self._options.counts else None  # validates them for json
-        if sent is None:
+        if not self._options.counts:
             return None, None
+        sent = session.texts_to_count(data, surrogates)  # validates them for json
         engine = self._options.engine
         # Whole: whether a result is exempt from cuts, the session knows, which has its call.
         (own,) = engine.texts([loads(data)], self._options.policy, whole=True)
@@ -65,11 +65,6 @@ class Callbacks:
         ]
         (cost,), observations = self._costs_of([own._replace(observations=shown)])
         return (cost, observations), [*self._called(cut_costs, [own], self._options.counter).items()]
-
-    def costs_of_kept(self, asked: RecountRequest) -> Any:
-        """The costs of messages that stay after a summary."""
-        messages = list(map(loads, asked.messages))
-        return self._costs_of(self._options.engine.texts(messages, self._options.policy, asked.numbers))
 
     def _costs_of(self, texts: list[Any]) -> Any:
         return self._called(costs_of, texts, self._options.counter, self._options.image_chars)
@@ -94,15 +89,14 @@ class Callbacks:
         return found
 
     def summary(self, asked: SummaryRequest) -> Any:
-        """The summary that was asked for, and its cost; or False."""
-        summarizer, counter = self._options.summarizer, self._options.counter
+        """The summary that was asked for; or False."""
         try:
-            objects = [] if summarizer is None else list(map(loads, asked.dropped))
+            objects = list(map(loads, asked.dropped))
         except TranscriptError as fault:  # JSON that Python cannot read: no call
             self._record(fault)
             return False
         given = objects, asked.previous, asked.built_in
-        summary, error = self._called(asked_summary, *given, summarizer, counter)
+        summary, error = self._called(asked_summary, *given, self._options.summarizer, None)
         self._record(error)
         return summary
 

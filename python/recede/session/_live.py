@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from recede import _engine
 from recede._errors import StoreError, TranscriptError
-from recede.reduction._exchange import CountRequest, RecountRequest, SummaryRequest
+from recede.reduction._exchange import CountRequest, SummaryRequest
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.reduction._unrecognized import RequestsWithoutResults
 from recede.session._callbacks import Callbacks
@@ -25,8 +25,6 @@ __all__ = ["LiveSession", "session_in"]
 
 _MESSAGE = 2  # kind of record
 _BATCH = 64  # records per read
-# Messages and bytes that a history with a store appends before it evicts; at least as many as it kept the last time.
-_EVICT_AFTER = (1_024, 4 << 20)
 
 
 class LiveSession:
@@ -44,7 +42,6 @@ class LiveSession:
         self.viewed: int | None = None  # of how many messages the view is
         self._known: KnownMessages | None = None  # what `sync` was given last
         self._own_mark: tuple[bytes, int] | None = None
-        self._has_uncounted = False  # the messages after a new summary are not counted yet
         self._without_results = RequestsWithoutResults()
         self._unread: Any = None  # a store whose messages must be appended to the session again
         self.core = self._new_core()
@@ -71,15 +68,13 @@ class LiveSession:
     def append(self, data: bytes, surrogates: bool, message: Any = None, has_objects: bool = False) -> None:
         """Append a message, and keep its object if there is one."""
         self.prepare()
-        if self._has_uncounted:
-            self.callbacks.report_moves(self._count_kept())
-        core, index, first, moves = self.core, len(self.core), self.messages.first, []
+        core, index = self.core, len(self.core)
+        moves: list[BoundaryMove] = []
         try:
-            first, moves = core.append(data, surrogates, *self.callbacks.costs(core, data, surrogates))
+            moves = core.append(data, surrogates, *self.callbacks.costs(core, data, surrogates))
         finally:  # also if only the write to the store failed
             if message is not None and len(core) > index:
                 self.messages.add(index, message, has_objects)
-        self.messages.evict(first)
         self.callbacks.report_moves(moves)
 
     def append_object(self, message: Any) -> None:
@@ -120,8 +115,7 @@ class LiveSession:
         self._known = self.viewed = None
         if messages > before:
             raise ValueError(f"messages must be at most {before}, which is how many there are, not {messages}")
-        if not self.core.rewind(messages):
-            self._rebuild(messages)
+        self.core.rewind(messages)
         self.messages.rewind(messages)
         self.reports.forget()
 
@@ -141,9 +135,6 @@ class LiveSession:
         summary: Any = None
         texts: list[tuple[str, int]] | None = None
         while not isinstance(asked := self.core.update_view(summary, texts, mark=self._own_mark), list):
-            if isinstance(asked, RecountRequest):
-                self._has_uncounted = True
-                return self._count_kept()
             try:
                 if isinstance(asked, CountRequest):
                     texts = self.callbacks.counted(asked.texts)
@@ -154,15 +145,6 @@ class LiveSession:
                     self.core.update_view(False)
                 raise
         return asked
-
-    def _count_kept(self) -> list[BoundaryMove]:
-        """Count the messages after a new summary, with which the session then continues; return the new moves."""
-        asked = self.core.update_view()
-        if isinstance(asked, RecountRequest):
-            asked = self.core.update_view(costs=self.callbacks.costs_of_kept(asked))
-        self._has_uncounted = False
-        moves: list[BoundaryMove] = asked
-        return moves
 
     def mark_newest(self, mark: tuple[bytes, int]) -> None:
         """Mark the last block of each view, with this many marks elsewhere in its request."""
@@ -181,20 +163,17 @@ class LiveSession:
         """Continue the session of its store, or that of another store in memory."""
         if source is None and self.store is not None:
             self._unread = self.store._store
-            self.core.open(self.options.tag(), self.options.counts, _EVICT_AFTER)
+            self.core.open(self.options.tag())
         else:
             self._unread = source
-            self.core.open(counts=self.options.counts, source=source)
+            self.core.open(source=source)
         self._append_unread()
 
     def _append_unread(self) -> None:
         """Append the messages of a store that the session does not have yet."""
         source, self._unread = self._unread, None
         try:
-            if self.options.counts:
-                self._count_kept()
             start, end, left = len(self.core), source.count(_MESSAGE), source.max_bytes()
-            self.messages.evict(0 if self.store is None else start)
             if end:
                 self.callbacks.is_loading = True
             for first in range(start, end, _BATCH):
@@ -206,22 +185,6 @@ class LiveSession:
         except BaseException:
             self._unread = source
             raise
-
-    def _rebuild(self, messages: int) -> None:
-        """Rebuild the session of the first messages from the store, or from what `save` writes for them."""
-        old, self.core = self.core, self._new_core()
-        try:
-            if self.store is None:
-                data = old.save(self.options.tag(), messages)
-                self.open(self.options.engine.Store.of_bytes(data, ""))
-            else:
-                self.open()
-        except BaseException:
-            if self.store is None:
-                self.core, self._unread = old, None
-            raise
-        finally:
-            self.view.clear()
 
 
 def session_in(data: bytes, path: str) -> Any:

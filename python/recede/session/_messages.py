@@ -1,4 +1,4 @@
-"""The messages of a `History` that are in memory, as objects of Python."""
+"""The messages of a `History` as objects of Python."""
 
 from __future__ import annotations
 
@@ -35,51 +35,39 @@ def serialized(message: Any) -> tuple[bytes, bool, bool]:
 
 
 class Messages:
-    """Messages as appended, or decoded when they are first read; those before `first` are in a store."""
+    """Messages as appended, or decoded when they are first read."""
 
     def __init__(self) -> None:
-        self.first = 0
-        self._objects: list[Any] = []  # from the first one on; None for one that was not read yet
+        self._objects: list[Any] = []  # None for one that was not read yet
         self._of_clients: set[int] = set()  # those that are, or hold, objects of a client
 
     def add(self, index: int, message: Any, has_objects: bool) -> None:
         """Keep a message as it was appended."""
-        place = index - self.first
-        if place >= len(self._objects):
-            self._objects += [None] * (place + 1 - len(self._objects))
-        self._objects[place] = message
+        if index >= len(self._objects):
+            self._objects += [None] * (index + 1 - len(self._objects))
+        self._objects[index] = message
         if has_objects:
             self._of_clients.add(index)
 
     def replace(self, messages: list[Any]) -> None:
         """Keep these objects, which are equal to those that were appended."""
-        self._objects[: max(0, len(messages) - self.first)] = messages[self.first :]
+        self._objects[: len(messages)] = messages
 
     def rewind(self, count: int) -> None:
         """Keep only this many of the first."""
-        del self._objects[max(0, count - self.first) :]
+        del self._objects[count:]
         self._of_clients = {index for index in self._of_clients if index < count}
 
-    def evict(self, first: int) -> None:
-        """Drop those before `first`, which are in a store."""
-        if first != self.first:
-            before = [None] * (self.first - first)
-            self._objects = before + self._objects[max(0, first - self.first) :]
-            self._of_clients = {index for index in self._of_clients if index >= first}
-            self.first = first
-
     def at(self, session: Any, index: int) -> Any:
-        """A message; an evicted one is read and not kept."""
-        place = index - self.first
-        message = self._objects[place] if 0 <= place < len(self._objects) else None
+        """A message."""
+        message = self._objects[index] if index < len(self._objects) else None
         if message is None:
             message = loads(session.message(index))
-            if place >= 0:
-                self.add(index, message, False)
+            self.add(index, message, False)
         return message
 
     def shown(self, session: Any, item: int | bytes | Rendered) -> Any:
-        """A message of the view: unchanged; of the store; or masked, in the kind in which it was appended."""
+        """A message of the view: unchanged; a summary; or masked, in the kind in which it was appended."""
         if isinstance(item, int):
             return self.at(session, item)
         if isinstance(item, bytes):
@@ -87,4 +75,4 @@ class Messages:
         if item.message_index not in self._of_clients:
             return loads(item.data)
         appended = loads(session.message(item.message_index))
-        return restored(self._objects[item.message_index - self.first], appended, loads(item.data))
+        return restored(self._objects[item.message_index], appended, loads(item.data))

@@ -11,7 +11,7 @@ from recede._errors import TranscriptError
 from recede._strict import unique
 from recede.providers import saved_provider, takes_marks
 from recede.reduction._kinds import optional_function, optional_summarizer, whole_number
-from recede.reduction._policy import IS_OFF, block_policy, image_chars_of, own_policy, refuse_unknown
+from recede.reduction._policy import block_policy, image_chars_of, own_policy, refuse_unknown
 
 if TYPE_CHECKING:
     from recede.types import Summarizer
@@ -95,11 +95,8 @@ class HistoryOptions:
         return cls.of(**options) if design is None else cls.of_budget(**options)
 
     def tag(self) -> bytes:
-        """The key of a snapshot, which is resumed only by a history with the same one."""
-        tag = {"recede_history": _FORMAT, "options": _as_json(self.given), "counts": self.counts}
-        if IS_OFF:  # what was sent raw is planned again without it
-            tag["off"] = True
-        return json.dumps(tag, sort_keys=True).encode()
+        """The options as they are stored."""
+        return json.dumps({"recede_history": _FORMAT, "options": _as_json(self.given)}, sort_keys=True).encode()
 
 
 def _as_json(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,6 +135,5 @@ def refuse_other_stores(store: Any, engine: Any) -> None:
 
     if not isinstance(store, TurnStore):
         raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
-    tag = engine.stored_options(store._store)
-    if len(store) or (tag is not None and b"recede_history" not in tag):
+    if len(store) or (store.count_records("session") and engine.stored_options(store._store) is None):
         raise ValueError(f"{store.path} holds the turns of a manager: give the history a store of its own")

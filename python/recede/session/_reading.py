@@ -169,8 +169,7 @@ class HistoryReader:
         """The figures of the history and of its current view."""
         with self._lock:
             self._live.update_view()
-            if self._live.store is None:
-                self._live.view.chunks(self._live.core)  # their ends are remembered, to find the changed byte
+            self._live.view.chunks(self._live.core)  # their ends are remembered, to find the changed byte
             return stats_of(self._live.core, self._live.callbacks.summary_failures)
 
     def __repr__(self) -> str:

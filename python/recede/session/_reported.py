@@ -16,7 +16,7 @@ _MIN_CACHED_TOKENS = Provider.of("anthropic").min_tokens
 _COLD_IN_A_ROW = 2
 # Bounds of the characters of a thousand tokens: beyond, something else than text was counted.
 _LEAST_CHARS, _MOST_CHARS = 1_000, 8_000
-_LARGEST = (1 << 48) - 1  # of a number in a snapshot
+_LARGEST = (1 << 48) - 1  # of a stored number
 
 
 class ReportedUsage(NamedTuple):

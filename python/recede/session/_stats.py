@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from recede._report import BoundaryMove, OverLimit, Unmasked, changes_of, why_unmasked
 from recede.reduction._kinds import tokens_of
-from recede.session._moves import StoredMoves
 from recede.session._reported import ReportedUsage, usage_of_sums
 
 __all__ = ["HistoryStats", "SessionStats", "stats_of"]
@@ -16,7 +14,6 @@ __all__ = ["HistoryStats", "SessionStats", "stats_of"]
 class SessionStats(NamedTuple):
     """The figures of a session of messages, as the core has them."""
 
-    evicted_messages: int
     raw_chars: int
     turns: int
     orphans: int
@@ -26,7 +23,6 @@ class SessionStats(NamedTuple):
     observations: int
     unmasked: Unmasked
     changed: tuple[int, int] | None  # message, byte
-    stored_moves: int
     moves: int
     cold_requests: list[int]
     provider: str
@@ -44,11 +40,10 @@ class HistoryStats(NamedTuple):
         view_messages: messages of the view.
         view_chars: their characters.
         masked_count: masked observations in the view.
-        orphans: calls without result and results without call among what is planned.
+        orphans: calls without result and results without call.
         changed_message, changed_byte: the first message of the most recent change, and its byte in the serialized
             view; the prefix before it is still in a prompt cache. None if no view changed yet.
-        boundary_moves: the moves of the boundary, each a `BoundaryMove`: a tuple, or once messages were evicted to a
-            store, a sequence that reads them there.
+        boundary_moves: the moves of the boundary, each a `BoundaryMove`.
         provider: the name of the provider whose prompt cache is assumed.
         observations: appended results.
         unmasked: what of them could be masked, if nothing is.
@@ -75,7 +70,7 @@ class HistoryStats(NamedTuple):
     orphans: int
     changed_message: int | None
     changed_byte: int | None
-    boundary_moves: Sequence[BoundaryMove]
+    boundary_moves: tuple[BoundaryMove, ...]
     provider: str
     summary_failures: int
     observations: int
@@ -106,8 +101,6 @@ def stats_of(session: Any, summary_failures: int) -> HistoryStats:
     """The figures of a session, whose view is current."""
     stats: SessionStats = session.stats()
     changed_message, changed_byte = stats.changed or (None, None)
-    newest = tuple(session.moves(stats.stored_moves))
-    moves = StoredMoves(session, stats.stored_moves, newest) if stats.stored_moves else newest
     return HistoryStats(
         messages=len(session),
         turns=stats.turns,
@@ -118,7 +111,7 @@ def stats_of(session: Any, summary_failures: int) -> HistoryStats:
         orphans=stats.orphans,
         changed_message=changed_message,
         changed_byte=changed_byte,
-        boundary_moves=moves,
+        boundary_moves=tuple(session.moves()),
         provider=stats.provider,
         summary_failures=summary_failures,
         observations=stats.observations,

@@ -33,10 +33,7 @@ class CurrentView:
         except BaseException:
             self.clear()
             raise
-        view = self._messages.copy()
-        if not changes.is_kept:
-            self._messages = []
-        return view
+        return self._messages.copy()
 
     def chunks(self, core: Any) -> list[bytes]:
         """A new list of the chunks, most of them the objects of the last time."""
@@ -44,7 +41,4 @@ class CurrentView:
         del self._chunks[found.reused :]
         self._chunks += found.closed
         self._last = self._last if found.open == self._last else found.open
-        chunks = [*self._chunks, self._last]
-        if not found.is_kept:
-            self._chunks, self._last = [], b""
-        return chunks
+        return [*self._chunks, self._last]

@@ -128,7 +128,7 @@ impl PyFactsSession {
 
     /// Keeps the first messages only.
     fn rewind(&self, py: Python<'_>, messages: usize) -> PyResult<()> {
-        guarded(|| self.shared.change(py, |session, _| session.rewind(messages, None).map(drop)))
+        guarded(|| self.shared.change(py, |session, _| session.rewind(messages, None)))
     }
 
     /// Makes the view current, and returns what changed in it since this was called last.
@@ -137,7 +137,7 @@ impl PyFactsSession {
             let ((first, masks), counts, raw_chars, settled_moves, (pins_boundary, within_limit)) =
                 self.shared.change(py, |session, _| {
                     session.update_facts();
-                    let masks = session.masks(usize::MAX, None)?;
+                    let masks = session.masks(usize::MAX);
                     let decided = (session.pins_boundary(), session.is_within_limit());
                     Ok((masks, session.counts(), session.raw_chars(), session.settled_moves(), decided))
                 })?;

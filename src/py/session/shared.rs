@@ -117,11 +117,10 @@ pub fn moves_of<'py>(py: Python<'py>, moves: &[Move]) -> PyResult<Bound<'py, PyL
 pub fn chunks_of<'py>(
     py: Python<'py>,
     chunks: &Chunks,
-    is_kept: bool,
     made: impl Fn(&[u8]) -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let closed = chunks.closed.iter().map(|chunk| made(chunk)).collect::<PyResult<Vec<_>>>()?;
-    named!(CHUNKS, py, reused = chunks.reused, closed = closed, open = made(&chunks.open)?, is_kept = is_kept)
+    named!(CHUNKS, py, reused = chunks.reused, closed = closed, open = made(&chunks.open)?)
 }
 
 /// The texts of masks; placeholders repeat, so there is one object for equal ones.

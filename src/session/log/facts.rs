@@ -7,9 +7,9 @@ use crate::dispatch::has_dispatch;
 use crate::handle::Handle;
 use crate::outline::{Call, Message, Outline, ToolResult, reserve};
 use crate::placeholder::Placeholder;
-use crate::plan::{Costs, Move, PlanContext};
+use crate::plan::{Costs, PlanContext};
 use crate::policy::Policy;
-use crate::session::{InLog, Session};
+use crate::session::Session;
 use crate::source::{OneText, Source};
 use crate::text::{clip, count_chars};
 use std::collections::HashMap;
@@ -91,7 +91,7 @@ impl Log {
                 let name = result.name.map(|name| outline.intern(new.name(name)));
                 outline.results.push(ToolResult { id, name, message: place, pieces: 0, ..*result });
             }
-            self.admit(policy, &[]);
+            self.admit(policy);
         }
     }
 
@@ -99,10 +99,12 @@ impl Log {
     fn cut_known(&mut self, policy: &Policy, result: usize, source: &OneText) {
         let Log { outline, pairs, turns, .. } = &*self;
         let (pairs, placeholder) = (&pairs.pairs, &Placeholder::of(policy));
-        let context = PlanContext { outline, source, policy, placeholder, costs: None, pairs, turns, references: &[] };
-        for (result, cut, newlines) in context.arrivals(result..result + 1) {
-            self.outline.cut(result, cut, newlines);
-            (self.chars, self.cost) = (self.chars - cut.removed(), self.cost - cut.removed());
+        let (related, failed) = (&[], &[]);
+        let context = PlanContext { outline, source, policy, placeholder, costs: None, pairs, turns, related, failed };
+        for (result, arrival) in context.arrivals(result..result + 1) {
+            arrival.take(&mut self.outline, result);
+            let removed = self.outline.arrival_chars(result..result + 1);
+            (self.chars, self.cost) = (self.chars - removed, self.cost - removed);
         }
     }
 
@@ -147,12 +149,6 @@ impl Log {
 }
 
 impl Session {
-    /// Another session that continues as this one would.
-    #[must_use]
-    pub fn fork(&self) -> Self {
-        Session { is_changing: false, ..self.clone() } // a change copies it
-    }
-
     /// Appends the messages of an outline. Texts of results that are not given are asked for by [`Session::texts_needed`].
     pub fn extend(&mut self, new: &Outline, texts: Vec<(usize, Vec<u8>)>) {
         let (messages, results) = (self.log.len(), self.log.outline.results.len());
@@ -163,17 +159,15 @@ impl Session {
         for (result, text) in texts {
             self.log.know(&self.policy, results + result, text);
         }
-        self.observations += new.results.len();
         self.view.is_current = false;
-        let requested = *self.unrequested.get_or_insert(messages);
-        self.decide_provider(messages, requested);
+        self.unrequested.get_or_insert(messages);
     }
 
     /// The results of which the text decides how they are masked or cut: those that leave the window now, and of the messages from
     /// this one on long ones; with a limit all of them.
     #[must_use]
     pub fn texts_needed(&self, first: usize) -> Vec<ResultPlace> {
-        let needed = self.log.with_context(&self.policy, |context| self.log.fold.texts_needed(context, first));
+        let needed = self.with_context(|context| self.state.texts_needed(context, first));
         needed.into_iter().map(|result| self.place_of(result)).collect()
     }
 
@@ -199,15 +193,12 @@ impl Session {
     /// Makes the requests before the runs that were appended.
     fn make_requests(&mut self) {
         let Some(first) = self.unrequested.take() else { return };
+        self.decide_provider(first);
         let starts = &self.log.turns.starts;
         let starts = starts[starts.partition_point(|start| (*start as usize) < first)..].to_vec();
-        for start in starts {
-            self.settle_cold(start as usize);
-            if self.policy.remembers() {
-                let moved =
-                    self.log.with_fold(&self.policy, |context, fold| fold.request(context, start as usize, false));
-                self.commit_masks(&moved);
-            }
+        for start in starts.into_iter().map(|start| start as usize) {
+            self.settle_cold(start);
+            self.make_request(start);
         }
     }
 
@@ -216,8 +207,8 @@ impl Session {
         self.make_requests();
         if !self.view.is_current {
             self.renew_policy_for_cold();
-            self.update_masked();
-            self.record_change();
+            self.decide_step();
+            self.show();
         }
     }
 
@@ -230,20 +221,7 @@ impl Session {
     /// Characters of the messages.
     #[must_use]
     pub fn raw_chars(&self) -> usize {
-        self.log.chars + self.log.outline.cut_chars(0..self.log.outline.results.len())
-    }
-
-    /// How many moves the boundary made before the current request.
-    #[must_use]
-    pub fn settled_moves(&self) -> usize {
-        self.shown_moves().0.len()
-    }
-
-    /// The moves in memory from this one on, with that of the current request.
-    #[must_use]
-    pub fn moves_from(&self, first: usize) -> Vec<Move> {
-        let (moves, step) = self.shown_moves();
-        moves.iter().copied().chain(step).skip(first).collect()
+        self.log.chars + self.log.outline.arrival_chars(0..self.log.outline.results.len())
     }
 
     /// The place of an observation by its number, from 1.
@@ -285,6 +263,6 @@ impl Session {
     /// The place of a result in memory.
     pub(in crate::session) fn place_of(&self, result: usize) -> ResultPlace {
         let message = self.log.outline.results[result].message as usize;
-        (self.places().of_log(InLog(message)).0, result - self.log.outline.results_before(message))
+        (message, result - self.log.outline.results_before(message))
     }
 }

@@ -1,21 +1,19 @@
-//! The messages of a session that are in memory: their text, outline, pairs, turns and costs, and the fold of the boundary.
+//! The messages of a session: their text, outline, pairs, turns and costs.
 
 pub mod facts;
-pub mod ledger;
 
 pub use facts::ResultPlace;
 
 use crate::error::Error;
 use crate::marks::{self, MarkEdits};
 use crate::outline::{Mark, Outline, Span};
-use crate::pairs::{GrowingPairs, LateResult};
+use crate::pairs::GrowingPairs;
 use crate::placeholder::Placeholder;
-use crate::plan::{BlockPlace, Costs, Fold, Masked, PlanContext, facts_of_pair};
+use crate::plan::{BlockPlace, Costs, Cut, Masked, PlanContext, facts_of_pair};
 use crate::policy::Policy;
 use crate::scan::scan_message;
-use crate::session::base::Base;
 use crate::source::{Bytes, Source, count_newlines};
-use crate::splice::splice_stretch;
+use crate::splice::{splice_cut, splice_stretch};
 use crate::turns::Turns;
 use facts::{Known, KnownTexts};
 
@@ -32,15 +30,12 @@ pub enum TextFormat {
 /// See the module.
 #[derive(Debug, Default, Clone)]
 pub struct Log {
-    /// State of the evicted messages before the first one.
-    pub base: Base,
     format: TextFormat,
     pub data: Vec<u8>,
     pub texts: KnownTexts,
     pub outline: Outline,
     pub pairs: GrowingPairs,
     pub turns: Turns,
-    pub fold: Fold,
     pub chars: usize,
     /// Costs of the messages if they are not characters; and their unmasked total.
     pub costs: Option<Costs>,
@@ -56,66 +51,31 @@ pub type MessageCosts = Option<(usize, Vec<(usize, usize)>)>;
 pub type TextsToCount = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 impl Log {
-    /// An empty log after evicted messages.
-    pub fn after(base: Base, format: TextFormat) -> Self {
-        let (mut outline, mut fold) = (Outline::default(), Fold::default());
-        let is_json = format == TextFormat::Json;
+    /// An empty log.
+    pub fn of(format: TextFormat) -> Self {
+        let (mut outline, is_json) = (Outline::default(), format == TextFormat::Json);
         outline.array_start = usize::from(is_json);
-        fold.enable_rewind(0);
-        Log { base, format, data: if is_json { vec![b'['] } else { vec![] }, outline, fold, ..Log::default() }
-    }
-
-    /// Restores the state of the base, once the messages in memory are pushed.
-    pub fn resume(&mut self, policy: &Policy) {
-        let state = core::mem::take(&mut self.base.fold);
-        self.fold = self.with_fold(policy, |context, _| Fold::resumed(context, &state));
-        if self.format == TextFormat::Json {
-            self.fold.enable_rewind(self.len());
-        }
-        self.pairs.set_counts(self.base.counts);
-        (self.chars, self.cost) = (self.base.chars, self.base.cost);
+        Log { format, data: if is_json { vec![b'['] } else { vec![] }, outline, ..Log::default() }
     }
 
     pub fn len(&self) -> usize {
         self.outline.messages.len()
     }
 
-    /// How many messages there are, including evicted ones.
-    pub fn end(&self) -> usize {
-        self.base.messages + self.len()
-    }
-
     pub fn message(&self, message: usize) -> &[u8] {
         self.outline.spans[message].of(&self.data)
-    }
-
-    pub fn format(&self) -> TextFormat {
-        self.format
     }
 
     pub fn ends_with_run(&self) -> bool {
         self.outline.messages.last().is_some_and(|message| message.is_agent_made)
     }
 
-    /// Appends a message whose results have these numbers.
-    pub fn push(
-        &mut self,
-        message: &[u8],
-        surrogates: bool,
-        policy: &Policy,
-        numbers: impl Iterator<Item = u32>,
-    ) -> Result<(), Error> {
-        self.scan(message, surrogates, policy, numbers)?;
-        self.admit(policy, &[]);
-        Ok(())
-    }
-
-    /// Adds the last scanned message to pairs, turns and costs. Some of its results may be those of evicted calls.
-    pub fn admit(&mut self, policy: &Policy, late: &[LateResult]) {
-        self.pairs.push(&self.outline, late);
+    /// Adds the last scanned message to pairs, turns and costs.
+    pub fn admit(&mut self, policy: &Policy) {
+        self.pairs.push(&self.outline);
         let message = self.len() - 1;
         if self.format == TextFormat::Json {
-            self.cut_new(policy, message);
+            self.arrive(policy, message);
         }
         self.turns.push(message, self.outline.messages[message].is_agent_made);
         let chars = self.outline.chars_of(message, policy.image_chars);
@@ -127,11 +87,11 @@ impl Log {
         }
     }
 
-    /// Cuts the results of a new message.
-    fn cut_new(&mut self, policy: &Policy, message: usize) {
+    /// Lets the results of a new message arrive.
+    fn arrive(&mut self, policy: &Policy, message: usize) {
         let results = self.outline.results_of(message);
-        for (result, clip, newlines) in self.with_context(policy, |context| context.arrivals(results)) {
-            self.outline.cut(result, clip, newlines);
+        for (result, arrival) in self.with_context(policy, &[], |context| context.arrivals(results)) {
+            arrival.take(&mut self.outline, result);
         }
     }
 
@@ -146,8 +106,8 @@ impl Log {
         self.data.truncate(*bytes);
     }
 
-    /// Keeps only the first messages; returns the observations that are no longer masked.
-    pub fn rewind(&mut self, policy: &Policy, messages: usize) -> Vec<Masked> {
+    /// Keeps only the first messages.
+    pub fn rewind(&mut self, policy: &Policy, messages: usize) {
         let outline = &self.outline;
         let (calls, results) = (outline.calls_before(messages), outline.results_before(messages));
         let chars = (messages..outline.messages.len())
@@ -164,31 +124,6 @@ impl Log {
         self.turns.truncate(messages);
         self.texts.retain(|result, _| (*result as usize) < results);
         self.marks.truncate(self.marks.partition_point(|(message, ..)| *message < messages));
-        let (first, unmasked) = self.fold.rewind(&self.outline, messages);
-        self.request_from(policy, first);
-        unmasked
-    }
-
-    /// Repeats the requests of turns that begin at this message or later.
-    pub fn request_from(&mut self, policy: &Policy, first: usize) {
-        if policy.remembers() {
-            self.with_fold(policy, |context, fold| {
-                let starts = &context.turns.starts;
-                for start in &starts[starts.partition_point(|start| (*start as usize) < first)..] {
-                    fold.request(context, *start as usize, false);
-                }
-            });
-        }
-    }
-
-    /// Charges the requests of turns that begin before this message again, at none of which anything was masked.
-    pub fn charge_again(&mut self, policy: &Policy, end: usize) {
-        self.fold = Fold::default();
-        self.fold.enable_rewind(0);
-        let starts = self.turns.starts.clone();
-        for start in starts.into_iter().map(|start| start as usize).take_while(|start| *start < end) {
-            self.with_fold(policy, |context, fold| fold.request(context, start, false));
-        }
     }
 
     /// Replaces the characters of the newest message or turn by its costs.
@@ -209,12 +144,11 @@ impl Log {
         message: &[u8],
         surrogates: bool,
         policy: &Policy,
-        numbers: impl Iterator<Item = u32>,
     ) -> Result<Vec<TextsToCount>, Error> {
         let mark = self.mark();
-        self.scan(message, surrogates, policy, numbers)?;
-        self.pairs.push(&self.outline, &[]);
-        self.cut_new(policy, self.len() - 1);
+        self.scan(message, surrogates, policy)?;
+        self.pairs.push(&self.outline);
+        self.arrive(policy, self.len() - 1);
         let Log { outline, data, pairs, turns, .. } = &*self;
         let last = outline.messages.len() - 1;
         let is_new_run =
@@ -236,13 +170,7 @@ impl Log {
     }
 
     /// Appends the bytes and facts of a message; on errors nothing.
-    pub fn scan(
-        &mut self,
-        message: &[u8],
-        surrogates: bool,
-        policy: &Policy,
-        numbers: impl Iterator<Item = u32>,
-    ) -> Result<(), Error> {
+    pub fn scan(&mut self, message: &[u8], surrogates: bool, policy: &Policy) -> Result<(), Error> {
         let before = self.data.len();
         if self.len() > 0 {
             self.data.push(b',');
@@ -260,45 +188,37 @@ impl Log {
         if policy.names_lines() {
             count_newlines(&self.data, &mut self.outline, results);
         }
-        let new = self.outline.results.len() - results;
-        self.outline.numbers.extend(numbers.take(new));
         Ok(())
     }
 
-    /// Runs a rule that changes the fold.
-    pub fn with_fold<T>(&mut self, policy: &Policy, rule: impl FnOnce(PlanContext, &mut Fold) -> T) -> T {
-        let Log { data, texts, format, outline, pairs, turns, fold, costs, .. } = self;
-        let source = format.source(data, texts);
-        let (costs, pairs, placeholder) = (costs.as_ref(), &pairs.pairs, &Placeholder::of(policy));
-        rule(PlanContext { outline, source: &*source, policy, placeholder, costs, pairs, turns, references: &[] }, fold)
-    }
-
-    /// Runs a rule that changes nothing.
-    pub fn with_context<T>(&self, policy: &Policy, rule: impl FnOnce(PlanContext) -> T) -> T {
+    /// Runs a rule of the plan, where no text of a summary arrived at these requests.
+    pub fn with_context<T>(&self, policy: &Policy, failed: &[usize], rule: impl FnOnce(PlanContext) -> T) -> T {
         let Log { data, texts, format, outline, pairs, turns, costs, .. } = self;
-        let source = format.source(data, texts);
+        let source = &*format.source(data, texts);
         let (costs, pairs, placeholder) = (costs.as_ref(), &pairs.pairs, &Placeholder::of(policy));
-        rule(PlanContext { outline, source: &*source, policy, placeholder, costs, pairs, turns, references: &[] })
+        rule(PlanContext { outline, source, policy, placeholder, costs, pairs, turns, related: &[], failed })
     }
 
-    /// Renders messages with these observations masked, each with the comma or bracket before it. A mark in an observation goes to
-    /// its block, if that is not one of the cleared ones.
+    /// Renders messages in a row with these observations masked, with commas between them. A mark in an observation goes to its block,
+    /// if that is not one of the cleared ones.
     pub fn render(
         &self,
         policy: &Policy,
-        (start, end): (usize, usize),
+        messages: core::ops::Range<usize>,
         masked: &[Masked],
         cleared: &[BlockPlace],
         out: &mut Vec<u8>,
     ) {
-        out.push(if self.base.messages + start == 0 { b'[' } else { b',' });
-        if start >= end {
-            return;
-        }
+        let Some(last) = messages.end.checked_sub(1).filter(|last| *last >= messages.start) else { return };
         let spans = &self.outline.spans;
-        let span = Span { start: spans[start].start, end: spans[end - 1].end };
+        let span = Span { start: spans[messages.start].start, end: spans[last].end };
         let marks = MarkEdits { cleared: cleared.to_vec(), ..MarkEdits::default() };
-        self.with_context(policy, |context| splice_stretch(&self.data, context, span, masked, marks, out));
+        self.with_context(policy, &[], |context| splice_stretch(&self.data, context, span, masked, marks, out));
+    }
+
+    /// Renders a message of the task that is cut.
+    pub fn render_cut(&self, policy: &Policy, cut: &Cut, out: &mut Vec<u8>) {
+        self.with_context(policy, &[], |context| splice_cut(&self.data, context, cut, out));
     }
 }
 

@@ -1,12 +1,11 @@
 //! The view as readers get it: in chunks of bytes, as the changed part of a list, or as masks.
 
+use super::{Item, Layout};
 use crate::placeholder::Form;
 use crate::plan::facts;
-use crate::session::log::facts::ResultPlace;
-use crate::session::places::Origin;
-use crate::session::stored::{observation_of, stored_bytes, too_long, write_rendered};
-use crate::session::{Appended, Failure, InLog, InView, Result, Session, scanned};
-use crate::store::Store;
+use crate::session::Session;
+use crate::session::log::ResultPlace;
+use crate::splice::summary_message;
 
 /// A chunk is closed at about this many bytes: a view of 40 MB is a few hundred chunks, and the open one is copied in
 /// microseconds.
@@ -15,20 +14,17 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// Approximate bytes of a placeholder.
 const PLACEHOLDER_BYTES: usize = 48;
 
-/// Readers do not cache a view with more bytes of evicted messages, so that memory is bounded.
-const MAX_CACHED_BYTES: usize = 2 << 20;
-
-/// Changes of the view's list since it was read last: the messages from this one on.
+/// Changes of the view's list since it was read last: the messages from this place on.
 pub type Change = (usize, Vec<ViewMessage>);
 
 /// A message of a view.
 #[derive(Debug)]
 pub enum ViewMessage {
     /// The appended message of this index.
-    Appended(usize),
+    Unchanged(usize),
     /// The appended message of this index, with its rendering.
     Rendered(usize, Vec<u8>),
-    /// The rendering of another message.
+    /// The summary.
     Bytes(Vec<u8>),
 }
 
@@ -47,170 +43,145 @@ pub struct Chunks {
 pub type Mask = (ResultPlace, Vec<u8>);
 
 impl Session {
-    /// The chunks of the current view, for a reader that has this many of the closed ones. Evicted messages are read from the
-    /// store.
-    ///
-    /// # Errors
-    /// Those of the store; the next call reads all chunks.
-    pub fn chunks(&mut self, known: usize, store: Option<&mut Store>) -> Result<Chunks> {
+    /// The chunks of the current view, for a reader that has this many of the closed ones.
+    pub fn chunks(&mut self, known: usize) -> Chunks {
         let reused = self.view.chunk_ends.partition_point(|(end, _)| *end <= self.view.chunks_from).min(known);
         self.view.chunk_ends.truncate(reused);
-        self.view.chunks_from = InView(usize::MAX);
-        let mut closed = vec![];
-        if self.places().in_log(self.next_chunk()).is_none() {
-            let read = store.ok_or(Failure::Closed).and_then(|store| self.evicted_chunks(store, &mut closed));
-            read.inspect_err(|_| self.forget_chunks())?;
-        }
-        let (mut start, end) = (self.next_chunk(), self.view_end());
-        let mut bytes = 0;
-        for message in self.places().held(start).0..self.log.len() {
-            bytes += self.bytes_of(message);
+        self.view.chunks_from = usize::MAX;
+        let mut start = self.view.chunk_ends.last().map_or(0, |(end, _)| *end);
+        let (mut closed, end, mut bytes) = (vec![], self.view.layout.len(), 0);
+        let known = start;
+        for place in known..end {
+            bytes += self.bytes_at(place);
             if bytes >= CHUNK_BYTES {
-                let next = self.places().of_log(InLog(message + 1));
-                let (chunk, appended_bytes) = self.render_sent(start, next);
-                self.add_chunk(next, appended_bytes, chunk, &mut closed);
-                (start, bytes) = (next, 0);
+                let before = self.view.chunk_ends.last().map_or(0, |(_, bytes)| *bytes);
+                let plain = self.render(start, place + 1).len();
+                closed.push(self.render_sent(start, place + 1));
+                self.view.chunk_ends.push((place + 1, before + plain));
+                (start, bytes) = (place + 1, 0);
             }
         }
-        let mut open = if start < end || start == InView(0) { self.render_sent(start, end).0 } else { vec![] };
+        let mut open = self.render_sent(start, end);
+        if end == 0 {
+            open.push(b'[');
+        }
         open.push(b']');
-        Ok(Chunks { reused, closed, open })
+        Chunks { reused, closed, open }
     }
 
-    /// The first message after the closed chunks.
-    fn next_chunk(&self) -> InView {
-        self.view.chunk_ends.last().map_or(InView(0), |(end, _)| *end)
-    }
-
-    /// Closes a chunk, which has this many bytes without changes of marks.
-    fn add_chunk(&mut self, end: InView, bytes: usize, chunk: Vec<u8>, closed: &mut Vec<Vec<u8>>) {
-        let before = self.view.chunk_ends.last().map_or(0, |(_, bytes)| *bytes);
-        self.view.chunk_ends.push((end, before + bytes));
-        closed.push(chunk);
-    }
-
-    /// The chunks of evicted messages.
-    fn evicted_chunks(&mut self, store: &mut Store, closed: &mut Vec<Vec<u8>>) -> Result<()> {
-        let (InView(start), end) = (self.next_chunk(), self.log.base.messages);
-        let (mut chunk, mut left) = (vec![], store.max_bytes()?);
-        for message in start..end {
-            let read = self.write_sent(store, InView(message), &mut chunk)?;
-            left = left.checked_sub(read as u64).ok_or_else(too_long)?;
-            if chunk.len() >= CHUNK_BYTES || message + 1 == end {
-                self.add_chunk(InView(message + 1), chunk.len(), core::mem::take(&mut chunk), closed);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the view is too long for readers to cache.
-    #[must_use]
-    pub fn is_long(&self) -> bool {
-        self.log.base.view_bytes > MAX_CACHED_BYTES
-    }
-
-    /// The chunks read last have reached no reader.
-    pub fn forget_chunks(&mut self) {
-        self.view.chunk_ends.clear();
-        self.view.chunks_from = InView(0);
-    }
-
-    /// Approximate bytes of a message in memory in the view.
-    fn bytes_of(&self, message: usize) -> usize {
+    /// Approximate bytes of the message at a place.
+    fn bytes_at(&self, place: usize) -> usize {
+        let Item::Message(message) = self.view.layout.item(place) else {
+            return self.view.layout.summary.as_ref().map_or(0, |(_, text)| text.len());
+        };
         let outline = &self.log.outline;
-        let span = outline.spans[message];
         let of_result = |result: usize| {
             let value = outline.results[result].value;
             (value.end - value.start).saturating_sub(PLACEHOLDER_BYTES)
         };
-        let removed: usize = self.masked(message, message + 1).iter().map(|one| of_result(one.result as usize)).sum();
+        let changed = self.changed_results(outline.results_of(message));
+        let removed: usize = changed.iter().map(|(result, _)| of_result(*result as usize)).sum();
+        let span = outline.spans[message];
         (span.end - span.start).saturating_sub(removed) + 1
     }
 
     /// Changes of the view since this was called last, for a reader that has this many of its messages.
-    ///
-    /// # Errors
-    /// Those of the store, which has the evicted messages; nothing counts as read then.
-    pub fn changes(&mut self, known: usize, mut store: Option<&mut Store>) -> Result<Change> {
-        let (from, evicted) = (self.view.list_from.0.min(known), self.log.base.messages);
-        let mut items = vec![];
-        for message in from..evicted {
-            let mut shown = vec![];
-            self.write_sent(store.as_deref_mut().ok_or(Failure::Closed)?, InView(message), &mut shown)?;
-            items.push(ViewMessage::Bytes(shown.split_off(1)));
+    pub fn changes(&mut self, known: usize) -> Change {
+        let (from, end) = (self.view.list_from.min(known), self.view.layout.len());
+        let items = (from..end).map(|place| self.shown(place)).collect();
+        self.view.list_from = end;
+        (from, items)
+    }
+
+    /// The message at a place.
+    fn shown(&self, place: usize) -> ViewMessage {
+        let message = match self.view.layout.item(place) {
+            Item::Summary => return ViewMessage::Bytes(self.summary_message()),
+            Item::Message(message) => message,
+        };
+        let is_marked = self.is_marked(message);
+        let is_cut = self.view.layout.hidden.cut_of(message).is_some();
+        let is_changed = is_cut || !self.masked(message..message + 1).is_empty();
+        if !is_changed && !is_marked {
+            return ViewMessage::Unchanged(message);
         }
-        let first = from.saturating_sub(evicted);
-        let masked = self.masked(first, self.log.len());
-        let results = &self.log.outline.results;
-        let mut masked = masked.iter().map(|one| results[one.result as usize].message as usize).peekable();
-        let remarked = self.marked_messages(self.places().of_log(InLog(first)), self.view_end());
-        for message in first..self.log.len() {
-            let mut is_changed = masked.peek() == Some(&message);
-            while masked.next_if_eq(&message).is_some() {}
-            let (here, place) = (InLog(message), self.places().of_log(InLog(message)));
-            let is_marked = remarked.binary_search(&place).is_ok();
-            let sent = || if is_marked { self.sent_message(here) } else { self.rendered_message(here) };
-            is_changed |= is_marked && sent() != self.log.message(message);
-            let origin = self.origin(place);
-            // If only the store has the appended message, the log has its bytes.
-            items.push(match origin.appended().filter(|appended| appended.0 >= self.past.first) {
-                Some(Appended(index)) if is_changed || matches!(origin, Origin::Rendered(_)) => {
-                    ViewMessage::Rendered(index, sent())
-                }
-                Some(Appended(index)) => ViewMessage::Appended(index),
-                None => ViewMessage::Bytes(sent()),
-            });
+        let sent = self.sent_message(message);
+        if is_changed || sent != self.log.message(message) {
+            ViewMessage::Rendered(message, sent)
+        } else {
+            ViewMessage::Unchanged(message)
         }
-        self.view.list_from = self.view_end();
-        Ok((from, items))
     }
 
     /// The first message that changed in the current view since this was called last; and the masked results from there on, or from
-    /// this message on if it is earlier. For sessions without compaction.
-    ///
-    /// # Errors
-    /// Those of the store, which has the evicted messages; nothing counts as read then.
-    pub fn masks(&mut self, since: usize, store: Option<&mut Store>) -> Result<(usize, Vec<Mask>)> {
-        let (InView(first), evicted) = (self.view.masks_from, self.log.base.messages);
-        let from = first.min(since);
-        let mut masks = match store {
-            _ if from >= evicted => vec![],
-            Some(store) => evicted_masks(store, from..evicted)?,
-            None => return Err(Failure::Closed),
-        };
-        let masked = self.masked(from.saturating_sub(evicted), self.log.len());
-        self.log.with_context(&self.policy, |context| {
+    /// this message on if it is earlier.
+    pub fn masks(&mut self, since: usize) -> (usize, Vec<Mask>) {
+        let first = self.view.masks_from;
+        let masked = self.masked(first.min(since).min(self.log.len())..self.log.len());
+        let masks = self.with_context(|context| {
             let placeholder = context.placeholder;
-            for one in &masked {
+            let text = |one: &crate::plan::Masked| {
                 let result = one.result as usize;
                 let facts = facts(context.outline, context.pairs, Some(context.turns), result);
                 let facts = placeholder.with_handle(facts, context.outline, context.source, result);
-                let observation = || context.source.observation(context.outline, result);
                 let text = match &one.form {
                     Form::Clip(cut) => Some(context.source.clipped(context.outline, result, &cut.clip)),
-                    form => placeholder.render(form, &facts, observation),
+                    form => placeholder.render(form, &facts, || context.source.observation(context.outline, result)),
                 };
-                masks.extend(text.map(|text| (self.place_of(result), text)));
-            }
+                text.map(|text| (self.place_of(result), text))
+            };
+            masked.iter().filter_map(text).collect()
         });
-        self.view.masks_from = self.view_end();
-        Ok((first, masks))
+        self.view.masks_from = self.log.len();
+        (first, masks)
     }
-}
 
-fn evicted_masks(store: &mut Store, messages: core::ops::Range<usize>) -> Result<Vec<Mask>> {
-    let mut masks = vec![];
-    for message in messages {
-        let mut shown = vec![];
-        write_rendered(store, message, &mut shown)?;
-        let (shown, raw) = (&shown[1..], stored_bytes(store, message)?);
-        if shown == raw {
-            continue;
-        }
-        for place in 0..scanned(shown)?.results.len() {
-            let text = observation_of(shown, place).filter(|text| observation_of(&raw, place).as_ref() != Some(text));
-            masks.extend(text.map(|text| ((message, place), text)));
-        }
+    /// The message of the summary in the view.
+    fn summary_message(&self) -> Vec<u8> {
+        let Layout { summary, form, .. } = &self.view.layout;
+        let (text, mut out) = (summary.as_ref().map_or(vec![], |(_, text)| text.clone()), vec![]);
+        self.with_context(|context| summary_message(&form.summary(context, text), &mut out));
+        out
     }
-    Ok(masks)
+
+    /// Renders places of the view, each with the bracket or comma before it.
+    pub(super) fn render(&self, start: usize, end: usize) -> Vec<u8> {
+        let mut out = vec![];
+        let mut place = start;
+        while place < end {
+            out.push(if place == 0 { b'[' } else { b',' });
+            let Item::Message(first) = self.view.layout.item(place) else {
+                out.extend(self.summary_message());
+                place += 1;
+                continue;
+            };
+            if let Some(cut) = self.view.layout.hidden.cut_of(first) {
+                self.log.render_cut(&self.policy, cut, &mut out);
+                place += 1;
+                continue;
+            }
+            // Messages in a row are rendered at once.
+            let mut last = first + 1;
+            place += 1;
+            while place < end
+                && self.view.layout.item(place) == Item::Message(last)
+                && self.view.layout.hidden.cut_of(last).is_none()
+            {
+                (last, place) = (last + 1, place + 1);
+            }
+            self.log.render(&self.policy, first..last, &self.masked(first..last), &[], &mut out);
+        }
+        out
+    }
+
+    /// Renders an appended message.
+    pub(super) fn rendered_message(&self, message: usize) -> Vec<u8> {
+        let (mut out, messages) = (vec![], message..message + 1);
+        if let Some(cut) = self.view.layout.hidden.cut_of(message) {
+            self.log.render_cut(&self.policy, cut, &mut out);
+        } else {
+            self.log.render(&self.policy, messages.clone(), &self.masked(messages), &[], &mut out);
+        }
+        out
+    }
 }

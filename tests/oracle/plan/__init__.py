@@ -4,35 +4,40 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from oracle.plan.agents import with_agent_texts
 from oracle.plan.boundary import Fold, fold_boundary, make_requests, remembers
 from oracle.plan.facts import Costs, Facts, Plan, Uncounted
-from oracle.plan.fill import mask_newer, share_out
+from oracle.plan.fill import mask_newer
+from oracle.plan.hide import hide
 from oracle.plan.keep import Keeping, published
-from oracle.plan.limit import exhausted
 from oracle.plan.mask import boundaries, clip_results, mask_observations
 from oracle.plan.pins import pins
-from oracle.plan.summarize import Given, summarize
+from oracle.plan.references import is_reference
+from oracle.plan.summarize import Given, standing, summarize
+from oracle.policy import Policy
 from recede.reduction._exchange import CountRequest, SummaryRequest
 
-__all__ = ["Costs", "Facts", "Given", "OverLimit", "Plan", "make_plan", "pins"]
+__all__ = ["Costs", "Facts", "Given", "Plan", "make_plan", "pins"]
 
 
 def make_plan(facts: Facts, summary: Given) -> Plan | SummaryRequest | CountRequest:
     """The plan of the view, or what it needs first: a summary, or the costs of new texts."""
     try:
-        return _planned(facts, summary)
+        plan = _planned(facts, summary)
+        if isinstance(plan, Plan):
+            facts.cost(plan)  # a cut text may still be uncounted
+        return plan
     except Uncounted as text:
         return CountRequest([str(text)])
 
 
 def _planned(facts: Facts, summary: Given) -> Plan | SummaryRequest:
     goal, policy = facts.policy.goal, facts.policy
-    if policy.enabled and policy.remembers and (goal == "mask" or (goal == "reduce" and policy.is_limit)):
-        return _keep_limit(facts, summary)
+    refers = any(is_reference(facts, result) for result in facts.outline.results)
+    if policy.enabled and (policy.remembers or refers) and (goal == "mask" or (goal == "reduce" and policy.is_limit)):
+        return _of_requests(facts, summary)
     if goal == "mask":
         rounded, *whole = _maskings(facts)
-        return with_agent_texts(facts, whole[0] if whole and not facts.fits(rounded) else rounded)
+        return _said(facts, whole[0] if whole and not facts.fits(rounded) else rounded)
     if goal == "summarize":
         return summarize(facts, facts.raw, published(facts), summary) or facts.raw
     if goal == "truncate":
@@ -40,27 +45,21 @@ def _planned(facts: Facts, summary: Given) -> Plan | SummaryRequest:
     return _reduce(facts, summary)
 
 
-class OverLimit(Exception):
-    """Masks and cuts are not enough at some request: the view is that of a session."""
+def _of_requests(facts: Facts, summary: Given) -> Plan | SummaryRequest:
+    """The view after all requests."""
+    if summary is False and facts.policy.is_limit and facts.policy.ask_summary:
+        # The view of the same history without a summarizer.
+        policy = Policy({**vars(facts.policy), "ask_summary": False, "summary_max_chars": 1_400})
+        return _of_requests(Facts(facts.given, policy, facts.costs), None)
+    fold = Fold(facts)
+    make_requests(fold)
+    return standing(fold, fold.plan(), summary)
 
 
-def _keep_limit(facts: Facts, summary: Given) -> Plan | SummaryRequest:
-    """The view after all requests; in a session over its limit, that of a later stage."""
-    fold, policy = Fold(facts), facts.policy
-    was_over = make_requests(fold)
-    if policy.goal == "mask" or not (fold.is_over or (was_over and not policy.is_session)):
-        return with_agent_texts(facts, fold.plan())
-    if not policy.is_session:
-        raise OverLimit
-    fold.take(*exhausted(fold), is_forced=True)
-    view = fold.plan()
-    keeping = share_out(facts, view)
-    summarized = summarize(facts, view, keeping, summary)
-    if isinstance(summarized, SummaryRequest):
-        return summarized
-    if summarized is not None and facts.fits(summarized):
-        return summarized
-    return _truncate(view, keeping)
+def _said(facts: Facts, plan: Plan) -> Plan:
+    """With the stage, where results arrived as placeholders."""
+    is_masked = any(one.is_masked for one in facts.shown(plan).values())
+    return replace(plan, stage=plan.stage or ("masking" if is_masked else None))
 
 
 def _reduce(facts: Facts, summary: Given) -> Plan | SummaryRequest:
@@ -73,7 +72,7 @@ def _reduce(facts: Facts, summary: Given) -> Plan | SummaryRequest:
     view = raw
     for view in _maskings(facts) if policy.observation_masking else ():
         if facts.fits(view) and facts.keeps_pairs(view):
-            return with_agent_texts(facts, view)
+            return _said(facts, view)
     if raw_fits:
         return raw
     if policy.fill_millionths is not None and policy.observation_masking:
@@ -82,7 +81,18 @@ def _reduce(facts: Facts, summary: Given) -> Plan | SummaryRequest:
         view = clip_results(facts, view)
     if facts.fits(view) and facts.keeps_pairs(view):
         return view
-    keeping = published(facts) if policy.fill_millionths is None else share_out(facts, view)
+    keeping = published(facts)
+    if policy.fill_millionths is not None:
+        facts.failed = (len(facts.outline.messages),) if summary is False else ()
+        fold = Fold.of_plan(facts, view)
+        hiding = hide(fold, {}, policy.max_cost)
+        if hiding is not None and policy.strict_pairs and not hiding.hidden.messages.issuperset(facts.pairs.orphans):
+            facts.failed = (len(facts.outline.messages),)
+            hiding = hide(fold, {}, policy.max_cost)
+        if hiding is None:
+            return _truncate(view, keeping)
+        fold.hidden = hiding.hidden
+        return standing(fold, fold.plan(), summary)
     summarized = summarize(facts, view, keeping, summary)
     if isinstance(summarized, SummaryRequest):
         return summarized
@@ -93,7 +103,7 @@ def _reduce(facts: Facts, summary: Given) -> Plan | SummaryRequest:
 
 def _truncate(before: Plan, keeping: Keeping) -> Plan:
     """The kept messages as stage 1 left them, without a summary."""
-    return replace(before, stage="fallback", kept=keeping.kept_alone, cut=keeping.cut)
+    return replace(before, stage="fallback", kept=keeping.kept_alone)
 
 
 def _maskings(facts: Facts) -> list[Plan]:

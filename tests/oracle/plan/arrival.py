@@ -1,4 +1,8 @@
-"""Results that are cut when they arrive: every rule after that sees the cut text."""
+"""Arrival: the one place where a result's text becomes another; every rule after that sees what arrived.
+
+What is exempt stays. The text by which an agent says that it has cleared a result is the placeholder, wherever it is.
+A longer text than `max_result_chars` is cut.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oracle.clip import clip, is_clipped
-from oracle.placeholder import Masked, names_handle, stays_whole
-from oracle.plan.agents import is_text
+from oracle.placeholder import Masked, fill, names_handle, stays_whole
+from oracle.plan.references import is_text
 from oracle.value import Member, Text
 
 if TYPE_CHECKING:
@@ -16,35 +20,41 @@ if TYPE_CHECKING:
 
 
 def arrivals(facts: Facts) -> dict[int, Masked]:
-    """The results that are cut, by place."""
+    """The results that arrive as another text, by place."""
     from oracle.plan.window import exempt
 
-    policy, cuts = facts.policy, {}
-    if policy.max_result_chars is None:
-        return {}
+    policy, arrived = facts.policy, {}
     for result, is_exempt in zip(facts.outline.results, exempt(facts), strict=True):
         text, joined = result.text, result.text.joined
-        is_stub = any(is_text(result, stub) for _, stub in policy.stubs)
-        stays = is_exempt or text.images or text.json or is_stub or facts.is_cleared(result)
+        if is_exempt or text.images or text.json:
+            continue
+        if any(is_text(result, marker) for marker in policy.markers):
+            placeholder = fill(facts.observation(result), policy)
+            if len(placeholder) <= len(joined):
+                arrived[result.index] = Masked((placeholder,), placeholder)
+            continue
+        longest = policy.max_result_chars
         if (
-            not stays
-            and len(joined) > policy.max_result_chars
+            longest is not None
+            and len(joined) > longest
+            and not any(is_text(result, text) for _, text in policy.stubs)
             and not is_clipped(joined)
             and not stays_whole(joined, policy)
         ):
             recall = facts.observation(result).handle if names_handle(policy) else None
-            cuts[result.index] = clip(joined, policy.max_result_chars, recall=recall)
-    return cuts
+            arrived[result.index] = clip(joined, longest, recall=recall)
+    return arrived
 
 
-def with_cuts(outline: Outline, cuts: dict[int, Masked]) -> Outline:
-    """A history with its results cut."""
+def with_arrivals(outline: Outline, arrived: dict[int, Masked]) -> Outline:
+    """A history whose results have arrived."""
 
-    def texts(cut: Masked) -> Text:
-        return Text([Member([cut.text], 0)])
+    def texts(one: Masked) -> Text:
+        return Text([Member([one.text], 0)])
 
     new = {
-        one.index: replace(one, text=texts(cuts[one.index])) if one.index in cuts else one for one in outline.results
+        one.index: replace(one, text=texts(arrived[one.index])) if one.index in arrived else one
+        for one in outline.results
     }
     messages = [replace(one, results=[new[result.index] for result in one.results]) for one in outline.messages]
     return replace(outline, messages=messages, results=list(new.values()))

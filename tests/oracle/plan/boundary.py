@@ -12,11 +12,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from oracle.placeholder import Masked
-from oracle.plan.agents import restored
+from oracle.outline import Message
+from oracle.placeholder import Masked, fill
 from oracle.plan.cost_bound import Bill, Charged, again, charged, raw_request, served, stays_cached
 from oracle.plan.facts import Facts, Move, Plan
+from oracle.plan.hide import Hidden, Hiding, hide
 from oracle.plan.limit import cost_with, force, has_begun
+from oracle.plan.old_turns import call_cost, reached, summary_step
+from oracle.plan.references import References
 from oracle.plan.window import ages_of, exempt
 from oracle.policy import NOW
 
@@ -40,17 +43,15 @@ def planned(fold: Fold) -> Plan:
     return fold.plan()
 
 
-def make_requests(fold: Fold) -> bool:
-    """Make all requests of the history. Returns whether one before the current one was over the limit."""
-    messages, was_over = fold.facts.outline.messages, False
+def make_requests(fold: Fold) -> None:
+    """Make all requests of the history."""
+    messages = fold.facts.outline.messages
     for start in fold.facts.runs.starts:
         fold.request(start)
-        was_over |= fold.is_over
     if messages and not messages[-1].is_agent_made:
         fold.request(len(messages), is_now=True)
     elif fold.facts.policy.remembers:
         fold.answer(len(messages))
-    return was_over
 
 
 class Fold:
@@ -66,16 +67,23 @@ class Fold:
         self.end = self.older_end = 0
         self.waiting: dict[int, Masked] = {}  # maskable, but still raw
         self.masked: dict[int, Masked] = {}
-        self.cleared: list[int] = []  # old, and cleared by the agent
+        self.references = References(facts)
+        self.hidden = Hidden()
+        self.told: list[frozenset[int]] = []  # what each summary so far tells of
         self.cuts: dict[int, Masked] = {}
         self.boundary = self.boundary_before = 0
-        self.is_begun = self.is_over = False
+        self.is_begun = self.is_over = self.is_rewritten = False
         self.waste = 0
         self.requests = 0
         self.before = 0  # messages at the previous request; later ones are written to the cache in any case
         self.paid = self.paid_raw = Charged()  # by all requests, and with the raw history
         self.marked: int | None = None  # chars up to the boundary, if the request before was marked there
         self.moves: list[Move] = []
+        # Of summaries of old turns: turns that are told of or stay, what requests sent without need, and what models
+        # were given and wrote.
+        self.reached = self.summary_waste = 0
+        self.calls = (0, 0)
+        self.call = (0, 0)  # of the last request
 
     def request(self, end: int, is_now: bool = False) -> None:
         """Make a request after this many messages."""
@@ -84,70 +92,114 @@ class Fold:
         if self.is_begun:
             self.waste += self.gain()
         bill, is_pinned = self.bill(end, is_now), self._is_pinned()
-        masked, cuts, is_forced = self.step(bill, is_request=True)
+        self.call = (0, 0)
+        masked, cuts, is_forced, hiding = self.step(bill, is_request=True)
         is_moved = bool(masked) or any(self._is_sent(place) for place in cuts)
         if is_forced and (masked or cuts):
             bill = self._forced_bill(bill, masked | cuts, is_moved, self.is_cold(end, is_now))
         self.boundary_before = self.boundary
-        self.take(masked, cuts, is_forced)
+        self.take(masked, cuts, is_forced, hiding)
+        if hiding is not None:
+            cache, view = self.facts.policy.cache, charged(self.shown(end), 0)
+            bill = bill._replace(stay=view.and_written(again(cache, 0, False)), move=view, again=again(cache, 0, False))
         self.paid = self.paid.and_(
             bill.move.and_written(bill.again) if is_moved or (is_forced and (masked or cuts)) else bill.stay
         )
         self.paid_raw = self.paid_raw.and_(bill.raw)
-        self.marked = self._boundary_chars() if is_pinned and not is_moved else None
-        self._pass_cleared()
+        self.calls = self.calls[0] + self.call[0], self.calls[1] + self.call[1]
+        self.marked = self._boundary_chars() if is_pinned and not is_moved and hiding is None else None
         self.requests += 1
-        self.before = end
+        self.before, self.is_rewritten = end, False
+
+    @classmethod
+    def of_plan(cls, facts: Facts, before: Plan) -> Fold:
+        """The state of a view that masks and cuts as a plan does, by a rule that has no memory."""
+        fold = cls(facts)
+        fold.grow(len(facts.outline.messages))
+        fold.cuts = {place: one for place, one in before.masked.items() if one.is_clipped}
+        fold.masked = {place: one for place, one in before.masked.items() if not one.is_clipped}
+        fold.boundary = before.boundary
+        fold.is_begun = not before.is_below_trigger
+        return fold
+
+    def cost_with(self, changes: Masks) -> int:
+        """The cost of the view with these changes besides."""
+        return cost_with(self, changes)
+
+    def cost_hiding(self, hidden: Hidden, masked: Masks) -> int:
+        """The cost of the view that hides these messages, and masks these results besides."""
+        before, self.hidden = self.hidden, hidden
+        cost, self.hidden = cost_with(self, masked), before
+        return cost
 
     def answer(self, end: int) -> None:
         """Add the answer to the last request, after which the view may be over the limit."""
         self.grow(end)
         self.is_begun = self.is_begun or has_begun(self)
-        masked, cuts, is_forced = self.step(None, is_request=False)
+        masked, cuts, is_forced, hiding = self.step(None, is_request=False)
         self.boundary_before = self.boundary if masked else self.boundary_before
-        self.take(masked, cuts, is_forced)
+        self.take(masked, cuts, is_forced, hiding)
 
-    def step(self, bill: Bill | None, is_request: bool) -> tuple[dict[int, Masked], dict[int, Masked], bool]:
-        """What a request masks and cuts, and whether the limit forces that."""
+    def step(
+        self, bill: Bill | None, is_request: bool
+    ) -> tuple[dict[int, Masked], dict[int, Masked], bool, Hiding | None]:
+        """What a request masks and cuts, whether the limit forces that, and what it hides."""
         policy = self.facts.policy
         rule = policy.boundary[0]
         moves = self.is_begun and (is_request or rule in ("sliding", "stepped"))
         masked = self.movable() if moves and (self.pays(bill) or self._is_over()) else {}
         limit = policy.limit_at(self.end)
         self.is_over = False
+        summary = summary_step(self, bill) if is_request else 0
+        if isinstance(summary, int):
+            self.summary_waste += summary
+        elif limit is None or summary.hiding.cost <= limit:
+            self.call = summary.call
+            return summary.masked, {}, False, summary.hiding
         if limit is None or cost_with(self, masked) <= limit:
-            return masked, {}, False
-        forced = force(self, limit, masked)
-        self.is_over = forced is None or cost_with(self, {**forced[1], **forced[0]}) > limit
-        if forced is None:
-            return masked, {}, False
-        return *forced, True
+            return masked, {}, False, None
+        changes, cuts, is_last = force(self, limit, masked)
+        self.is_over = cost_with(self, {**cuts, **changes}) > limit
+        if is_last and policy.goal == "reduce":
+            hiding = hide(self, {**cuts, **changes}, limit)
+            self.is_over = hiding is None or hiding.cost > limit
+            return changes, cuts, True, hiding
+        return changes, cuts, True, None
 
-    def take(self, masked: dict[int, Masked], cuts: dict[int, Masked], is_forced: bool) -> None:
-        """Mask and cut these."""
+    def take(
+        self, masked: dict[int, Masked], cuts: dict[int, Masked], is_forced: bool, hiding: Hiding | None = None
+    ) -> None:
+        """Mask, cut and hide these."""
         changes = {**cuts, **masked}
-        if masked or any(self._is_sent(place) for place in cuts):
+        if self.facts.policy.remembers and (masked or any(self._is_sent(place) for place in cuts)):
             before = self.before_message(changes, self.before)
             written_again = self.shown(self.before, before) - self._kept(min(changes))
             removed = self.shown(self.end) - self.shown(self.end, changes)
-            if not is_forced:
-                removed = self.facts.removed_chars(masked) - self.facts.removed_chars(
-                    {place: one for place, one in self.cuts.items() if place in masked}
-                )
             self.moves.append((self.requests, len(masked), removed, written_again))
         self.cuts.update(cuts)
         self.masked.update(masked)
+        for place in masked:
+            self.references.forget(place)
+        if hiding is not None:
+            self.hidden = hiding.hidden
+            self.waste = self.summary_waste = 0
+            self.reached = reached(self)
+            summary = hiding.hidden.summary
+            if summary is not None and summary.told not in self.told:
+                self.told.append(summary.told)
         if masked:
-            rounded = self._rounded(self.older_end)
+            rounded = self.rounded(self.older_end)
             self.boundary = max(self.boundary, *[self.older_end, max(masked) + 1] if is_forced else [rounded])
             self.waste = 0
         self.waiting = {
             place: one
             for place, one in self.waiting.items()
-            if place not in masked and (place not in self.cuts or one.chars < self.cuts[place].chars)
+            if place not in masked
+            and (place not in self.cuts or one.chars < self.cuts[place].chars)
+            and not self.hides(place)
         }
 
-    def _rounded(self, boundary: int) -> int:
+    def rounded(self, boundary: int) -> int:
         rule, chunk, _ = self.facts.policy.boundary
         return boundary // int(chunk) * int(chunk) if rule == "stepped" else boundary
 
@@ -162,33 +214,75 @@ class Fold:
 
     def plan(self) -> Plan:
         """What is masked and cut."""
+        shown = {**self.references.restored, **self.cuts, **self.masked}
+        masked = {place: one for place, one in sorted(shown.items()) if not self.hides(place)}
+        share = self.hidden.share
         return replace(
             self.facts.raw,
-            stage="masking" if self.masked else None,
+            kept=[index for index in range(len(self.facts.outline.messages)) if index not in self.hidden.messages],
+            stage="masking" if any(one.is_masked for one in {**self.facts.arrived, **masked}.values()) else None,
             boundary=self.boundary,
             boundary_before=self.boundary_before,
-            masked=dict(sorted({**self.cuts, **self.masked}.items())),
+            masked=masked,
             moves=tuple(self.moves),
             is_below_trigger=not self.is_begun,
+            cut=self.hidden.cut,
+            own_chars=self.shown(len(self.facts.outline.messages)) - share if self.references.restored else None,
         )
+
+    def hides(self, place: int) -> bool:
+        """Whether a result is in a hidden message."""
+        return self.facts.outline.results[place].message in self.hidden.messages
 
     def grow(self, end: int) -> None:
         """Add the messages up to this one."""
+        for message in self.facts.outline.messages[self.end : end]:
+            self._arrive(message)
         self.end = end
         while self.to_come and self.to_come[-1][0] <= end:
             _, place = self.to_come.pop()
             self.older_end = max(self.older_end, place + 1)
             if place in self.masked:
                 continue
-            masked = self.mask(place)
-            if masked is not None:
-                self.waiting[place] = masked
-            elif self.facts.is_cleared(self.facts.outline.results[place]):
-                self.cleared.append(place)
+            group = self.references.group_of(place)
+            if any(self.ages[other] > end for other in group):
+                continue  # it is still referred to
+            self.references.forget(place)
+            for other in group:
+                masked = None if self.hides(other) else self.mask(other)
+                if masked is not None:
+                    self.waiting[other] = masked
+
+    def _arrive(self, message: Message) -> None:
+        """Add a message, which may belong to hidden calls, or be torn between these and others."""
+        calls = [self.facts.pairs.call_of[result.index] for result in message.results]
+        hidden = [call is not None and call.message in self.hidden.messages for call in calls]
+        if any(hidden) and (message.is_agent_made or not all(hidden)):
+            for place, one in self.late_masks().items():
+                self.waiting.setdefault(place, one)
+            self.hidden, self.told, self.is_rewritten = Hidden(), [], True
+            self.reached = self.summary_waste = 0
+        elif any(hidden):
+            self.hidden = self.hidden.and_hidden(message.index)
+        for result in message.results:
+            held = self.references.arrive(result, self.masked)
+            if held is not None:
+                self.waiting.pop(held, None)
+
+    def late_masks(self) -> dict[int, Masked]:
+        """The results of hidden messages that are outside of the window, and not masked."""
+        old = [place for place, age in enumerate(self.ages) if age <= self.end and self.hides(place)]
+        masks = {place: self.mask(place) for place in old if place not in self.masked}
+        return {place: one for place, one in masks.items() if one is not None}
 
     def mask(self, place: int) -> Masked | None:
         """The mask of an observation; None if it stays as it is, or as it is cut."""
         masked = None if self.exempt[place] else self.facts.mask(self.facts.outline.results[place])
+        restored = self.references.restored.get(place)
+        if restored is not None and not self.exempt[place]:
+            text = fill(self.facts.observation(self.facts.outline.results[place]), self.facts.policy)
+            least = 1 if self.facts.policy.least_removed is None else self.facts.policy.least_removed
+            masked = Masked((text,), text) if restored.chars - len(text) >= least else None
         is_longer = masked is not None and place in self.cuts and masked.chars >= self.cuts[place].chars
         return None if is_longer else masked
 
@@ -196,23 +290,27 @@ class Fold:
         """The chars that masking all old observations would remove, without those that references then show."""
         return max(0, self.shown(self.end) - self.shown(self.end, self.waiting))
 
-    def _pass_cleared(self) -> None:
-        """Move the boundary past what the agent has cleared, up to the first observation that can be masked."""
-        last = max((place for place in self.cleared if place < min(self.waiting, default=math.inf)), default=-1)
-        if last >= self.boundary:
-            self.boundary, self.marked = last + 1, None
-
     def before_message(self, masked: dict[int, Masked], message: int) -> dict[int, Masked]:
         """Those of these observations that are before a message."""
         return {place: one for place, one in masked.items() if self.facts.outline.results[place].message < message}
 
     def shown(self, messages: int, waiting: Masks = NOTHING) -> int:
         """The chars of the view before a message, in which these are masked too."""
-        masked = {**self.masked, **waiting}
-        masked |= restored(self.facts, {place: one for place, one in masked.items() if not one.is_clipped})
-        masked = {**self.cuts, **masked}
-        removed = self.facts.removed_chars(self.before_message(masked, messages))
-        return sum(self.facts.raw_chars[:messages]) - removed
+        masked = {place: one for place, one in self.masked.items() if not self.hides(place)}
+        shown = {**self.references.restored, **self.cuts, **masked, **waiting}
+        shown = {place: one for place, one in shown.items() if not self.hides(place)}
+        removed = self.facts.removed_chars(self.before_message(shown, messages))
+        own = [
+            self.hidden.cut[index].chars if index in self.hidden.cut else chars
+            for index, chars in enumerate(self.facts.raw_chars[:messages])
+            if index not in self.hidden.messages
+        ]
+        return sum(own) - removed + self.hidden.share_before(messages, self.end)
+
+    def raw(self, messages: int) -> int:
+        """The chars of the raw history before a message, as it arrived."""
+        restored = self.before_message(self.references.restored, messages)
+        return sum(self.facts.raw_chars[:messages]) - self.facts.removed_chars(restored)
 
     def _is_over(self) -> bool:
         """Whether the view is over the budget."""
@@ -226,18 +324,22 @@ class Fold:
 
     def bill(self, end: int, is_now: bool) -> Bill:
         """What a request is charged."""
-        cache, is_cold, raw_chars = self.facts.policy.cache, self.is_cold(end, is_now), self.facts.raw_chars
+        cache, is_cold = self.facts.policy.cache, self.is_cold(end, is_now)
         chars = self.shown(end)
-        raw = raw_request(cache, sum(raw_chars[: self.before]), sum(raw_chars[:end]), is_cold)
-        sent, kept = (0, 0) if is_cold else (self.shown(self.before), self._kept())
+        raw = raw_request(cache, self.raw(self.before), self.raw(end), is_cold)
+        sent, kept = (0, 0) if is_cold or self.is_rewritten else (self.shown(self.before), self._kept())
         stay = charged(chars, served(cache, sent)).and_written(again(cache, sent, is_cold))
         move = charged(self.shown(end, self.waiting), served(cache, kept))
-        return Bill(raw, raw if chars == raw.chars else stay, move, again(cache, kept, is_cold))
+        return Bill(
+            raw, raw if chars == raw.chars and not self.is_rewritten else stay, move, again(cache, kept, is_cold)
+        )
 
     def pays(self, bill: Bill | None) -> bool:
         """Whether a move breaks even, and keeps the bound on cost; others move at each request."""
         policy = self.facts.policy
         rule, read, write = policy.boundary
+        if rule == "high_water":
+            return self.shown(self.end) > read and self.gain() >= write
         if rule != "break_even" or bill is None:
             return rule in ("sliding", "stepped")
         extra = bill.move.cost(read, write) - bill.stay.cost(read, write)
@@ -249,10 +351,13 @@ class Fold:
         is_within = is_cheaper or self.is_within(bill.move.and_written(bill.again), bill.raw, read, write)
         return is_within and stays_cached(policy.cache, bill.raw, bill.move, policy.max_overcost, read, write)
 
-    def is_within(self, view: Charged, raw: Charged, read: float, write: float) -> bool:
-        """Whether all requests, with one more, are within the bound on cost."""
-        most = (1.0 + self.facts.policy.max_overcost) * self.paid_raw.and_(raw).cost(read, write)
-        return bool(self.paid.and_(view).cost(read, write) <= most)
+    def is_within(self, view: Charged, raw: Charged, read: float, write: float, call: tuple[int, int] = (0, 0)) -> bool:
+        """Whether all requests, with one more and a call for its summary, are within the bound on cost."""
+        policy = self.facts.policy
+        calls = self.calls[0] + call[0], self.calls[1] + call[1]
+        of_models = 0.0 if policy.summaries is None else call_cost(policy.summaries, calls)
+        most = (1.0 + policy.max_overcost) * self.paid_raw.and_(raw).cost(read, write)
+        return bool(self.paid.and_(view).cost(read, write) + of_models <= most)
 
     def _kept(self, first: int | None = None) -> int:
         """Chars of the beginning of the view that stay in the cache at a move that begins there, or with what waits."""
@@ -275,7 +380,7 @@ class Fold:
             return 0
         last = self.facts.outline.results[self._last_gone()]
         later = self.facts.outline.messages[last.message].results
-        texts = {**self.cuts, **restored(self.facts, self.masked)}
+        texts = {**self.references.restored, **self.cuts}
         chars = sum(
             texts[one.index].chars if one.index in texts else self.facts.observation_chars[one.index]
             for one in later
@@ -284,12 +389,12 @@ class Fold:
         return self.shown(last.message + 1) - chars
 
     def _last_gone(self) -> int:
-        """The last observation before the boundary whose text is gone; -1 if there is none."""
-        return max([*self.masked, *(place for place in self.cleared if place < self.boundary)], default=-1)
+        """The last masked observation of the view; -1 if there is none."""
+        return max((place for place in self.masked if not self.hides(place)), default=-1)
 
     def movable(self) -> dict[int, Masked]:
         """What a move masks by its rule, if that removes enough."""
-        boundary = self._rounded(self.older_end)
+        boundary = self.rounded(self.older_end)
         now = {place: one for place, one in self.waiting.items() if place < boundary}
         removed = self.facts.removed_chars(self.masked) + self.facts.removed_chars(now)
         return now if removed >= self.facts.policy.min_masked_chars else {}

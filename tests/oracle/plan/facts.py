@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 from oracle.outline import Call, Outline, Result
 from oracle.pairs import Pairs
 from oracle.placeholder import Masked, Observation, fill, mask
-from oracle.plan.agents import is_text, references
-from oracle.plan.arrival import arrivals, with_cuts
+from oracle.plan.arrival import arrivals, with_arrivals
+from oracle.plan.references import is_reference
 from oracle.policy import Policy
 from oracle.turns import Turns
 
@@ -46,11 +46,11 @@ class Plan:
     boundary: int = 0
     boundary_before: int = 0  # at the previous request, if the boundary depends on requests
     masked: dict[int, Masked] = field(default_factory=dict)  # by observation, including those of dropped messages
-    stays: tuple[int, ...] = ()  # observations that the agent has cleared and that stay as they are
     moves: tuple[Move, ...] = ()  # of a boundary that depends on earlier requests
     is_below_trigger: bool = False
     summary: Summary | None = None
     cut: Mapping[int, Masked] = field(default_factory=dict)  # messages of the task, by message
+    own_chars: int | None = None  # of the view, where references have the text of other results
 
 
 class Facts:
@@ -72,31 +72,28 @@ class Facts:
             self.runs.begun[result.message if call is None or not self._is_in_run(call) else call.message]
             for result, call in zip(outline.results, self.pairs.call_of, strict=True)
         ]
-        self.cuts = arrivals(self)
-        self.outline = outline = with_cuts(outline, self.cuts)
+        self.cleared: set[int] = set()
+        self.arrived = arrivals(self)
+        self.cuts = {place: one for place, one in self.arrived.items() if one.is_clipped}
+        self.cleared = self.arrived.keys() - self.cuts.keys()
+        self.outline = outline = with_arrivals(outline, self.arrived)
         self.own_chars = [message.own_chars(policy.image_chars) for message in outline.messages]
         self.observation_chars = [result.text.chars(policy.image_chars) for result in outline.results]
         self.raw_chars = [message.chars(policy.image_chars) for message in outline.messages]
         self.raw = Plan(kept=list(range(len(outline.messages))))
-        self.references = references(self)
-        self.task_end = self.runs.starts[0] if self.runs.starts else len(outline.messages)  # the task is before it
+        self.failed: tuple[int, ...] = ()  # the requests at which no text of a summary arrived
 
     def _is_in_run(self, call: Call) -> bool:
         return self.outline.messages[call.message].is_agent_made
 
     def mask(self, result: Result) -> Masked | None:
         """Mask an observation; None if it stays."""
-        if self.is_cleared(result):
+        if result.index in self.cleared:
             return None
-        masked = mask(self.observation(result), self.policy)
-        if result.index in self.references:
+        if is_reference(self, result):
             text = fill(self.observation(result), self.policy)
-            masked = Masked((text,), text) if len(text) <= len(result.text.joined) else None
-        return masked
-
-    def is_cleared(self, result: Result) -> bool:
-        """Whether the agent has cleared a result itself."""
-        return any(is_text(result, marker) for marker in self.policy.markers)
+            return Masked((text,), text) if len(text) <= len(result.text.joined) else None
+        return mask(self.observation(result), self.policy)
 
     def observation(self, result: Result) -> Observation:
         """What a placeholder may say of it."""
@@ -116,8 +113,8 @@ class Facts:
         return result.index + 1
 
     def shown(self, plan: Plan) -> dict[int, Masked]:
-        """What the view has in the place of observations: those that a plan masks, and those that were cut."""
-        return dict(sorted({**self.cuts, **plan.masked}.items()))
+        """What the view has in the place of observations: those that a plan masks, and what arrived as another text."""
+        return dict(sorted({**self.arrived, **plan.masked}.items()))
 
     def removed_chars(self, masked: Mapping[int, Masked]) -> int:
         """The chars that these replacements of observations remove."""
@@ -130,6 +127,8 @@ class Facts:
         raw = {result.index for message in kept for result in message.results}
         masked = {place: one for place, one in plan.masked.items() if place in raw}
         summary = 0 if plan.summary is None else len(plan.summary.text)
+        if plan.own_chars is not None:
+            return summary + plan.own_chars
         return summary + own + sum(self.observation_chars[place] for place in raw) - self.removed_chars(masked)
 
     def fits(self, plan: Plan) -> bool:

@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from oracle.placeholder import Masked
 from oracle.plan.facts import Facts
 from oracle.plan.window import window_start
 from oracle.summary import earlier_summaries, user_messages
 
 _Bonds = Mapping[int, list[int]]
+Ties = Collection[set[int]]
+"""Messages that are kept together besides those of a pair."""
 
 
 class Keeping(NamedTuple):
@@ -22,8 +23,6 @@ class Keeping(NamedTuple):
     kept_alone: list[int]  # without a summary
     dropped: list[int]  # to be summarized, without earlier summaries
     summary_room: int  # its maximum chars
-    cut: Mapping[int, Masked] = {}  # of the task
-    task_stays: bool = False
 
 
 def published(facts: Facts) -> Keeping:
@@ -35,36 +34,67 @@ def published(facts: Facts) -> Keeping:
     return Keeping(sorted(kept), sorted(alone), sorted(dropped), facts.policy.summary_max_chars)
 
 
-def keep_set(facts: Facts, start: int, without: Iterable[int] = ()) -> set[int]:
-    """The closure of system messages, the newest compaction and those from `start` on, in a session of open calls."""
-    messages = facts.outline.messages
+def keep_set(
+    facts: Facts, start: int, without: Iterable[int] = (), end: int | None = None, ties: Ties = ()
+) -> set[int]:
+    """The closure of system messages, the newest compaction, those from `start` on, and with a limit of open calls."""
+    messages = facts.outline.messages[:end]
+    refused = set(without)
     seeds = [message.index for message in messages if message.is_system or message.index >= start]
     seeds += [message.index for message in messages if message.is_compaction][-1:]
-    if facts.policy.is_session:
-        seeds += [call.message for call in facts.outline.calls if facts.pairs.is_open[call.index]]
-    return _joined(_bonds(facts), seeds, set(without))
+    if facts.policy.is_limit:
+        is_open = open_calls(facts, len(messages))
+        seeds += [call.message for call in facts.outline.calls if is_open[call.index]]
+    return joined(facts, [seed for seed in seeds if seed not in refused], refused, end, ties)
 
 
-def units(facts: Facts, without: Iterable[int]) -> list[set[int]]:
+def open_calls(facts: Facts, end: int) -> list[bool]:
+    """Whether each call of the first messages is open, as `Pairs` has it for them alone."""
+    from oracle.pairs import Pairs
+    from oracle.turns import Turns
+
+    first = facts.outline.beginning(end)
+    pairs = Pairs(first, Turns(first))
+    answered = {call.index for call in pairs.call_of if call is not None}
+    count = len(first.calls)
+    of_first = [pairs.is_open[index] and index not in answered for index in range(count)]
+    return of_first + [False] * (len(facts.outline.calls) - count)
+
+
+def units(facts: Facts, without: Iterable[int], end: int | None = None, ties: Ties = ()) -> list[set[int]]:
     """All other messages in units, by their last messages, newest first."""
-    bonds, seen, found = _bonds(facts), set(without), []
-    for message in reversed(facts.outline.messages):
-        unit = _joined(bonds, [message.index], seen)
+    seen, found = set(without), []
+    for message in reversed(facts.outline.messages[:end]):
+        unit = joined(facts, [message.index], seen, end, ties) if message.index not in seen else set()
         if unit:
             found.append(unit)
             seen |= unit
     return found
 
 
-def _bonds(facts: Facts) -> _Bonds:
-    """A message is tied to its whole run, and to the other halves of its pairs: providers refuse partial answers."""
-    messages, bonds = facts.outline.messages, defaultdict(list)
+def joined(
+    facts: Facts, seeds: Iterable[int], refused: Collection[int], end: int | None = None, ties: Ties = ()
+) -> set[int]:
+    """The closure of these messages, of the first ones."""
+    last = len(facts.outline.messages) if end is None else end
+    return set(_joined(_bonds(facts, ties, last), seeds, refused))
+
+
+def _bonds(facts: Facts, ties: Ties, end: int) -> _Bonds:
+    """A message is tied to its whole run, and to the other halves of its pairs: providers refuse partial answers.
+
+    What refers to a result is tied to it.
+    """
+    messages, bonds = facts.outline.messages[:end], defaultdict(list)
     pairs = zip(facts.outline.results, facts.pairs.call_of, strict=True)
     together = [(result.message, call.message) for result, call in pairs if call is not None]
     for one, other in pairwise(messages):
         if one.is_agent_made and other.is_agent_made:
             together.append((one.index, other.index))
+    together += [(one, other) for tied in ties for one in tied for other in tied if one < other]
     for this, that in together:
+        if this >= end or that >= end:
+            continue
         bonds[this].append(that)
         bonds[that].append(this)
     return bonds

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from oracle.clip import clip, is_clipped
 from oracle.placeholder import Masked, names_handle, stays_whole
-from oracle.plan.agents import restored
 from oracle.plan.window import shown_at
 from oracle.summary import earlier_summaries
 
@@ -24,41 +23,40 @@ def has_begun(fold: Fold) -> bool:
     raw = sum(facts.message_cost(facts.raw, index) for index in range(fold.end))
     limit = policy.limit_at(fold.end)
     is_above = raw > policy.trigger or (limit is not None and raw > limit)
-    return policy.trigger == 0 or is_above or bool(fold.cleared) or bool(earlier_summaries(facts.outline))
+    return policy.trigger == 0 or is_above or bool(earlier_summaries(facts.outline))
 
 
 def cost_with(fold: Fold, changes: Mapping[int, Masked]) -> int:
     """The cost of the view with these changes besides."""
-    facts, masked = fold.facts, {**fold.masked}
-    masked |= {place: one for place, one in changes.items() if not one.is_clipped}
+    facts, hidden = fold.facts, fold.hidden
+    masked = {**fold.masked, **{place: one for place, one in changes.items() if not one.is_clipped}}
     cuts = {**fold.cuts, **{place: one for place, one in changes.items() if one.is_clipped}}
-    shown = {**cuts, **masked, **restored(facts, masked)}
-    return facts.cost(replace(facts.raw, kept=list(range(fold.end)), masked=shown))
+    shown = {**fold.references.restored, **cuts, **masked}
+    view = replace(facts.raw, masked=shown)
+    costs = [
+        hidden.cut_costs[index] if index in hidden.cut else facts.message_cost(view, index)
+        for index in range(fold.end)
+        if index not in hidden.messages
+    ]
+    return sum(costs) + hidden.share
 
 
-def force(fold: Fold, limit: int, own: Masks) -> tuple[Masks, Masks] | None:
-    """What a request over the limit masks and cuts; None if a door that drops messages must do so."""
+def force(fold: Fold, limit: int, own: Masks) -> tuple[Masks, Masks, bool]:
+    """What a request over the limit masks and cuts; and whether a door that drops messages must do so besides."""
     moves = _moves(fold)
     fitting = next((move for move in moves if cost_with(fold, move) <= limit - limit // 4), None)
     furthest = moves[-1] if moves else {}
     if fitting is None and cost_with(fold, furthest) <= limit:
         fitting = furthest
     if fitting is not None:
-        return fitting, {}
+        return fitting, {}, False
     cuts = _cuts(fold, limit, own)
     if cost_with(fold, {**cuts, **own}) <= limit:
-        return own, cuts
+        return own, cuts, False
     all_cuts = _cuts(fold, limit, furthest)
     if cost_with(fold, {**all_cuts, **furthest}) <= limit:
-        return furthest, all_cuts
-    return None if fold.facts.policy.goal == "reduce" else (own, cuts)
-
-
-def exhausted(fold: Fold) -> tuple[Masks, Masks]:
-    """The furthest move, and as many cuts as needed."""
-    limit, moves = fold.facts.policy.limit_at(fold.end), _moves(fold)
-    furthest = moves[-1] if moves else {}
-    return furthest, _cuts(fold, limit, furthest)
+        return furthest, all_cuts, False
+    return (furthest, all_cuts, True) if fold.facts.policy.goal == "reduce" else (own, cuts, True)
 
 
 def _moves(fold: Fold) -> list[Masks]:
@@ -72,11 +70,18 @@ def _moves(fold: Fold) -> list[Masks]:
         is_masked = place in fold.masked or place in fold.waiting
         if result.message >= fold.end or is_masked or not seen[place] or facts.turns[place] == newest_turn:
             continue
-        if not _is_recent(fold, place):
+        before = moves[-1] if moves else {}
+        if not _is_recent(fold, place) or fold.hides(place) or place in before:
             continue
-        masked = fold.mask(place)
-        if masked is not None:
-            moves.append({**(moves[-1] if moves else {}), place: masked})
+        group = fold.references.group_of(place)
+        if any(facts.turns[other] == newest_turn for other in group):
+            continue
+        masks = {
+            other: fold.mask(other) for other in sorted(group) if other not in fold.masked and not fold.hides(other)
+        }
+        found = {other: one for other, one in masks.items() if one is not None}
+        if found:
+            moves.append({**before, **found})
     return moves
 
 
@@ -94,7 +99,13 @@ def _cuts(fold: Fold, limit: int, masked: Masks) -> Masks:
             break
         place, text = result.index, result.text.joined
         is_changed = place in fold.masked or place in fold.cuts or place in masked
-        stays = fold.exempt[place] or result.text.images or result.text.json or result.message >= fold.end
+        stays = (
+            fold.exempt[place]
+            or result.text.images
+            or result.text.json
+            or result.message >= fold.end
+            or fold.hides(place)
+        )
         if is_changed or stays or len(text) <= policy.clip_results or is_clipped(text) or stays_whole(text, policy):
             continue
         recall = facts.observation(result).handle if names_handle(policy) else None

@@ -53,7 +53,7 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
 
     places = [place(one.block) for one in blocks]
     before = _boundary_before(facts, plan)
-    gone = [*(index for index, one in plan.masked.items() if one.is_masked), *plan.stays]
+    gone = [index for index, one in facts.shown(plan).items() if one.is_masked]
     sent = [index for index in gone if index < before]
     pin = _block(facts, max(sent, default=None))
     if pin is not None and (place(pin) >= places[-1] or place(pin) in places):

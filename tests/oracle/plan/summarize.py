@@ -1,23 +1,27 @@
-"""Stage 2: a summary replaces the messages outside the keep set."""
+"""Stage 2: a summary of the messages outside the keep set; and the text of one that stands in a view."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from oracle.clip import shorter
 from oracle.plan.facts import Facts, Plan, Summary
 from oracle.plan.keep import Keeping
 from oracle.shape import PLAIN
 from oracle.summary import (
-    LEAST_CHARS,
     built_in_summary,
+    earlier_summaries,
     leading_system_messages,
     previous_summary,
+    user_messages,
     with_first_line,
 )
 from recede.reduction._exchange import SummaryRequest
+
+if TYPE_CHECKING:
+    from oracle.plan.boundary import Fold
 
 Given = tuple[str, "int | None"] | Literal[False] | None
 """A summary and its cost (None: its chars); None: not requested yet; False: it failed."""
@@ -27,24 +31,17 @@ def summarize(facts: Facts, before: Plan, keeping: Keeping, given: Given) -> Pla
     """The kept messages as stage 1 left them, with a summary of the rest; None if there is nothing to gain."""
     outline, policy = facts.outline, facts.policy
     dropped, room = keeping.dropped, keeping.summary_room
-    without = replace(before, kept=keeping.kept, cut=keeping.cut)
-    if given is False or not dropped or room < LEAST_CHARS or not facts.keeps_pairs(without):
+    without = replace(before, kept=keeping.kept)
+    if given is False or not dropped or not facts.keeps_pairs(without):
         return None
     if policy.goal == "reduce" and not facts.fits(without):
         return None  # it would not fit with any summary
     if given is None:
-        previous = previous_summary(outline)
-        built_in = built_in_summary(facts, dropped, previous, names_task=not keeping.task_stays)
+        built_in = built_in_summary(facts, dropped, previous_summary(outline))
         if policy.ask_summary:
-            return SummaryRequest(dropped, previous, built_in)
+            return SummaryRequest(dropped, previous_summary(outline), built_in)
         given = built_in, None
     text, cost = with_first_line(given[0])[:room], given[1]
-    if policy.fill_millionths is not None:
-        while (cost := facts.text_cost(text)) > room:
-            room_chars = shorter(len(text), room, cost)
-            if room_chars < LEAST_CHARS:
-                return None
-            text = text[:room_chars]
     if len(text) >= facts.chars(before) - facts.chars(without):
         return None
     made = Summary(
@@ -56,8 +53,39 @@ def summarize(facts: Facts, before: Plan, keeping: Keeping, given: Given) -> Pla
     return replace(without, stage="summarization", summary=made)
 
 
+def standing(fold: Fold, plan: Plan, given: Given) -> Plan | SummaryRequest:
+    """The view of a state, with the text of its summary: all that is hidden is told, in a text of its share."""
+    facts, hidden = fold.facts, fold.hidden
+    outline, policy, summary = facts.outline, facts.policy, fold.hidden.summary
+    if summary is None:
+        return replace(plan, stage="fallback") if hidden.messages else plan
+    earlier = [index for index in earlier_summaries(outline) if index in hidden.messages]
+    dropped = sorted(hidden.messages.difference(earlier))
+    previous = previous_summary(outline) if earlier else None
+    task = user_messages(outline)[:1]
+    names_task = not task or task[0].index in hidden.messages
+    if not given:
+        built_in = built_in_summary(facts, dropped, previous, names_task=names_task)
+        if policy.ask_summary and given is None:
+            return SummaryRequest(dropped, previous, built_in)
+        given = built_in, None
+    text = with_first_line(given[0])[: summary.share if facts.costs is None else None]
+    while (cost := facts.text_cost(text)) > summary.share and text:
+        text = text[: shorter(len(text), summary.share, cost)]
+    made = Summary(
+        text=text,
+        cost=cost,
+        place=bisect_left(plan.kept, summary.place),
+        message=_message(facts, policy.summary_role or _role(facts), text),
+    )
+    return replace(plan, stage="summarization", summary=made)
+
+
 def _role(facts: Facts) -> str:
-    """The role of a summary: "user" if an API does not accept system messages among the others."""
+    """The role of a summary: "user" if an API does not accept system messages among the others.
+
+    The first message whose shape names an API decides.
+    """
     for message in facts.outline.messages:
         known = (
             "reasoning",
@@ -70,6 +98,8 @@ def _role(facts: Facts) -> str:
         is_item = message.type in known or (message.type or "").endswith(("_call", "_call_output"))
         if is_item or (message.shape is not None and not message.shape.takes_system_messages):
             return "user"
+        if message.shape is not None:
+            return "system"
     return "system"
 
 

@@ -11,21 +11,27 @@ from oracle.patterns import fits, matches
 from oracle.plan.facts import Facts
 
 
-def window_start(facts: Facts) -> int:
-    """The first message of the window, the union of all measures."""
-    policy, end = facts.policy, len(facts.outline.messages)
+def window_start(facts: Facts, messages: int | None = None) -> int:
+    """The first message of the window of the first messages, the union of all measures."""
+    policy, end = facts.policy, len(facts.outline.messages) if messages is None else messages
     measures = (
         (policy.keep_messages, _spoken(facts)),
         (policy.keep_turns, facts.runs.starts),
         (policy.keep_results, [result.message for result in facts.outline.results]),
     )
-    starts = [places[-count] if count < len(places) else 0 for count, places in measures if count]
-    return min([*starts, *(facts.outline.results[place].message for place in unseen(facts))], default=end)
+    starts = []
+    for count, places in measures:
+        here = [place for place in places if place < end]
+        if count:
+            starts.append(here[-count] if count < len(here) else 0)
+    return min([*starts, *(facts.outline.results[place].message for place in unseen(facts, end))], default=end)
 
 
-def unseen(facts: Facts) -> list[int]:
-    """The observations that no request has shown, which stay raw: those after the model's last answer."""
-    return [place for place, age in enumerate(shown_at(facts)) if age > len(facts.outline.messages)]
+def unseen(facts: Facts, messages: int | None = None) -> list[int]:
+    """The observations of the first messages that no request has shown, which stay raw: those after the last answer."""
+    end = len(facts.outline.messages) if messages is None else messages
+    ages = zip(shown_at(facts), facts.outline.results, strict=True)
+    return [place for place, (age, result) in enumerate(ages) if age > end > result.message]
 
 
 def shown_at(facts: Facts) -> list[float]:
@@ -88,10 +94,15 @@ def older_than_window(facts: Facts) -> list[bool]:
 
 def exempt(facts: Facts) -> list[bool]:
     """Whether an observation is never masked, for each."""
+    both = zip(carries_instructions(facts), facts.given.results, strict=True)
+    return [carries or (facts.policy.keep_errors and result.is_error) for carries, result in both]
+
+
+def carries_instructions(facts: Facts) -> list[bool]:
+    """Whether an observation has instructions, such as the words of the user, for each."""
     policy, excluded = facts.policy, matches(facts.tools, facts.policy.exclude_tools)
     return [
         facts.tools[result.index] in excluded
-        or (policy.keep_errors and result.is_error)
         or any(fits(pattern, result.text.joined) for pattern in policy.keep_matching)
         for result in facts.given.results
     ]

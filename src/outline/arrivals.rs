@@ -1,0 +1,73 @@
+//! Results that arrived as other texts: cut, or as placeholders.
+
+use super::{Outline, ToolResult};
+use crate::clip::Clip;
+use core::ops::Range;
+
+impl Outline {
+    /// Cuts a result, after which its text has this many newlines.
+    pub fn cut(&mut self, result: usize, clip: Clip, newlines: u32) {
+        let ToolResult { chars, newlines: before, message, .. } = &mut self.results[result];
+        let removed = clip.removed();
+        (*chars, *before) = (*chars - removed, newlines);
+        self.messages[*message as usize].chars -= removed;
+        self.cuts.insert(self.cuts_before(result), (result as u32, clip));
+    }
+
+    /// Makes a result of so many characters a placeholder.
+    pub fn clear(&mut self, result: usize, chars: usize) {
+        let ToolResult { chars: before, message, .. } = &mut self.results[result];
+        let removed = *before - chars;
+        *before = chars;
+        self.messages[*message as usize].chars -= removed;
+        self.cleared.insert(self.cleared_before(result), (result as u32, removed));
+    }
+
+    pub(super) fn cleared_before(&self, result: usize) -> usize {
+        self.cleared.partition_point(|(other, _)| (*other as usize) < result)
+    }
+
+    /// Those of these results that arrived as placeholders.
+    #[must_use]
+    #[inline]
+    pub fn cleared_of(&self, results: Range<usize>) -> &[(u32, usize)] {
+        if self.cleared.is_empty() {
+            return &[];
+        }
+        &self.cleared[self.cleared_before(results.start)..self.cleared_before(results.end)]
+    }
+
+    /// Whether a result arrived as a placeholder.
+    #[must_use]
+    pub fn is_cleared(&self, result: usize) -> bool {
+        !self.cleared_of(result..result + 1).is_empty()
+    }
+
+    pub(super) fn cuts_before(&self, result: usize) -> usize {
+        self.cuts.partition_point(|(other, _)| (*other as usize) < result)
+    }
+
+    /// The cuts of these results.
+    #[must_use]
+    #[inline]
+    pub fn cuts_of(&self, results: Range<usize>) -> &[(u32, Clip)] {
+        if self.cuts.is_empty() {
+            return &[]; // nearly always, and this is asked for every result
+        }
+        &self.cuts[self.cuts_before(results.start)..self.cuts_before(results.end)]
+    }
+
+    /// The cut of a result, if it was cut when it arrived.
+    #[must_use]
+    pub fn cut_of(&self, result: usize) -> Option<&Clip> {
+        self.cuts_of(result..result + 1).first().map(|(_, clip)| clip)
+    }
+
+    /// Characters that these results had more before they arrived as other texts.
+    #[must_use]
+    #[inline]
+    pub fn arrival_chars(&self, results: Range<usize>) -> usize {
+        let cut: usize = self.cuts_of(results.clone()).iter().map(|(_, clip)| clip.removed()).sum();
+        cut + self.cleared_of(results).iter().map(|(_, removed)| removed).sum::<usize>()
+    }
+}

@@ -1,0 +1,178 @@
+//! The messages that a view does not show, and what stands for them.
+
+use super::context::PlanContext;
+use super::outcome::{Cut, Masked};
+use core::ops::Range;
+
+/// A summary in a view. It counts its share of the view, whatever its text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// The message of the view before which it stands.
+    pub place: usize,
+    /// Its share, in the unit of the limit.
+    pub share: usize,
+    /// How many messages preceded the request that made it.
+    pub request: usize,
+    /// The same for summaries of the same messages, in the same steps.
+    pub key: u64,
+}
+
+/// See the module. What once is hidden stays hidden, unless a result that comes late would be torn from its call.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Hidden {
+    /// Messages before this one may be hidden, later ones are shown.
+    settled: usize,
+    /// Those of the messages before it that are shown, ascending: few, however many are hidden.
+    shown: Vec<u32>,
+    /// What is left of messages of the task, in order.
+    pub cuts: Vec<Cut>,
+    /// The summary that stands for the hidden messages.
+    pub summary: Option<Standing>,
+}
+
+/// What a state knows of hidden messages.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Gone {
+    /// Observations that wait to be masked, are masked, or cut.
+    pub waiting: Vec<Masked>,
+    pub masked: Vec<Masked>,
+    pub clipped: Vec<Masked>,
+    /// The summaries so far, by their keys, with the messages that each has to tell of besides the one before.
+    pub told: Vec<(u64, Vec<u32>)>,
+    /// Messages that no summary tells of yet.
+    pub untold: Vec<u32>,
+}
+
+/// The key of a summary that takes the place of another one, and tells of these messages besides.
+pub(super) fn key_of(before: Option<Standing>, messages: &[u32]) -> u64 {
+    let start = before.map_or(0xcbf2_9ce4_8422_2325, |before| before.key);
+    messages.iter().fold(start, |key, message| (key ^ u64::from(*message)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+impl Hidden {
+    /// Whether no message is hidden.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.settled == self.shown.len()
+    }
+
+    /// Whether a message is hidden.
+    #[must_use]
+    #[inline]
+    pub fn has(&self, message: usize) -> bool {
+        message < self.settled && self.shown.binary_search(&(message as u32)).is_err()
+    }
+
+    /// How many messages of the view precede this one, its summary not counted.
+    #[must_use]
+    #[inline]
+    pub fn shown_before(&self, message: usize) -> usize {
+        if message >= self.settled {
+            return message - self.settled + self.shown.len();
+        }
+        self.shown.partition_point(|shown| (*shown as usize) < message)
+    }
+
+    /// The message at a place of the view, its summary not counted.
+    #[must_use]
+    pub fn shown_at(&self, place: usize) -> usize {
+        self.shown.get(place).map_or_else(|| place - self.shown.len() + self.settled, |message| *message as usize)
+    }
+
+    /// These messages, as far as they are shown.
+    #[must_use = "an iterator"]
+    pub fn shown(&self, messages: Range<usize>) -> impl DoubleEndedIterator<Item = usize> + Clone + '_ {
+        let early =
+            self.shown_before(messages.start.min(self.settled))..self.shown_before(messages.end.min(self.settled));
+        let late = messages.start.max(self.settled)..messages.end.max(self.settled);
+        self.shown[early].iter().map(|message| *message as usize).chain(late)
+    }
+
+    /// The hidden messages, ascending.
+    pub fn messages(&self) -> impl Iterator<Item = usize> + '_ {
+        let mut shown = self.shown.iter().peekable();
+        (0..self.settled).filter(move |message| shown.next_if(|shown| **shown as usize == *message).is_none())
+    }
+
+    /// How many of the messages are hidden.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.settled - self.shown.len()
+    }
+
+    /// Whether it depends on messages from this one on.
+    #[must_use]
+    pub fn reaches(&self, message: usize) -> bool {
+        self.settled > message
+    }
+
+    /// The cut of a message of the task.
+    #[must_use]
+    pub fn cut_of(&self, message: usize) -> Option<&Cut> {
+        let place = self.cuts.binary_search_by_key(&message, |cut| cut.message).ok()?;
+        Some(&self.cuts[place])
+    }
+
+    /// Characters of the summary, if it precedes this message of so many; the end of the view has it in any case.
+    pub(super) fn summary_chars_before(&self, message: usize, end: usize) -> usize {
+        let summary = self.summary.filter(|summary| summary.place < message || message == end);
+        summary.map_or(0, |summary| summary.share)
+    }
+
+    /// Whether some of a new message's results are those of hidden calls, and whether all of it is.
+    fn has_calls_of(&self, context: PlanContext, message: usize) -> (bool, bool) {
+        let PlanContext { outline, pairs, .. } = context;
+        let (mut some, mut all) = (false, !outline.messages[message].is_agent_made);
+        for result in outline.results_of(message) {
+            let call = pairs.call_of(result).map(|call| outline.calls[call].message as usize);
+            let is_hidden = call.is_some_and(|call| self.has(call));
+            some |= is_hidden;
+            all &= is_hidden;
+        }
+        (some, some && all)
+    }
+
+    /// Whether a new message would be torn: some of its results belong to hidden calls.
+    pub(super) fn is_torn_by(&self, context: PlanContext, message: usize) -> bool {
+        !self.is_empty() && self.has_calls_of(context, message) == (true, false)
+    }
+
+    /// Hides a new message if all of its results belong to hidden calls: they are part of the next summary.
+    pub(super) fn takes(&mut self, context: PlanContext, message: usize) -> bool {
+        let takes = !self.is_empty() && self.has_calls_of(context, message).1;
+        if takes {
+            self.hide(&[message as u32], message + 1);
+        }
+        takes
+    }
+
+    /// Hides these of the messages before `end`.
+    pub(super) fn hide(&mut self, hidden: &[u32], end: usize) {
+        let is_left = |message: &usize| hidden.binary_search(&(*message as u32)).is_err();
+        self.shown = self.shown(0..end).filter(is_left).map(|message| message as u32).collect();
+        self.settled = self.settled.max(end);
+    }
+}
+
+/// What a request hides besides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hiding {
+    /// The messages, ascending.
+    pub messages: Vec<u32>,
+    /// What is left of messages of the task, instead of what was left of them.
+    pub cuts: Vec<Cut>,
+    /// The summary that stands from now on.
+    pub summary: Option<Standing>,
+    /// Characters of input and output of a model that writes a summary because it pays.
+    pub call: Option<(usize, usize)>,
+    /// Characters of the view with all that.
+    pub chars: usize,
+}
+
+impl Hiding {
+    /// Whether it hides a message that was shown before.
+    #[must_use]
+    pub fn has(&self, message: usize) -> bool {
+        self.messages.binary_search(&(message as u32)).is_ok()
+    }
+}

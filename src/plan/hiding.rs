@@ -1,0 +1,124 @@
+//! Messages leave the view of a state, and come back where a late result would be torn from its call.
+
+use super::context::PlanContext;
+use super::hidden::{Gone, Hidden, Hiding, Standing};
+use super::outcome::Masked;
+use super::state::State;
+use super::step::Step;
+use super::units::message_of;
+
+impl State {
+    /// What is hidden after a step.
+    #[must_use]
+    pub fn hidden_after(&self, step: &Step) -> Hidden {
+        let mut hidden = self.hidden.clone();
+        if let Some(hiding) = &step.hiding {
+            hidden.hide(&hiding.messages, self.messages());
+            (hidden.cuts, hidden.summary) = (hiding.cuts.clone(), hiding.summary);
+        }
+        hidden
+    }
+
+    /// The messages that the summary after a step has to tell of, besides those of the newest one of which `is_known` has the key;
+    /// and that key.
+    #[must_use]
+    pub fn to_tell(&self, step: &Step, is_known: impl Fn(u64) -> bool) -> (Vec<usize>, Option<u64>) {
+        let new = step.hiding.as_ref().map_or(&[][..], |hiding| &hiding.messages);
+        let is_new = step
+            .hiding
+            .as_ref()
+            .and_then(|hiding| hiding.summary)
+            .is_some_and(|summary| self.gone.told.last().is_none_or(|(told, _)| *told != summary.key));
+        let untold: &[u32] = if is_new { &self.gone.untold } else { &[] };
+        let mut messages: Vec<usize> =
+            untold.iter().chain(if is_new { new } else { &[] }).map(|one| *one as usize).collect();
+        let mut known = None;
+        for (key, told) in self.gone.told.iter().rev() {
+            if is_known(*key) {
+                known = Some(*key);
+                break;
+            }
+            messages.extend(told.iter().map(|message| *message as usize));
+        }
+        messages.sort_unstable();
+        (messages, known)
+    }
+
+    /// Hides messages: their results are no longer part of the view.
+    pub(super) fn take_hiding(&mut self, context: PlanContext, hiding: &Hiding) {
+        let outline = context.outline;
+        self.hidden.hide(&hiding.messages, self.messages());
+        (self.hidden.cuts, self.hidden.summary) = (hiding.cuts.clone(), hiding.summary);
+        let is_hidden = |one: &mut Masked| hiding.has(message_of(outline, one.result));
+        self.gone.waiting.extend(self.waiting.extract_if(.., is_hidden));
+        self.gone.masked.extend(self.masked.extract_if(.., is_hidden));
+        self.gone.clipped.extend(self.cuts.extract_if(.., is_hidden));
+        self.gone.untold.extend(&hiding.messages);
+        if let Some(Standing { key, .. }) = hiding.summary
+            && self.gone.told.last().is_none_or(|(told, _)| *told != key)
+        {
+            self.gone.told.push((key, core::mem::take(&mut self.gone.untold)));
+        }
+        self.long.retain(|result| !hiding.has(message_of(outline, *result)));
+        self.count_again(context);
+        self.reach(context);
+    }
+
+    /// Shows what is hidden again, since a late result would be torn from its call.
+    pub(super) fn withdraw_summary(&mut self, context: PlanContext) {
+        self.hidden = Hidden::default();
+        let Gone { waiting, masked, clipped, .. } = core::mem::take(&mut self.gone);
+        self.waiting.extend(waiting);
+        self.masked.extend(masked);
+        self.masked.sort_unstable_by_key(|one| one.result);
+        self.cuts.extend(clipped);
+        self.cuts.sort_unstable_by_key(|one| one.result);
+        self.old_turns.begin_anew();
+        self.count_again(context);
+        self.is_rewritten = true;
+    }
+
+    /// Counts the view again, after messages were hidden or shown.
+    fn count_again(&mut self, context: PlanContext) {
+        let PlanContext { outline, costs, .. } = context;
+        let (mut chars, mut cost) = (0usize, self.hidden.summary.map_or(0, |summary| summary.share));
+        self.view_chars.clear();
+        for message in self.hidden.shown(0..self.raw_chars.len()) {
+            let raw = self.raw_chars[message] - message.checked_sub(1).map_or(0, |before| self.raw_chars[before]);
+            let own_cost = costs.map_or(raw, |costs| {
+                let observations = outline.results_of(message).map(|result| costs.observations[result].0);
+                observations.fold(costs.messages[message], usize::saturating_add)
+            });
+            let (own_chars, own_cost) =
+                self.hidden.cut_of(message).map_or((raw, own_cost), |cut| (cut.clip.chars(), cut.cost));
+            chars = chars.saturating_add(own_chars);
+            cost = cost.saturating_add(own_cost);
+            self.view_chars.push(chars);
+        }
+        self.cost = cost;
+        (self.removed, self.gain) = (0, self.waiting.iter().map(|one| one.removed).sum());
+        self.first = self.waiting.iter().map(|one| one.result).min();
+        let (masked, cuts) = (core::mem::take(&mut self.masked), core::mem::take(&mut self.cuts));
+        self.remove(context, &cuts, &[]);
+        self.cuts = cuts;
+        self.remove(context, &[], &masked);
+        self.masked = masked;
+    }
+
+    /// The cost of the view that hides these messages and masks these results besides.
+    pub(super) fn cost_hiding(&self, context: PlanContext, hiding: &Hiding, masked: &[Masked]) -> usize {
+        let Some(costs) = context.costs else { return hiding.chars };
+        let outline = context.outline;
+        let cost_of = |message: usize| {
+            let observations = outline.results_of(message).map(|result| costs.observations[result].0);
+            observations.fold(costs.messages[message], usize::saturating_add)
+        };
+        let hidden: usize = hiding.messages.iter().map(|message| cost_of(*message as usize)).sum();
+        let is_hidden = |one: &&Masked| hiding.has(message_of(outline, one.result));
+        let saved = |one: &Masked| costs.of(one).0.saturating_sub(costs.of(one).1);
+        let saved: usize = self.forms(&Step::default()).iter().filter(is_hidden).map(saved).sum();
+        let before = self.hidden.summary.map_or(0, |summary| summary.share);
+        let share = hiding.summary.map_or(0, |summary| summary.share);
+        (self.cost_with(context, masked, &[]) + share).saturating_sub(hidden.saturating_sub(saved) + before)
+    }
+}

@@ -1,0 +1,178 @@
+//! A summary of old turns, because it pays or is due: the hybrid of masks and summaries, and summaries alone.
+//!
+//! A summary stands for whole turns that are older than the newest ones and than the window; see `turn_spans`.
+//!
+//! Characters of requests that a summary would have saved are waste. Once reading them from the cache has cost as much as the summary:
+//! writing the view again, and the call of a model; and if the bound on cost permits it, the summary pays.
+
+use super::context::PlanContext;
+use super::hidden::{Hiding, Standing, key_of};
+use super::mask::Masker;
+use super::outcome::Masked;
+use super::state::State;
+use super::step::Step;
+use super::turn_spans::TurnSpan;
+use super::units::{Bill, cost, message_of};
+use crate::policy::{Due, Summaries, SummaryPrices};
+
+/// A possible summary.
+struct Draft {
+    /// The turns up to which it reaches.
+    turns: usize,
+    /// Characters of the view that it replaces, and those of them that the previous request had sent.
+    replaced: usize,
+    sent_before: usize,
+    /// Characters of the same, raw.
+    raw: usize,
+}
+
+impl Summaries {
+    /// How many turns a summary made after this many reaches; None before the first is due.
+    fn wanted(&self, turns: usize) -> Option<usize> {
+        match self.due {
+            Due::Turns { first, every } => Some(turns.checked_sub(first)? / every * every + first - self.tail),
+            Due::BreakEven => Some(turns.saturating_sub(self.tail)),
+        }
+    }
+
+    /// The cost of a model with this input and output.
+    pub(super) fn call_cost(&self, (given, written): (usize, usize)) -> f64 {
+        cost(given, self.prices.input) + cost(written, self.prices.output)
+    }
+
+    /// Whether a summary is made; see the module.
+    fn pays(&self, waste: usize, again: usize, call: (usize, usize), is_permitted: impl FnOnce() -> bool) -> bool {
+        let SummaryPrices { read, write, .. } = self.prices;
+        let is_paid = || cost(waste, read) >= cost(again, write - read) + self.call_cost(call) && is_permitted();
+        self.due != Due::BreakEven || is_paid()
+    }
+}
+
+impl State {
+    /// Adds a message, if summaries of old turns are made.
+    pub(super) fn push_turn(&mut self, context: PlanContext, message: usize, chars: usize) {
+        if context.policy.summaries.is_some() {
+            let mut old_turns = core::mem::take(&mut self.old_turns);
+            self.excluded.grow(context.policy, context.outline);
+            old_turns.push(&Masker::of(context, &self.excluded), message, chars);
+            self.old_turns = old_turns;
+        }
+    }
+
+    /// A summary of this many turns or fewer, as they are tied; None if it would reach no new turn.
+    fn draft(&self, context: PlanContext, end: usize, wanted: usize) -> Option<Draft> {
+        let PlanContext { outline, turns, .. } = context;
+        let rules = context.policy.summaries?;
+        let mut reaches = wanted;
+        if rules.due == Due::BreakEven && self.aging.older_end > 0 && self.aging.older_end < outline.results_before(end)
+        {
+            reaches = reaches.min(context.turn_of(self.aging.older_end).saturating_sub(1));
+        }
+        // What no request has shown, and calls whose results may still come, are of the newest turns.
+        let newest = turns.starts.partition_point(|start| (*start as usize) < end);
+        reaches = reaches.min(newest.saturating_sub(1));
+        let first = self.old_turns.reached;
+        if reaches <= first {
+            return None;
+        }
+        let (from, to) = (turns.starts[first] as usize, turns.starts[reaches] as usize);
+        let share = self.hidden.summary.map_or(0, |summary| summary.share);
+        let sum = |chars: &dyn Fn(usize) -> usize, to: usize| chars(to).saturating_sub(chars(from));
+        let (view, raw) = (|message| self.view_chars_before(message), |message| self.raw_before(message));
+        let draft = if self.old_turns.last_odd <= first {
+            let stays = |to| sum(&|message| self.old_turns.stays_before(message), to);
+            let sent = to.min(self.before.max(from));
+            Draft {
+                turns: reaches,
+                replaced: share + sum(&view, to).saturating_sub(stays(to)),
+                sent_before: share + sum(&view, sent).saturating_sub(stays(sent)),
+                raw: sum(&raw, to).saturating_sub(stays(to)),
+            }
+        } else {
+            let hidden = self.hidden_by(context, reaches);
+            let chars = |chars: &dyn Fn(usize) -> usize, end: usize| {
+                let of = hidden.iter().map(|message| *message as usize).filter(|message| *message < end);
+                of.map(|message| chars(message + 1) - chars(message)).sum::<usize>()
+            };
+            let (replaced, sent_before) = (share + chars(&view, to), share + chars(&view, self.before));
+            Draft { turns: reaches, replaced, sent_before, raw: chars(&raw, to) }
+        };
+        Some(draft)
+    }
+
+    /// The messages that a summary hides which reaches this many turns.
+    fn hidden_by(&self, context: PlanContext, reaches: usize) -> Vec<u32> {
+        let first = self.old_turns.reached;
+        let hideable = self.old_turns.hideable(&self.hidden, first, reaches);
+        let starts = &context.turns.starts;
+        let is_hidden = |message: &usize| {
+            let TurnSpan { first: from, last } = self.old_turns.spans[*message];
+            from > first && last <= reaches && hideable[from - 1 - first] && !self.hidden.has(*message)
+        };
+        (starts[first] as usize..starts[reaches] as usize).filter(is_hidden).map(|message| message as u32).collect()
+    }
+
+    /// The step of a request for which a summary of old turns pays, or is due; without it, the characters that it would have saved.
+    pub(super) fn summary_step(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> Result<Step, usize> {
+        let rules = context.policy.summaries.ok_or(0usize)?;
+        let turns = context.turns.starts.partition_point(|start| (*start as usize) < end);
+        let most = rules.wanted(turns).filter(|_| context.failed.binary_search(&end).is_err());
+        let draft = most.and_then(|most| self.draft(context, end, most)).ok_or(0usize)?;
+        let share = rules.model.map_or(context.policy.summary_max_chars, |model| model.summary_chars);
+        if share >= draft.replaced {
+            return Err(0);
+        }
+        let wasted = draft.replaced - share;
+        let place = self.hidden.summary.map_or(context.turns.starts[0] as usize, |summary| summary.place);
+        let standing = self.hidden.summary.map_or(0, |summary| summary.share);
+        // Kept characters after the summary that the previous request had sent are written to the cache again.
+        let sent = standing + self.view_chars_before(self.before) - self.view_chars_before(place.min(self.before));
+        let untold = self.gone.untold.iter().map(|message| *message as usize);
+        let untold: usize = untold.map(|message| self.raw_before(message + 1) - self.raw_before(message)).sum();
+        let given = draft.raw + untold + standing;
+        let call = rules.model.map_or((0, 0), |model| (given + model.prompt_chars, model.summary_chars));
+        let chars = (self.chars_before(end) - draft.replaced).saturating_add(share);
+        let again = share + sent.saturating_sub(draft.sent_before);
+        let is_permitted = || self.permits_summary(context.policy, bill, chars, call);
+        if !rules.pays(self.old_turns.waste.saturating_add(wasted), again, call, is_permitted) {
+            return Err(wasted);
+        }
+        let hidden = self.hidden_by(context, draft.turns);
+        if hidden.is_empty() {
+            return Err(0);
+        }
+        let first = (hidden[0] as usize).min(place);
+        let place = (first..end)
+            .find(|message| !self.hidden.has(*message) && hidden.binary_search(&(*message as u32)).is_err());
+        let summary =
+            Standing { place: place.unwrap_or(end), share, request: end, key: key_of(self.hidden.summary, &hidden) };
+        // Since all is written again, what is old is masked now.
+        let is_shown = |one: &&Masked| hidden.binary_search(&(message_of(context.outline, one.result) as u32)).is_err();
+        let is_passed = |one: &&Masked| (one.result as usize) < context.policy.rounded(self.aging.older_end);
+        let mut masked: Vec<Masked> = self.waiting.iter().filter(is_shown).filter(is_passed).cloned().collect();
+        masked.sort_unstable_by_key(|one| one.result);
+        let removed: usize = masked.iter().map(|one| one.removed).sum();
+        let cuts = self.hidden.cuts.clone();
+        let chars = chars.saturating_sub(removed);
+        let hiding = Hiding { messages: hidden, cuts, summary: Some(summary), call: Some(call), chars };
+        let cost = self.cost_hiding(context, &hiding, &masked);
+        let boundary = self.next_boundary(context.policy);
+        let mut step = Step { masked, cost, boundary, is_forced: true, ..Step::default() };
+        step.moved = self.move_of(context, &step);
+        step.hiding = Some(Box::new(hiding));
+        Ok(step)
+    }
+
+    /// After messages were hidden: the turns that are reached.
+    pub(super) fn reach(&mut self, context: PlanContext) {
+        let starts = &context.turns.starts;
+        let is_gone = |turn: usize| {
+            starts.get(turn).is_some_and(|start| self.hidden.has(*start as usize))
+                || self.old_turns.instructions.contains(&(turn + 1))
+        };
+        while is_gone(self.old_turns.reached) {
+            self.old_turns.reached += 1;
+        }
+        self.old_turns.waste = 0;
+    }
+}

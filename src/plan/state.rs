@@ -1,0 +1,348 @@
+//! The state of a history: what its next view shows. One fold over the messages, in the indices of the Outline.
+//!
+//! ```text
+//! message  ─▶ grow     its characters; results that leave the window wait to be masked
+//! request  ─▶ step     what it masks, cuts and hides: decided here, and charged
+//!             take     what was decided is kept: forms and hidden messages only grow
+//! view     ─▶ Plan     masks, cuts, hidden messages, the place of the summary; rendered elsewhere
+//! ```
+//!
+//! **What is folded.** Of each result its form: raw, cut, masked; of each message whether it is hidden; of the task what is left of it;
+//! the standing summary, by its place and its share; the boundary, and the sums of its rule: the waste, and what all requests so
+//! far were charged, as sent and raw. Nothing in it is a byte of a view, and nothing refers to an earlier view.
+//!
+//! **Why it is prefix-stable.** A request reads the messages before it and the state alone, never a text that is still to come: a
+//! summary counts as its share, whatever a model writes. So a session that grows by one message, and a plan of the whole history,
+//! which makes each request of it in order, decide the same; and a rewind is the same fold over fewer messages.
+//!
+//! **What the bound promises.** No move of the boundary, and no summary that is made because it pays, leaves a request at which all
+//! views so far have cost more than the raw history by more than `max_overcost`: see `cost_bound`. What a limit forces is charged, but
+//! not prevented.
+//!
+//! **What was tried instead.** A view that dropped messages was rendered, scanned again, and became the history of a new fold. It gave
+//! the same views, but each limit cost a scan and a second index space, each summary of a model had to be known to plan on, and a
+//! rewind behind it had to build the session again (docs/decisions/0015).
+
+use super::context::PlanContext;
+use super::hidden::{Gone, Hidden};
+use super::mask::{Excluded, Masker};
+use super::outcome::{Masked, Masking, Move, Unmasked, masked_in, merged, shown};
+use super::references::References;
+use super::step::{Step, after_cut, cut_chars};
+use super::turn_spans::OldTurns;
+use super::units::{Paid, message_of};
+use super::window::Aging;
+use crate::outline::reserve;
+use crate::policy::Policy;
+
+/// See the module.
+#[derive(Debug, Default, Clone)]
+pub struct State {
+    pub(super) excluded: Excluded,
+    pub(super) aging: Aging,
+    /// Prefix sums of characters: after each message of the view, without its summary, and after each message of the raw history.
+    pub(super) view_chars: Vec<usize>,
+    pub(super) raw_chars: Vec<usize>,
+    /// The cost of the view, and of the raw history.
+    pub(super) cost: usize,
+    pub(super) raw_cost: usize,
+    /// Whether masking has begun: the history was above the trigger.
+    pub(super) is_begun: bool,
+    /// Whether the view of the last request is over the limit.
+    pub(super) is_over: bool,
+    /// Maskable observations of the view that are still raw; the characters that masking them would remove, and the first of them.
+    pub(super) waiting: Vec<Masked>,
+    pub(super) gain: usize,
+    /// The part of the gain in messages since the previous request.
+    pub(super) new_gain: usize,
+    pub(super) first: Option<u32>,
+    /// Characters that requests since the last move could have saved.
+    pub(super) waste: usize,
+    pub(super) requests: usize,
+    /// Messages at the previous request; later ones are written to the cache in any case.
+    pub(super) before: usize,
+    /// The next request writes the whole view to the cache in any case.
+    pub(super) is_rewritten: bool,
+    /// Characters that masks and cuts removed from the view.
+    pub(super) removed: usize,
+    /// The first observation after the boundary; the same before the last request.
+    pub(super) boundary: usize,
+    pub(super) boundary_before: usize,
+    /// The charge of all requests.
+    pub(super) paid: Paid,
+    /// Results that were masked before they left the window.
+    pub(super) early: Vec<u32>,
+    /// Raw results that are long enough to be cut, if there is a limit.
+    pub(super) long: Vec<u32>,
+    pub(super) references: References,
+    pub(super) hidden: Hidden,
+    pub(super) gone: Gone,
+    pub(super) old_turns: OldTurns,
+    /// Masked and cut observations of the view, in order; some are masked over a cut.
+    pub(super) masked: Vec<Masked>,
+    pub(super) cuts: Vec<Masked>,
+    /// The moves of the boundary.
+    pub(super) moves: Vec<Move>,
+}
+
+impl State {
+    /// A boundary after a move by its rule.
+    pub(super) fn next_boundary(&self, policy: &Policy) -> usize {
+        policy.rounded(self.aging.older_end).max(self.boundary)
+    }
+
+    /// How many messages it has.
+    #[must_use]
+    pub fn messages(&self) -> usize {
+        self.raw_chars.len()
+    }
+
+    /// Characters of the view before a message; before the next message, of the whole view.
+    #[must_use]
+    pub fn chars_before(&self, message: usize) -> usize {
+        let message = message.min(self.messages());
+        let summary = self.hidden.summary_chars_before(message, self.messages());
+        self.view_chars_before(message).saturating_add(summary)
+    }
+
+    /// The same without the summary.
+    pub(super) fn view_chars_before(&self, message: usize) -> usize {
+        self.hidden.shown_before(message).checked_sub(1).map_or(0, |before| self.view_chars[before])
+    }
+
+    /// Characters of the raw history before a message.
+    pub(super) fn raw_before(&self, message: usize) -> usize {
+        message.checked_sub(1).map_or(0, |before| self.raw_chars[before])
+    }
+
+    /// Adds messages up to this number.
+    pub fn grow(&mut self, context: PlanContext, end: usize) {
+        for message in self.messages()..end {
+            self.push(context, message);
+        }
+        self.excluded.grow(context.policy, context.outline);
+        let mut aging = core::mem::take(&mut self.aging);
+        aging.grow(context, end, |result| self.leave_window(context, result));
+        self.aging = aging;
+    }
+
+    fn push(&mut self, context: PlanContext, message: usize) {
+        let PlanContext { outline, policy, costs, .. } = context;
+        if self.hidden.is_torn_by(context, message) {
+            self.withdraw_summary(context);
+        }
+        let raw = outline.chars_of(message, policy.image_chars);
+        let (added, held) = self.references.arrive(context, message, &self.masked);
+        for source in held {
+            self.hold(source);
+        }
+        let chars = raw.saturating_add_signed(added);
+        let cost = match costs {
+            None => chars,
+            Some(costs) => outline
+                .results_of(message)
+                .map(|result| costs.observations[result].0)
+                .fold(costs.messages[message], usize::saturating_add),
+        };
+        self.push_turn(context, message, chars);
+        self.raw_chars.push(self.raw_before(message).saturating_add(chars));
+        self.raw_cost = self.raw_cost.saturating_add(cost);
+        if self.hidden.takes(context, message) {
+            self.gone.untold.push(message as u32);
+            return;
+        }
+        self.view_chars.push(self.view_chars.last().copied().unwrap_or(0).saturating_add(chars));
+        self.cost = self.cost.saturating_add(cost);
+        if let Some(max_chars) = policy.clip_results.filter(|_| policy.is_limit) {
+            let is_long =
+                |result: &usize| outline.results[*result].chars > max_chars && outline.cut_of(*result).is_none();
+            self.long.extend(outline.results_of(message).filter(is_long).map(|result| result as u32));
+        }
+    }
+
+    /// An observation is referred to again: if it waits to be masked, it no longer does.
+    fn hold(&mut self, source: u32) {
+        if let Some(place) = self.waiting.iter().position(|one| one.result == source) {
+            self.gain -= self.waiting.swap_remove(place).removed;
+            self.first = self.waiting.iter().map(|one| one.result).min();
+        }
+        if !self.aging.keeps(source) {
+            self.references.hold(source);
+        }
+    }
+
+    /// An observation leaves the window.
+    fn leave_window(&mut self, context: PlanContext, result: usize) {
+        if let Some(place) = self.early.iter().position(|one| *one == result as u32) {
+            self.early.swap_remove(place);
+            return;
+        }
+        for result in self.references.released(result as u32) {
+            self.wait(context, result);
+        }
+    }
+
+    /// An observation outside of the window waits to be masked, if it may be.
+    fn wait(&mut self, context: PlanContext, result: u32) {
+        let message = message_of(context.outline, result);
+        let mask = Masker::of(context, &self.excluded).mask(result as usize, self.references.source_of(result));
+        let Some(masked) = after_cut(&self.cuts, mask) else { return };
+        if self.hidden.has(message) {
+            self.gone.waiting.push(masked);
+            return;
+        }
+        self.gain += masked.removed;
+        if message >= self.before {
+            self.new_gain += masked.removed;
+        }
+        self.first = Some(self.first.map_or(masked.result, |first| first.min(masked.result)));
+        self.waiting.push(masked);
+    }
+
+    /// Masks and cuts of the view after a step, of which each result shows the later one.
+    pub(super) fn forms(&self, step: &Step) -> Vec<Masked> {
+        let cuts = merged(self.cuts.clone(), step.cuts.clone());
+        let mut masked = merged(self.masked.clone(), step.masked.clone());
+        for one in &mut masked {
+            one.removed += cut_chars(&cuts, one.result); // a mask over a cut removes what both do
+        }
+        shown(cuts, masked)
+    }
+
+    pub(super) fn masking(&self) -> Masking {
+        Masking {
+            masked: self.forms(&Step::default()),
+            removed: self.removed,
+            boundary: self.boundary,
+            moves: self.moves.clone(),
+            boundary_before: self.boundary_before,
+            is_below_trigger: false,
+        }
+    }
+
+    /// The results of the view after a step that could be masked, if nothing is.
+    #[must_use]
+    pub fn unmasked(&self, context: PlanContext, step: &Step) -> Unmasked {
+        let is_below_trigger = !self.has_begun(context, self.messages());
+        let hides = |one: &Masked| {
+            let message = message_of(context.outline, one.result);
+            step.hiding.as_ref().is_some_and(|hiding| hiding.has(message))
+        };
+        let waiting = self.waiting.iter().filter(|one| !hides(one)).count();
+        Unmasked::of(context.policy, self.aging.older_end, waiting, is_below_trigger)
+    }
+
+    /// Masked observations of the view, in order.
+    #[must_use]
+    pub fn masked(&self) -> &[Masked] {
+        &self.masked
+    }
+
+    /// Cut observations of the view, in order; some are masked since.
+    #[must_use]
+    pub fn cuts(&self) -> &[Masked] {
+        &self.cuts
+    }
+
+    /// The moves of the boundary.
+    #[must_use]
+    pub fn moves(&self) -> &[Move] {
+        &self.moves
+    }
+
+    /// The hidden messages.
+    #[must_use]
+    pub fn hidden(&self) -> &Hidden {
+        &self.hidden
+    }
+
+    /// The cost of the view.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.cost
+    }
+
+    pub(super) fn is_masked(&self, result: u32) -> bool {
+        self.masked.binary_search_by_key(&result, |one| one.result).is_ok()
+    }
+
+    /// The boundary at the previous request, and now: `is_over` after the answer to the last one. `now` is where a step takes it
+    /// that is not made for good. For a boundary that depends on requests.
+    #[must_use]
+    pub fn boundaries(&self, is_over: bool, now: Option<usize>) -> (usize, usize) {
+        match now {
+            Some(now) => (self.boundary, now),
+            None if is_over => (self.boundary_before, self.boundary),
+            None => (self.boundary, self.boundary),
+        }
+    }
+
+    /// Masks the waiting observations for which `is_included` is true. Returns them, in order.
+    pub(super) fn mask(&mut self, context: PlanContext, is_included: impl Fn(u32) -> bool) -> Vec<Masked> {
+        let mut now: Vec<Masked> = self.waiting.extract_if(.., |one| is_included(one.result)).collect();
+        now.sort_unstable_by_key(|one| one.result);
+        let Some(first) = now.first().map(|first| first.result) else { return now };
+        let removed = self.remove(context, &[], &now);
+        let is_in_order = self.masked.last().is_none_or(|last| last.result < first);
+        reserve(&mut self.masked, now.len());
+        self.masked.extend_from_slice(&now);
+        if !is_in_order {
+            self.masked.sort_unstable_by_key(|one| one.result);
+        }
+        self.gain -= removed;
+        self.first = self.waiting.iter().map(|one| one.result).min();
+        now
+    }
+
+    /// Counts what new cuts and masks of the view remove.
+    pub(super) fn remove(&mut self, context: PlanContext, cuts: &[Masked], masked: &[Masked]) -> usize {
+        self.cost = self.cost_with(context, masked, cuts);
+        let place = |result: u32| self.hidden.shown_before(message_of(context.outline, result));
+        let changes = merged(masked.to_vec(), cuts.to_vec());
+        let Some(first) = changes.first().map(|one| place(one.result)) else { return 0 };
+        let (mut removed, mut next) = (0, changes.iter().peekable());
+        for (at, chars) in self.view_chars.iter_mut().enumerate().skip(first) {
+            while let Some(one) = next.next_if(|one| place(one.result) == at) {
+                removed += one.removed;
+            }
+            *chars -= removed;
+        }
+        self.removed += removed;
+        removed
+    }
+
+    /// The observations whose texts decide how they are masked or cut: those that leave the window now, and of the messages from this
+    /// one on long ones; with a limit all that may be masked.
+    #[must_use]
+    pub fn texts_needed(&self, context: PlanContext, first: usize) -> Vec<usize> {
+        let PlanContext { outline, policy, .. } = context;
+        let mut excluded = Excluded::default();
+        excluded.grow(policy, outline);
+        let masker = Masker::of(context, &excluded);
+        let new = outline.results_before(first)..outline.results.len();
+        if let Some(max_chars) = policy.clip_results.filter(|_| policy.is_limit) {
+            let is_long = |result: usize| outline.results[result].chars > max_chars || masker.is_long(result);
+            return new.filter(|result| is_long(*result) || masker.needs_text(*result)).collect();
+        }
+        let mut needed: Vec<usize> = new.filter(|result| masker.is_long(*result)).collect();
+        let mut aging = self.aging.clone();
+        aging.grow(context, context.outline.messages.len(), |result| {
+            if masker.needs_text(result) {
+                needed.push(result);
+            }
+        });
+        needed
+    }
+
+    /// The state of a view that masks and cuts these, by a rule that has no memory.
+    pub(super) fn of_masking(context: PlanContext, end: usize, masking: &Masking) -> Self {
+        let mut state = State::default();
+        state.grow(context, end);
+        let (cuts, masked): (Vec<Masked>, Vec<Masked>) = masking.masked.iter().cloned().partition(Masked::is_clipped);
+        state.add_early(&masked);
+        state.mask(context, |result| !masked_in(&masked, result as usize..result as usize + 1).is_empty());
+        state.cut(context, &cuts);
+        state.boundary = masking.boundary;
+        state
+    }
+}

@@ -1,0 +1,98 @@
+//! The turns that a summary may hide.
+//!
+//! A turn has the messages of its run, and those with its calls or results. All others, of the user and of the system, are
+//! instructions, and stay; so do turns with a result that carries instructions. A summary stands for whole turns that are older than the
+//! newest ones and than the window. A message of several turns ties them: they are hidden together or not at all.
+
+use super::context::PlanContext;
+use super::hidden::Hidden;
+use super::mask::Masker;
+use std::collections::BTreeSet;
+
+/// The first and last turn of a message; 0 if it belongs to none.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct TurnSpan {
+    pub first: usize,
+    pub last: usize,
+}
+
+/// What summaries of old turns know of a history.
+#[derive(Debug, Default, Clone)]
+pub(super) struct OldTurns {
+    /// Of each message.
+    pub spans: Vec<TurnSpan>,
+    /// Messages of several turns, and results that came after a later turn had begun: their turns.
+    ties: Vec<(usize, TurnSpan)>,
+    /// The turns with instructions, from 1.
+    pub instructions: BTreeSet<usize>,
+    /// The last turn with instructions or a tie: up to it, a summary does not hide all turns alike.
+    pub last_odd: usize,
+    /// Prefix sums of the characters of messages of no turn, after each message.
+    stays: Vec<usize>,
+    /// How many of the first turns the last summary has reached.
+    pub reached: usize,
+    /// Characters that requests since the last summary could have saved.
+    pub waste: usize,
+}
+
+impl OldTurns {
+    /// Adds a message of this many characters.
+    pub fn push(&mut self, masker: &Masker, message: usize, chars: usize) {
+        let PlanContext { outline, pairs, turns, .. } = masker.context;
+        let own = outline.messages[message].is_agent_made || !outline.calls_of(message).is_empty();
+        let calls = outline.results_of(message).map(|result| pairs.call_of(result));
+        let at = calls.map(|call| call.map_or(message, |call| outline.calls[call].message as usize));
+        let mut span = TurnSpan::default();
+        for turn in own.then_some(message).into_iter().chain(at).map(|at| turns.at(at)) {
+            // A message of no turn stays, and so does one tied to it.
+            span.last = if turn == 0 { usize::MAX } else { span.last.max(turn) };
+            span.first = if span.first == 0 || turn == 0 { span.first.max(turn) } else { span.first.min(turn) };
+        }
+        let is_of_turns = span.first > 0 && span.last < usize::MAX;
+        let newest = turns.starts.partition_point(|start| *start as usize <= message);
+        if span.first > 0 && span.first < span.last.max(newest) {
+            self.ties.push((message, TurnSpan { last: span.last.max(newest), ..span }));
+            self.last_odd = self.last_odd.max(span.last.max(newest));
+        }
+        if is_of_turns && outline.results_of(message).any(|result| masker.carries_instructions(result)) {
+            self.instructions.insert(span.first);
+            self.last_odd = self.last_odd.max(span.first);
+        }
+        let stays = self.stays.last().copied().unwrap_or(0);
+        self.stays.push(if is_of_turns { stays } else { stays + chars });
+        self.spans.push(span);
+    }
+
+    pub fn stays_before(&self, message: usize) -> usize {
+        message.checked_sub(1).map_or(0, |before| self.stays[before])
+    }
+
+    /// Which turns from this one on, up to another, a summary may hide; the others have instructions or would be torn.
+    pub fn hideable(&self, hidden: &Hidden, first: usize, end: usize) -> Vec<bool> {
+        let mut hideable: Vec<bool> = (first + 1..=end).map(|turn| !self.instructions.contains(&turn)).collect();
+        let ties = self.ties.iter().filter(|(message, tie)| tie.last > first && !hidden.has(*message));
+        let mut ties: Vec<TurnSpan> = ties.map(|(_, tie)| *tie).collect();
+        ties.sort_unstable_by_key(|tie| tie.first);
+        // Ties that share a turn are one.
+        let mut joined: Vec<TurnSpan> = vec![];
+        for tie in ties {
+            match joined.last_mut().filter(|before| tie.first <= before.last) {
+                Some(before) => before.last = before.last.max(tie.last),
+                None => joined.push(tie),
+            }
+        }
+        for TurnSpan { first: from, last } in joined {
+            let is_inside = from > first && last <= end;
+            let range = from.saturating_sub(1).clamp(first, end) - first..last.min(end) - first;
+            if !is_inside || hideable[range.clone()].contains(&false) {
+                hideable[range].fill(false);
+            }
+        }
+        hideable
+    }
+
+    /// Begins anew after everything that was hidden is shown again.
+    pub fn begin_anew(&mut self) {
+        (self.reached, self.waste) = (0, 0);
+    }
+}

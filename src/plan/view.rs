@@ -1,0 +1,95 @@
+//! The plan of a state: what its view masks, cuts, hides and inserts. The text of a summary is asked for here, and not before.
+
+use super::arrival::with_arrivals;
+use super::context::Uncounted;
+use super::outcome::{Masked, Outcome, Plan, Stage, Summary, SummaryInput};
+use super::planner::Planner;
+use super::state::State;
+use super::summarize::SummaryWriter;
+use crate::placeholder::Form;
+use crate::text::count_chars;
+
+impl Planner<'_> {
+    /// The plan of a state of this history, or the summary that it needs.
+    pub(super) fn view(
+        &self,
+        state: &State,
+        input: &SummaryInput,
+        is_below_trigger: bool,
+    ) -> Result<Outcome, Uncounted> {
+        let (hidden, context) = (state.hidden(), self.context());
+        let mut masking = state.masking();
+        let is_restored = |result: &u32| {
+            !state.is_masked(*result) && !hidden.has(self.outline.results[*result as usize].message as usize)
+        };
+        for (result, source) in state.references.sources().filter(|(result, _)| is_restored(result)) {
+            let form = Form::Restored { source };
+            masking.masked.push(Masked { result, form, removed: 0 });
+        }
+        masking.masked.sort_unstable_by_key(|one| one.result);
+        let mut summary = None;
+        let (mut cost, mut chars) = (state.cost(), state.chars_before(self.end));
+        if let Some(standing) = hidden.summary {
+            let writer = SummaryWriter::of(context, hidden);
+            let text = match input {
+                SummaryInput::Given(text, _) => text.clone(),
+                _ if self.policy.ask_summary => {
+                    return Ok(Outcome::AskSummary {
+                        dropped: writer.summarized(),
+                        previous: writer.previous(),
+                        built_in: writer.built_in(&writer.tagged()),
+                    });
+                }
+                _ => writer.built_in(&writer.tagged()),
+            };
+            let text = match self.costs {
+                None => SummaryWriter::clipped(&text, standing.share),
+                Some(_) => SummaryWriter::clipped_to(&text, standing.share, |text| self.cost_of(0, || text.to_vec()))?,
+            };
+            let own_chars = count_chars(&text);
+            let own_cost = self.cost_of(own_chars, || text.clone())?;
+            cost = cost.saturating_sub(standing.share).saturating_add(own_cost);
+            chars = chars.saturating_sub(standing.share).saturating_add(own_chars);
+            summary = Some(Summary { before: standing.place, ..writer.summary(text) });
+        }
+        for cut in &hidden.cuts {
+            let text = || cut.clip.apply(&writer_text(self, cut.message));
+            cost = cost.saturating_sub(cut.cost).saturating_add(self.cost_of(cut.clip.chars(), text)?);
+        }
+        let is_masked = masking.masked.iter().any(Masked::is_masked);
+        let kept = (!hidden.is_empty() || !hidden.cuts.is_empty() || summary.is_some()).then(|| {
+            let mut kept = vec![false; self.end];
+            hidden.shown(0..self.end).for_each(|message| kept[message] = true);
+            kept
+        });
+        let cut_off = |message: usize| self.outline.chars_of(message, self.policy.image_chars);
+        Ok(Outcome::Plan(Box::new(Plan {
+            stage: match (&summary, hidden.is_empty()) {
+                (Some(_), _) => Some(Stage::Summarization),
+                (None, false) => Some(Stage::Fallback),
+                (None, true) => is_masked.then_some(Stage::Masking),
+            },
+            masked: with_arrivals(self.outline, masking.masked, 0..self.outline.results.len()),
+            boundary: masking.boundary,
+            boundary_before: masking.boundary_before,
+            moves: masking.moves,
+            cut_chars: hidden.cuts.iter().map(|cut| cut_off(cut.message).saturating_sub(cut.clip.chars())).sum(),
+            cuts: hidden.cuts.clone(),
+            summary,
+            unmasked: if is_masked {
+                super::Unmasked::default()
+            } else {
+                self.unmasked(is_below_trigger, kept.as_deref())
+            },
+            kept,
+            within_limit: self.max_cost().map(|max| cost <= max),
+            chars: (self.chars + self.outline.arrival_chars(0..self.outline.results.len()), chars),
+            ..Plan::default()
+        })))
+    }
+}
+
+/// The text of a message.
+fn writer_text(planner: &Planner, message: usize) -> Vec<u8> {
+    super::summarize::text_of(planner.context(), message)
+}

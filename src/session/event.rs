@@ -1,0 +1,87 @@
+//! What happens in a session besides messages, and its record: numbers, the first of which is its tag, and the text of a summary.
+
+use super::attempts::Attempts;
+use crate::text::is_text;
+
+/// Above every real number of a session; sums of smaller numbers do not overflow.
+const LARGEST: u64 = 1 << 48;
+
+/// Something that happened besides messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// What became of a summary.
+    Summary(SummaryEvent),
+    /// The cache was said to be cold after this many messages.
+    Cold(usize),
+    /// The sums of what was reported, after this many messages.
+    Sums(usize, Vec<usize>),
+    /// From this many messages on, a thousand tokens have so many characters.
+    Calibration(usize, usize),
+}
+
+/// What became of a summary that was wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SummaryEvent {
+    /// How many messages preceded the request.
+    pub request: usize,
+    /// The key of the summary.
+    pub key: u64,
+    /// The text, clipped to its share; None if it did not arrive.
+    pub text: Option<Vec<u8>>,
+    /// The failures until then.
+    pub attempts: Attempts,
+}
+
+impl Event {
+    /// How many messages there were.
+    pub fn messages(&self) -> usize {
+        match self {
+            Event::Summary(event) => event.request,
+            Event::Cold(messages) | Event::Sums(messages, _) => *messages,
+            Event::Calibration(since, _) => since.saturating_sub(1),
+        }
+    }
+
+    /// Its numbers, and its text, as they are stored.
+    pub fn fields(&self) -> (Vec<u8>, &[u8]) {
+        let (numbers, text) = match self {
+            Event::Summary(SummaryEvent { request, key, text, attempts }) => {
+                let Attempts { failures, turns, cost } = *attempts;
+                let numbers = [*request, usize::from(text.is_some()), failures, turns, cost];
+                let numbers = numbers.map(|number| number as u64);
+                ([&[1, *key][..], &numbers].concat(), text.as_deref().unwrap_or_default())
+            }
+            Event::Cold(messages) => (vec![2, *messages as u64], &[][..]),
+            Event::Sums(messages, sums) => {
+                let sums = sums.iter().map(|sum| *sum as u64);
+                ([3, *messages as u64].into_iter().chain(sums).collect(), &[][..])
+            }
+            Event::Calibration(since, chars) => (vec![4, *since as u64, *chars as u64], &[][..]),
+        };
+        (numbers.iter().flat_map(|number| number.to_le_bytes()).collect(), text)
+    }
+
+    /// Reads one; None if it is malformed.
+    pub fn of(numbers: &[u8], text: Vec<u8>) -> Option<Self> {
+        let (numbers, rest) = numbers.as_chunks();
+        let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
+        let small = |number: u64| (number < LARGEST).then_some(number as usize);
+        if !rest.is_empty() || !is_text(&text) {
+            return None;
+        }
+        Some(match numbers[..] {
+            [1, key, request, has_text, failures, turns, cost] => Event::Summary(SummaryEvent {
+                request: small(request)?,
+                key,
+                text: (has_text == 1).then_some(text),
+                attempts: Attempts { failures: small(failures)?, turns: small(turns)?, cost: small(cost)? },
+            }),
+            [2, messages] => Event::Cold(small(messages)?),
+            [3, messages, ref sums @ ..] => {
+                Event::Sums(small(messages)?, sums.iter().map(|sum| small(*sum)).collect::<Option<_>>()?)
+            }
+            [4, since, chars] if chars < 1 << 16 => Event::Calibration(small(since)?, chars as usize),
+            _ => return None,
+        })
+    }
+}

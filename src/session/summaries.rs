@@ -1,0 +1,168 @@
+//! The texts of summaries, and whether and at which request one arrived. The state counts a summary as its share, so the text is needed
+//! only where a view shows it; whether one arrived is an event, which the fold reads.
+
+use super::attempts::Attempts;
+use super::event::{Event, SummaryEvent};
+use super::{Result, Session, Update};
+use crate::plan::{Standing, SummaryInput, SummaryWriter};
+use std::collections::BTreeSet;
+
+/// The events, in order.
+#[derive(Debug, Default, Clone)]
+pub struct Summaries {
+    pub events: Vec<SummaryEvent>,
+    /// The requests at which no text arrived, ascending.
+    pub failed: Vec<usize>,
+    /// The built-in summary that was written last, with its key.
+    built_in: Option<(u64, Vec<u8>)>,
+    /// Whether each of the first messages was looked at for tags, and those that have some.
+    looked_at: Vec<bool>,
+    tagged: BTreeSet<(u32, usize)>,
+}
+
+impl Summaries {
+    pub fn push(&mut self, event: SummaryEvent) {
+        if event.text.is_none()
+            && let Err(place) = self.failed.binary_search(&event.request)
+        {
+            self.failed.insert(place, event.request);
+        }
+        self.events.push(event);
+    }
+
+    fn text_of(&self, key: u64) -> Option<&Vec<u8>> {
+        self.events.iter().rev().filter(|event| event.key == key).find_map(|event| event.text.as_ref())
+    }
+
+    fn attempts(&self) -> Attempts {
+        self.events.last().map_or(Attempts::default(), |event| event.attempts)
+    }
+
+    /// Drops the events of requests after this many messages.
+    pub fn rewind(&mut self, messages: usize) {
+        self.events.retain(|event| event.request <= messages);
+        self.failed.retain(|request| *request <= messages);
+        self.built_in = None;
+        self.looked_at.truncate(messages);
+        self.tagged.retain(|(message, _)| (*message as usize) < messages);
+    }
+}
+
+impl Session {
+    /// Failures since the last summary.
+    #[must_use]
+    pub fn attempts(&self) -> Attempts {
+        self.summaries.attempts()
+    }
+
+    /// The text of the summary in the current view, or what is needed for it. If it does not arrive, messages are hidden without one.
+    pub(super) fn summary_text(&mut self, input: &SummaryInput) -> Result<Option<Update>> {
+        let mut input = input;
+        loop {
+            let hidden = self.state.hidden_after(&self.step);
+            let Some(standing) = hidden.summary else {
+                self.view.next_summary = None;
+                return Ok(None);
+            };
+            if let Some(text) = self.summaries.text_of(standing.key).cloned() {
+                return Ok(self.show_summary(standing, &text)); // a stored one may be longer than its share is today
+            }
+            if !self.policy.ask_summary {
+                let text = self.built_in(standing.key);
+                return Ok(self.show_summary(standing, &text));
+            }
+            let (turns, cost) = (self.log.turns.count(), self.log.cost);
+            let mut attempts = self.attempts();
+            let may_ask = attempts.may_ask(turns, cost, self.policy.max_cost_at(self.log.len()).unwrap_or(0));
+            let event = SummaryEvent { request: standing.request, key: standing.key, text: None, attempts };
+            match input {
+                SummaryInput::Given(text, _) if may_ask => {
+                    let text = match self.clipped(text, standing) {
+                        Ok(text) => text,
+                        Err(uncounted) => return Ok(Some(Update::AskTextCosts(uncounted))),
+                    };
+                    self.add_event(SummaryEvent { text: Some(text), attempts: Attempts::default(), ..event });
+                }
+                SummaryInput::NotAsked if may_ask => return Ok(Some(self.ask_summary(standing))),
+                SummaryInput::Failed if may_ask => {
+                    attempts.fail(turns, cost);
+                    self.add_event(SummaryEvent { attempts, ..event });
+                    self.decide_again(standing.request);
+                }
+                _ => {
+                    self.add_event(event);
+                    self.decide_again(standing.request);
+                }
+            }
+            input = &SummaryInput::NotAsked;
+        }
+    }
+
+    /// Shows this text as the summary of the next view, clipped to its share; or asks for the costs that this needs.
+    fn show_summary(&mut self, standing: Standing, text: &[u8]) -> Option<Update> {
+        match self.clipped(text, standing) {
+            Ok(text) => self.view.next_summary = Some((standing.key, text)),
+            Err(uncounted) => return Some(Update::AskTextCosts(uncounted)),
+        }
+        None
+    }
+
+    fn add_event(&mut self, event: SummaryEvent) {
+        self.happened(Event::Summary(event.clone()));
+        self.summaries.push(event);
+    }
+
+    /// Decides again, where an event of a request has become known.
+    fn decide_again(&mut self, request: usize) {
+        if request < self.log.len() || self.log.ends_with_run() {
+            self.fold_again(self.log.len());
+        }
+        self.decide_step();
+    }
+
+    /// The messages that the summary of the view has to tell of, with the previous text.
+    fn ask_summary(&self, standing: Standing) -> Update {
+        let is_known = |key| key != standing.key && self.summaries.text_of(key).is_some();
+        let (mut messages, known) = self.state.to_tell(&self.step, is_known);
+        self.with_context(|context| {
+            let writer = SummaryWriter::of(context, &self.state.hidden_after(&self.step));
+            let said = writer.summarized();
+            messages.retain(|message| said.binary_search(message).is_ok());
+            let previous = known.and_then(|key| self.summaries.text_of(key));
+            let previous = previous.map(|text| SummaryWriter::body(text)).or_else(|| writer.previous());
+            let messages = messages.into_iter().map(|message| self.log.message(message).to_vec()).collect();
+            Update::AskSummary(messages, previous)
+        })
+    }
+
+    /// The built-in summary of the view.
+    fn built_in(&mut self, key: u64) -> Vec<u8> {
+        if let Some((known, text)) = &self.summaries.built_in
+            && *known == key
+        {
+            return text.clone();
+        }
+        let mut summaries = core::mem::take(&mut self.summaries);
+        summaries.looked_at.resize(self.log.len(), false);
+        let text = self.with_context(|context| {
+            let writer = SummaryWriter::of(context, &self.state.hidden_after(&self.step));
+            for message in writer.summarized() {
+                if !core::mem::replace(&mut summaries.looked_at[message], true) {
+                    summaries.tagged.extend(writer.tags_of(message));
+                }
+            }
+            let is_hidden = |(message, _): &&(u32, usize)| writer.tells_of(*message as usize);
+            writer.built_in(&summaries.tagged.iter().filter(is_hidden).copied().collect::<Vec<_>>())
+        });
+        self.summaries = summaries;
+        self.summaries.built_in = Some((key, text.clone()));
+        text
+    }
+
+    /// A text clipped to the share of a summary; or the texts whose costs are needed for that.
+    fn clipped(&self, text: &[u8], standing: Standing) -> core::result::Result<Vec<u8>, Vec<Vec<u8>>> {
+        let Some(costs) = &self.log.costs else { return Ok(SummaryWriter::clipped(text, standing.share)) };
+        let cost_of = |text: &[u8]| costs.texts.get(text).copied().ok_or_else(|| vec![text.to_vec()]);
+        SummaryWriter::clipped_to(text, standing.share, cost_of)
+    }
+}
