@@ -34,14 +34,15 @@ impl State {
     #[must_use]
     pub fn step(&self, context: PlanContext, end: usize, is_now: bool, is_request: bool) -> Step {
         let bill = if is_request { self.bill(context, end, is_now) } else { None }; // no other step depends on one
-        let own = self.own_step(context, end, bill.as_ref(), is_request);
+        let mut step = self.own_step(context, end, bill.as_ref(), is_request);
         let fits = |step: &Step| context.policy.limit_at(end).is_none_or(|max| step.cost <= max);
-        let summary = if is_request { self.summary_step(context, end, bill.as_ref()) } else { Err(0) };
-        let mut step = match summary {
-            Ok(step) if fits(&step) => step,
-            Ok(_) => own,
-            Err(wasted) => Step { wasted, ..own },
-        };
+        if is_request && context.policy.summaries.is_some() {
+            match self.summary_step(context, end, bill.as_ref()) {
+                Ok(summary) if fits(&summary) => step = summary,
+                Ok(_) => {}
+                Err(wasted) => step.wasted = wasted,
+            }
+        }
         if let Some(max) = context.policy.limit_at(end).filter(|_| !fits(&step)) {
             step = self.forced(context, end, max, &step);
         }

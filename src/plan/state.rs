@@ -121,9 +121,9 @@ impl State {
             self.push(context, message);
         }
         self.excluded.grow(context.policy, context.outline);
-        let mut aging = core::mem::take(&mut self.aging);
-        aging.grow(context, end, |result| self.leave_window(context, result));
-        self.aging = aging;
+        for result in self.aging.grow(context, end) {
+            self.leave_window(context, result);
+        }
     }
 
     fn push(&mut self, context: PlanContext, message: usize) {
@@ -172,12 +172,15 @@ impl State {
     }
 
     /// An observation leaves the window.
-    fn leave_window(&mut self, context: PlanContext, result: usize) {
-        if let Some(place) = self.early.iter().position(|one| *one == result as u32) {
+    fn leave_window(&mut self, context: PlanContext, result: u32) {
+        if let Some(place) = self.early.iter().position(|one| *one == result) {
             self.early.swap_remove(place);
             return;
         }
-        for result in self.references.released(result as u32) {
+        if context.related.is_empty() {
+            return self.wait(context, result);
+        }
+        for result in self.references.released(result) {
             self.wait(context, result);
         }
     }
@@ -326,11 +329,8 @@ impl State {
         }
         let mut needed: Vec<usize> = new.filter(|result| masker.is_long(*result)).collect();
         let mut aging = self.aging.clone();
-        aging.grow(context, context.outline.messages.len(), |result| {
-            if masker.needs_text(result) {
-                needed.push(result);
-            }
-        });
+        let leaving = aging.grow(context, context.outline.messages.len());
+        needed.extend(leaving.into_iter().map(|result| result as usize).filter(|result| masker.needs_text(*result)));
         needed
     }
 

@@ -131,8 +131,8 @@ pub struct Aging {
 }
 
 impl Aging {
-    /// Adds messages up to this number. Calls `older` with each observation that leaves the window.
-    pub fn grow(&mut self, context: PlanContext, messages: usize, mut older: impl FnMut(usize)) {
+    /// Adds messages up to this number. Returns the observations that leave the window.
+    pub fn grow(&mut self, context: PlanContext, messages: usize) -> Vec<u32> {
         let PlanContext { outline, policy, pairs, .. } = context;
         if let Some(count) = policy.keep_messages {
             for message in self.messages..messages {
@@ -186,10 +186,10 @@ impl Aging {
             leaving.push(*result);
             self.rest.pop_front();
         }
-        for result in leaving {
-            self.older_end = self.older_end.max(result as usize + 1);
-            older(result as usize);
+        for result in &leaving {
+            self.older_end = self.older_end.max(*result as usize + 1);
         }
+        leaving
     }
 
     /// Whether an observation is in a window, or no request has shown it.
