@@ -11,6 +11,7 @@ use super::planner::Planner;
 use super::state::State;
 use super::step::Step;
 use super::summarize::SummaryWriter;
+use super::truncate::Landmarks;
 use super::units::{blocks_of, message_of};
 use super::window::Window;
 use crate::outline::Outline;
@@ -19,6 +20,7 @@ use crate::source::Source;
 use crate::stop::check;
 use crate::text::count_chars;
 use crate::turns::Turns;
+use std::collections::BTreeSet;
 
 /// A request that a session made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,26 +258,26 @@ impl Planner<'_> {
     }
 
     fn replay_truncated(mut self, requests: &[usize]) -> Replayed {
-        let mut before: Vec<bool> = vec![];
+        let mut landmarks = Landmarks::default();
+        let (mut before, mut end_before) = (BTreeSet::new(), 0);
         let mut replayed = Replayed::of(self.outline);
         for end in requests.iter().copied() {
             check();
             self.set_end(end);
-            let kept = self.truncated();
-            let same = before.iter().zip(&kept).take_while(|(before, now)| before == now).count();
-            let place = |messages: &[bool]| {
-                let kept = messages.iter().enumerate().filter(|(_, is_kept)| **is_kept);
-                kept.fold(CachePlace::default(), |place, (message, _)| CachePlace {
-                    chars: place.chars + self.outline.chars_of(message, self.policy.image_chars),
-                    blocks: place.blocks + blocks_of(self.outline, message),
+            (end_before..end).for_each(|message| landmarks.push(self.outline, message));
+            let kept = self.keeping(&landmarks).truncated();
+            let place = |end: usize| {
+                kept.range(..end).fold(CachePlace::default(), |place, message| CachePlace {
+                    chars: place.chars + self.outline.chars_of(*message, self.policy.image_chars),
+                    blocks: place.blocks + blocks_of(self.outline, *message),
                 })
             };
-            let same = place(&kept[..same]);
-            let (view, earlier) = (place(&kept), place(&kept[..before.len()]));
-            let dropped = (0..kept.len()).filter(|message| !kept[*message]);
+            let changed = kept.symmetric_difference(&before).next().copied().unwrap_or(end);
+            let (view, earlier, same) = (place(end), place(end_before), place(changed.min(end_before)));
+            let dropped = before.difference(&kept).copied().chain((end_before..end).filter(|new| !kept.contains(new)));
             let sent = Sent { view, same_chars: same.chars, same_blocks: same.blocks, earlier, ..Sent::default() };
             replayed.push(sent, dropped.flat_map(|message| self.outline.results_of(message)));
-            before = kept;
+            (before, end_before) = (kept, end);
         }
         replayed
     }

@@ -30,7 +30,7 @@ impl Landmarks {
     }
 
     /// Adds the next message.
-    fn push(&mut self, outline: &Outline, message: usize) {
+    pub(super) fn push(&mut self, outline: &Outline, message: usize) {
         if outline.messages[message].item == ItemType::Compaction {
             self.compaction = Some(message as u32);
         }
@@ -118,8 +118,8 @@ impl Planner<'_> {
 
 impl Keeping<'_> {
     /// The messages that stage 3 keeps.
-    fn truncated(&self) -> BTreeSet<usize> {
-        let mut kept = self.keep_set(0..self.end, |_| true);
+    pub(super) fn truncated(&self) -> BTreeSet<usize> {
+        let mut kept = self.keep_set(self.window_start..self.end, |_| true);
         let summaries = earlier_summaries(self.context.outline, self.context.source, self.end);
         kept.extend(self.landmarks.task(&summaries));
         kept.extend(summaries);
