@@ -290,9 +290,9 @@ impl Session {
             (peek.map_or_else(|| Step::at_rest(state.cost()), Step::of_peek), moved, is_to_window)
         });
         self.touch_results(&moved);
-        let before = core::mem::replace(&mut self.step, step);
-        let step = self.step.clone();
+        let before = core::mem::take(&mut self.step);
         self.touch_difference(&before, &step);
+        self.step = step;
         self.step_of = is_request.then_some(end);
         self.view.is_masked_to_window = is_to_window;
     }

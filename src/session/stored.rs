@@ -34,6 +34,11 @@ fn header(options: &[u8]) -> Vec<u8> {
     [&MAGIC[..], &VERSION.to_le_bytes(), options].concat()
 }
 
+fn append_event(store: &mut Store, event: &Event) -> core::result::Result<(), StoreError> {
+    let (numbers, text) = event.fields();
+    store.append(RecordKind::Summary, &[&numbers], text, false).map(drop)
+}
+
 impl Session {
     /// The options of the session in a store; None if it has none, or is that of turns.
     ///
@@ -117,8 +122,7 @@ impl Session {
             self.stored.missing -= 1;
         }
         while let Some(event) = self.stored.events.front() {
-            let (numbers, text) = event.fields();
-            store.append(RecordKind::Summary, &[&numbers], text, false)?;
+            append_event(store, event)?;
             self.stored.events.pop_front();
         }
         Ok(())
@@ -134,8 +138,7 @@ impl Session {
             target.append(RecordKind::Message, &[], self.log.message(message), false)?;
         }
         for event in self.events(messages) {
-            let (numbers, text) = event.fields();
-            target.append(RecordKind::Summary, &[&numbers], text, false)?;
+            append_event(target, &event)?;
         }
         Ok(())
     }
