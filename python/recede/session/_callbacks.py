@@ -63,11 +63,9 @@ class Callbacks:
             one._replace(text=one.text if cut is None else cut, masked=masked)
             for one, (cut, masked) in zip(own.observations, sent, strict=True)
         ]
-        (cost,), observations = self._costs_of([own._replace(observations=shown)])
+        texts = [own._replace(observations=shown)]
+        (cost,), observations = self._called(costs_of, texts, self._options.counter, self._options.image_chars)
         return (cost, observations), [*self._called(cut_costs, [own], self._options.counter).items()]
-
-    def _costs_of(self, texts: list[Any]) -> Any:
-        return self._called(costs_of, texts, self._options.counter, self._options.image_chars)
 
     def report_moves(self, moves: list[BoundaryMove]) -> None:
         """Report new moves."""
