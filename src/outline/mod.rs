@@ -305,6 +305,13 @@ impl Outline {
         !self.results_of(message).is_empty()
     }
 
+    /// Whether a message is the user's own: outside of runs, without calls and results.
+    #[must_use]
+    pub fn is_said_by_user(&self, message: usize) -> bool {
+        let Message { role, is_agent_made, .. } = self.messages[message];
+        role == Role::User && !is_agent_made && self.calls_of(message).is_empty() && !self.holds_results(message)
+    }
+
     /// Characters of a message, images included.
     #[must_use]
     pub fn chars_of(&self, message: usize, image_chars: usize) -> usize {

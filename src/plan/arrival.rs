@@ -94,9 +94,14 @@ impl Arrival {
     }
 }
 
+/// Whether a result may arrive as another text.
+fn changes_texts(policy: &Policy) -> bool {
+    policy.max_result_chars.is_some() || !policy.markers.is_empty()
+}
+
 /// Lets the results of a whole history arrive.
 pub fn arrive(outline: &mut Outline, source: &dyn Source, policy: &Policy) {
-    if policy.max_result_chars.is_none() && policy.markers.is_empty() {
+    if !changes_texts(policy) {
         return;
     }
     let (pairs, turns, placeholder) = (&Pairs::of(outline), &Turns::of(outline), &Placeholder::of(policy));
@@ -111,7 +116,7 @@ pub fn arrive(outline: &mut Outline, source: &dyn Source, policy: &Policy) {
 #[must_use]
 pub fn arrived<'a>(outline: &'a Outline, source: &dyn Source, policy: &Policy) -> Cow<'a, Outline> {
     let mut outline = Cow::Borrowed(outline);
-    if policy.max_result_chars.is_some() || !policy.markers.is_empty() {
+    if changes_texts(policy) {
         arrive(outline.to_mut(), source, policy);
     }
     outline

@@ -35,6 +35,12 @@ impl Costs {
         }
     }
 
+    /// The cost of a message with its observations, unmasked.
+    pub(super) fn of_message(&self, outline: &Outline, message: usize) -> usize {
+        let observations = outline.results_of(message).map(|result| self.observations[result].0);
+        observations.fold(self.messages[message], usize::saturating_add)
+    }
+
     /// The cost of a whole history, unmasked.
     #[must_use]
     pub fn total(&self) -> usize {
@@ -112,10 +118,7 @@ pub fn view_cost<'a>(
         .fold(0, |sum: usize, message| sum.saturating_add(outline.chars_of(message, policy.image_chars)));
     let chars = masked.clone().fold(raw, |sum, masked| sum - masked.removed);
     let Some(costs) = costs else { return (chars, chars) };
-    let raw = messages.fold(0, |sum: usize, message| {
-        let observations = outline.results_of(message).map(|result| costs.observations[result].0);
-        observations.fold(sum.saturating_add(costs.messages[message]), usize::saturating_add)
-    });
+    let raw = messages.fold(0, |sum: usize, message| sum.saturating_add(costs.of_message(outline, message)));
     let cost = masked.fold(raw, |sum, masked| {
         let (before, after) = costs.of(masked);
         (sum - before).saturating_add(after)

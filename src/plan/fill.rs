@@ -4,14 +4,14 @@
 //! Shares are exact, in four-millionths of the limit's unit. With rounding, a larger limit could leave less room.
 
 use super::context::{PlanContext, view_cost};
-use super::hidden::{Hiding, Standing, key_of};
+use super::hidden::{Hiding, Standing, key_of, share_of};
 use super::mask::Masker;
 use super::outcome::{Cut, Masked, masked_in};
 use super::state::State;
 use super::step::Step;
 use super::summarize::{earlier_summaries, leading_system_messages, text_of};
 use super::truncate::{Keeping, Landmarks};
-use super::window::Window;
+use super::window::{Window, last_answer};
 use crate::clip::{Clip, MIN_CLIP_CHARS};
 use crate::outline::{Message, Outline};
 use crate::text::count_chars;
@@ -76,7 +76,7 @@ impl State {
 
 /// The first message after the last answer, which no request has shown.
 fn first_unseen(outline: &Outline, end: usize) -> usize {
-    outline.messages[..end].iter().rposition(|message| message.is_agent_made).map_or(0, |last| last + 1)
+    last_answer(outline, 0..end).map_or(0, |last| last + 1)
 }
 
 impl<'a> Filling<'a> {
@@ -318,12 +318,11 @@ impl<'a> Filling<'a> {
         if hidden.is_empty() && kept.cuts == self.state.hidden.cuts && summary == standing {
             return None;
         }
-        let cost = kept.cost.saturating_add(summary.map_or(0, |summary| summary.share));
+        let cost = kept.cost.saturating_add(share_of(summary));
         let cut_chars =
             |message: &usize| kept.cuts.iter().find(|cut| cut.message == *message).map(|cut| cut.clip.chars());
         let own = |message: &usize| cut_chars(message).unwrap_or_else(|| self.sizes(once(*message)).1);
-        let chars =
-            kept.messages.iter().map(own).fold(summary.map_or(0, |summary| summary.share), usize::saturating_add);
+        let chars = kept.messages.iter().map(own).fold(share_of(summary), usize::saturating_add);
         let hiding = Hiding { messages: hidden, cuts: kept.cuts, summary, call: None, chars };
         Some(Step {
             hiding: Some(Box::new(hiding)),

@@ -17,6 +17,11 @@ pub struct Standing {
     pub key: u64,
 }
 
+/// The share of a summary, if there is one.
+pub(super) fn share_of(summary: Option<Standing>) -> usize {
+    summary.map_or(0, |summary| summary.share)
+}
+
 /// See the module. What once is hidden stays hidden, unless a result that comes late would be torn from its call.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Hidden {
@@ -115,8 +120,7 @@ impl Hidden {
 
     /// Characters of the summary, if it precedes this message of so many; the end of the view has it in any case.
     pub(super) fn summary_chars_before(&self, message: usize, end: usize) -> usize {
-        let summary = self.summary.filter(|summary| summary.place < message || message == end);
-        summary.map_or(0, |summary| summary.share)
+        share_of(self.summary.filter(|summary| summary.place < message || message == end))
     }
 
     /// Whether some of a new message's results are those of hidden calls, and whether all of it is.

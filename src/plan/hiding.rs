@@ -1,7 +1,7 @@
 //! Messages leave the view of a state, and come back where a late result would be torn from its call.
 
 use super::context::PlanContext;
-use super::hidden::{Gone, Hidden, Hiding, Standing};
+use super::hidden::{Gone, Hidden, Hiding, Standing, share_of};
 use super::outcome::Masked;
 use super::state::State;
 use super::step::Step;
@@ -81,14 +81,11 @@ impl State {
     /// Counts the view again, after messages were hidden or shown.
     fn count_again(&mut self, context: PlanContext) {
         let PlanContext { outline, costs, .. } = context;
-        let (mut chars, mut cost) = (0usize, self.hidden.summary.map_or(0, |summary| summary.share));
+        let (mut chars, mut cost) = (0usize, share_of(self.hidden.summary));
         self.view_chars.clear();
         for message in self.hidden.shown(0..self.raw_chars.len()) {
-            let raw = self.raw_chars[message] - message.checked_sub(1).map_or(0, |before| self.raw_chars[before]);
-            let own_cost = costs.map_or(raw, |costs| {
-                let observations = outline.results_of(message).map(|result| costs.observations[result].0);
-                observations.fold(costs.messages[message], usize::saturating_add)
-            });
+            let raw = self.raw_of(message);
+            let own_cost = costs.map_or(raw, |costs| costs.of_message(outline, message));
             let (own_chars, own_cost) =
                 self.hidden.cut_of(message).map_or((raw, own_cost), |cut| (cut.clip.chars(), cut.cost));
             chars = chars.saturating_add(own_chars);
@@ -97,7 +94,7 @@ impl State {
         }
         self.cost = cost;
         (self.removed, self.gain) = (0, self.waiting.iter().map(|one| one.removed).sum());
-        self.first = self.waiting.iter().map(|one| one.result).min();
+        self.find_first();
         let (masked, cuts) = (core::mem::take(&mut self.masked), core::mem::take(&mut self.cuts));
         self.remove(context, &cuts, &[]);
         self.cuts = cuts;
@@ -109,16 +106,11 @@ impl State {
     pub(super) fn cost_hiding(&self, context: PlanContext, hiding: &Hiding, masked: &[Masked]) -> usize {
         let Some(costs) = context.costs else { return hiding.chars };
         let outline = context.outline;
-        let cost_of = |message: usize| {
-            let observations = outline.results_of(message).map(|result| costs.observations[result].0);
-            observations.fold(costs.messages[message], usize::saturating_add)
-        };
-        let hidden: usize = hiding.messages.iter().map(|message| cost_of(*message as usize)).sum();
+        let hidden: usize = hiding.messages.iter().map(|message| costs.of_message(outline, *message as usize)).sum();
         let is_hidden = |one: &&Masked| hiding.has(message_of(outline, one.result));
         let saved = |one: &Masked| costs.of(one).0.saturating_sub(costs.of(one).1);
         let saved: usize = self.forms(&Step::default()).iter().filter(is_hidden).map(saved).sum();
-        let before = self.hidden.summary.map_or(0, |summary| summary.share);
-        let share = hiding.summary.map_or(0, |summary| summary.share);
-        (self.cost_with(context, masked, &[]) + share).saturating_sub(hidden.saturating_sub(saved) + before)
+        let gone = hidden.saturating_sub(saved) + share_of(self.hidden.summary);
+        (self.cost_with(context, masked, &[]) + share_of(hiding.summary)).saturating_sub(gone)
     }
 }

@@ -302,7 +302,7 @@ impl State {
             }
         }
         self.waiting.retain(|one| one.removed > 0);
-        self.first = self.waiting.iter().map(|one| one.result).min();
+        self.find_first();
         self.long.retain(|result| place(*result).is_none());
         reserve(&mut self.cuts, cuts.len());
         self.cuts.extend_from_slice(cuts);

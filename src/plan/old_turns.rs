@@ -6,7 +6,7 @@
 //! writing the view again, and the call of a model; and if the bound on cost permits it, the summary pays.
 
 use super::context::PlanContext;
-use super::hidden::{Hiding, Standing, key_of};
+use super::hidden::{Hiding, Standing, key_of, share_of};
 use super::mask::Masker;
 use super::outcome::Masked;
 use super::state::State;
@@ -76,7 +76,7 @@ impl State {
             return None;
         }
         let (from, to) = (turns.starts[first] as usize, turns.starts[reaches] as usize);
-        let share = self.hidden.summary.map_or(0, |summary| summary.share);
+        let share = share_of(self.hidden.summary);
         let sum = |chars: &dyn Fn(usize) -> usize, to: usize| chars(to).saturating_sub(chars(from));
         let (view, raw) = (|message| self.view_chars_before(message), |message| self.raw_before(message));
         let draft = if self.old_turns.last_odd <= first {
@@ -124,11 +124,10 @@ impl State {
         }
         let wasted = draft.replaced - share;
         let place = self.hidden.summary.map_or(context.turns.starts[0] as usize, |summary| summary.place);
-        let standing = self.hidden.summary.map_or(0, |summary| summary.share);
+        let standing = share_of(self.hidden.summary);
         // Kept characters after the summary that the previous request had sent are written to the cache again.
         let sent = standing + self.view_chars_before(self.before) - self.view_chars_before(place.min(self.before));
-        let untold = self.gone.untold.iter().map(|message| *message as usize);
-        let untold: usize = untold.map(|message| self.raw_before(message + 1) - self.raw_before(message)).sum();
+        let untold: usize = self.gone.untold.iter().map(|message| self.raw_of(*message as usize)).sum();
         let given = draft.raw + untold + standing;
         let call = rules.model.map_or((0, 0), |model| (given + model.prompt_chars, model.summary_chars));
         let chars = (self.chars_before(end) - draft.replaced).saturating_add(share);

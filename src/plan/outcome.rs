@@ -107,8 +107,6 @@ pub(super) struct Masking {
     pub boundary_before: usize,
     /// Moves of the boundary, if it depends on earlier requests.
     pub moves: Vec<Move>,
-    /// Whether masking has not begun, for a trigger.
-    pub is_below_trigger: bool,
 }
 
 /// Why results are raw where nothing is masked.

@@ -109,8 +109,7 @@ impl<'a> Planner<'a> {
     /// Cost and characters of the kept messages with these observations masked.
     pub(super) fn view_cost(&self, keeps: impl Fn(usize) -> bool, masking: &Masking) -> (usize, usize) {
         let messages = (0..self.end).filter(|message| keeps(*message));
-        let message_of = |masked: &&Masked| self.outline.results[masked.result as usize].message as usize;
-        let masked = masking.masked.iter().filter(|masked| keeps(message_of(masked)));
+        let masked = masking.masked.iter().filter(|masked| keeps(message_of(self.outline, masked.result)));
         view_cost(self.context(), messages, masked)
     }
 
@@ -132,9 +131,7 @@ impl<'a> Planner<'a> {
         };
         let (summary, summary_cost) = summary.map_or((None, 0), |(summary, cost)| (Some(summary), cost));
         let summary_chars = summary.as_ref().map_or(0, |summary| count_chars(&summary.text));
-        let is_masked = masking.masked.iter().any(Masked::is_masked);
-        let unmasked =
-            if is_masked { Unmasked::default() } else { self.unmasked(masking.is_below_trigger, kept.as_deref()) };
+        let unmasked = self.unmasked(&masking.masked, false, kept.as_deref());
         Plan {
             stage,
             masked: with_arrivals(self.outline, masking.masked, 0..self.outline.results.len()),
@@ -150,9 +147,9 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The results that could be masked where nothing is, of the kept messages.
-    pub(super) fn unmasked(&self, is_below_trigger: bool, kept: Option<&[bool]>) -> Unmasked {
-        if !self.policy.masks() {
+    /// The results of the kept messages that could be masked, if nothing is.
+    pub(super) fn unmasked(&self, masked: &[Masked], is_below_trigger: bool, kept: Option<&[bool]>) -> Unmasked {
+        if !self.policy.masks() || masked.iter().any(Masked::is_masked) {
             return Unmasked::default();
         }
         if is_within_budget(self.policy, self.end, self.cost(&Masking::default())) {

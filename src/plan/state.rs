@@ -115,6 +115,16 @@ impl State {
         message.checked_sub(1).map_or(0, |before| self.raw_chars[before])
     }
 
+    /// Characters of a message of the raw history.
+    pub(super) fn raw_of(&self, message: usize) -> usize {
+        self.raw_chars[message] - self.raw_before(message)
+    }
+
+    /// Finds the first observation that waits, after some wait no longer.
+    pub(super) fn find_first(&mut self) {
+        self.first = self.waiting.iter().map(|one| one.result).min();
+    }
+
     /// Adds messages up to this number.
     pub fn grow(&mut self, context: PlanContext, end: usize) {
         for message in self.messages()..end {
@@ -137,13 +147,7 @@ impl State {
             self.hold(source);
         }
         let chars = raw.saturating_add_signed(added);
-        let cost = match costs {
-            None => chars,
-            Some(costs) => outline
-                .results_of(message)
-                .map(|result| costs.observations[result].0)
-                .fold(costs.messages[message], usize::saturating_add),
-        };
+        let cost = costs.map_or(chars, |costs| costs.of_message(outline, message));
         self.push_turn(context, message, chars);
         self.raw_chars.push(self.raw_before(message).saturating_add(chars));
         self.raw_cost = self.raw_cost.saturating_add(cost);
@@ -164,7 +168,7 @@ impl State {
     fn hold(&mut self, source: u32) {
         if let Some(place) = self.waiting.iter().position(|one| one.result == source) {
             self.gain -= self.waiting.swap_remove(place).removed;
-            self.first = self.waiting.iter().map(|one| one.result).min();
+            self.find_first();
         }
         if !self.aging.keeps(source) {
             self.references.hold(source);
@@ -219,7 +223,6 @@ impl State {
             boundary: self.boundary,
             moves: self.moves.clone(),
             boundary_before: self.boundary_before,
-            is_below_trigger: false,
         }
     }
 
@@ -293,7 +296,7 @@ impl State {
             self.masked.sort_unstable_by_key(|one| one.result);
         }
         self.gain -= removed;
-        self.first = self.waiting.iter().map(|one| one.result).min();
+        self.find_first();
         now
     }
 

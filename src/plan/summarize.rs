@@ -157,10 +157,10 @@ impl<'a> SummaryWriter<'a> {
     pub fn of(context: PlanContext<'a>, hidden: &Hidden) -> Self {
         let PlanContext { outline, source, .. } = context;
         let mut earlier = earlier_summaries(outline, source, outline.messages.len());
+        let task = first_user_message(outline, &earlier);
         earlier.retain(|message| hidden.has(*message));
-        let is_said = |message: usize| earlier.binary_search(&message).is_err();
-        let dropped = hidden.messages().filter(|message| is_said(*message)).collect();
-        let task = first_user_message(outline, &earlier_summaries(outline, source, outline.messages.len()));
+        let is_told = |message: &usize| earlier.binary_search(message).is_err();
+        let dropped = hidden.messages().filter(is_told).collect();
         SummaryWriter { context, names_task: task.is_none_or(|task| hidden.has(task)), earlier, dropped }
     }
 
@@ -312,14 +312,8 @@ impl<'a> SummaryWriter<'a> {
 
 /// The task: the first user message that is neither result, part of a run, nor one of the earlier summaries.
 fn first_user_message(outline: &Outline, summaries: &[usize]) -> Option<usize> {
-    (0..outline.messages.len()).find(|message| {
-        let facts = &outline.messages[*message];
-        facts.role == Role::User
-            && !facts.is_agent_made
-            && outline.calls_of(*message).is_empty()
-            && !outline.holds_results(*message)
-            && summaries.binary_search(message).is_err()
-    })
+    (0..outline.messages.len())
+        .find(|message| outline.is_said_by_user(*message) && summaries.binary_search(message).is_err())
 }
 
 /// A line of the summary: prefix, and the clipped text; None if there is no text.

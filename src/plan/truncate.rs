@@ -34,16 +34,10 @@ impl Landmarks {
         if outline.messages[message].item == ItemType::Compaction {
             self.compaction = Some(message as u32);
         }
-        match outline.messages[message].role {
-            Role::System => self.systems.push(message as u32),
-            Role::User
-                if !outline.messages[message].is_agent_made
-                    && outline.calls_of(message).is_empty()
-                    && !outline.holds_results(message) =>
-            {
-                self.tasks.push(message as u32);
-            }
-            _ => {}
+        if outline.messages[message].role == Role::System {
+            self.systems.push(message as u32);
+        } else if outline.is_said_by_user(message) {
+            self.tasks.push(message as u32);
         }
     }
 

@@ -5,7 +5,8 @@ use super::context::Uncounted;
 use super::outcome::{Masked, Outcome, Plan, Stage, Summary, SummaryInput};
 use super::planner::Planner;
 use super::state::State;
-use super::summarize::SummaryWriter;
+use super::summarize::{SummaryWriter, text_of};
+use super::units::message_of;
 use crate::placeholder::Form;
 use crate::text::count_chars;
 
@@ -19,9 +20,7 @@ impl Planner<'_> {
     ) -> Result<Outcome, Uncounted> {
         let (hidden, context) = (state.hidden(), self.context());
         let mut masking = state.masking();
-        let is_restored = |result: &u32| {
-            !state.is_masked(*result) && !hidden.has(self.outline.results[*result as usize].message as usize)
-        };
+        let is_restored = |result: &u32| !state.is_masked(*result) && !hidden.has(message_of(self.outline, *result));
         for (result, source) in state.references.sources().filter(|(result, _)| is_restored(result)) {
             let form = Form::Restored { source };
             masking.masked.push(Masked { result, form, removed: 0 });
@@ -53,7 +52,7 @@ impl Planner<'_> {
             summary = Some(Summary { before: standing.place, ..writer.summary(text) });
         }
         for cut in &hidden.cuts {
-            let text = || cut.clip.apply(&writer_text(self, cut.message));
+            let text = || cut.clip.apply(&text_of(context, cut.message));
             cost = cost.saturating_sub(cut.cost).saturating_add(self.cost_of(cut.clip.chars(), text)?);
         }
         let is_masked = masking.masked.iter().any(Masked::is_masked);
@@ -62,6 +61,7 @@ impl Planner<'_> {
             hidden.shown(0..self.end).for_each(|message| kept[message] = true);
             kept
         });
+        let unmasked = self.unmasked(&masking.masked, is_below_trigger, kept.as_deref());
         let cut_off = |message: usize| self.outline.chars_of(message, self.policy.image_chars);
         Ok(Outcome::Plan(Box::new(Plan {
             stage: match (&summary, hidden.is_empty()) {
@@ -76,20 +76,11 @@ impl Planner<'_> {
             cut_chars: hidden.cuts.iter().map(|cut| cut_off(cut.message).saturating_sub(cut.clip.chars())).sum(),
             cuts: hidden.cuts.clone(),
             summary,
-            unmasked: if is_masked {
-                super::Unmasked::default()
-            } else {
-                self.unmasked(is_below_trigger, kept.as_deref())
-            },
+            unmasked,
             kept,
             within_limit: self.max_cost().map(|max| cost <= max),
             chars: (self.chars + self.outline.arrival_chars(0..self.outline.results.len()), chars),
             ..Plan::default()
         })))
     }
-}
-
-/// The text of a message.
-fn writer_text(planner: &Planner, message: usize) -> Vec<u8> {
-    super::summarize::text_of(planner.context(), message)
 }

@@ -72,9 +72,14 @@ impl Window {
     }
 }
 
+/// The last message of these that the agent made.
+pub(super) fn last_answer(outline: &Outline, mut messages: Range<usize>) -> Option<usize> {
+    messages.rfind(|message| outline.messages[*message].is_agent_made)
+}
+
 /// How many results the model saw before the last of its answers among these messages; None if there is no answer.
 fn shown(outline: &Outline, messages: Range<usize>) -> Option<usize> {
-    messages.rev().find(|message| outline.messages[*message].is_agent_made).map(|last| outline.results_before(last + 1))
+    last_answer(outline, messages).map(|last| outline.results_before(last + 1))
 }
 
 /// The start of the last `count` messages before `end`, not counting system messages.
