@@ -34,9 +34,10 @@ def in_processes(work: Callable[[_File], _Outcome], files: Sequence[_File]) -> I
         try:
             yield from pool.map(_done, files, chunksize=_CHUNK)
         except BaseException:
+            # Before its children end, which would be an error of work that is cancelled.
+            pool.shutdown(wait=False, cancel_futures=True)
             for child in multiprocessing.active_children():  # none of its work is wanted
                 child.terminate()
-            pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
