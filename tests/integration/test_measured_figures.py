@@ -17,7 +17,8 @@ from economy import every_session, long_sessions
 
 from recede import costs
 from recede.cli.played import MASKED
-from recede.cli.screen import PAYS_FROM
+from recede.costs._misses import LONG_SESSION
+from recede.designs import mask_observations
 
 # Of the others `make test-slow` takes care, but for one that takes minutes.
 QUICK = ("replay.md", "transcripts.md", "benches/results.py", "benches/cluster.py", "benches/economy.py")
@@ -66,7 +67,8 @@ def test_masking_begins_to_pay_after_as_many_requests_as_the_screen_says() -> No
     saves: dict[bool, list[bool]] = {False: [], True: []}
     for messages in every_session():
         played = costs.replay(messages, [MASKED])
-        if requests := played.policies[0].turns:
-            saves[len(requests) >= PAYS_FROM].append(played.costs[1].of_raw < 0.995)
-    assert sum(saves[False]) <= len(saves[False]) / 30
+        if played.policies[0].turns:
+            results = sum(tool.observations for tool in mask_observations(messages, keep_results=0).tools.values())
+            saves[results >= LONG_SESSION].append(played.costs[1].of_raw < 0.995)
+    assert len(saves[False]) > 100 and not any(saves[False])
     assert sum(saves[True]) >= len(saves[True]) / 2

@@ -1,4 +1,4 @@
-"""The page of a replay: the first screen and two pictures, as figures and as a browser shows them."""
+"""The page of a replay: the first screen and its pictures, as figures and as a browser shows them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from recede.designs import mask_observations
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "source", "wbr"})
-NAMES = ["growth", "sessions"]
 HOSTILE = [
     "<script>alert(1)</script>",
     "\"'&amp;&lt;]]>--><!--",
@@ -134,16 +133,24 @@ def words_of(svg: ElementTree.Element) -> list[str]:
 # What the page shows
 
 
-def test_the_page_begins_with_the_screen_and_lists_its_two_pictures() -> None:
-    sessions, asked = [session(history(70)), session(history(12), "other.json")], Asked(notes=3)
+def rows_of(document: Document) -> list[str]:
+    """The first row of each session: its name, and its cells."""
+    return [data for tag, data in document.texts if tag in ("th", "td")]
+
+
+@pytest.mark.parametrize("is_plan", [False, True])
+def test_the_page_has_each_word_of_the_screen_and_does_not_name_itself(is_plan: bool) -> None:
+    sessions, asked = [session(history(70)), session(history(12), "other.json")], Asked(notes=3, is_plan=is_plan)
     document = checked(page(sessions, asked))
-    lines = screen(sessions, asked)
-    assert "".join(data for tag, data in document.texts if tag == "pre") == "\n".join(lines)
-    assert list(document.charts) == NAMES
-    linked = [str(attributes["href"]) for tag, attributes in document.elements if tag == "a"]
-    assert linked == [f"#part-{name}" for name in NAMES]
-    order = [tag for tag, _ in document.elements if tag in ("h1", "pre", "nav", "section")]
-    assert order == ["h1", "pre", "nav", *["section"] * 2]
+    lines = screen(sessions, asked._replace(names_html=False))
+    shown = [word for tag, data in document.texts if tag in ("p", "td", "h2") for word in data.split()]
+    said = " ".join(lines).split()
+    assert sorted(said) == sorted(shown[: len(said)]) and "--html" in " ".join(screen(sessions, asked)).split()
+    assert "--html" not in shown
+    paid = [data for tag, data in document.texts if tag == "td"][: 9 if is_plan else 6]
+    assert "masked when it pays" in paid and any(cell.endswith(" % less") for cell in paid), paid
+    assert list(document.charts) == ["growth"]
+    assert [tag for tag, _ in document.elements if tag in ("h1", "table", "section")][:2] == ["h1", "table"]
 
 
 def test_growth_is_that_of_the_session_that_saves_most_and_shows_each_move() -> None:
@@ -170,15 +177,16 @@ def test_each_session_is_a_row_and_of_many_the_others_are_one() -> None:
     rows = session_rows(sessions, Asked())
     assert len(rows) == 41 and rows[-1].name == "5 others"
     assert sum(row.paid for row in rows) == pytest.approx(45 * played.cost("raw"))
-    words = words_of(checked(page(sessions, Asked())).charts["sessions"])
-    assert words[0] == "0.json" and money(rows[0].paid) in words[1] and words[1].endswith("0.0 % quoted")
+    words = rows_of(checked(page(sessions, Asked())))
+    first = words.index("0.json")
+    assert words[first - 4 : first] == ["session", "paid", "masked", "quoted"]
+    assert words[first + 1 : first + 4] == [money(rows[0].paid), "no less", "0.0 %"]
 
 
-@pytest.mark.parametrize("messages", [[], [{"role": "user", "content": "hi"}], history(1), history(4, [])])
-def test_small_sessions_have_a_page(messages: list[Any]) -> None:
+@pytest.mark.parametrize("messages", [[], [{"role": "user", "content": "hi"}], history(1), history(4, []), history(20)])
+def test_a_picture_of_nothing_is_left_out(messages: list[Any]) -> None:
     document = checked(page([session(messages)], Asked()))
-    has_requests = len(messages) > 1
-    assert list(document.charts) == (NAMES if has_requests else [])
+    assert document.charts == {} and not any(tag == "section" for tag, _ in document.elements)
 
 
 def test_hostile_names_are_words_on_the_page() -> None:
@@ -241,7 +249,7 @@ browser = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
 
 @browser
 def test_a_browser_draws_every_picture_and_asks_for_nothing(tmp_path: Path) -> None:
-    sessions = [session(history(40)), session(history(25, HOSTILE), "<b>hostile</b>")]
+    sessions = [session(history(70)), session(history(25, HOSTILE), "<b>hostile</b>")]
     # The browser itself writes down what it loaded.
     script = (
         "<p id=loaded></p><script>onload = () => { document.getElementById('loaded').textContent = "
@@ -251,7 +259,7 @@ def test_a_browser_draws_every_picture_and_asks_for_nothing(tmp_path: Path) -> N
     file.write_text(page(sessions, Asked()).replace("</body>", script + "</body>"), encoding="utf-8")
     dom = browse(file, "--dump-dom")
     assert '<p id="loaded">0 loaded, 1 script</p>' in dom
-    assert dom.count("<polyline") == 2 and dom.count('role="img"') == 2
+    assert dom.count("<polyline") == 2 and dom.count('role="img"') == 1
     assert "&lt;b&gt;hostile&lt;/b&gt;" in dom and "<b>hostile" not in dom
 
 
@@ -261,7 +269,7 @@ MEASURE = """<!DOCTYPE html><meta charset="utf-8"><p id="answer"></p>%s<script>
 onload = () => {
   const measured = [...document.querySelectorAll("iframe")].map(frame => {
     const inner = frame.contentDocument, width = frame.clientWidth;
-    const drawn = "svg text, svg rect.bar, h1, h2, p, li, pre";
+    const drawn = "svg text, svg rect.bar, h1, h2, p, li, td, th";
     const outside = [...inner.querySelectorAll(drawn)].filter(found => {
       const box = found.getBoundingClientRect();
       return box.left < -0.5 || box.right > width + 0.5 || (!found.closest("svg") && found.scrollWidth > width);
@@ -279,8 +287,13 @@ onload = () => {
         });
       });
     });
-    const line = inner.querySelector("polyline.line-raw").getBoundingClientRect();
-    return [inner.documentElement.scrollWidth, line.width > width / 3, ...outside.map(found => found.textContent)];
+    inner.querySelectorAll("tr").forEach(row => {
+      const [first, ...others] = [...row.children].map(cell => cell.getBoundingClientRect());
+      if (others.some(cell => cell.top !== first.top)) outside.push({textContent: "no row: " + row.textContent});
+    });
+    const line = inner.querySelector("polyline.line-raw");
+    const isDrawn = !line || line.getBoundingClientRect().width > width / 3;
+    return [inner.documentElement.scrollWidth, isDrawn, ...outside.map(found => found.textContent)];
   });
   document.getElementById("answer").textContent = JSON.stringify(measured);
 }</script>"""

@@ -46,8 +46,10 @@ def test_each_policy_has_the_share_of_requests_that_quote(paths: list[Path]) -> 
     assert heading[-2] == "quoted"
     shares = {row[-1]: row[-2] for row in rows}
     assert shares["raw"] == "0.0 %" and shares["sliding:window=10"] == "2.9 %"
-    said = "quoted: 2.9 % of 35 requests wrote again, word for word, what only results 10 or more old had"
+    said = "quoted: the share of 35 requests that wrote again, word for word, what only results had that the choice had"
     assert any(line.startswith(said) for line in lines)
+    by_format = run("replay", paths[0], "--by-format").stdout.decode()
+    assert "quoted" not in by_format, "it has no such column"
 
 
 def test_each_request_that_the_screen_counts_is_listed_with_its_place(paths: list[Path]) -> None:

@@ -146,6 +146,7 @@ def test_it_is_the_same_for_files_and_says_which_option_to_add(tmp_path: Path) -
     assert found[0] == "1 session; 60 requests"
     assert "  to get it  your own loop  recede.History(keep=10)   append(...), send view()" in found
     assert "  pictures: the same with --html report.html       all choices: recede replay -h" in found
+    assert "  all choices: recede replay -h" in shown("replay", path, "--html", tmp_path / "page.html")
     assert next(iter(amounts(found))) == "you paid, as estimated"
     assert shown("replay", "-", stdin=dumps(LONG))[-2].startswith("  pictures: recede replay - --html report.html")
 
@@ -176,8 +177,8 @@ def test_only_short_sessions_say_so_first(home: Path) -> None:
     put(home / ".claude/projects/a/one.jsonl", claude_log(6))
     found = shown()
     assert found[:2] == [
-        "nothing would be saved: your sessions are short: 6 requests at the median;",
-        "masking begins to pay after about 40",
+        "nothing would be saved: your sessions are short: 6 tool results at the median;",
+        "masking begins to pay after about 30",
     ]
     assert not any("to get it" in line or "saved by" in line for line in found)
     tiny = shown("replay", "-", stdin=dumps([user("Go."), *turns(60, chars=9)]))

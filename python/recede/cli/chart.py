@@ -80,7 +80,7 @@ def stretched(*children: str, height: float) -> str:
     )
 
 
-def bar(y: float, share: float, class_: str, thick: float = 14) -> str:
+def bar(y: float, share: float, class_: str, thick: float = 8) -> str:
     """A bar over a share of the width."""
     return element("rect", class_=f"bar {class_}", x=0, y=f"{y:.4g}", width=f"{100 * share:.2f}%", height=thick)
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from recede.cli.chart import element, text
 from recede.cli.notices import counted
-from recede.cli.pictures import (
-    by_saving,
-    growth_picture,
-    session_rows,
-    sessions_picture,
-)
+from recede.cli.pictures import by_saving, growth_picture, is_masked, session_rows, sessions_table
 from recede.cli.played import Session
 from recede.cli.screen import Asked, screen
 
@@ -21,7 +18,7 @@ _STYLE = Path(__file__).with_name("page.css")
 
 
 def page(sessions: Sequence[Session], asked: Asked) -> str:
-    """The first screen, a list of contents, and two pictures.
+    """The first screen, how the requests of a session grow, and a row for each session, as far as that says more.
 
     Args:
         sessions: replayed under the choices of the screen; at least one.
@@ -30,38 +27,62 @@ def page(sessions: Sequence[Session], asked: Asked) -> str:
     Returns:
         A page that can be encoded as UTF-8, whatever the names of files and tools are.
     """
-    sections = _sections(sessions, asked)
-    contents = [element("li", element("a", text(title), href=f"#{key}")) for key, title, _ in sections]
     head = (
         '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="generator" content="recede replay">\n'
         f"<title>{_TITLE}</title>\n<style>\n{_STYLE.read_text('utf-8')}</style>\n"
     )
-    block = text("\n".join(screen(sessions, asked)), keep="\n")
     body = [
         element("h1", _TITLE),
-        element("pre", block, class_="screen", tabindex=0, role="region", aria_label=_TITLE),
-        element("nav", element("ol", *contents), aria_label="Contents") if contents else "",
-        *(element("section", element("h2", text(title)), *parts, id=f"part-{key}") for key, title, parts in sections),
+        element("div", *_blocks(screen(sessions, asked._replace(names_html=False))), class_="screen"),
+        *(element("section", element("h2", text(title)), *parts) for title, parts in _sections(sessions, asked)),
         element(
             "footer",
             "Tokens are those that the logs have, in every picture; where a log has none, four characters are a token. "
             "Dollars are those of the logs, and what would have been is the same share of them as in the replay.",
         ),
     ]
-    main = "\n".join(filter(None, body)).replace('href="#', 'href="#part-')
+    main = "\n".join(body)
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}</head>\n<body>\n<main>\n{main}\n</main>\n</body>\n</html>\n'
     )
 
 
-def _sections(sessions: Sequence[Session], asked: Asked) -> list[tuple[str, str, tuple[str, ...]]]:
-    """The key, the title and the parts of each picture; none where no request was made."""
+def _blocks(lines: Sequence[str]) -> Iterator[str]:
+    """The lines of the screen as markup: a table for each block of lines in columns, a paragraph for others."""
+    for is_line, some in groupby(lines, key=bool):
+        block = list(some)
+        if is_line and block[0].startswith(" "):
+            rows = (element("tr", *(element("td", text(cell, keep="\n")) for cell in row)) for row in _rows(block))
+            yield element("table", *rows)
+        elif is_line:
+            yield element("p", text(" ".join(block)))
+
+
+def _rows(block: Sequence[str]) -> list[list[str]]:
+    """The cells of each line; two columns are apart where all lines have two spaces or more.
+
+    A line without a label belongs to the one before.
+    """
+    width = max(map(len, block))
+    ink = "".join("x" if any(line[place : place + 1].strip() for line in block) else " " for place in range(width))
+    spans = [found.span() for found in re.finditer(r"x(?: ?x)*", ink)]
+    rows: list[list[str]] = []
+    for line in block:
+        cells = [line[start:end].strip() for start, end in spans]
+        if rows and not cells[0]:
+            rows[-1] = ["\n".join(filter(None, pair)) for pair in zip(rows[-1], cells, strict=True)]
+        else:
+            rows.append(cells)
+    return rows
+
+
+def _sections(sessions: Sequence[Session], asked: Asked) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The title and the parts of each picture that says more than the screen."""
     ranked = by_saving(sessions, asked)
-    if not ranked:
-        return []
-    first = ranked[0]
-    words = f"{first.name}, {counted(first.requests, 'request')}: the session that masking changes most."
-    growth = element("p", text(words)), element("figure", growth_picture(first, asked))
-    rows = element("figure", sessions_picture(session_rows(sessions, asked)))
-    return [("growth", "How requests grow", growth), ("sessions", "Each session", (rows,))]
+    if ranked and is_masked(ranked[0], asked):
+        first = ranked[0]
+        words = f"{first.name}, {counted(first.requests, 'request')}: the session that masking changes most."
+        yield "How requests grow", (element("p", text(words)), element("figure", growth_picture(first, asked)))
+    if len(ranked) > 1:
+        yield "Each session", (element("figure", sessions_table(session_rows(sessions, asked))),)

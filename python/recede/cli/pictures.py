@@ -1,19 +1,17 @@
-"""The two pictures of a replay: how the requests of a session grow, and what each session costs."""
+"""The pictures of a replay: how the requests of a session grow, and what each session costs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from recede.cli.chart import at, bar, element, label, legend, level, picture, stretched, thinned, ticks
+from recede.cli.chart import at, bar, element, label, legend, level, picture, stretched, text, thinned, ticks
 from recede.cli.notices import counted
 from recede.cli.played import Session
 from recede.cli.screen import Asked, paid, would_pay
-from recede.cli.words import compact, gain, middle, money, tenths
+from recede.cli.words import compact, gain, money, tenths
 
 _HEIGHT = 240
-_ROW = 44  # pixels of a name and the bar below it
-_NAME = 38  # characters of a name on a phone
 _MOST_SESSIONS = 40
 
 
@@ -41,6 +39,12 @@ def by_saving(sessions: Sequence[Session], asked: Asked) -> list[Session]:
         return -abs(amount - would_pay(session, asked.masked, is_flat=asked.is_flat)), -amount
 
     return sorted((session for session in sessions if session.requests), key=worth)
+
+
+def is_masked(session: Session, asked: Asked) -> bool:
+    """Whether masking changes any request of a session."""
+    sent = next(one.turns for one in session.replay.policies if one.policy == asked.masked)
+    return any(turn.masked_count for turn in sent)
 
 
 def growth_picture(session: Session, asked: Asked) -> str:
@@ -111,21 +115,20 @@ def session_rows(sessions: Sequence[Session], asked: Asked) -> list[SessionRow]:
     return [*rows[:_MOST_SESSIONS], SessionRow(f"{len(others):,} others", *sums, None)]
 
 
-def sessions_picture(rows: Sequence[SessionRow]) -> str:
+def sessions_table(rows: Sequence[SessionRow]) -> str:
     """A row for each session: what it cost, what masking saves, and how often it would have been missed."""
     widest = max(max(row.paid, row.masked) for row in rows) or 1
-    drawn, said = [], []
-    for place, (name, amount, masked, quoted) in enumerate(rows):
-        y = _ROW * place
-        share = masked / amount if amount else 1.0
-        words = f"{money(amount)}, {gain(share)}" + ("" if quoted is None else f", {tenths(quoted)} quoted")
-        drawn += [label(middle(name, _NAME), 0, y + 14, "name"), bar(y + 20, amount / widest, "raw")]
-        drawn.append(bar(y + 20, min(amount, masked) / widest, "sent"))
+    body = []
+    for name, amount, masked, quoted in rows:
+        bars = [bar(0, amount / widest, "raw"), bar(0, min(amount, masked) / widest, "sent")]
         if masked > amount:
             more = bar(0, (masked - amount) / widest, "more")
-            drawn.append(element("svg", more, x=f"{100 * amount / widest:.2f}%", y=y + 20, overflow="visible"))
-        drawn.append(at(f"{100 * max(amount, masked) / widest:.2f}%", label(words, 7, y + 32)))
-        said.append(f"{name}: {words}")
-    title = "Cost, saving and quotations of each session"
-    drawn_rows = picture("sessions", title, f"{'; '.join(said)}.", _ROW * len(rows), "bars", *drawn)
-    return legend(("bar sent", "masked when it pays"), ("bar raw", "saved")) + drawn_rows
+            bars.append(element("svg", more, x=f"{100 * amount / widest:.2f}%", overflow="visible"))
+        drawn = element("svg", *bars, class_="bars", width="100%", height=8, aria_hidden="true")
+        words = money(amount), gain(masked / amount if amount else 1.0), tenths(quoted)
+        body.append(
+            element("tr", element("th", text(name), drawn, scope="row"), *(element("td", one) for one in words))
+        )
+    head = element("tr", *(element("th", one, scope="col") for one in ("session", "paid", "masked", "quoted")))
+    table = element("table", element("thead", head), element("tbody", *body), class_="sessions")
+    return legend(("bar sent", "masked when it pays"), ("bar raw", "saved")) + table

@@ -12,9 +12,6 @@ from recede.cli.tables import table
 from recede.cli.words import money, percent, tenths
 from recede.costs import Quotation, Replay, WindowCurve, quoted_share
 
-WINDOW = 10
-"""Counted is what a mask with this window would have hidden: the default of `keep`."""
-
 _MOST_CHARS = 100
 
 RECORDED = 0.042
@@ -66,19 +63,17 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MOST_CHARS else f"{text[: _MOST_CHARS - 1]}…"
 
 
-def quoted_lines(sessions: Sequence[Session]) -> list[str]:
-    """How often agents quoted what a window of `WINDOW` results would have hidden, and what was not measured."""
+def quoted_lines(sessions: Sequence[Session], *, has_column: bool = True) -> list[str]:
+    """What the column `quoted` counts, where there is one, and what was not measured."""
     measured = [session.replay.misses for session in sessions if session.replay.misses is not None]
     silent = len(sessions) - len(measured)
     lines = []
-    if measured:
-        examined = sum(one.examined for one in measured)
-        missed = sum(round(one.share(WINDOW) * one.examined) for one in measured)
-        sampled = ", a sample" if examined < sum(one.requests for one in measured) else ""
-        share = tenths(missed / examined if examined else 0)
+    if measured and has_column:
+        examined = counted(sum(one.examined for one in measured), "request")
+        sampled = ", a sample," if any(one.examined < one.requests for one in measured) else ""
         lines.append(
-            f"quoted: {share} of {counted(examined, 'request')}{sampled} wrote again, word for word, what only results "
-            f"{WINDOW} or more old had"
+            f"quoted: the share of {examined}{sampled} that wrote again, word for word, what only results had that the "
+            "choice had hidden by then"
         )
     if silent:
         lines.append(

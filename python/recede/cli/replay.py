@@ -244,7 +244,7 @@ def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> No
             write(None, f"no session has {asked.min_results} results or more\n".encode())
         return
     is_flat = asked.prices is not None
-    said = quoted_lines(sessions) + logged_lines(sessions, is_flat=is_flat)
+    said = quoted_lines(sessions, has_column=not asked.by_format) + logged_lines(sessions, is_flat=is_flat)
     notes = len(notes_of(played.done, played.failed)) + sum(line.startswith("assumed") for line in said)
     curve = window_curve([session.replay for session in sessions])
     best = curve.advised()
@@ -256,6 +256,7 @@ def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> No
         asked.subscription,
         asked.context_window,
         None if best is None else best.window,
+        names_html=asked.html is None,
     )
     if asked.html is not None:
         write(asked.html, page(sessions, facts).encode(), [history.path for history, _ in shown])

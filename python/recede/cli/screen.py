@@ -11,14 +11,12 @@ from recede.cli.notices import counted
 from recede.cli.played import MASKED, Session
 from recede.cli.words import compact, gain, money, percent, span_of, tenths
 from recede.costs import quoted_share
+from recede.costs._misses import LONG_SESSION
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.transcripts._unread import NOTHING, Unread
 
 COLUMNS = 80
 
-PAYS_FROM = 40
-"""The requests from which on masking pays: of recorded sessions with fewer, 1 in 30 saves more than half a percent; of
-those with more, half do. `pytest tests/integration/test_measured_figures.py -k begins_to_pay` holds it."""
 _LEAST = 0.005  # a share below it is nothing
 _MOST = 0.9  # the sessions that are named bring this share of what is saved
 _WINDOWS = (200_000, 400_000, 1_000_000, 2_000_000)  # of current models, in tokens
@@ -61,6 +59,7 @@ class Asked(NamedTuple):
         is_plan: whether a subscription is assumed, whatever the logs say.
         context_window: the tokens that the model takes; 0: the smallest usual number that all requests fit into.
         window: the advised one: how many of the newest results stay raw; None: there is no advice.
+        names_html: whether `--html` is named; not where it was given, and not on the page itself.
     """
 
     again: str = "recede replay"
@@ -70,6 +69,7 @@ class Asked(NamedTuple):
     is_plan: bool = False
     context_window: int = 0
     window: int | None = None
+    names_html: bool = True
 
     @property
     def masked(self) -> str:
@@ -146,10 +146,10 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
     if saves:
         lines += [*_saved_by(sessions, asked, is_plan=is_plan), *_to_type(sessions, asked, is_plan=is_plan)]
     lines.append("")
-    pictures = f"  pictures: {asked.typed('--html report.html')}"
     every = "all choices: recede replay -h"
-    fits = len(pictures) + 3 + len(every) <= COLUMNS
-    lines += [f"{pictures}{every:>{COLUMNS - len(pictures)}}"] if fits else [pictures, f"  {every}"]
+    pictures = f"  pictures: {asked.typed('--html report.html')}" if asked.names_html else ""
+    fits = pictures and len(pictures) + 3 + len(every) <= COLUMNS
+    lines += [f"{pictures}{every:>{COLUMNS - len(pictures)}}"] if fits else filter(None, [pictures, f"  {every}"])
     lines += _not_read(asked, is_said=not (saves or has_results))
     if asked.notes:
         verbose = "recede -v" if asked.again == "recede replay" else asked.typed("-v")
@@ -185,9 +185,9 @@ def _plan_rows(raw: Choice, masked: Choice, asked: Asked) -> list[str]:
     """A line for each choice of those who pay a subscription: tokens and share of the context window, then dollars."""
     window = asked.context_window or next((size for size in _WINDOWS if raw.largest <= size), raw.largest)
     less = gain(masked.tokens / raw.tokens if raw.tokens else 1.0)
-    fullest = [f"{percent(choice.largest / window):>17}" for choice in (raw, masked)]
+    fullest = [f"{percent(choice.largest / window):>18}" for choice in (raw, masked)]
     return [
-        f"{'tokens':>41}{f'fullest, of {compact(window)}':>29}{'quoted':>9}",
+        f"{'tokens':>41}{f'fullest, of {compact(window)}':>30}{'quoted':>9}",
         f"  {'you sent':31} {compact(raw.tokens):>7}   {'':9}{fullest[0]}",
         f"  {'masked when it pays':31} {compact(masked.tokens):>7}   {less:9}{fullest[1]}{tenths(masked.quoted):>9}",
         "",
@@ -270,15 +270,15 @@ def _not_read(asked: Asked, *, is_said: bool) -> list[str]:
 
 def _nothing(sessions: Sequence[Session], unread: Unread, *, has_results: bool) -> list[str]:
     """A line that says that nothing would be saved, and why."""
-    middle_one = round(median(session.requests for session in sessions if session.requests))
+    middle_one = round(median(session.results for session in sessions if session.requests))
     if not has_results:
         if said := unread.words(has_results=False):
             return [said]
         return ["nothing would be saved: your sessions have no tool results to mask"]
-    if middle_one < PAYS_FROM:
+    if middle_one < LONG_SESSION:
         return [
-            f"nothing would be saved: your sessions are short: {counted(middle_one, 'request')} at the median;",
-            f"masking begins to pay after about {PAYS_FROM}",
+            f"nothing would be saved: your sessions are short: {counted(middle_one, 'tool result')} at the median;",
+            f"masking begins to pay after about {LONG_SESSION}",
         ]
     return ["nothing would be saved: your tool results are too small for masking to pay"]
 

@@ -15,14 +15,26 @@ if TYPE_CHECKING:
     from recede.reduction._input import Json
     from recede.transcripts import Transcript
 
-__all__ = ["CURVE_WINDOWS", "WindowChoice", "WindowCurve", "curve_policies", "misses", "quoted_share", "window_curve"]
+__all__ = [
+    "CURVE_WINDOWS",
+    "LONG_SESSION",
+    "WindowChoice",
+    "WindowCurve",
+    "curve_policies",
+    "misses",
+    "quoted_share",
+    "window_curve",
+]
 
 CURVE_WINDOWS = (1, 2, 3, 5, 7, 10, 14, 20, 30, 43, 58, 80, 100)
 """The windows of a curve."""
 
+LONG_SESSION = 30
+"""The results from which on a session is long: masking begins to pay. Of recorded sessions with fewer none saves half a
+percent; of those with more half do. `pytest tests/integration/test_measured_figures.py -k begins_to_pay` holds it."""
+
 # One session does not predict itself, so advice needs several; and fewer misses do not differ from chance.
 _LEAST_SESSIONS = 5
-_LEAST_RESULTS = 30
 _CHANCE = 0.02
 _LEAST_WINDOW = 3
 
@@ -118,7 +130,7 @@ def window_curve(replays: Sequence[Replay]) -> WindowCurve:
         for cost in sorted(compare_costs(replays), key=lambda cost: cost.window or 0)
         if cost.window is not None and cost.policy in curve_policies()
     )
-    long = [one for one in replays if one.misses is not None and one.misses.results >= _LEAST_RESULTS]
+    long = [one for one in replays if one.misses is not None and one.misses.results >= LONG_SESSION]
     return WindowCurve(choices, len(long))
 
 
