@@ -1,28 +1,69 @@
-"""Steps that are written once, as a generator of what is to be done, and driven for sync and async callers."""
+"""Work that is written once, as a generator of steps, and driven for sync and for async callers.
+
+A step is what a caller's function or client does: a call, the next event of a stream, a round of tools. The generator
+yields it and is given its result or its error; it does not know whether the step was awaited.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Generator
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-__all__ = ["AsyncFunctionError", "awaited", "drive", "drive_async", "not_awaited"]
+__all__ = ["AsyncFunctionError", "Call", "Step", "drive", "drive_async"]
 
-_Step = TypeVar("_Step")
 _Result = TypeVar("_Result")
+
+
+class Step(Protocol):
+    """What a generator of steps yields."""
+
+    def run(self) -> Any:
+        """Do it for a sync caller."""
+
+    async def run_async(self) -> Any:
+        """Do it for an async caller."""
 
 
 class AsyncFunctionError(TypeError):
     """A function that a sync caller gave is async."""
 
 
-def drive(steps: Generator[_Step, Any, _Result], run: Callable[[_Step], Any]) -> _Result:
+class Call(NamedTuple):
+    """A call of a function that was given, by its name; `instead` is the method that awaits it."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    instead: str = "turn_async"
+    in_thread: bool = False  # of async callers
+
+    def run(self) -> Any:
+        """The result; AsyncFunctionError if the function is async."""
+        value = self.function(*self.arguments)
+        if inspect.isawaitable(value):
+            if inspect.iscoroutine(value):
+                value.close()
+            raise AsyncFunctionError(f"{self.name} is async: use {self.instead}")
+        return value
+
+    async def run_async(self) -> Any:
+        """The result, awaited if it is awaitable."""
+        if self.in_thread:
+            value = await asyncio.to_thread(self.function, *self.arguments)
+        else:
+            value = self.function(*self.arguments)
+        return await value if inspect.isawaitable(value) else value
+
+
+def drive(steps: Generator[Step, Any, _Result]) -> _Result:
     """Run each step, send its result or error to the steps, and return what these return."""
     try:
         step = next(steps)
         while True:
             try:
-                done = run(step)
+                done = step.run()
             except BaseException as error:
                 step = steps.throw(error)
             else:
@@ -32,13 +73,13 @@ def drive(steps: Generator[_Step, Any, _Result], run: Callable[[_Step], Any]) ->
         return result
 
 
-async def drive_async(steps: Generator[_Step, Any, _Result], run: Callable[[_Step], Awaitable[Any]]) -> _Result:
-    """`drive` for steps that are awaited."""
+async def drive_async(steps: Generator[Step, Any, _Result]) -> _Result:
+    """`drive` for an async caller."""
     try:
         step = next(steps)
         while True:
             try:
-                done = await run(step)
+                done = await step.run_async()
             except BaseException as error:
                 step = steps.throw(error)
             else:
@@ -46,17 +87,3 @@ async def drive_async(steps: Generator[_Step, Any, _Result], run: Callable[[_Ste
     except StopIteration as end:
         result: _Result = end.value
         return result
-
-
-def not_awaited(value: Any, name: str, instead: str = "turn_async") -> Any:
-    """Return the value; raise AsyncFunctionError if it is awaitable."""
-    if inspect.isawaitable(value):
-        if inspect.iscoroutine(value):
-            value.close()
-        raise AsyncFunctionError(f"{name} is async: use {instead}")
-    return value
-
-
-async def awaited(value: Awaitable[Any] | Any) -> Any:
-    """Return the value, awaited if it is awaitable."""
-    return await value if inspect.isawaitable(value) else value

@@ -352,7 +352,7 @@ def the_clients(kind: str, server: Server, answers: list[Any]) -> Any:
 
 
 def told(conversation: recede.designs.Conversation, said: str) -> recede.agent.Answer:
-    if inspect.iscoroutinefunction(conversation._driver._create):
+    if inspect.iscoroutinefunction(conversation._create):
         return asyncio.run(conversation.turn_async(said))
     return conversation.turn(said)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Generator
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from recede._answer import answer_of
 from recede._objects import changed, read
 from recede._response import check_create, is_openai, stop_reason
-from recede._steps import awaited, drive, drive_async, not_awaited
+from recede._steps import Call, Step, drive, drive_async
 from recede.agent._parts import cut_in, whole_completion, whole_message
 from recede.reduction._kinds import optional_function, whole_number
 
@@ -128,7 +129,7 @@ def auto_continue(
     """
     check_create(create, "auto_continue")
     answers = Answers(messages, request, max_attempts, max_total_output_tokens, max_tokens_limit, on_cut)
-    return drive(answers.steps(), lambda ask: not_awaited(create(**ask), "create", "auto_continue_async"))
+    return drive(answers.steps(partial(_asked, create)))
 
 
 async def auto_continue_async(
@@ -166,11 +167,15 @@ async def auto_continue_async(
     """
     check_create(create, "auto_continue_async")
     answers = Answers(messages, request, max_attempts, max_total_output_tokens, max_tokens_limit, on_cut)
-    return await drive_async(answers.steps(), lambda ask: awaited(create(**ask)))
+    return await drive_async(answers.steps(partial(_asked, create)))
+
+
+def _asked(create: Callable[..., Any], request: dict[str, Any]) -> Generator[Step, Any, Any]:
+    return (yield Call("create", partial(create, **request), (), "auto_continue_async"))
 
 
 class Answers:
-    """The parts of one answer: builds the next request and assembles the parts. It makes no requests itself."""
+    """The parts of one answer: builds the next request and assembles the parts."""
 
     def __init__(
         self,
@@ -195,7 +200,7 @@ class Answers:
         self._cap = max_total_output_tokens
         self._most_tokens = max_tokens_limit
         self._on_cut = on_cut
-        self._parts: list[Any] = []
+        self.parts: list[Any] = []  # the responses so far
         self._cut_in: list[str] = []  # what each part that was cut ended in
         self._requests = 0
         self._asked: int | None = None  # the limit of the last request
@@ -203,30 +208,25 @@ class Answers:
         self._used_up = False  # more requests were needed than allowed
         self._is_retried = False  # with twice the limit
 
-    def steps(self) -> Generator[dict[str, Any], Any, Any]:
-        """The requests, each to be answered; returns the whole response."""
-        while (request := self.next_request()) is not None:
+    def steps(self, ask: Callable[[dict[str, Any]], Generator[Step, Any, Any]]) -> Generator[Step, Any, Any]:
+        """The steps to the whole response, which they return; `ask` has those of a request."""
+        while not self.parts or self._continues():
+            is_first = not self.parts
+            self._requests += 1
+            limits = self._limits()
+            self._asked = min(limits.values(), default=None)
             try:
-                response = yield request
+                self.add((yield from ask({**self._request, **limits, "messages": self._messages})))
             except Exception as error:
-                self.fail(error)
-            else:
-                self.add(response)
+                if is_first:
+                    raise
+                self._error = error
         return self.response()
-
-    def next_request(self) -> dict[str, Any] | None:
-        """Return the arguments of the next request; None when the answer is complete or cannot be continued."""
-        if self._parts and not self._continues():
-            return None
-        self._requests += 1
-        limits = self._limits()
-        self._asked = min(limits.values(), default=None)
-        return {**self._request, **limits, "messages": self._messages}
 
     def _limits(self, factor: int = 1) -> dict[str, int]:
         """Return the request's limits of output tokens, within what remains of the total."""
         bounds = [self._most_tokens] if factor > 1 else []
-        bounds.append(None if self._cap is None else self._cap - sum(map(_output_tokens, self._parts)))
+        bounds.append(None if self._cap is None else self._cap - sum(map(_output_tokens, self.parts)))
         given = {name: self._request[name] for name in _OUTPUT_LIMITS if isinstance(self._request.get(name), int)}
         return {
             name: min([factor * limit, *(bound for bound in bounds if bound is not None)])
@@ -235,7 +235,7 @@ class Answers:
 
     def _continues(self) -> bool:
         """Prepare the next request, if there is one, and report a cut; return whether there is one."""
-        last = self._parts[-1]
+        last = self.parts[-1]
         if self._error is not None or stop_reason(last) not in _CUT_FOR_LENGTH:
             return False
         limits, said = self._limits(), answer_of(last)
@@ -243,7 +243,7 @@ class Answers:
         more = self._limits(2) if is_in_call and not self._is_retried else {}
         is_retry = any(more[name] > limits[name] for name in more)
         may_continue = is_retry or (said is not None and not (is_in_call and self._is_retried))
-        is_left = self._cap is None or sum(map(_output_tokens, self._parts)) < self._cap
+        is_left = self._cap is None or sum(map(_output_tokens, self.parts)) < self._cap
         self._used_up = may_continue and said is not None and not (self._requests < self._most and is_left)
         may_continue = may_continue and self._requests < self._most and is_left
         then: Literal["continue", "retry", "end"] = "end" if not may_continue else "retry" if is_retry else "continue"
@@ -257,7 +257,7 @@ class Answers:
             # Parts are sent back unchanged, so that the prompt cache serves them.
             self._messages = [*self._messages, said, {"role": "user", "content": CONTINUE}]
         elif not is_openai(last):  # of its thinking nothing belongs to the next one
-            self._parts[-1] = changed(last, content=[])
+            self.parts[-1] = changed(last, content=[])
         return True
 
     def _report(self, cut: Cut) -> None:
@@ -271,26 +271,15 @@ class Answers:
     def add(self, response: Any) -> None:
         """Add the response to the last request."""
         is_openai(response)
-        self._parts.append(response)
+        self.parts.append(response)
         if stop_reason(response) in _CUT_FOR_LENGTH:
             self._cut_in.append(cut_in(response))
 
-    def fail(self, error: Exception) -> None:
-        """Record what the last request raised; re-raise it for the first request."""
-        if not self._parts:
-            raise error
-        self._error = error
-
-    @property
-    def parts(self) -> tuple[Any, ...]:
-        """The responses so far."""
-        return tuple(self._parts)
-
     def response(self) -> Any:
         """The assembled parts; a single part is returned unchanged."""
-        last = self._parts[-1]
+        last = self.parts[-1]
         put_together = whole_completion if is_openai(last) else whole_message
-        whole = put_together(self._parts, self._used_up) if self._cut_in else last
+        whole = put_together(self.parts, self._used_up) if self._cut_in else last
         continuation = Continuation(self._requests, tuple(self._cut_in), self._error)
         if isinstance(whole, dict):
             whole = _Response(whole)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import itertools
 import logging
+import threading
 import time
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from recede._answer import answer_of, as_given
+from recede._forks import lock_of
 from recede._objects import changed, plain_message, read
 from recede._response import check_create, stop_reason, text_of
+from recede._steps import Call, Step, drive, drive_async
 from recede.agent._auto_continue import CONTINUE, Answers, Cut
 from recede.agent._budget import Budget
-from recede.agent._driver import Ask, Driver
 from recede.agent._given import check_tools, client_of, shape_of, spoken_message
 from recede.agent._marks import marked_request
 from recede.agent._parts import usage_sum
+from recede.agent._stream import Streamed
 from recede.agent._tool_calls import (
     Round,
     Shape,
@@ -168,7 +173,9 @@ class Conversation:
         self._is_marked = client == "anthropic" and self.history._live.options.pins and not IS_OFF
         self.system = system
         self.on_text = on_text
-        self._driver = Driver(create, Tools(run_tool, parallel_tools))
+        self._create = create
+        self._tools = Tools(run_tool, parallel_tools)
+        self._lock = lock_of(self, threading.Lock)  # of the turn that is in progress
         self._max_tool_rounds = max_tool_rounds
         self._request = {**request, "tools": list(tools)} if tools else request
         self._names = {str(read(tool, "name") or read(read(tool, "function"), "name")) for tool in tools}
@@ -192,7 +199,7 @@ class Conversation:
             ValueError: the text is blank, which every provider refuses.
             RuntimeError: a turn is in progress.
         """
-        return self._driver.drive(self._steps(spoken_message(text)), self.on_text)
+        return self._driven(spoken_message(text))
 
     def resume(self) -> Answer:
         """Retry after a turn that failed or was interrupted; a partial answer is continued.
@@ -201,7 +208,7 @@ class Conversation:
             Exception: as for `turn`.
             ValueError: nothing has been said yet.
         """
-        return self._driver.drive(self._steps(None), self.on_text)
+        return self._driven(None)
 
     async def turn_async(self, text: Any) -> Answer:
         """Make a turn with an async client; `run_tool` and `on_text` may be async, too. Plain tools run in threads.
@@ -209,7 +216,7 @@ class Conversation:
         Raises:
             Exception: as for `turn`.
         """
-        return await self._driver.drive_async(self._steps(spoken_message(text)), self.on_text)
+        return await self._driven_async(spoken_message(text))
 
     async def resume_async(self) -> Answer:
         """Retry with an async client; see `resume`.
@@ -217,7 +224,7 @@ class Conversation:
         Raises:
             Exception: as for `resume`.
         """
-        return await self._driver.drive_async(self._steps(None), self.on_text)
+        return await self._driven_async(None)
 
     def view(self) -> list[Any]:
         """The messages that a request would send now."""
@@ -237,9 +244,32 @@ class Conversation:
     def __repr__(self) -> str:
         return f"<Conversation: {self.shape}, {len(self.history):,} messages>"
 
+    # A turn at a time, by a sync or an async client
+
+    def _driven(self, spoken: dict[str, Any] | None) -> Answer:
+        self._tools.demand_plain()
+        with self._one_turn():
+            return drive(self._steps(spoken))
+
+    async def _driven_async(self, spoken: dict[str, Any] | None) -> Answer:
+        with self._one_turn():
+            return await drive_async(self._steps(spoken))
+
+    @contextmanager
+    def _one_turn(self) -> Iterator[None]:
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError("a turn of this conversation is in progress: wait until it ends")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _after_fork(self, *, was_changing: bool) -> None:
+        """The turn of a thread of the parent is not in progress in a child."""
+
     # The turn, which yields steps and does nothing itself but update the history
 
-    def _steps(self, spoken: dict[str, Any] | None) -> Generator[Ask | Round, Any, Answer]:
+    def _steps(self, spoken: dict[str, Any] | None) -> Generator[Step, Any, Answer]:
         self._append()
         self._close_calls()
         if spoken is not None:
@@ -267,7 +297,7 @@ class Conversation:
             tool_calls += len(calls)
             is_paused = reason == "pause_turn" and message is not None
             if calls:
-                run = Round(calls)
+                run = Round(self._tools, calls)
                 if rounds < self._max_tool_rounds:
                     yield from self._ran(run)
                 else:
@@ -279,27 +309,34 @@ class Conversation:
             return Answer(text_of(message), reason, requests, tool_calls, usage, response.continuation.error)
         raise AssertionError  # the count never ends
 
-    def _answered(self, answers: Answers, sent: list[Any]) -> Generator[Ask, Any, Any]:
+    def _answered(self, answers: Answers, sent: list[Any]) -> Generator[Step, Any, Any]:
         """Request an answer, with several requests if it is truncated; store what a failed request returned."""
-        while (request := answers.next_request()) is not None:
-            ask = Ask(request)
+        try:
+            return (yield from answers.steps(partial(self._asked, answers)))
+        except BaseException:
+            if answers.parts:
+                response = answers.response()
+                said = answer_of(response, sent, self._names)
+                if said is not None:
+                    self._append(as_given(said, response))
+            raise
+
+    def _asked(self, answers: Answers, request: dict[str, Any]) -> Generator[Step, Any, Any]:
+        """Make a request; what came of an answer that broke off is added to the answers."""
+        if self.on_text is None:
+            response = yield Call("create", partial(self._create, **request), ())
+        else:
+            streamed = Streamed()
             try:
-                response = yield ask
-                self._report(response)
-                answers.add(response)
-            except BaseException as error:
-                is_first = not answers.parts
-                partial = ask.streamed.partial()
-                if partial is not None:
-                    answers.add(partial)
-                if is_first or not isinstance(error, Exception):
-                    response = answers.response() if answers.parts else None
-                    said = None if response is None else answer_of(response, sent, self._names)
-                    if said is not None:
-                        self._append(as_given(said, response))
-                    raise
-                answers.fail(error)
-        return answers.response()
+                streaming = Call("create", partial(self._create, **request, stream=True), ())
+                response = yield from streamed.steps(streaming, self.on_text)
+            except BaseException:
+                received = streamed.partial()
+                if received is not None:
+                    answers.add(received)
+                raise
+        self._report(response)
+        return response
 
     def _note_pause(self) -> None:
         """Report a pause that no cache outlives before the request: it is the cheapest moment to mask."""
@@ -319,7 +356,7 @@ class Conversation:
         except Exception as error:
             _log.warning("what the provider counted is lost: %s", error)
 
-    def _ran(self, run: Round) -> Generator[Round, Any, None]:
+    def _ran(self, run: Round) -> Generator[Step, Any, None]:
         """Run the calls, and store their results even if this is interrupted."""
         try:
             yield run
@@ -345,7 +382,7 @@ class Conversation:
         """Answer calls that are open at the end of the history."""
         calls = open_calls(plain_message(self.history[place]) for place in reversed(range(len(self.history))))
         if calls:
-            self._store(Round(calls), "interrupted before it ended")
+            self._store(Round(self._tools, calls), "interrupted before it ended")
 
     def _arguments(self) -> dict[str, Any]:
         """Build the arguments of a request, except its messages."""

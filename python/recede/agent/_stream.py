@@ -1,16 +1,25 @@
-"""Streamed responses, assembled event by event; a partial response is available at any moment."""
+"""Streamed responses, assembled event by event; a partial response is available at any moment.
+
+The clients' own accumulators (`MessageStream` of anthropic, `ChatCompletionStreamState` of openai) cannot do this. They
+parse the input of a call in partial mode, so a call that lost its end would run with half of its arguments; they raise
+an error at invalid JSON, at halves of a surrogate pair and at chunks without an index; openai's joins the ids and names
+that some gateways repeat, and takes three to ten times as long. They also read objects of their client alone.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Generator
 from typing import Any
 
 from recede._answer import INVALID_JSON
 from recede._encodable import encodable, parsed
-from recede._objects import plain, read
+from recede._objects import plain
+from recede._steps import Call, Step
 
 __all__ = ["Streamed"]
 
+_ENDED: Any = object()  # in the place of an event: there are no more
 _WRITTEN = "partial_json"
 # For each kind of delta: its kind of block, and the field that it extends.
 _DELTAS = {
@@ -24,6 +33,28 @@ _DELTAS = {
 _KINDS = {"function": "arguments", "custom": "input"}
 
 
+class _NextEvent:
+    """A step: the next event of a stream that a client returned, or `_ENDED`."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._events: Any = None
+
+    def run(self) -> Any:
+        """The event of a sync stream."""
+        if self._events is None:
+            self._events = iter(self._stream)
+        return next(self._events, _ENDED)
+
+    async def run_async(self) -> Any:
+        """The event of an async stream."""
+        if self._events is None:
+            if not hasattr(self._stream, "__aiter__"):
+                raise TypeError("create gives a stream that is not async: use turn")
+            self._events = aiter(self._stream)
+        return await anext(self._events, _ENDED)
+
+
 class Streamed:
     """The response assembled from the events of an Anthropic or OpenAI stream, as a dict.
 
@@ -33,7 +64,7 @@ class Streamed:
     def __init__(self) -> None:
         self._message = _Record()  # Anthropic's message, or that of OpenAI's first choice
         self._parts: list[_Record] = []  # its content blocks, or its calls
-        self._by_index: dict[int, _Record] = {}
+        self._by_index: dict[Any, _Record] = {}
         self._rest: dict[str, Any] = {}  # OpenAI's fields besides the choices
         self._is_openai: bool | None = None
         self._reason: str | None = None
@@ -41,34 +72,36 @@ class Streamed:
         self._half = ""  # a high surrogate at the end of the last text
         self._is_damaged = False  # an event could not be read
 
-    def add(self, event: Any) -> str:
-        """Add an event and return its text, which may be empty."""
-        kind = read(event, "type")
-        if self._is_openai is None and isinstance(read(event, "choices"), list):
-            self._is_openai = True
-        if self._is_openai:
-            said = self._half + self._add_chunk(_dict(plain(event)))
-        else:
-            said = self._half + self._add_event(kind, event)
-        # The two surrogates of a character may come in separate events.
-        self._half = said[-1:] if "\ud800" <= said[-1:] <= "\udbff" else ""
-        text: str = encodable(said[: len(said) - len(self._half)])
-        return text
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the answer is complete."""
-        return self._is_ended or self._reason is not None
-
-    def response(self) -> dict[str, Any]:
-        """The complete response.
+    def steps(self, request: Call, on_text: Callable[[str], Any]) -> Generator[Step, Any, dict[str, Any]]:
+        """The steps of a streamed request; returns the complete response.
 
         Raises:
             ConnectionError: the stream ended early.
         """
-        if not self.is_whole:
+        stream = yield request
+        next_event = _NextEvent(stream)
+        try:
+            while (event := (yield next_event)) is not _ENDED:
+                text = self.add(event)
+                if text:
+                    yield Call("on_text", on_text, (text,))
+        finally:
+            if hasattr(stream, "close"):
+                yield Call("close", stream.close, ())
+        if not self._is_ended and self._reason is None:
             raise ConnectionError("the stream ended before the answer was whole")
         return self._response(self._reason)
+
+    def add(self, event: Any) -> str:
+        """Add an event and return its text, which may be empty."""
+        event = _dict(plain(event))
+        if self._is_openai is None and isinstance(event.get("choices"), list):
+            self._is_openai = True
+        said = self._half + (self._add_chunk(event) if self._is_openai else self._add_event(event))
+        # The two surrogates of a character may come in separate events.
+        self._half = said[-1:] if "\ud800" <= said[-1:] <= "\udbff" else ""
+        text: str = encodable(said[: len(said) - len(self._half)])
+        return text
 
     def partial(self) -> dict[str, Any] | None:
         """The part that has arrived, as a truncated answer; None if nothing has."""
@@ -87,32 +120,6 @@ class Streamed:
             content = [block for block in content if block["type"] != "thinking"]
         return {**self._message.whole(), "content": content, "stop_reason": reason}
 
-    # Anthropic
-
-    def _add_event(self, kind: Any, event: Any) -> str:
-        if kind == "message_start":
-            self._start(plain(read(event, "message")))
-        elif kind == "content_block_start":
-            self._is_openai = False
-            self._add_block(read(event, "index"), plain(read(event, "content_block")))
-        elif kind == "content_block_delta":
-            self._is_openai = False
-            return self._add_delta(read(event, "index"), plain(read(event, "delta")))
-        elif kind == "message_delta":
-            self._is_openai = False
-            ended = _dict(plain(read(event, "delta")))
-            reason = ended.pop("stop_reason", None)
-            self._reason = reason if isinstance(reason, str) else self._reason
-            self._message.fields.update(ended)
-            # These are totals, of which an event may repeat only some.
-            usage = {name: value for name, value in _dict(plain(read(event, "usage"))).items() if value is not None}
-            self._message.fields["usage"] = {**_dict(self._message.fields.get("usage")), **usage}
-        elif kind == "message_stop":
-            self._is_ended = self._is_openai is False
-        elif not isinstance(kind, str) or read(event, "delta") is not None:
-            self._damage()
-        return ""
-
     def _damage(self, part: _Record | None = None) -> None:
         """Mark this part, or by default the newest, as damaged: an event of it could not be read."""
         self._is_damaged = True
@@ -121,9 +128,42 @@ class Streamed:
         if part is not None:
             part.is_damaged = True
 
-    def _start(self, message: Any) -> None:
-        self._is_openai = False
-        message = _dict(message)
+    def _open(self, index: Any, fields: dict[str, Any]) -> _Record:
+        record = _Record(fields)
+        self._parts.append(record)
+        self._by_index[index if isinstance(index, int) else len(self._parts) - 1] = record
+        return record
+
+    def _known(self, index: Any) -> _Record | None:
+        return self._by_index.get(index) if isinstance(index, int) else None
+
+    # Anthropic
+
+    def _add_event(self, event: dict[str, Any]) -> str:
+        kind = event.get("type")
+        if kind in ("message_start", "content_block_start", "content_block_delta", "message_delta"):
+            self._is_openai = False
+        if kind == "message_start":
+            self._start(_dict(event.get("message")))
+        elif kind == "content_block_start":
+            self._add_block(event.get("index"), event.get("content_block"))
+        elif kind == "content_block_delta":
+            return self._add_delta(event.get("index"), _dict(event.get("delta")))
+        elif kind == "message_delta":
+            ended = _dict(event.get("delta"))
+            reason = ended.pop("stop_reason", None)
+            self._reason = reason if isinstance(reason, str) else self._reason
+            self._message.fields.update(ended)
+            # These are totals, of which an event may repeat only some.
+            usage = {name: value for name, value in _dict(event.get("usage")).items() if value is not None}
+            self._message.fields["usage"] = {**_dict(self._message.fields.get("usage")), **usage}
+        elif kind == "message_stop":
+            self._is_ended = self._is_openai is False
+        elif not isinstance(kind, str) or event.get("delta") is not None:
+            self._damage()
+        return ""
+
+    def _start(self, message: dict[str, Any]) -> None:
         content = message.pop("content", None)
         message.pop("stop_reason", None)
         self._message.fields = {**message, **self._message.fields}
@@ -135,23 +175,16 @@ class Streamed:
         if not isinstance(block, dict) or not isinstance(block.get("type"), str):
             self._is_damaged = True
             return
-        known = self._by_index.get(index) if isinstance(index, int) else None
+        known = self._known(index)
         # A block that is started twice is one block.
         if known is None or any(known.fields.get(name) != block.get(name) for name in ("type", "id")):
             self._open(index, block)
         else:
             self._is_damaged = True
 
-    def _open(self, index: Any, fields: dict[str, Any]) -> _Record:
-        record = _Record(fields)
-        self._parts.append(record)
-        self._by_index[index if isinstance(index, int) else len(self._parts) - 1] = record
-        return record
-
-    def _add_delta(self, index: Any, delta: Any) -> str:
-        delta = _dict(delta)
+    def _add_delta(self, index: Any, delta: dict[str, Any]) -> str:
         kind = delta.get("type")
-        block = self._by_index.get(index) if isinstance(index, int) else None
+        block = self._known(index)
         if not isinstance(kind, str) or kind not in _DELTAS:
             # Future kinds of blocks may lack these fields.
             if not isinstance(kind, str) or (block is not None and not _fits(block, "text")):
@@ -183,10 +216,10 @@ class Streamed:
         said = ""
         choices = chunk.pop("choices", None)
         for choice in choices if isinstance(choices, list) else ():
-            index = read(choice, "index")
             if not isinstance(choice, dict):
                 self._damage()
-            if not isinstance(choice, dict) or (isinstance(index, int) and index != 0):
+                continue
+            if isinstance(choice.get("index"), int) and choice["index"] != 0:
                 continue
             reason = choice.get("finish_reason")
             self._reason = reason if isinstance(reason, str) else self._reason
@@ -209,7 +242,7 @@ class Streamed:
                 self._damage()
                 continue
             index = delta.pop("index", None)
-            call = self._by_index.get(index) if isinstance(index, int) else None
+            call = self._known(index)
             begins = delta.get("id") or any(_dict(delta.get(kind)).get("name") for kind in _KINDS)
             if call is None and self._parts and not begins:
                 call = self._parts[-1]

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import itertools
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from typing import Any, Literal
 from recede._answer import INVALID_JSON, NO_NAME
 from recede._encodable import encodable, parsed
 from recede._objects import plain
-from recede._steps import awaited, not_awaited
+from recede._steps import AsyncFunctionError, Call, Step, drive, drive_async
 
 __all__ = [
     "Round",
@@ -67,14 +67,6 @@ class ToolResult:
             return cls(f"the result cannot be sent: {_words(error)}", is_error=True)
 
 
-class Round:
-    """The calls of one answer, and their results by position as they arrive."""
-
-    def __init__(self, calls: list[ToolCall]) -> None:
-        self.calls = calls
-        self.results: list[ToolResult | None] = [None] * len(calls)
-
-
 class Tools:
     """The function that runs the tools, and which tools may run concurrently."""
 
@@ -83,46 +75,15 @@ class Tools:
             words = "must be True, False or a list of tool names"
             raise TypeError(f"parallel_tools {words}, not {type(parallel).__name__}")
         self._run_tool = run_tool
+        self._is_async = inspect.iscoroutinefunction(run_tool)
         self._parallel = parallel
 
     def demand_plain(self) -> None:
         """Raise TypeError where the function can only be awaited."""
-        if inspect.iscoroutinefunction(self._run_tool):
+        if self._is_async:
             raise TypeError("run_tool is async: use turn_async")
 
-    def run(self, tool_round: Round) -> None:
-        """Run the calls; an exception becomes the result."""
-
-        def finish(place: int) -> None:
-            tool_round.results[place] = self._result(tool_round.calls[place])
-
-        for places in self._groups(tool_round.calls):
-            if len(places) == 1:
-                finish(places[0])
-                continue
-            pool = ThreadPoolExecutor(len(places), thread_name_prefix="recede-tool")
-            try:
-                for done in as_completed([pool.submit(finish, place) for place in places]):
-                    done.result()
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-
-    async def run_async(self, tool_round: Round) -> None:
-        """`run` for a function that may be async; a sync one runs in threads."""
-
-        async def finish(place: int) -> None:
-            tool_round.results[place] = await self._result_async(tool_round.calls[place])
-
-        for places in self._groups(tool_round.calls):
-            tasks = [asyncio.ensure_future(finish(place)) for place in places]
-            try:
-                await asyncio.gather(*tasks)
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _groups(self, calls: Sequence[ToolCall]) -> Iterator[list[int]]:
+    def groups(self, calls: Sequence[ToolCall]) -> Iterator[list[int]]:
         """The indices of calls that may run concurrently, in groups."""
 
         def is_parallel(place: int) -> bool:
@@ -134,34 +95,64 @@ class Tools:
             else:
                 yield from ([place] for place in places)
 
-    def _result(self, call: ToolCall) -> ToolResult:
+    def steps(self, call: ToolCall) -> Generator[Step, Any, ToolResult]:
+        """The steps of a call; an exception becomes the result."""
         if call.fault is not None or self._run_tool is None:
             return ToolResult(call.fault or f"there is no tool {call.name!r}", is_error=True)
         try:
-            value = self._run_tool(call.name, call.input)
+            value = yield Call("run_tool", self._run_tool, (call.name, call.input), in_thread=not self._is_async)
+        except AsyncFunctionError:
+            raise
         except Exception as error:
-            return _failure(error)
-        return ToolResult.of(not_awaited(value, "run_tool"))
+            return ToolResult(_words(error), is_error=True)
+        return ToolResult.of(value)
 
-    async def _result_async(self, call: ToolCall) -> ToolResult:
-        if call.fault is not None or self._run_tool is None:
-            return ToolResult(call.fault or f"there is no tool {call.name!r}", is_error=True)
-        try:
-            if inspect.iscoroutinefunction(self._run_tool):
-                return ToolResult.of(await self._run_tool(call.name, call.input))
-            return ToolResult.of(await awaited(await asyncio.to_thread(self._run_tool, call.name, call.input)))
-        except Exception as error:
-            return _failure(error)
+
+class Round:
+    """A step: run the calls of one answer. Their results are there by position as they arrive."""
+
+    def __init__(self, tools: Tools, calls: list[ToolCall]) -> None:
+        self._tools = tools
+        self.calls = calls
+        self.results: list[ToolResult | None] = [None] * len(calls)
+
+    def run(self) -> None:
+        """Run the calls, in threads where they are concurrent."""
+
+        def finish(place: int) -> None:
+            self.results[place] = drive(self._tools.steps(self.calls[place]))
+
+        for places in self._tools.groups(self.calls):
+            if len(places) == 1:
+                finish(places[0])
+                continue
+            pool = ThreadPoolExecutor(len(places), thread_name_prefix="recede-tool")
+            try:
+                for done in as_completed([pool.submit(finish, place) for place in places]):
+                    done.result()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    async def run_async(self) -> None:
+        """Run the calls for an async caller; a sync function runs in threads."""
+
+        async def finish(place: int) -> None:
+            self.results[place] = await drive_async(self._tools.steps(self.calls[place]))
+
+        for places in self._tools.groups(self.calls):
+            tasks = [asyncio.ensure_future(finish(place)) for place in places]
+            try:
+                await asyncio.gather(*tasks)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _is_part(value: Any) -> bool:
     """Whether a provider accepts the value as a part of a result. A list of anything else is data."""
     kind = value.get("type") if isinstance(value, dict) else None
     return isinstance(value.get("text"), str) if kind == "text" else isinstance(kind, str) and kind in _PARTS
-
-
-def _failure(error: Exception) -> ToolResult:
-    return ToolResult(_words(error), is_error=True)
 
 
 def _words(error: Exception) -> str:

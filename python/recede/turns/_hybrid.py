@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import logging
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from recede._errors import StoreError
-from recede._steps import awaited, drive, drive_async, not_awaited
+from recede._steps import Call, drive, drive_async
 from recede._strict import are_numbers, unique
 from recede._summarizer import bound, is_async, text_of_summary
 from recede.reduction._kinds import whole_number
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from recede.store._turn_store import TurnStore
 
-__all__ = ["Call", "HybridContextManager", "TurnSummarizer"]
+__all__ = ["HybridContextManager", "TurnSummarizer"]
 
 TurnSummarizer: TypeAlias = Union[Callable[[list[Turn], Union[str, None]], Any], Callable[[list[Turn]], Any], Generates]
 """Called with unmasked turns and the previous summary (or None), with the turns alone, or with a prompt; returns the
@@ -33,26 +32,6 @@ _PLACEHOLDER = "[Observation omitted]"
 _MAX_WAIT = 64  # turns between failed summaries
 _INTERRUPTED = ValueError("the summarizer was interrupted")
 _log = logging.getLogger("recede")
-
-
-class Call(NamedTuple):
-    """A step of a manager: a call of a function that was given, by its name."""
-
-    name: str
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    instead: str = "arun_agent"  # what awaits it
-    in_thread: bool = False  # of async callers
-
-    def run(self) -> Any:
-        """The result; TypeError if the function is async."""
-        return not_awaited(self.function(*self.arguments), self.name, self.instead)
-
-    async def run_async(self) -> Any:
-        """The result, awaited if it is awaitable."""
-        if self.in_thread:
-            return await awaited(await asyncio.to_thread(self.function, *self.arguments))
-        return await awaited(self.function(*self.arguments))
 
 
 class HybridContextManager(TurnManager):
@@ -215,11 +194,11 @@ class HybridContextManager(TurnManager):
             RuntimeError: the summarizer is async: use `amaybe_create_summary`.
         """
         self._refuse_async("amaybe_create_summary")
-        return drive(self._summarizing(), Call.run)
+        return drive(self._summarizing())
 
     async def amaybe_create_summary(self) -> bool:
         """`maybe_create_summary` for an async summarizer; a sync one runs in a thread."""
-        return await drive_async(self._summarizing(), Call.run_async)
+        return await drive_async(self._summarizing())
 
     def _due(self) -> int | None:
         """The last turn of the summary that is due, if one is."""

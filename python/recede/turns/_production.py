@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from recede._steps import AsyncFunctionError, drive, drive_async
+from recede._steps import AsyncFunctionError, Call, drive, drive_async
 from recede.reduction._kinds import whole_number
-from recede.turns._hybrid import Call, HybridContextManager
+from recede.turns._hybrid import HybridContextManager
 from recede.turns._manager import preset
 from recede.turns._report import AgentRun, EfficiencyReport
 from recede.turns._turn import Turn
@@ -193,13 +193,13 @@ class ProductionHybridContextManager(HybridContextManager):
             TypeError: a function is async: use `arun_agent`.
         """
         self._refuse_async("arun_agent")
-        return drive(self._running(task, max_turns, on_turn), Call.run)
+        return drive(self._running(task, max_turns, on_turn))
 
     async def arun_agent(
         self, task: str, max_turns: int | None = None, *, on_turn: Callable[[Turn], object] | None = None
     ) -> AgentRun:
         """`run_agent` for functions that may be async."""
-        return await drive_async(self._running(task, max_turns, on_turn), Call.run_async)
+        return await drive_async(self._running(task, max_turns, on_turn))
 
     def _running(
         self, task: str, max_turns: int | None, on_turn: Callable[[Turn], object] | None
@@ -208,11 +208,11 @@ class ProductionHybridContextManager(HybridContextManager):
         completed, turns = False, 0
         for _ in range(self._limit(max_turns)):
             context = self.get_context(self._get_system_prompt(), task)
-            reasoning, action = _pair((yield Call("agent_llm", self._generate, (context,))))
+            reasoning, action = _pair((yield Call("agent_llm", self._generate, (context,), "arun_agent")))
             try:
                 observation = self._recalled(action)
                 if observation is None:
-                    observation = yield Call("execute", self._execute, (action,))
+                    observation = yield Call("execute", self._execute, (action,), "arun_agent")
             except AsyncFunctionError:
                 raise
             except Exception as error:
@@ -224,8 +224,8 @@ class ProductionHybridContextManager(HybridContextManager):
             turns += 1
             yield from self._summarizing()
             if on_turn is not None:
-                yield Call("on_turn", on_turn, (turn,))
-            if (yield Call("is_complete", self._is_complete, (reasoning,))):
+                yield Call("on_turn", on_turn, (turn,), "arun_agent")
+            if (yield Call("is_complete", self._is_complete, (reasoning,), "arun_agent")):
                 completed = True
                 break
         return self._run(completed, turns)
