@@ -94,7 +94,7 @@ impl Boundary {
     }
 }
 
-/// Periodic summaries of old turns; in replays and managers.
+/// Summaries of old turns: at doors that have a summarizer, when they pay; in replays and managers also by their number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summaries {
     /// When one is made.
@@ -152,6 +152,8 @@ pub struct Terms {
     pub boundary: Boundary,
     /// The cache.
     pub cache: ProviderCache,
+    /// Summaries of old turns, with its prices.
+    pub summaries: Option<Summaries>,
     /// Whether views have marks at the boundary.
     pub pins_boundary: bool,
 }
@@ -239,7 +241,7 @@ macro_rules! parameters {
             summary_role: Option<String> = None,
             /// Ask the caller for the summary.
             ask_summary: bool = false,
-            /// Periodic summaries of old turns; in replays and managers.
+            /// Summaries of old turns.
             summaries: Option<Summaries> = None,
             /// Who writes the summaries of histories over the limit, in replays; None: the built-in summary.
             model: Option<Model> = None,
@@ -302,8 +304,8 @@ impl Policy {
 
     /// The policy with these terms.
     #[must_use]
-    pub fn with_terms(self, Terms { provider, boundary, cache, pins_boundary }: Terms) -> Self {
-        Policy { provider, boundary, cache, pins_boundary, ..self }
+    pub fn with_terms(self, Terms { provider, boundary, cache, summaries, pins_boundary }: Terms) -> Self {
+        Policy { provider, boundary, cache, summaries, pins_boundary, ..self }
     }
 
     /// The budget of a request after this many messages.
@@ -322,7 +324,10 @@ impl Policy {
     /// Whether what is masked depends on earlier requests.
     #[must_use]
     pub fn remembers(&self) -> bool {
-        self.boundary.remembers() || self.trigger > 0 || (self.is_limit && self.max_cost.is_some())
+        self.boundary.remembers()
+            || self.trigger > 0
+            || self.summaries.is_some()
+            || (self.is_limit && self.max_cost.is_some())
     }
 
     /// A boundary, rounded down to steps.

@@ -39,6 +39,7 @@ class Provider(NamedTuple):
         ttl_seconds: how long an entry lives after its last use.
         lookback_blocks: how many content blocks before a mark are searched for an entry, the marked one included.
         most_marks: how many marks a request may have.
+        output: the price of a token that the model writes, such as those of a summary.
 
     Example:
         >>> import recede
@@ -55,6 +56,7 @@ class Provider(NamedTuple):
     ttl_seconds: float = 300
     lookback_blocks: int = 20
     most_marks: int = 4
+    output: float = 5.0
 
     @classmethod
     def of(cls, name: str, model: str | None = None) -> Provider:
@@ -95,8 +97,8 @@ class Provider(NamedTuple):
             return provider if newer is None else provider._replace(write=newer[0], ttl_seconds=newer[1])
         write = row.write_1h if name == "anthropic_1h" else row.write
         ttl_seconds = row.ttl_seconds or provider.ttl_seconds
-        read, write = row.cached / row.input, write / row.input
-        return provider._replace(read=read, write=write, min_tokens=row.min_tokens, ttl_seconds=ttl_seconds)
+        prices = {"read": row.cached / row.input, "write": write / row.input, "output": row.output / row.input}
+        return provider._replace(**prices, min_tokens=row.min_tokens, ttl_seconds=ttl_seconds)
 
     @classmethod
     def of_model(cls, model: str) -> Provider | None:
@@ -137,10 +139,10 @@ PROVIDERS = {
         # From 1,024 tokens on in steps of 128; cleared after 5 to 10 minutes without use, of which the least is
         # assumed; writing is free. With models from GPT-5.6 on, 30 minutes, and writing costs 1.25 times the input
         # (developers.openai.com/api/docs, prompt caching).
-        Provider("openai", cache="prefix", write=1.0, step_tokens=128),
+        Provider("openai", cache="prefix", write=1.0, step_tokens=128, output=8.0),
         # Implicit caching, from 4,096 tokens on with Gemini 3.1 and newer; writing is free. How long an entry lives is
         # not documented: that of the others is assumed (ai.google.dev/gemini-api/docs, caching, October 2026).
-        Provider("gemini", cache="prefix", write=1.0, min_tokens=4_096),
+        Provider("gemini", cache="prefix", write=1.0, min_tokens=4_096, output=8.0),
         # Claude with the minimum, the marks and the prices of Anthropic (docs.aws.amazon.com/bedrock, prompt caching).
         Provider("bedrock", min_tokens=2_048),
         Provider("ideal", cache="ideal", min_tokens=0, ttl_seconds=math.inf),
@@ -182,7 +184,7 @@ def checked_provider(name: str, value: Any) -> Provider:
         raise TypeError(f"{name} must be a name or a Provider, not {type(value).__name__}")
     if value.cache not in _RULES:
         raise ValueError(f"{name}.cache must be one of {', '.join(map(repr, _RULES))}, not {value.cache!r}")
-    for field in ("read", "write", "ttl_seconds"):
+    for field in ("read", "write", "output", "ttl_seconds"):
         number, most = getattr(value, field), math.inf if field == "ttl_seconds" else _LARGEST_PRICE
         if isinstance(number, bool) or not isinstance(number, (int, float)):
             raise TypeError(f"{name}.{field} must be a number, not {type(number).__name__}")

@@ -56,10 +56,10 @@ pub fn plan(
     costs: Option<&Costs>,
     summary: &SummaryInput,
 ) -> Outcome {
-    if *summary == SummaryInput::Failed && policy.is_limit && policy.ask_summary {
+    if *summary == SummaryInput::Failed && policy.ask_summary && (policy.is_limit || policy.summaries.is_some()) {
         // The view of the same history without a summarizer.
         let summary_max_chars = Policy::default().summary_max_chars;
-        let without = Policy { ask_summary: false, summary_max_chars, ..policy.clone() };
+        let without = Policy { ask_summary: false, summary_max_chars, summaries: None, ..policy.clone() };
         return plan(outline, source, &without, costs, &SummaryInput::NotAsked);
     }
     let planner = Planner::of(outline, source, policy, costs);

@@ -32,7 +32,7 @@ class Policy(SimpleNamespace):
         terms = dict(self.terms_by_shape).get(next(iter(shapes), ""))
         if terms is None:
             return self
-        names = ("provider", "boundary", "cache", "pins_boundary")
+        names = ("provider", "boundary", "cache", "summaries", "pins_boundary")
         return Policy({**vars(self), **dict(zip(names, terms, strict=True))})
 
     def limit_at(self, messages: int) -> int | None:
@@ -43,7 +43,8 @@ class Policy(SimpleNamespace):
     def remembers(self) -> bool:
         """Whether what is masked depends on earlier requests."""
         has_limit = self.is_limit and self.max_cost is not None
-        return self.boundary[0] not in ("sliding", "stepped") or self.trigger > 0 or has_limit
+        remembers = self.boundary[0] not in ("sliding", "stepped") or self.summaries is not None
+        return remembers or self.trigger > 0 or has_limit
 
     def max_cost_at(self, messages: int) -> int | None:
         """The budget of a request after this many messages."""

@@ -476,7 +476,7 @@ def test_several_threads_do_not_corrupt_it() -> None:
         ({"calibrate": True}, TypeError, "calibrate is for a limit: give max_input_tokens"),
         ({"calibrate": 1}, TypeError, "calibrate must be True or False"),
         ({"recall": 1}, TypeError, "recall must be True or False"),
-        ({"summarizer": str}, TypeError, "give that, too"),
+        ({"summarizer": 5}, TypeError, "summarizer must be callable"),
     ],
 )
 def test_options_that_are_wrong_are_named(options: dict[str, Any], error: type[Exception], words: str) -> None:

@@ -21,7 +21,7 @@ def test_the_providers() -> None:
 
 def test_one_of_your_own_has_the_defaults_of_the_table() -> None:
     ours = recede.Provider("ours")
-    assert ours == ("ours", "marks", 0.1, 1.25, 1_024, 0, 300, 20, 4)
+    assert ours == ("ours", "marks", 0.1, 1.25, 1_024, 0, 300, 20, 4, 5.0)
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,7 @@ def _compiled(
     facts: CacheFacts,
 ) -> Any:
     goal: str = "mask"
+    is_own = name in _MASKS or name == "budget" or _is_at_doors(name, values)
     options: dict[str, Any] = {"keep_results": values.get("window", values.get("keep", _EVERYTHING))}
     boundary, summaries = None, None
     cached, write = float(prices.cached), float(prices.write)
@@ -236,7 +237,7 @@ def _compiled(
         # The trigger counts the system prompt and the tools as well.
         chars = facts.chars_per_token * float(values["trigger"]) - facts.system_chars
         boundary = "high_water", max(0.0, chars), facts.chars_per_token * float(values["at_least"])
-    elif name == "hybrid":
+    elif name == "hybrid" and not is_own:
         options = {"keep_turns": values["window"]}
     if values.get("chunk"):
         options["mask_chunk"] = values["chunk"]
@@ -252,13 +253,18 @@ def _compiled(
         options["max_overcost"] = None if values["max_overcost"] == "none" else float(values["max_overcost"])
         options["cold"] = facts.cold_requests()
     pins = {"pins_boundary": goal == "mask" and values.get("cache_breakpoint") == "boundary"}
-    unseen = {"masks_unseen": name in _DESIGNS_OF_OTHERS} if goal == "mask" else {}
+    unseen = {"masks_unseen": name in _DESIGNS_OF_OTHERS and not is_own} if goal == "mask" else {}
     more: dict[str, Any] = {"max_result_chars": values["chars"]} if name == "clip" else {}
-    if name in _MASKS or name == "budget":
+    if is_own:
         options["placeholder"], more = PLACEHOLDER, {"least_removed": LEAST_REMOVED}
     if name == "budget":
         more |= {"is_limit": True, "model": model, **({} if model is None else {"summary_max_chars": SUMMARY_CHARS})}
     return replay_policy(_engine.engine, goal, options, boundary, summaries, **pins, **unseen, **more)
+
+
+def _is_at_doors(name: str, values: _Values) -> bool:
+    """Whether it is the hybrid of the doors that have a summarizer; the others are the published one."""
+    return name == "hybrid" and values["at"] == values["boundary"] == "break_even"
 
 
 def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int] | None) -> tuple[Any, ...]:

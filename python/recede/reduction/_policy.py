@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DOORS",
     "IS_OFF",
+    "SUMMARY_CHARS",
+    "SUMMARY_PROMPT_CHARS",
     "block_policy",
     "compiled",
     "image_chars_of",
@@ -38,7 +40,10 @@ LEAST_REMOVED = 64
 """Characters that masking a result removes at least, at recede's own doors: so no message ever grows."""
 
 SUMMARY_CHARS = 4_000
-"""Characters that a summary by a model counts at most, at recede's own doors."""
+"""Characters that a summary by a model counts at most, at recede's own doors: about 1,000 tokens."""
+
+SUMMARY_PROMPT_CHARS = 1_200
+"""About the characters of the prompt of `recede.summarizers`, besides the turns."""
 
 _MILLION = 1_000_000
 _WINDOW = ("keep_messages", "keep_turns", "keep_results")
@@ -109,9 +114,7 @@ def _own_policy(
     refuse_unknown(options)
     goal, design, own = _in_words_of_designs(options, reduces, static)
     if summarizes:
-        if goal != "reduce":
-            raise TypeError("a summarizer is called when a view is over max_input_tokens: give that, too")
-        own["summary_max_chars"] = SUMMARY_CHARS
+        own |= {"summary_max_chars": SUMMARY_CHARS, "tail": design["keep_results"]}
     own["ask_summary"] = summarizes
     own = {"least_removed": LEAST_REMOVED, "masks_unseen": False, "keeps_dispatch": False, **own, **parameters}
     return _policy(engine, goal, design, **own)
@@ -198,9 +201,11 @@ def _cached(
     return make(*first, options, **dict(parameters))
 
 
-def _policy(engine: Any, goal: str, options: Mapping[str, Any], recall: bool = False, **parameters: Any) -> Any:
+def _policy(
+    engine: Any, goal: str, options: Mapping[str, Any], recall: bool = False, tail: int | None = None, **parameters: Any
+) -> Any:
     """The Policy; `parameters` are added to those of the options."""
-    checked = {**_parameters(goal, _checked(goal, options)), **parameters}
+    checked = {**_parameters(goal, _checked(goal, options), tail), **parameters}
     if recall:
         checked["placeholder"] = with_handle(checked["placeholder"])
     return engine.Policy(_raw(checked) if IS_OFF else checked)
@@ -210,6 +215,7 @@ def _raw(parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters with which a history is sent as it is: of all results none leaves the window."""
     window = {"keep_results": CEILING, "keep_by_tool": (), "boundary": ("sliding", 0.0, 0.0), "clip_results": None}
     nothing = {"max_cost": None, "max_result_chars": None, "summaries": None, "markers": (), "stubs": ()}
+    nothing["terms_by_shape"] = ()
     return {**parameters, **window, **nothing, "enabled": False, "is_limit": False, "trigger": 0}
 
 
@@ -233,13 +239,13 @@ def _instead(name: str, goal: str, allowed: list[str]) -> str:
     return meant(name, allowed)
 
 
-def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
+def _parameters(goal: str, option: dict[str, Any], tail: int | None = None) -> dict[str, Any]:
     """The parameters of the planner: a few options are combined, the others keep their names."""
     budget = option.pop("max_input_chars"), option.pop("max_input_tokens")
     recent, keep = option.pop("preserve_recent_raw_turns"), option.pop("keep")
     functions = option.pop("summarizer"), option.pop("token_counter")
     fill, provider = option.pop("fill"), option.pop("provider")
-    option.update(_terms(option, provider))
+    option.update(_terms(option, provider, tail))
     option["ask_summary"] = functions != (None, None)
     # What no request has shown stays, but in the published designs: a budget, the block masker, single stages.
     is_published = {"reduce": fill is None, "block": option["boundary"][0] != "break_even"}
@@ -259,13 +265,18 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     return option
 
 
-def _terms(option: dict[str, Any], provider: Provider | str) -> dict[str, Any]:
-    """The terms of the assumed cache: of any history, and of one whose shape names another provider or takes marks."""
+def _terms(option: dict[str, Any], provider: Provider | str, tail: int | None) -> dict[str, Any]:
+    """The terms of the assumed cache: of any history, and of one whose shape names another provider or takes marks.
+
+    With a `tail`, summaries of turns that are older than it are made when they pay, by the model of the conversation.
+    """
     rule = _boundary(option)
 
-    def of(one: Provider) -> tuple[str, tuple[str, float, float], tuple[str, int, int, int, int]]:
-        prices = ("break_even", float(one.read), float(one.write))
-        return one.name, prices if rule[0] == "break_even" else rule, policy_cache(one)
+    def of(one: Provider) -> tuple[Any, ...]:
+        read, write = float(one.read), float(one.write)
+        model = None, (read, write, 1.0, float(one.output)), tail, (SUMMARY_CHARS, SUMMARY_PROMPT_CHARS)
+        boundary = (rule[0], read, write) if rule[0] == "break_even" else rule
+        return one.name, boundary, policy_cache(one), None if tail is None else model
 
     by_shape = []
     for shape, name in _NAMED.items():
@@ -273,8 +284,9 @@ def _terms(option: dict[str, Any], provider: Provider | str) -> dict[str, Any]:
         pins = shape == _MARKED and one.cache == "marks"  # type: ignore[union-attr]
         if provider == "auto" or pins:
             by_shape.append((shape, (*of(one), pins)))  # type: ignore[arg-type]
-    name, boundary, cache = of(Provider.of(_UNNAMED) if isinstance(provider, str) else provider)
-    return {"provider": name, "boundary": boundary, "cache": cache, "terms_by_shape": by_shape}
+    terms = of(Provider.of(_UNNAMED) if isinstance(provider, str) else provider)
+    names = ("provider", "boundary", "cache", "summaries")
+    return {**dict(zip(names, terms, strict=True)), "terms_by_shape": by_shape}
 
 
 def _boundary(option: dict[str, Any]) -> tuple[str, float, float]:

@@ -63,7 +63,7 @@ class HistoryOptions:
             raise TypeError("calibrate is for a limit: give max_input_tokens")
         flags = {name: True for name, flag in (("calibrate", calibrate), ("recall", recall)) if flag}
         given = {**options, **flags, **({} if summarizer is None else {"summarizer": summarizer})}
-        return cls(policy, given, drops=has_limit)
+        return cls(policy, given, drops=has_limit or summarizer is not None)
 
     @classmethod
     def of_budget(

@@ -152,7 +152,7 @@ class HistoryReader:
         """
         whole_number(optional=True)("since", since)
         if self._live.options.drops:
-            raise ValueError("masks are of a History without max_input_tokens: with a limit, messages may be dropped")
+            raise ValueError("masks are of a History without limit and summarizer, with which messages may be dropped")
         with self._lock:
             self._live.update_view()
             masks: Masks = self._live.core.masks(0 if since is None else since)

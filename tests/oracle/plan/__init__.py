@@ -47,9 +47,10 @@ def _planned(facts: Facts, summary: Given) -> Plan | SummaryRequest:
 
 def _of_requests(facts: Facts, summary: Given) -> Plan | SummaryRequest:
     """The view after all requests."""
-    if summary is False and facts.policy.is_limit and facts.policy.ask_summary:
+    if summary is False and facts.policy.ask_summary and (facts.policy.is_limit or facts.policy.summaries):
         # The view of the same history without a summarizer.
-        policy = Policy({**vars(facts.policy), "ask_summary": False, "summary_max_chars": 1_400})
+        without = {"ask_summary": False, "summary_max_chars": 1_400, "summaries": None}
+        policy = Policy({**vars(facts.policy), **without})
         return _of_requests(Facts(facts.given, policy, facts.costs), None)
     fold = Fold(facts)
     make_requests(fold)
