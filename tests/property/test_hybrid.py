@@ -11,13 +11,17 @@ from marks import client_histories
 
 import recede
 from recede import History, Provider
+from recede.costs import Prices
+from recede.reduction._policy import SUMMARY_CHARS, SUMMARY_PROMPT_CHARS
 from support import ENGINES, using
+
+HEAD = "Conversation summary:\n"
 
 Messages = list[dict[str, Any]]
 
 # Prices at which summaries pay within a few turns, and those of a provider.
-CHEAP = Provider("cheap", cache="ideal", read=0.9, write=1.0, output=0.1)
-FREE = Provider("free", cache="none", read=1.0, write=1.0, output=0.0)
+CHEAP = Provider("cheap", cache="ideal", read=0.9, write=1.0, min_tokens=0, output=0.1)
+FREE = Provider("free", cache="none", read=1.0, write=1.0, min_tokens=0, output=0.0)
 
 OPTIONS = st.fixed_dictionaries(
     {"keep": st.integers(0, 2), "provider": st.sampled_from([CHEAP, FREE])},
@@ -94,3 +98,42 @@ def test_both_engines_hide_the_same_and_so_does_reduce(
             asked = told["core"].calls
             view = recede.reduce(messages[:count], **options, summarizer=Told(set()))
             assert view.messages == views["core"]
+
+
+@given(
+    messages=histories("openai", max_turns=14) | histories("anthropic", max_turns=14),
+    times=st.integers(2, 6),
+    keep=st.integers(1, 4),
+    prices=st.sampled_from([CHEAP, FREE, Provider("dear", cache="ideal", read=0.125, write=1.25, min_tokens=0)]),
+    max_overcost=st.sampled_from(["none", "0.1"]),
+)
+def test_each_request_is_that_of_a_replay(
+    messages: Messages, times: int, keep: int, prices: Provider, max_overcost: str
+) -> None:
+    messages = long(messages, times)
+    read, write, output = prices.read, prices.write, prices.output
+    name = f"hybrid:window={keep},tail={keep},at=break_even,boundary=break_even,max_overcost={max_overcost}"
+    played = recede.costs.replay(
+        messages,
+        [name],
+        prices=Prices(input=1, cached=read, write=write, output=output, min_cached_tokens=0),
+        summary_prices=Prices(input=1, cached=read, write=write, output=output, min_cached_tokens=0),
+        cache="ideal",
+        system_chars=0,
+    )
+    calls: list[int] = []
+
+    def summarizer(dropped: Messages, previous: str | None) -> str:
+        known = 0 if previous is None else len(HEAD) + len(previous)
+        calls.append(recede.count_chars(dropped) + known + SUMMARY_PROMPT_CHARS)
+        return (f"{HEAD}{len(calls)}" + "x" * SUMMARY_CHARS)[:SUMMARY_CHARS]
+
+    share = None if max_overcost == "none" else float(max_overcost)
+    history = History(keep=keep, provider=prices, max_overcost=share, summarizer=summarizer)
+    for turn in played.policies[1].turns:
+        history.extend(messages[len(history) : turn.messages])
+        made = len(calls)
+        view = history.view()
+        assert turn.view_chars == recede.count_chars(view)
+        assert turn.masked_count == history.stats().masked_count
+        assert turn.summary_input_chars == sum(calls[made:])
