@@ -80,6 +80,7 @@ _WITHOUT_ORACLE = frozenset(
     """
     test_provider_answers
     test_arrow
+    test_awaited_views
     test_bill
     test_budget
     test_caches

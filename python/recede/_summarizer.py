@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
-__all__ = ["PROMPT", "bound", "is_async", "prompt_text", "text_of_summary"]
+__all__ = ["PROMPT", "bound", "checked_text", "is_async", "prompt_text", "text_of_summary"]
 
 Call = Callable[[Sequence[Any], Union[str, None]], Any]
 
@@ -65,6 +65,23 @@ def is_async(summarizer: Any) -> bool:
 def text_of_summary(answer: Any) -> Any:
     """Return a summarizer's result, or its ``.text``."""
     return answer if isinstance(answer, str) else getattr(answer, "text", answer)
+
+
+def checked_text(answer: Any) -> str:
+    """Return the text of a summarizer's result.
+
+    Raises:
+        TypeError, ValueError: it is none, or has nothing but white space.
+    """
+    text = text_of_summary(answer)
+    if inspect.iscoroutine(text):
+        text.close()
+        raise TypeError("the summarizer is async, and this call is not")
+    if not isinstance(text, str):
+        raise TypeError(f"the summarizer must return a string, not {type(text).__name__}")
+    if not text.strip():
+        raise ValueError("the summarizer returned no text")
+    return text
 
 
 def _function(summarizer: Any) -> Any:

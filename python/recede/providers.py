@@ -97,8 +97,9 @@ class Provider(NamedTuple):
             return provider if newer is None else provider._replace(write=newer[0], ttl_seconds=newer[1])
         write = row.write_1h if name == "anthropic_1h" else row.write
         ttl_seconds = row.ttl_seconds or provider.ttl_seconds
-        prices = {"read": row.cached / row.input, "write": write / row.input, "output": row.output / row.input}
-        return provider._replace(**prices, min_tokens=row.min_tokens, ttl_seconds=ttl_seconds)
+        read, write, output = (price / row.input for price in (row.cached, write, row.output))
+        least = row.min_tokens
+        return provider._replace(read=read, write=write, min_tokens=least, ttl_seconds=ttl_seconds, output=output)
 
     @classmethod
     def of_model(cls, model: str) -> Provider | None:

@@ -121,7 +121,7 @@ def test_a_counter_that_calls_its_history_is_an_error_with_words(deed: str) -> N
     for message in TASK:
         plain.append(message)
         calls_it = True
-        with pytest.raises(RuntimeError, match="the token_counter or the summarizer of this history has called it"):
+        with pytest.raises(RuntimeError, match="the token_counter or the summarizer of this history is at work"):
             history.append(message)
         calls_it = False
         assert history.messages == plain.messages[:-1]
@@ -154,7 +154,7 @@ def test_a_summarizer_that_calls_its_history_has_failed_and_nothing_else(deed: s
         history.append(message)
         assert history.view() == plain.view()
     assert type(plain.summarizer_error) is ValueError
-    assert "the summarizer of this history has called it" in str(history.summarizer_error)
+    assert "the summarizer of this history is at work" in str(history.summarizer_error)
     assert history.messages == TASK
 
 

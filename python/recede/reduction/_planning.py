@@ -123,13 +123,9 @@ def asked_summary(
     text = builtin
     if summarizer is not None:
         try:
-            from recede._summarizer import bound, text_of_summary  # lazily: it imports inspect
+            from recede._summarizer import bound, checked_text  # lazily: it imports inspect
 
-            text = text_of_summary(bound("summarizer", summarizer)(dropped, previous))
-            if not isinstance(text, str):
-                raise TypeError(f"the summarizer must return a string, not {type(text).__name__}")
-            if not text.strip():
-                raise ValueError("the summarizer returned no text")
+            text = checked_text(bound("summarizer", summarizer)(dropped, previous))
         except Exception as error:
             return False, error
     return (text, None if counter is None else CHARS_PER_TOKEN * count_tokens(counter, text)), None

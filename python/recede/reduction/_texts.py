@@ -8,7 +8,7 @@ import weakref
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from recede._summarizer import bound, text_of_summary
+from recede._summarizer import bound, is_async, text_of_summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +27,8 @@ def remembering(summarizer: Any) -> Callable[[list[Any], str | None], Any]:
 
     Threads may share it: each step is one of the dict, and what two ask at once is asked twice.
     """
+    if is_async(summarizer):
+        raise TypeError("the summarizer is async, and reduce is not: give a sync one, or use a History and its aview")
 
     def text_of(messages: list[Any], previous: str | None) -> Any:
         # A bound method is another object each time: what it is bound to lives, and its function says which it is.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from recede._bodies import loads
-from recede._errors import TranscriptError
+from recede._summarizer import bound, checked_text, is_async
 from recede.reduction._counting import costs_of, counted, cut_costs
 from recede.reduction._on_move import report_move
-from recede.reduction._planning import asked_summary
 from recede.session._options import HistoryOptions
 from recede.session._stats import stats_of
 
@@ -30,25 +30,26 @@ class Callbacks:
         self._options = options
         self._on_move = on_move
         self.is_loading = False  # the moves up to the next view were reported before the session was stored
-        self._is_running = False
+        self.is_running = False  # one of them, or a summary is awaited
         self._said = ""
+        self._summarize = None if options.summarizer is None else bound("summarizer", options.summarizer)
         self.summarizer_error: Exception | None = None
         self.summary_failures = 0
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call something that calls one of them."""
-        self._is_running = True
+        self.is_running = True
         try:
             return function(*arguments)
         finally:
-            self._is_running = False
+            self.is_running = False
 
     def refuse(self) -> None:
         """Refuse what they may not do. They run in the thread that holds the lock, which is reentrant."""
-        if self._is_running:
+        if self.is_running:
             raise RuntimeError(
-                "the token_counter or the summarizer of this history has called it: it may read messages, but neither "
-                "append any nor ask for a view or its figures"
+                "the token_counter or the summarizer of this history is at work: until it returns, messages may be "
+                "read, but none appended, and no view or figures asked for"
             )
 
     def costs(self, session: Any, data: bytes, surrogates: bool) -> tuple[Any, Any]:
@@ -88,20 +89,34 @@ class Callbacks:
 
     def summary(self, asked: SummaryRequest) -> Any:
         """The summary that was asked for; or False."""
+        if is_async(self._options.summarizer):
+            raise TypeError("the summarizer of this history is async: await history.aview() before each request")
         try:
-            objects = list(map(loads, asked.dropped))
-        except TranscriptError as fault:  # JSON that Python cannot read: no call
-            self._record(fault)
-            return False
-        given = objects, asked.previous, asked.built_in
-        summary, error = self._called(asked_summary, *given, self._options.summarizer, None)
-        self._record(error)
-        return summary
+            return self._arrived(self._asked(asked))
+        except Exception as error:
+            return self._arrived(error)
 
-    def _record(self, error: Exception | None) -> None:
-        """Record the outcome of a call of the summarizer; the first failure is logged with its traceback."""
-        self.summarizer_error = error
-        if error is not None:
+    async def awaited_summary(self, asked: SummaryRequest) -> Any:
+        """The same of a summarizer that may be async."""
+        try:
+            answer = self._asked(asked)
+            return self._arrived(await answer if inspect.isawaitable(answer) else answer)
+        except Exception as error:
+            return self._arrived(error)
+
+    def _asked(self, asked: SummaryRequest) -> Any:
+        assert self._summarize is not None, "a core asks only where there is a summarizer"
+        return self._summarize(list(map(loads, asked.dropped)), asked.previous)  # JSON that Python cannot read: no call
+
+    def _arrived(self, answer: Any) -> Any:
+        """The summary for the core, or False; the first failure is logged with its traceback."""
+        try:
+            if isinstance(answer, Exception):
+                raise answer
+            summary, self.summarizer_error = (checked_text(answer), None), None
+            return summary
+        except Exception as error:
+            self.summarizer_error = error
             self.summary_failures += 1
-            first = error if self.summary_failures == 1 else None
-            _log.warning("no summary: %s", error, exc_info=first)
+            _log.warning("no summary: %s", error, exc_info=error if self.summary_failures == 1 else None)
+            return False

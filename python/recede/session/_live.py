@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from recede import _engine
@@ -123,15 +125,23 @@ class LiveSession:
 
     def update_view(self) -> None:
         """Make the view current, with a summary if one is needed, and report its moves."""
+        planning = self.planning()
+        summary: Any = None
+        with contextlib.suppress(StopIteration):
+            while True:
+                summary = self.callbacks.summary(planning.send(summary))
+
+    def planning(self) -> Generator[SummaryRequest, Any, None]:
+        """Make the view current; yields what a summary is needed of, and is sent that."""
         self.prepare()
-        self.callbacks.report_moves(self._plan_view())
+        self.callbacks.report_moves((yield from self._plan_view()))
         self._without_results.note(self.core.__len__, lambda: self.core.recall(1) is not None)
         self.callbacks.is_loading = False
         self.viewed = len(self.core)
         self.callbacks.report_view(self.core)
 
-    def _plan_view(self) -> list[BoundaryMove]:
-        """Make the view current; return the new moves."""
+    def _plan_view(self) -> Generator[SummaryRequest, Any, list[BoundaryMove]]:
+        """The same; returns the new moves."""
         summary: Any = None
         texts: list[tuple[str, int]] | None = None
         while not isinstance(asked := self.core.update_view(summary, texts, mark=self._own_mark), list):
@@ -139,9 +149,13 @@ class LiveSession:
                 if isinstance(asked, CountRequest):
                     texts = self.callbacks.counted(asked.texts)
                 else:
-                    summary = self.callbacks.summary(asked)
+                    self.callbacks.is_running = True
+                    try:
+                        summary = yield asked
+                    finally:
+                        self.callbacks.is_running = False
             except Exception:  # of the counter: do not pay for the same summary twice
-                if isinstance(asked, SummaryRequest) or summary is not None:
+                if summary is not None:
                     self.core.update_view(False)
                 raise
         return asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -111,6 +112,28 @@ class HistoryReader:
         with self._lock:
             self._live.update_view()
             return self._live.view.messages(self._live.core, self._live.messages)
+
+    async def aview(self) -> list[Any]:
+        """`view`, awaiting a summarizer that is async. Until it returns, the history takes no message.
+
+        If it is canceled, nothing has happened: the next view asks again.
+
+        Example:
+            >>> import asyncio, recede
+            >>> async def summarizer(messages, previous_summary):
+            ...     return "What was done."
+            >>> history = recede.History(summarizer=summarizer)
+            >>> history.append({"role": "user", "content": "Find the bug."})
+            >>> asyncio.run(history.aview())
+            [{'role': 'user', 'content': 'Find the bug.'}]
+        """
+        summary: Any = None
+        with contextlib.closing(self._live.planning()) as planning, contextlib.suppress(StopIteration):
+            while True:
+                with self._lock:
+                    asked = planning.send(summary)
+                summary = await self._live.callbacks.awaited_summary(asked)
+        return self.view()
 
     def view_json(self) -> bytes:
         """The messages to send, serialized as a JSON array."""
