@@ -65,7 +65,7 @@ PYTHON: dict[str, set[str]] = {
     "_summarizer": {"_encodable"},
     "reduction": LEAVES | {"_option_types", "_encodable", "_engine", "_summarizer"},
     "store": LEAVES | {"_engine", "reduction"},
-    "session": LEAVES | {"_engine", "_response", "_usage", "reduction", "store"},
+    "session": LEAVES | {"_engine", "_response", "_summarizer", "_usage", "reduction", "store"},
     "masker": LEAVES | {"_engine", "_usage", "reduction", "session"},
     "integrations": LEAVES | {"_encodable", "_kept_by_provider", "clients", "masker", "proxy", "reduction"},
     "clients": LEAVES | {"_encodable", "_models", "_unknown_models", "_kept_by_provider", "masker", "reduction"},
