@@ -67,7 +67,7 @@ def _of_manager(manager: Any, store: TurnStore, chance: random.Random) -> list[C
         if len(manager) < MOST_MESSAGES:
             manager.add_turn("Think.", f"cat {chance.random()}", "a word\n" * chance.randrange(300))
 
-    asks = [lambda: manager.get_context("s", "u"), lambda: manager.get_messages("s", "u"), manager.report]
+    asks = [lambda: manager.get_context("s", "u"), manager.stats, manager.report]
     more = [lambda: manager.summaries, lambda: manager.recall(chance.randrange(1, 99)), lambda: manager.trajectory]
     return [*[add] * 12, *asks, *more, manager.maybe_create_summary, *_of_store(store, "turn", chance)]
 

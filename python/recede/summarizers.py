@@ -14,7 +14,7 @@ from recede._response import text_of
 from recede._summarizer import PROMPT, prompt_text
 from recede.reduction._planning import reduced
 from recede.reduction._policy import compiled
-from recede.turns._turn import Turn
+from recede.turns._records import Turn
 
 __all__ = ["PROMPT", "anthropic", "builtin", "openai"]
 

@@ -76,7 +76,7 @@ def test_a_model_that_fails_loses_nothing(provider: str, answer: Any, error: str
     with serving(answer, text("At last.")) as server, sync_summarizer(provider, server) as summarizer:
         manager = added(HybridContextManager(summarizer, **SMALL))
         assert type(manager.summarizer_error).__name__ in error.split("|")
-        assert (manager.summary_failures, manager.phase) == (1, "masking")
+        assert (manager.stats().summary_failures, manager.phase) == (1, "masking")
         assert manager.get_context("S", "U").count("\nTurn ") == 4
         added(manager, 1)
     assert manager.summaries == [(2, "At last.")]
@@ -140,7 +140,7 @@ def test_an_async_client_makes_an_async_summarizer(provider: str) -> None:
     with serving(Failure(500), text("A summary.")) as server:
         manager = asyncio.run(run(server))
     assert manager.summaries == [(2, "A summary.")]
-    assert manager.summary_failures == 1
+    assert manager.stats().summary_failures == 1
 
 
 @PROVIDERS

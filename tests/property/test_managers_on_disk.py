@@ -64,9 +64,8 @@ class Run:
         seen = [manager.report(), repr(manager), [turn[:4] for turn in manager.trajectory]]
         seen += [manager.recall(number) for number in range(1, len(manager) + 1)]
         if isinstance(manager, ObservationMaskingContextManager):
-            contexts = manager.get_masked_context("S", "U"), manager.get_masked_messages("S", "\ud83d")
-            return [contexts, manager.estimate_token_savings(), *seen]
-        seen += [manager.get_context("S", "U"), manager.get_messages("S", "\ud83d"), manager.summaries, manager.phase]
+            return [manager.get_masked_context("S", "\ud83d"), manager.estimate_token_savings(), *seen]
+        seen += [manager.get_context("S", "\ud83d"), manager.summaries, manager.phase]
         if isinstance(manager, ProductionHybridContextManager):
             seen += [manager.metrics, manager.get_efficiency_report()]
         return seen

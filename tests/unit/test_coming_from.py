@@ -9,11 +9,9 @@ from typing import Any, ClassVar
 
 import published
 import pytest
-from test_cli import ok
 
 import recede
 from recede.designs import HybridContextManager, ObservationMaskingContextManager, ProductionHybridContextManager
-from recede.store import TurnStore
 from recede.turns import Turn
 
 TURN = ("I must look.", "cat a.py", "the text of a.py " * 9)
@@ -294,59 +292,22 @@ def test_an_override_wins_and_may_call_what_the_constructor_was_given() -> None:
         Wrapping(lambda context: "ls", of_turns_alone).run_agent("the task")
 
 
-@pytest.mark.parametrize(("name", "window", "first"), [("swe-agent", 10, (43, 33)), ("openhands", 58, (80, 22))])
-@pytest.mark.parametrize("is_async", [False, True])
-def test_presets_make_a_production_manager(name: Any, window: int, first: tuple[int, int], is_async: bool) -> None:
-    for make in (Designed, AsyncDesigned) if is_async else (Designed,):
-        agent = make.from_preset(name, lambda context: ("Think.", "act"), Model("Files were read."))
-        assert type(agent) is make
-        limit = {"max_turns": first[0]}
-        run = asyncio.run(agent.arun_agent("Work.", **limit)) if is_async else agent.run_agent("Work.", **limit)
-        assert (run["turns"], agent.summaries) == (first[0], [(first[1], "Files were read.")])
-        assert (agent.window, agent.tail, agent.config["max_trajectory_length"]) == (window, window, 250)
-    given = ProductionHybridContextManager.from_preset(
-        name,
-        str,
-        of_turns_alone,
-        {"tail_window": 7, "max_trajectory_length": 500},
-        execute=str,
-        is_complete=bool,
-        system_prompt="SYS",
-    )
-    assert given.config == {**agent.config, "tail_window": 7, "max_trajectory_length": 500}
-    with pytest.raises(ValueError, match="there is no preset 'SWE-agent'; give one of 'swe-agent', 'openhands'"):
-        ProductionHybridContextManager.from_preset("SWE-agent", str, of_turns_alone)  # type: ignore[arg-type]
-
-
-def test_a_summary_longer_than_what_it_replaces_is_refused(caplog: pytest.LogCaptureFixture) -> None:
-    def wordy(turns: list[Turn]) -> str:
-        return "word " * 500
-
-    agent = ProductionHybridContextManager(lambda context: ("Think.", "act"), wordy, execute=lambda action: "short")
-    run = agent.run_agent("Work.", 100)
-    assert (agent.summaries, agent.phase) == ([], "masking")
-    assert run["report"]["savings"]["tokens"] == 0
-    assert agent.stats().summary_failures == 6, "after 43, 44, 46, 50, 58 and 74 turns"
-    words = "the summary has 2,530 characters, and what it would replace only 1,971"
-    assert f"no summary of turns 1 to 33: {words}" in caplog.text
-    assert agent.get_context("S", "U").count("Observation: short") == 100
-
-
 @pytest.mark.parametrize("spare", [0, 1])
 def test_a_summary_is_refused_unless_it_is_shorter_in_the_context(spare: int) -> None:
     def summarizer(turns: list[Turn]) -> str:
         return "s" * (length - spare)
 
     length = 0
-    manager = added(HybridContextManager(summarizer, **SMALL), 3)
-    before = manager.get_context("S", "U")
-    # Turn 1 is masked in it, and turn 2 is not.
+    # The context of the next request without a summary: turns 1 and 2 are masked in it.
+    before = added(ObservationMaskingContextManager(2, "[Observation omitted]"), 4).get_masked_context("S", "U")
     replaced = len(before[: before.index("\n\nTurn 3:")]) - len("S\nU")
     length = replaced - len("\n\n[Summary through turn 2:\n\n]")
-    added(manager, 1)
+    manager = added(HybridContextManager(summarizer, **SMALL), 4)
     assert len(manager.summaries) == spare
-    if spare:
-        assert len(manager.get_context("S", "U")[: -len(before)]) < replaced
+    assert len(manager.get_context("S", "U")) == len(before) - spare
+    if not spare:
+        words = f"the summary has {replaced} characters, and what it would replace only {replaced}"
+        assert str(manager.summarizer_error) == words
 
 
 # Settings
@@ -458,42 +419,7 @@ def test_repr_and_stats_show_the_numbers() -> None:
 # Stores
 
 
-def stored_masks(path: Path) -> tuple[int, list[bool]]:
-    with TurnStore(path, read_only=True) as store:
-        return store.stats().masked_turns, [turn.masked for turn in store]
-
-
-@pytest.mark.parametrize("turns", [1, 10, 11, 30, 200, 300])
-def test_a_store_has_every_mask_of_its_manager(tmp_path: Path, turns: int) -> None:
-    path = tmp_path / "session.store"
-    masked = max(0, turns - 10)
-    with TurnStore(path) as store:
-        manager = added(ObservationMaskingContextManager(store=store), turns)
-        assert manager.estimate_token_savings()["masked_turns"] == store.stats().masked_turns == masked
-        assert [store.get(number).masked for number in (1, turns)] == [masked > 0, False]
-        assert manager.trajectory[0].observation == manager.recall(1) == TURN[2]
-        store.sync()
-        assert f"turns: {turns}, {masked} of them masked" in ok("store", "info", str(path)).decode()
-    assert stored_masks(path) == (masked, [True] * masked + [False] * (turns - masked))
-
-
 # The research code's functions
-
-
-def test_mask_observations_of_the_research_code_names_what_to_use() -> None:
-    turns: Any = [TURN] * 20
-    words = r"use recede.designs.apply_observation_masking\(trajectory, current_turn, window_size_m\)"
-    mask_observations: Any = recede.designs.mask_observations
-    for call in (
-        lambda: mask_observations(turns, 20),
-        lambda: mask_observations(turns, 20, 10),
-        lambda: mask_observations(turns, current_turn=20),
-        lambda: mask_observations(turns, m=10),
-    ):
-        with pytest.raises(TypeError, match=words):
-            call()
-    with pytest.raises(TypeError, match="there is no option 'keep_result'; did you mean 'keep_results'"):
-        mask_observations([], keep_result=1)
 
 
 PROMPTS: dict[str, list[Any]] = {

@@ -13,12 +13,14 @@ from recede._steps import Call, drive, drive_async
 from recede._strict import are_numbers, unique
 from recede._summarizer import bound, is_async, text_of_summary
 from recede.reduction._kinds import whole_number
-from recede.turns._manager import TurnManager, preset
-from recede.turns._turn import Summary, Turn
+from recede.turns._manager import PARTS, TurnManager, preset
+from recede.turns._records import Summary, Turn
 from recede.types import Generates
 
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
+
+    from typing_extensions import Self
 
     from recede.store._turn_store import TurnStore
 
@@ -30,7 +32,6 @@ new summary or an object with a ``.text``, or an awaitable of one."""
 
 _PLACEHOLDER = "[Observation omitted]"
 _MAX_WAIT = 64  # turns between failed summaries
-_INTERRUPTED = ValueError("the summarizer was interrupted")
 _log = logging.getLogger("recede")
 
 
@@ -84,16 +85,17 @@ class HybridContextManager(TurnManager):
         recall: bool = False,
     ) -> None:
         self._set_summarizer(summarizer_llm, "summarizer_llm")
-        whole = whole_number()
-        at, tail = whole("summarize_at_n", summarize_at_n) or 0, whole("tail_window_m", tail_window_m) or 0
+        window, at, tail = masking_window_w, summarize_at_n, tail_window_m
+        numbers = {"masking_window_w": window, "summarize_at_n": at, "tail_window_m": tail}
+        for name, number in numbers.items():
+            whole_number()(name, number)
         if at <= tail:
             raise ValueError(f"summarize_at_n ({at}) must be more than tail_window_m ({tail})")
         self._summarize_at, self._tail = at, tail
         self._is_summarizing = False
         self._failed_at: list[int] = []  # how many turns there were at each failure since the last summary
-        self._error: Exception | None = None
-        window = "masking_window_w", masking_window_w
-        super().__init__(window, _PLACEHOLDER, store, recall, summarize_at_n=at, tail_window_m=tail)
+        self.summarizer_error: Exception | None = None  # of the most recent failure
+        super().__init__(window, _PLACEHOLDER, store, recall, numbers)
 
     @classmethod
     def from_preset(
@@ -103,11 +105,11 @@ class HybridContextManager(TurnManager):
         *,
         store: TurnStore | None = None,
         recall: bool = False,
-    ) -> HybridContextManager:
+    ) -> Self:
         """Create a manager with the published values for an agent: 10 / 43 / 10, or 58 / 80 / 58."""
         return cls(summarizer_llm, *preset(name), store=store, recall=recall)
 
-    # Settings
+    # Settings and state
 
     def _numbers(self) -> str:
         return f"window {self._window}, summary at {self._summarize_at}, tail {self._tail}"
@@ -155,6 +157,17 @@ class HybridContextManager(TurnManager):
         """The last turn in the summary, under its published name; 0 before the first summary."""
         return self._end_turn
 
+    @property
+    def summaries(self) -> list[Summary]:
+        """The summaries, as a new list; the last one is in the context."""
+        with self._lock:
+            return [summary for _, summary in self._made]
+
+    @property
+    def phase(self) -> Literal["masking", "summarizing"]:
+        """``"summarizing"`` from the first summary on."""
+        return "summarizing" if self._made else "masking"
+
     # Turns
 
     def add_turn(self, reasoning: str, action: str, observation: str) -> int:
@@ -183,6 +196,10 @@ class HybridContextManager(TurnManager):
         if self._is_async:
             raise RuntimeError(f"the summarizer is async: use {instead}")
 
+    def get_context(self, system_prompt: str, user_prompt: str) -> str:
+        """The two prompts, the summary, and the turns after it, the old ones masked."""
+        return self._context(system_prompt, user_prompt)
+
     # Summaries
 
     def maybe_create_summary(self) -> bool:
@@ -202,7 +219,7 @@ class HybridContextManager(TurnManager):
 
     def _due(self) -> int | None:
         """The last turn of the summary that is due, if one is."""
-        turns, failed = self._end_turn + len(self._parts) // 3, self._failed_at
+        turns, failed = len(self), self._failed_at
         end = turns // self._summarize_at * self._summarize_at - self._tail
         if end <= self._end_turn or self._is_summarizing:
             return None
@@ -214,72 +231,74 @@ class HybridContextManager(TurnManager):
             end = self._due()
             if end is None:
                 return False
-            previous = self._summaries[-1].content if self._summaries else None
-            try:
-                turns = list(self._between(self._end_turn, end))
-            except StoreError as error:
-                return self._fail(end, error)
             self._is_summarizing = True
-        text: Any = _INTERRUPTED
+            previous = self._made[-1][1].content if self._made else None
         try:
+            turns = list(self._between(self._end_turn, end))
             call = Call("the summarizer", self._summarize, (turns, previous), "aadd_turn", not self._is_async)
-            text = text_of_summary((yield call))
+            answer = text_of_summary((yield call))
         except Exception as error:
-            text = error
-        finally:
-            made = self._finish(end, text)
-        return made
+            answer = error
+        except BaseException:  # an interrupt is not the summarizer's fault: it may be called again at once
+            self._is_summarizing = False
+            raise
+        return self._finish(end, answer)
 
-    def _finish(self, end: int, text: object) -> bool:
-        """Finish a summary of the turns up to this one: the summarizer returned, raised or was interrupted."""
+    def _finish(self, end: int, answer: object) -> bool:
+        """Take up the summary of the turns up to this one; return whether it can be used."""
         with self._lock:
             self._is_summarizing = False
-            if not isinstance(text, str) or not text.strip():
-                return self._fail(end, text)
-            summary = Summary(end, text)
-            replaced = len(self._block()) + sum(map(len, self._parts[: 3 * (end - self._end_turn)]))
-            if len(str(summary)) >= replaced:
-                words = f"the summary has {len(str(summary)):,} characters, and what it would replace only {replaced:,}"
-                return self._fail(end, ValueError(words))
             try:
+                summary = self._checked(end, answer)
                 self._store_event(summary)
-            except StoreError as error:
-                return self._fail(end, error)
+            except Exception as error:
+                self._fail(end, error)
+                return False
             self._happened(len(self), summary)
             return True
 
-    def _fail(self, end: int, text: object) -> bool:
-        if text is not _INTERRUPTED:  # else not the summarizer's fault: it may be called again at once
-            self._happened(len(self), None)
-            with contextlib.suppress(StoreError):  # losing this record costs one call after a restart
-                self._store_event(None)
-        if text is None or isinstance(text, str):
-            text = ValueError("the summarizer returned no text")
-        elif not isinstance(text, Exception):
-            text = TypeError(f"the summarizer must return a string, not {type(text).__name__}")
+    def _checked(self, end: int, answer: object) -> Summary:
+        """The summary of the turns up to this one; an error where the answer is none, or no shorter than they are."""
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is None or (isinstance(answer, str) and not answer.strip()):
+            raise ValueError("the summarizer returned no text")
+        if not isinstance(answer, str):
+            raise TypeError(f"the summarizer must return a string, not {type(answer).__name__}")
+        summary = Summary(end, answer)
+        replaced = sum(map(len, self._parts[: PARTS * (end - self._end_turn)]))
+        replaced += len(str(self._made[-1][1])) if self._made else 0
+        if len(str(summary)) >= replaced:
+            words = f"the summary has {len(str(summary)):,} characters, and what it would replace only {replaced:,}"
+            raise ValueError(words)
+        return summary
+
+    def _fail(self, end: int, error: Exception) -> None:
+        self._happened(len(self), None)
+        with contextlib.suppress(StoreError):  # losing this record costs one call after a restart
+            self._store_event(None)
         self._failures += 1
-        self._error = text
-        first = text if self._failures == 1 else None
-        _log.warning("no summary of turns %d to %d: %s", self._end_turn + 1, end, text, exc_info=first)
-        return False
+        self.summarizer_error = error
+        first = error if self._failures == 1 else None
+        _log.warning("no summary of turns %d to %d: %s", self._end_turn + 1, end, error, exc_info=first)
 
     def _happened(self, turns: int, summary: Summary | None) -> None:
         if summary is None:
             self._failed_at.append(turns)
             return
-        self._mask()
-        replaced = summary.end_turn - self._end_turn
-        del self._parts[: 3 * replaced], self._chat[: 2 * replaced]
+        del self._parts[: PARTS * (summary.end_turn - self._end_turn)]
         self._end_turn = summary.end_turn
         self._failed_at.clear()
-        self._summaries.append(summary)
-        self._made_at.append(turns)
+        self._made.append((turns, summary))
+
+    # Summaries in a store
 
     def _store_event(self, summary: Summary | None) -> None:
         if self._store is not None and not self._store.is_read_only:
             end, content = summary or (0, "")
             head = json.dumps({"made_at": len(self), "end_turn": end}).encode()
-            self._write(self._store).append_record("summary", [head, content.encode("utf-8", "surrogatepass")])
+            self._store_settings(self._store)
+            self._store.append_record("summary", [head, content.encode("utf-8", "surrogatepass")])
 
     def _stored_events(self, store: TurnStore) -> list[tuple[int, Summary | None]]:
         events: list[tuple[int, Summary | None]] = []
@@ -299,40 +318,3 @@ class HybridContextManager(TurnManager):
                 raise StoreError("damaged", path=store.path, what=what) from None
             last, before = at, end or before
         return events
-
-    @property
-    def summaries(self) -> list[Summary]:
-        """The summaries, as a new list; the last one is in the context."""
-        with self._lock:
-            return self._summaries.copy()
-
-    @property
-    def phase(self) -> Literal["masking", "summarizing"]:
-        """``"summarizing"`` from the first summary on."""
-        return "summarizing" if self._summaries else "masking"
-
-    @property
-    def summary_failures(self) -> int:
-        """How often the summarizer raised or returned nothing since this manager was created."""
-        return self._failures
-
-    @property
-    def summarizer_error(self) -> Exception | None:
-        """The error of its most recent failure."""
-        return self._error
-
-    # Contexts
-
-    def _block(self) -> str:
-        """The summary in a context, after another text."""
-        return str(self._summaries[-1]) if self._summaries else ""
-
-    def get_context(self, system_prompt: str, user_prompt: str) -> str:
-        """The two prompts, the summary, and the turns after it, the old ones masked."""
-        with self._lock:
-            return self._context(f"{system_prompt}\n{user_prompt}{self._block()}")
-
-    def get_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
-        """The context as chat messages: system, user (with the summary), then an assistant and a user one per turn."""
-        with self._lock:
-            return self._messages(system_prompt, user_prompt + self._block())

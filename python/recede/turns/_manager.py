@@ -16,14 +16,15 @@ from recede._errors import StoreError, no_such
 from recede._forks import RefusingLock, lock_of
 from recede._recall import turn_tool
 from recede._strict import unique
-from recede.reduction._kinds import FLAG, TURN_FIELDS, template, whole_number
-from recede.turns._report import ContextReport, TurnStats, tokens_of, words_of
-from recede.turns._turn import Summary, Turn, head_of
+from recede.reduction._kinds import FLAG, TURN_FIELDS, template
+from recede.turns._records import ContextReport, Summary, Turn, TurnStats, words_of, words_sent
 
 if TYPE_CHECKING:
     from recede.store._turn_store import TurnStore
 
-__all__ = ["TurnManager", "check_texts", "preset"]
+__all__ = ["PARTS", "TurnManager", "check_texts", "preset"]
+
+PARTS = 3  # of a turn in a context
 
 # The best published values for each agent (docs/managers.md has the source): window, summary at, tail.
 _PRESETS = {"swe-agent": (10, 43, 10), "openhands": (58, 80, 58)}
@@ -47,37 +48,25 @@ _INSTEAD = {
 class TurnManager:
     """Base of the managers: turns are stored in full and rendered masked."""
 
-    _failures = 0
-
     def __init__(
-        self, window: tuple[str, int], placeholder: str, store: TurnStore | None, recall: bool, **numbers: int
+        self, window: int, placeholder: str, store: TurnStore | None, recall: bool, numbers: dict[str, int]
     ) -> None:
-        """Begin, or resume from a store, with a window by its name and when summaries are made, by names, if at all."""
-        self._window: int = whole_number()(*window)
+        """Begin, or resume from a store that was used with the same placeholder and numbers."""
+        self._window = window
         self._recalls = FLAG.check("recall", recall)
-        if recall and isinstance(placeholder, str) and "{turn}" not in placeholder:
-            placeholder = f"{placeholder.removesuffix(']')}: recall {{turn}}]"
-        fields = [field for _, field in template("placeholder", placeholder) or () if field]
-        for field in fields:
-            if field not in TURN_FIELDS:
-                words = (
-                    f"placeholder has an unknown field {{{field}}}; of turns they are {{turn}}, {{chars}}, {{lines}}"
-                )
-                raise ValueError(words)
-        self._placeholder, self._fixed = placeholder, "" if fields else placeholder.format()
+        self._placeholder, self._fixed = _checked_placeholder(placeholder, recall)
+        self._settings = {**numbers, "placeholder": self._placeholder}
         self._lock: Any = lock_of(self)
+        self._store = store
         self._turns: list[Turn] = []  # without a store
-        # Of each turn after the summary what precedes its observation, that as the last request showed it, and "\n".
+        # Of each turn after the summary: what precedes its observation, that as the next context shows it, and "\n".
         self._parts: list[str] = []
-        self._window_turns: deque[Turn] = deque()  # the last turns, which are not masked yet
-        self._masked: list[int] = []  # numbers of masked turns
+        self._visible: deque[Turn] = deque()  # the last turns, whose observations are not masked yet
+        self._masked_turns = 0
         self._words: list[tuple[int, int, int]] = []  # of each turn, once a report asked
-        self._chat: list[dict[str, str]] = []  # the turns after the summary as messages, once somebody asked
-        self._chat_masked = 0  # how many masked turns it has
-        self._summaries: list[Summary] = []
-        self._made_at: list[int] = []  # for each summary, how many turns there were
-        self._settings = {window[0]: self._window, "placeholder": placeholder, **numbers}
-        self._store, self._end_turn = store, 0  # the last turn in the summary
+        self._made: list[tuple[int, Summary]] = []  # each summary, and how many turns there were when it was made
+        self._end_turn = 0  # the last turn in the newest summary
+        self._failures = 0
         if store is not None:
             self._resume(store)
 
@@ -92,19 +81,6 @@ class TurnManager:
             if hasattr(cls, name):
                 raise TypeError(f"{cls.__name__}.{name} would never be called: {instead}")
 
-    def __len__(self) -> int:
-        with self._lock:
-            return self._end_turn + len(self._parts) // 3
-
-    def __repr__(self) -> str:
-        turns, masked, *_ = self.stats()
-        return f"<{type(self).__name__}: {self._numbers()}; {turns:,} turns, {masked:,} masked>"
-
-    def _numbers(self) -> str:
-        return f"window {self._window}"
-
-    # Settings
-
     def __setattr__(self, name: str, value: object) -> None:
         """Assign an attribute; a read-only one only its own value, as classes of the designs restate settings."""
         try:
@@ -113,6 +89,17 @@ class TurnManager:
             if not hasattr(self, name) or getattr(self, name) != value:
                 words = "is read-only: the settings of a manager are the arguments of its constructor"
                 raise AttributeError(f"{name} {words}") from None
+
+    def __len__(self) -> int:
+        with self._lock:
+            return self._end_turn + len(self._parts) // PARTS
+
+    def __repr__(self) -> str:
+        turns, masked, *_ = self.stats()
+        return f"<{type(self).__name__}: {self._numbers()}; {turns:,} turns, {masked:,} masked>"
+
+    def _numbers(self) -> str:
+        return f"window {self._window}"
 
     @property
     def window(self) -> int:
@@ -124,70 +111,52 @@ class TurnManager:
         """The text, or template, for a masked observation."""
         return self._placeholder
 
-    # The store
-
-    def _resume(self, store: TurnStore) -> None:
-        from recede.store._turn_store import TurnStore  # imported lazily: an agent without a store does not need it
-
-        if not isinstance(store, TurnStore):
-            raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
-        if store.count_records("message"):
-            raise ValueError(f"{store.path} holds the messages of a History: give the manager a store of its own")
-        if store.count_records("session"):
-            self._compare(store)
-        events = self._stored_events(store)
-        for turn in self._between(0, len(store)):
-            self._mask()
-            self._show(turn)
-            while events and events[0][0] == turn.turn:
-                self._happened(*events.pop(0))
-        self._mask_stored()
-
-    def _compare(self, store: TurnStore) -> None:
-        try:
-            stored = unique(store.record("session", 1)[0])["recede_turns"]
-        except (LookupError, ValueError):
-            stored = None
-        if not isinstance(stored, dict):
-            raise ValueError(f"{store.path} holds the session of no manager: give the manager a store of its own")
-        for name in dict.fromkeys([*stored, *self._settings]):
-            was, given = stored.get(name), self._settings.get(name)
-            if was != given:
-                words = f"was created with {name} {was!r}, and this manager has {given!r}"
-                raise ValueError(f"{store.path} {words}: give the same options, or another store")
-
-    def _stored_events(self, store: TurnStore) -> list[tuple[int, Summary | None]]:
-        """The summaries of a store and how many turns there were at each; None: it failed."""
-        return []
-
-    def _happened(self, turns: int, summary: Summary | None) -> None:
-        raise NotImplementedError
-
-    def _write(self, store: TurnStore) -> TurnStore:
-        """The store, with the settings of this manager in it."""
-        if not store.count_records("session"):
-            store.append_record("session", [json.dumps({"recede_turns": self._settings}).encode()])
-        return store
-
-    def _mask_stored(self) -> None:
-        """Mask in the store what the next context masks; what fails is repeated with the next turn."""
-        if self._store is not None and not self._store.is_read_only:
-            with contextlib.suppress(StoreError):
-                self._store.mask_before(len(self) - self._window + 1)
-
-    # Turns
-
-    def stats(self) -> TurnStats:
-        """The figures of this manager; `report` has those of its requests."""
-        with self._lock:
-            self._mask()
-            return TurnStats(len(self), len(self._masked), self._end_turn, len(self._summaries), self._failures)
-
     @property
     def trajectory(self) -> list[Turn]:
         """The turns, unmasked, as a new list."""
         with self._lock:
             return list(self._between(0, len(self)))
+
+    def stats(self) -> TurnStats:
+        """The figures of this manager; `report` has those of its requests."""
+        with self._lock:
+            return TurnStats(len(self), self._masked_turns, self._end_turn, len(self._made), self._failures)
+
+    # Turns
+
+    def _add(self, reasoning: str, action: str, observation: str) -> Turn:
+        check_texts(reasoning, action, observation)
+        with self._lock:
+            number = self._end_turn + len(self._parts) // PARTS + 1
+            # Half the time of Turn(...).
+            turn = tuple.__new__(Turn, (number, reasoning, action, observation, time.time()))
+            if self._store is None:
+                self._turns.append(turn)
+            else:
+                self._store_turn(self._store, turn)
+            self._show(turn)
+            self._mask_stored()
+            return turn
+
+    def _show(self, turn: Turn) -> None:
+        """Render a turn, and mask the one that leaves the window."""
+        number, reasoning, action, observation, _ = turn
+        self._parts += _before_observation(number, reasoning, action), observation, "\n"
+        self._visible.append(turn)
+        if len(self._visible) <= self._window:
+            return
+        number, _, _, observation, _ = self._visible.popleft()
+        placeholder = self._placeholder_of(number, observation)
+        if placeholder is not None:
+            self._masked_turns += 1
+            if number > self._end_turn:  # else the summary has it
+                self._parts[PARTS * (number - self._end_turn) - 2] = placeholder
+
+    def _placeholder_of(self, number: int, observation: str) -> str | None:
+        """The placeholder of a turn's observation; None if it is no shorter."""
+        chars = len(observation)
+        text = self._fixed or self._placeholder.format(turn=number, chars=chars, lines=observation.count("\n") + 1)
+        return text if len(text) < chars else None
 
     def _between(self, start: int, end: int) -> Iterator[Turn]:
         """The turns after the first `start`, up to and including `end`, unmasked."""
@@ -223,81 +192,75 @@ class TurnManager:
         """
         return turn_tool(shape)
 
-    def _add(self, reasoning: str, action: str, observation: str) -> Turn:
-        if not type(reasoning) is type(action) is type(observation) is str:
-            check_texts(reasoning, action, observation)
+    def _context(self, system_prompt: str, user_prompt: str) -> str:
+        """The text of the next request: the prompts, the summary, and the turns after it."""
         with self._lock:
-            number = self._end_turn + len(self._parts) // 3 + 1
-            # Half the time of Turn(...).
-            turn = tuple.__new__(Turn, (number, reasoning, action, observation, time.time()))
-            store = self._store
-            if store is None:
-                self._turns.append(turn)
-            else:
-                if len(store) != len(self) and store.is_usable:
-                    raise RuntimeError(f"{store.path} has turns that this manager did not add: make it again")
-                self._write(store).append(reasoning, action, observation, timestamp=turn.timestamp)
-            self._mask()
+            summary = str(self._made[-1][1]) if self._made else ""
+            return "".join([f"{system_prompt}\n{user_prompt}{summary}", *self._parts])
+
+    # The store
+
+    def _resume(self, store: TurnStore) -> None:
+        from recede.store._turn_store import TurnStore  # imported lazily: an agent without a store does not need it
+
+        if not isinstance(store, TurnStore):
+            raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
+        if store.count_records("message"):
+            raise ValueError(f"{store.path} holds the messages of a History: give the manager a store of its own")
+        if store.count_records("session"):
+            self._compare(store)
+        events = self._stored_events(store)
+        for turn in self._between(0, len(store)):
             self._show(turn)
-            if store is not None:
-                self._mask_stored()
-            return turn
+            while events and events[0][0] == turn.turn:
+                self._happened(*events.pop(0))
+        self._mask_stored()
 
-    # Contexts
+    def _compare(self, store: TurnStore) -> None:
+        """Raise ValueError unless the store was used with the settings of this manager."""
+        try:
+            stored = unique(store.record("session", 1)[0])["recede_turns"]
+        except (LookupError, ValueError):
+            stored = None
+        if not isinstance(stored, dict):
+            raise ValueError(f"{store.path} holds the session of no manager: give the manager a store of its own")
+        for name in dict.fromkeys([*stored, *self._settings]):
+            was, given = stored.get(name), self._settings.get(name)
+            if was != given:
+                words = f"was created with {name} {was!r}, and this manager has {given!r}"
+                raise ValueError(f"{store.path} {words}: give the same options, or another store")
 
-    def _show(self, turn: Turn) -> None:
-        number, reasoning, action, observation, _ = turn
-        self._parts += head_of(number, reasoning, action), observation, "\n"
-        self._window_turns.append(turn)
+    def _stored_events(self, store: TurnStore) -> list[tuple[int, Summary | None]]:
+        """The summaries of a store and how many turns there were at each; None: it failed."""
+        return []
 
-    def _placeholder_of(self, number: int, observation: str) -> str | None:
-        """The placeholder of a turn's observation; None if it is no shorter."""
-        chars = len(observation)
-        text = self._fixed or self._placeholder.format(turn=number, chars=chars, lines=observation.count("\n") + 1)
-        return text if len(text) < chars else None
+    def _happened(self, turns: int, summary: Summary | None) -> None:
+        """Take up a summary that was made, or failed, when there were so many turns."""
+        raise NotImplementedError
 
-    def _mask(self) -> None:
-        """Mask the turns older than the window, as the request for the next turn does."""
-        while len(self._window_turns) > self._window:
-            number, _, _, observation, _ = self._window_turns.popleft()
-            placeholder = self._placeholder_of(number, observation)
-            if placeholder is not None:
-                self._masked.append(number)
-                if number > self._end_turn:  # else the summary has it
-                    self._parts[3 * (number - self._end_turn) - 2] = placeholder
+    def _store_turn(self, store: TurnStore, turn: Turn) -> None:
+        if len(store) != len(self) and store.is_usable:
+            raise RuntimeError(f"{store.path} has turns that this manager did not add: make it again")
+        self._store_settings(store)
+        store.append(*turn[1:4], timestamp=turn.timestamp)
 
-    def _context(self, before: str) -> str:
-        """The text of the next request, with what precedes the turns."""
-        self._mask()
-        return "".join([before, *self._parts])
+    def _store_settings(self, store: TurnStore) -> None:
+        if not store.count_records("session"):
+            store.append_record("session", [json.dumps({"recede_turns": self._settings}).encode()])
 
-    def _messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
-        """The prompts and the turns after the summary as chat messages, the same objects while they are unchanged."""
-        self._mask()
-        start, chat = self._end_turn, self._chat
-        for turn in self._between(start + len(chat) // 2, len(self)):
-            chat.append({"role": "assistant", "content": f"Reasoning: {turn.reasoning}\nAction: {turn.action}"})
-            chat.append({"role": "user", "content": turn.observation})
-        for number in self._masked[self._chat_masked :]:
-            if number > start:
-                seen = chat[2 * (number - start) - 1]["content"]
-                chat[2 * (number - start) - 1] = {"role": "user", "content": self._placeholder_of(number, seen) or seen}
-        self._chat_masked = len(self._masked)
-        return [{"role": "system", "content": system_prompt}, {"role": "user", "content": user_prompt}, *chat]
-
-    # Summaries
-
-    @property
-    def _turns_before_summaries(self) -> int:
-        return self._made_at[0] if self._made_at else len(self)
+    def _mask_stored(self) -> None:
+        """Mask in the store what the next context masks; what fails is repeated with the next turn."""
+        if self._store is not None and not self._store.is_read_only:
+            with contextlib.suppress(StoreError):
+                self._store.mask_before(len(self) - self._window + 1)
 
     # Reports
 
     def _counted(self) -> list[tuple[int, int, int]]:
-        """For each turn the words of its text without the observation, of that, and of what an old turn shows of it."""
+        """For each turn the words around its observation, those of that, and of what an old turn shows of it."""
         for number, reasoning, action, seen, _ in self._between(len(self._words), len(self)):
-            own, old = head_of(number, reasoning, action), self._placeholder_of(number, seen)
-            self._words.append((words_of(own), words_of(seen), words_of(seen if old is None else old)))
+            around, old = _before_observation(number, reasoning, action), self._placeholder_of(number, seen)
+            self._words.append((words_of(around), words_of(seen), words_of(seen if old is None else old)))
         return self._words
 
     def report(self, price_per_token: float = 0.00001) -> ContextReport:
@@ -309,15 +272,17 @@ class TurnManager:
         Tokens are words. Prompts are not counted: they are the same with and without masking.
         """
         with self._lock:
-            events = list(zip(self._made_at, self._summaries, strict=True))
-            requests, spent = tokens_of(self._counted(), self._window, events)
-            return ContextReport(tuple(requests), spent, price_per_token, self._turns_before_summaries)
+            raw, sent, summarizer = words_sent(self._counted(), self._window, self._made)
+            masking_turns = self._made[0][0] if self._made else len(self)
+            return ContextReport(len(self), raw, sent, summarizer, price_per_token, masking_turns)
 
 
 def check_texts(reasoning: object, action: object, observation: object) -> None:
-    for name, text in (("reasoning", reasoning), ("action", action), ("observation", observation)):
-        if not isinstance(text, str):
-            raise TypeError(f"{name} must be a string, not {type(text).__name__}")
+    """Raise TypeError unless a turn is three strings."""
+    if not (isinstance(reasoning, str) and isinstance(action, str) and isinstance(observation, str)):
+        for name, text in (("reasoning", reasoning), ("action", action), ("observation", observation)):
+            if not isinstance(text, str):
+                raise TypeError(f"{name} must be a string, not {type(text).__name__}")
 
 
 def preset(name: str) -> tuple[int, int, int]:
@@ -325,3 +290,20 @@ def preset(name: str) -> tuple[int, int, int]:
     if name not in _PRESETS:
         raise ValueError(f"there is no preset {name!r}; give one of {', '.join(map(repr, _PRESETS))}")
     return _PRESETS[name]
+
+
+def _checked_placeholder(placeholder: str, recall: bool) -> tuple[str, str]:
+    """A placeholder with the number of the turn, if turns can be recalled, and its text if that is always the same."""
+    if recall and isinstance(placeholder, str) and "{turn}" not in placeholder:
+        placeholder = f"{placeholder.removesuffix(']')}: recall {{turn}}]"
+    fields = [field for _, field in template("placeholder", placeholder) or () if field]
+    for field in fields:
+        if field not in TURN_FIELDS:
+            words = "of turns they are {turn}, {chars}, {lines}"
+            raise ValueError(f"placeholder has an unknown field {{{field}}}; {words}")
+    return placeholder, "" if fields else placeholder.format()
+
+
+def _before_observation(number: int, reasoning: str, action: str) -> str:
+    """The text of a turn in a context, up to its observation."""
+    return f"\n\nTurn {number}:\nReasoning: {reasoning}\nAction: {action}\nObservation: "

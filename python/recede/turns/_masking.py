@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from recede.reduction._kinds import whole_number
 from recede.turns._manager import TurnManager, check_texts, preset
-from recede.turns._report import TokenSavings
-from recede.turns._turn import Turn
+from recede.turns._records import TokenSavings, Turn
 
 if TYPE_CHECKING:
     from typing import Literal
+
+    from typing_extensions import Self
 
     from recede.store._turn_store import TurnStore
 
@@ -67,8 +69,9 @@ class ObservationMaskingContextManager(TurnManager):
         store: TurnStore | None = None,
         recall: bool = False,
     ) -> None:
+        window: int = whole_number()("window_size_m", window_size_m)
         text = _PLACEHOLDER if placeholder is None else placeholder
-        super().__init__(("window_size_m", window_size_m), text, store, recall)
+        super().__init__(window, text, store, recall, {"window_size_m": window})
 
     @classmethod
     def from_preset(
@@ -78,7 +81,7 @@ class ObservationMaskingContextManager(TurnManager):
         placeholder: str | None = None,
         store: TurnStore | None = None,
         recall: bool = False,
-    ) -> ObservationMaskingContextManager:
+    ) -> Self:
         """Create a manager with the best published window for an agent: 10, or 58."""
         return cls(preset(name)[0], placeholder, store=store, recall=recall)
 
@@ -95,22 +98,9 @@ class ObservationMaskingContextManager(TurnManager):
         """
         return self._add(reasoning, action, observation).turn
 
-    async def aadd_turn(self, reasoning: str, action: str, observation: str) -> int:
-        """`add_turn` as a coroutine."""
-        return self._add(reasoning, action, observation).turn
-
     def get_masked_context(self, system_prompt: str, user_prompt: str) -> str:
         """The two prompts and the turns, the old ones masked."""
-        with self._lock:
-            return self._context(f"{system_prompt}\n{user_prompt}")
-
-    def get_masked_messages(self, system_prompt: str, user_prompt: str) -> list[dict[str, str]]:
-        """The context as chat messages: system, user, then for each turn an assistant and a user message.
-
-        The list is new; unchanged messages are the same objects as last time.
-        """
-        with self._lock:
-            return self._messages(system_prompt, user_prompt)
+        return self._context(system_prompt, user_prompt)
 
     def estimate_token_savings(self) -> TokenSavings:
         """Estimate what masking saves in the context of the next turn, counted turn by turn, in words.
@@ -127,7 +117,7 @@ class ObservationMaskingContextManager(TurnManager):
             72.0
         """
         with self._lock:
-            masked, words = self.stats().masked_turns, self._counted()
+            masked, words = self._masked_turns, self._counted()
             total = sum(seen for _, seen, _ in words)
             saved = sum(seen - old for _, seen, old in words[: max(0, len(words) - self._window)])
             return {
@@ -172,13 +162,12 @@ def apply_observation_masking(
     """
     if not isinstance(current_turn, int) or isinstance(current_turn, bool):
         raise TypeError(f"current_turn must be a whole number, not {type(current_turn).__name__}")
-    manager, entries, shown = ObservationMaskingContextManager(window_size_m, placeholder), list(trajectory), []
+    manager = ObservationMaskingContextManager(window_size_m, placeholder)
+    entries, shown = list(trajectory), []
     for number, entry in enumerate(entries, 0 if entries and _is_prompt(entries[0]) else 1):
-        masked = None
-        if not _is_prompt(entry):
-            observation = _observation(number, entry)
-            if number < current_turn - window_size_m:
-                masked = manager._placeholder_of(number, observation)
+        observation = "" if _is_prompt(entry) else _observation(number, entry)
+        is_old = number < current_turn - window_size_m
+        masked = manager._placeholder_of(number, observation) if is_old else None  # also of a prompt's ""
         shown.append(entry if masked is None else _with_observation(entry, masked))
     return shown
 

@@ -10,15 +10,16 @@ from recede._steps import AsyncFunctionError, Call, drive, drive_async
 from recede.reduction._kinds import whole_number
 from recede.turns._hybrid import HybridContextManager
 from recede.turns._manager import preset
-from recede.turns._report import AgentRun, EfficiencyReport
-from recede.turns._turn import Turn
+from recede.turns._records import AgentRun, EfficiencyReport, Turn
 
 if TYPE_CHECKING:
     from typing import Literal
 
+    from typing_extensions import Self
+
     from recede.store._turn_store import TurnStore
     from recede.turns._hybrid import TurnSummarizer
-    from recede.turns._report import ContextReport
+    from recede.turns._records import ContextReport
 
 __all__ = ["ProductionHybridContextManager"]
 
@@ -81,7 +82,7 @@ class ProductionHybridContextManager(HybridContextManager):
         unknown = values.keys() - _DEFAULTS.keys()
         if unknown:
             raise ValueError(f"config has no {sorted(unknown)[0]!r}; it takes {', '.join(map(repr, _DEFAULTS))}")
-        self._most_turns: int = whole_number()("max_trajectory_length", values["max_trajectory_length"])
+        whole_number()("max_trajectory_length", values["max_trajectory_length"])
         self._config = values
         self._set_agent(agent_llm, "agent_llm")
         for name, function in {"execute": execute, "is_complete": is_complete}.items():
@@ -108,13 +109,14 @@ class ProductionHybridContextManager(HybridContextManager):
         price_per_token: float = 0.00001,
         store: TurnStore | None = None,
         recall: bool = False,
-    ) -> ProductionHybridContextManager:
+    ) -> Self:
         """Create an agent with the published values: 10 / 43 / 10, or 58 / 80 / 58; `config` overrides them."""
         window, at, tail = preset(name)
+        values = {"masking_window": window, "summarize_at": at, "tail_window": tail, **(config or {})}
         return cls(
             agent_llm,
             summarizer_llm,
-            {"masking_window": window, "summarize_at": at, "tail_window": tail, **(config or {})},
+            values,
             execute=execute,
             is_complete=is_complete,
             system_prompt=system_prompt,
@@ -206,7 +208,10 @@ class ProductionHybridContextManager(HybridContextManager):
     ) -> Generator[Call, Any, AgentRun]:
         """The steps of a run."""
         completed, turns = False, 0
-        for _ in range(self._limit(max_turns)):
+        left = max(0, self._config["max_trajectory_length"] - len(self))
+        if max_turns is not None:
+            left = min(left, whole_number()("max_turns", max_turns))
+        for _ in range(left):
             context = self.get_context(self._get_system_prompt(), task)
             reasoning, action = _pair((yield Call("agent_llm", self._generate, (context,), "arun_agent")))
             try:
@@ -218,35 +223,16 @@ class ProductionHybridContextManager(HybridContextManager):
             except Exception as error:
                 observation = _failed(error)
             except BaseException as interrupt:
-                self._take(reasoning, action, _failed(interrupt))
+                self._add(reasoning, action, _failed(interrupt))
                 raise
-            turn = self._take(reasoning, action, observation)
+            turn = self._add(reasoning, action, observation if isinstance(observation, str) else str(observation))
             turns += 1
             yield from self._summarizing()
             if on_turn is not None:
                 yield Call("on_turn", on_turn, (turn,), "arun_agent")
-            if (yield Call("is_complete", self._is_complete, (reasoning,), "arun_agent")):
-                completed = True
+            completed = bool((yield Call("is_complete", self._is_complete, (reasoning,), "arun_agent")))
+            if completed:
                 break
-        return self._run(completed, turns)
-
-    def _recalled(self, action: object) -> str | None:
-        """The observation that an action asks for; None if it is another action."""
-        asked = _RECALL.fullmatch(action) if self._recalls and isinstance(action, str) else None
-        return None if asked is None else self.recall(int(asked[1]))
-
-    def _limit(self, max_turns: int | None) -> int:
-        left = max(0, self._most_turns - len(self))
-        if max_turns is None:
-            return left
-        whole_number()("max_turns", max_turns)
-        return min(left, max_turns)
-
-    def _take(self, reasoning: str, action: str, observation: object) -> Turn:
-        """Add a turn; an observation that is not a string is converted with `str`."""
-        return self._add(reasoning, action, observation if isinstance(observation, str) else str(observation))
-
-    def _run(self, completed: bool, turns: int) -> AgentRun:
         return {
             "completed": completed,
             "hit_limit": not completed,
@@ -254,6 +240,13 @@ class ProductionHybridContextManager(HybridContextManager):
             "trajectory": self.trajectory,
             "report": self.get_efficiency_report(),
         }
+
+    def _recalled(self, action: object) -> str | None:
+        """The observation that an action asks for; None if it is another action."""
+        asked = _RECALL.fullmatch(action) if self._recalls and isinstance(action, str) else None
+        return None if asked is None else self.recall(int(asked[1]))
+
+    # Reports
 
     @property
     def metrics(self) -> dict[str, int]:
@@ -263,7 +256,7 @@ class ProductionHybridContextManager(HybridContextManager):
             return {
                 "masking_turns": report.masking_turns,
                 "summarizing_turns": len(self) - report.masking_turns,
-                "summaries_created": len(self._summaries),
+                "summaries_created": len(self._made),
                 "tokens_saved": report.saved_tokens,
             }
 
