@@ -1,4 +1,4 @@
-"""How far off four characters a token are: `python benches/tokens.py` prints the table of docs/kit.md.
+"""How far off four characters a token are: `python benches/tokens.py` prints the table of docs/measured.md.
 
 It counts the recorded sessions (`make corpus`) with OpenAI's vocabulary o200k_base, which bpe-openai has in its
 package, and by a quarter of the characters. Both leave out what providers put around messages.

@@ -19,11 +19,10 @@ import figures
 
 # Page, and its first line -> why a table with numbers has no command.
 NO_MEASUREMENT = {
-    ("docs/cache-rule.md", "| provider | read | write |"): "published prices",
     (
         "docs/caching.md",
         "| `provider` | cached | writing costs | reading costs | shortest prompt | an entry lives |",
-    ): "the same, as recede.Provider has them",
+    ): "published prices, as recede.Provider has them",
     ("docs/quality.md", "| source | agents and tasks | without | with |"): "published by others",
     ("docs/quality.md", "| what stays raw | removed | missed | a plain window that removes as much |"): "measured once",
     (

@@ -1,4 +1,4 @@
-"""What counts the tokens of docs/kit.md."""
+"""What counts the tokens of docs/measured.md."""
 
 from __future__ import annotations
 
