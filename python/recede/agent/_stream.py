@@ -120,22 +120,20 @@ class Streamed:
             content = [block for block in content if block["type"] != "thinking"]
         return {**self._message.whole(), "content": content, "stop_reason": reason}
 
-    def _damage(self, part: _Record | None = None) -> None:
-        """Mark this part, or by default the newest, as damaged: an event of it could not be read."""
+    def _damage(self, *parts: _Record) -> None:
+        """Mark these parts as damaged, or the newest: an event of them could not be read."""
         self._is_damaged = True
-        if part is None and self._parts:
-            part = self._parts[-1]
-        if part is not None:
+        for part in parts or self._parts[-1:]:
             part.is_damaged = True
+
+    def _known(self, index: Any) -> _Record | None:
+        return self._by_index.get(index) if isinstance(index, int) else None
 
     def _open(self, index: Any, fields: dict[str, Any]) -> _Record:
         record = _Record(fields)
         self._parts.append(record)
         self._by_index[index if isinstance(index, int) else len(self._parts) - 1] = record
         return record
-
-    def _known(self, index: Any) -> _Record | None:
-        return self._by_index.get(index) if isinstance(index, int) else None
 
     # Anthropic
 
@@ -144,7 +142,8 @@ class Streamed:
         if kind in ("message_start", "content_block_start", "content_block_delta", "message_delta"):
             self._is_openai = False
         if kind == "message_start":
-            self._start(_dict(event.get("message")))
+            message = {**_dict(event.get("message")), **self._message.fields}
+            self._message.fields = {name: message[name] for name in message if name not in ("content", "stop_reason")}
         elif kind == "content_block_start":
             self._add_block(event.get("index"), event.get("content_block"))
         elif kind == "content_block_delta":
@@ -163,44 +162,33 @@ class Streamed:
             self._damage()
         return ""
 
-    def _start(self, message: dict[str, Any]) -> None:
-        content = message.pop("content", None)
-        message.pop("stop_reason", None)
-        self._message.fields = {**message, **self._message.fields}
-        if not self._parts:
-            for index, block in enumerate(content if isinstance(content, list) else []):
-                self._add_block(index, block)
-
     def _add_block(self, index: Any, block: Any) -> None:
+        known = self._known(index)
         if not isinstance(block, dict) or not isinstance(block.get("type"), str):
             self._is_damaged = True
-            return
-        known = self._known(index)
         # A block that is started twice is one block.
-        if known is None or any(known.fields.get(name) != block.get(name) for name in ("type", "id")):
+        elif known is None or any(known.fields.get(name) != block.get(name) for name in ("type", "id")):
             self._open(index, block)
         else:
             self._is_damaged = True
 
     def _add_delta(self, index: Any, delta: dict[str, Any]) -> str:
-        kind = delta.get("type")
-        block = self._known(index)
+        kind, block = delta.get("type"), self._known(index)
         if not isinstance(kind, str) or kind not in _DELTAS:
             # Future kinds of blocks may lack these fields.
             if not isinstance(kind, str) or (block is not None and not _fits(block, "text")):
-                self._damage(block)
+                self._damage(*[block] if block else [])
             return ""
         of, field = _DELTAS[kind]
         piece = delta.get(field)
-        if block is None:
+        if block is None:  # its start was lost
             self._damage()
-            block = self._parts[-1] if self._parts else None
-            # The start of this block was lost. Two calls are never merged.
-            if block is None or not _fits(block, of) or (of == "tool_use" and isinstance(index, int)):
-                block = self._open(index, {"type": of})
+            newest = self._parts[-1] if self._parts else None
+            # Two calls are never merged.
+            is_newest = newest is not None and _fits(newest, of) and not (of == "tool_use" and isinstance(index, int))
+            block = newest if newest is not None and is_newest else self._open(index, {"type": of})
         if not _fits(block, of) or not isinstance(piece, dict if kind == "citations_delta" else str):
-            self._damage()
-            self._damage(block)
+            self._damage(block, self._parts[-1])
         elif kind == "citations_delta":
             block.fields["citations"] = [*(block.fields.get("citations") or []), piece]
         elif kind == "signature_delta":
