@@ -1,6 +1,6 @@
-"""What recorded sessions cost, as the documents have it: `python benches/replayed.py boundaries`.
+"""What recorded sessions cost, as the documents have it: `python benches/replayed.py managers`.
 
-`boundaries` is of docs/kit.md, `managers` of docs/managers.md, `others` of docs/alternatives.md.
+`managers` is of docs/managers.md, `others` of docs/alternatives.md.
 """
 
 from __future__ import annotations
@@ -36,25 +36,6 @@ def replayed(min_results: int, *policies: str) -> tuple[Costs, dict[str, Any]]:
 def percent(share: float) -> str:
     """A share as the commands write it."""
     return f"{share:.0%}".replace("%", " %")
-
-
-def boundaries() -> str:
-    """A `Budget` with either boundary, without a threshold."""
-    names = {"`sliding`": "sliding:window=4", "`break_even`": "break_even:window=4"}
-    found, total = replayed(10, *names.values())
-    header = ["boundary", "with a prompt cache", "without one", "tokens sent", "sessions that cost more than raw"]
-    rows = [["none: everything is sent", "100 %", "100 %", _million(found["raw"]), ""]]
-    for name, policy in names.items():
-        one = found[policy]
-        spread = f"mean of sessions {percent(one['mean_of_raw'])}, worst {percent(one['worst_of_raw'])}"
-        cached = f"{percent(one['of_raw'])} ({spread})"
-        rows.append([name, cached, percent(one["of_raw_uncached"]), _million(one), str(one["loss_count"])])
-    sessions = f"{total['histories']} sessions, {total['requests']:,} requests:"
-    return f"{sessions}\n\n{markdown(header, rows)}"
-
-
-def _million(one: dict[str, Any]) -> str:
-    return f"{one['usage']['sent_chars'] / 4e6:.1f} million"
 
 
 def managers() -> str:
@@ -127,7 +108,7 @@ def others() -> str:
     return markdown(["", "cost"], rows)
 
 
-TABLES = {one.__name__: one for one in (boundaries, managers, others)}
+TABLES = {one.__name__: one for one in (managers, others)}
 
 if __name__ == "__main__":
     print(TABLES[sys.argv[1]]())
