@@ -412,33 +412,6 @@ def test_an_error_of_a_later_request_is_kept(ask: Asking) -> None:
     assert response.continuation.requests == 2
 
 
-@pytest.mark.parametrize("status", [429, 529])
-def test_the_client_waits_and_asks_again(ask: Asking, status: int) -> None:
-    again = Failure(status, "overloaded_error", {"retry-after": "0.01"})
-    ask.server.script = [again, cut("one "), again, again, text("two")]
-    assert ask.said(ask()) == "one two"
-    assert len(ask.server.requests) == 5
-
-
-def test_an_overloaded_provider_ends_it_with_what_there_is(ask: Asking) -> None:
-    ask.server.script = [cut("one "), *[Failure(529, "overloaded_error", {"retry-after": "0.01"}) for _ in range(3)]]
-    response = ask()
-    assert ask.said(response) == "one "
-    assert response.continuation.error.status_code == 529
-
-
-def test_a_dropped_connection_ends_it_with_what_there_is(ask: Asking) -> None:
-    ask.retries = 0
-    ask.server.script = [cut("one "), Answer([], drop_after=20)]
-    response = ask()
-    assert ask.said(response) == "one "
-    assert isinstance(response.continuation.error, Exception)
-    ask.server.script = [Answer([], drop_after=20)]
-    with pytest.raises(Exception) as raised:  # noqa: PT011 - each client has its own
-        ask()
-    assert "onnection" in str(raised.value) or "peer" in str(raised.value)
-
-
 def test_output_tokens_are_capped_in_all(ask: Asking, caplog: pytest.LogCaptureFixture) -> None:
     # The server bills 5 output tokens an answer.
     ask.server.script = [cut(f"{number} ") for number in range(9)]

@@ -170,34 +170,6 @@ def test_responses_are_refused_by_what_sends_messages() -> None:
             recede.designs.auto_continue(create, messages=[user("Go.")])
 
 
-def test_the_loop_of_minimum_viable_masking() -> None:
-    """The harness chapter's, as it is written there."""
-    output = "a line of the log\n" * 300
-    script = [calls(call("run", {"number": number})) for number in range(9)]
-    with serving(*script, text("It is ", "max_tokens"), text("fixed.")) as server:
-        with anthropic.Anthropic(api_key="none", base_url=server.url, max_retries=0) as client:
-            history: list[Any] = [{"role": "user", "content": "Find the bug."}]
-            while True:
-                view = (
-                    recede.designs.mask_old_observations(history)
-                    if recede.designs.approx_tokens(history) > 8_000
-                    else history
-                )
-                r = recede.designs.auto_continue(client.messages.create, messages=view, model="m", max_tokens=99)
-                history.append({"role": "assistant", "content": r.content})
-                if r.stop_reason != "tool_use":
-                    break
-                results = [tool_result(block.id, output) for block in r.content if block.type == "tool_use"]
-                history.append({"role": "user", "content": results})
-        assert server.refusals == []
-    assert r.content[0].text == "It is fixed."
-    assert len(history) == 1 + 9 * 2 + 1
-    sent = server.requests[9]["messages"]
-    shown = [message["content"][0]["content"] for message in sent[2::2]]
-    assert shown == ["[observation masked — 301 lines omitted]"] * 5 + [output] * 4
-    assert sent[1]["content"] == [{"type": "tool_use", "id": "toolu_1", "name": "run", "input": {"number": 0}}]
-
-
 def agent_of_anthropic(server: Server) -> list[Any]:
     """A history that an agent grows with the blocks of its client."""
     with anthropic.Anthropic(api_key="none", base_url=server.url, max_retries=0) as client:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import threading
 import typing
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -235,17 +233,6 @@ def test_without_a_budget_the_boundary_is_the_one_that_spares_caches() -> None:
     assert Conversation(create, history=own).history is own
 
 
-def test_tokens_are_the_callers_where_a_counter_is_given(server: Server) -> None:
-    talk = Talk("anthropic", server)
-    server.script = [*(calls(call("run")) for _ in range(9)), text("Done.")]
-    # By its own count the session stays far below the threshold, whatever its characters are.
-    budget = Budget(1_000, boundary="sliding", token_counter=lambda text: len(text.split()))
-    conversation = talk(lambda name, value: "x" * 9_000, budget=budget)
-    talk.turn(conversation, "Go.")
-    assert conversation.history.stats().masked_count == 0
-    assert Budget(1_000, boundary="sliding").is_over(conversation.history.messages)
-
-
 @pytest.mark.parametrize("fails_at", ["I look.", "found it", "Done."])
 def test_a_token_counter_that_raises_loses_no_answer_and_no_result(fails_at: str, some_talk: Talk) -> None:
     talk = some_talk
@@ -375,13 +362,6 @@ def test_an_empty_answer_is_not_stored(some_talk: Talk) -> None:
     assert some_talk.turn(conversation, "And?").text == "Well."
 
 
-def test_content_parts_may_be_said(some_talk: Talk) -> None:
-    some_talk.server.script = [text("I see.")]
-    conversation = some_talk()
-    some_talk.turn(conversation, [{"type": "text", "text": "Look."}])
-    assert conversation.history[0]["content"] == [{"type": "text", "text": "Look."}]
-
-
 # Tools
 
 
@@ -405,18 +385,6 @@ def test_what_a_tool_raises_is_a_result(some_talk: Talk) -> None:
         assert messages == ["Error: FileNotFoundError: no such file", "", '{"é": 1}', expected[3][0]]
     else:
         assert [result[1:] for result in some_talk.results(conversation)] == expected
-
-
-def test_arguments_that_are_no_json_are_told_to_the_model(server: Server) -> None:
-    for kind in ("openai", "openai stream", "async openai"):
-        talk = Talk(kind, server)
-        server.script = [calls({**call("run"), "partial": '{"n": '}), text("Done.")]
-        conversation = talk()
-        talk.turn(conversation, "Go.")
-        [(_, content, is_error)] = talk.results(conversation)
-        assert "the arguments are not a JSON" in content
-        assert is_error
-        assert talk.ran == []
 
 
 def test_tools_run_in_order_unless_they_may_run_at_once(some_talk: Talk) -> None:
@@ -599,18 +567,6 @@ def test_a_result_that_cannot_be_sent_is_an_error(some_talk: Talk) -> None:
     assert [is_error for *_, is_error in results] == [True] * 3
     assert ["cannot be sent" in content for _, content, _ in results] == [True, True, False]
     assert results[2][1] == "MuteError"
-
-
-def test_a_folder_with_a_name_that_is_not_utf8_can_be_listed(some_talk: Talk, tmp_path: Path) -> None:
-    try:
-        Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")).write_text("x")
-    except OSError:
-        pytest.skip("this file system takes no such name")
-    some_talk.server.script = [calls(call("list_files")), text("Done."), text("Well.")]
-    conversation = some_talk(lambda name, value: "\n".join(path.name for path in tmp_path.iterdir()))
-    assert some_talk.turn(conversation, "Go.").text == "Done."
-    assert some_talk.results(conversation)[0][1] == "caf\ufffd"
-    assert some_talk.turn(conversation, "And?").text == "Well."
 
 
 def test_a_list_that_is_no_content_is_data(some_talk: Talk) -> None:
@@ -1006,15 +962,6 @@ def test_a_request_that_fails_leaves_what_was_said(talk: Talk) -> None:
     assert conversation.history.messages == [user("Go.")]
     assert talk.resume(conversation).text == "Done."
     assert len(conversation.history) == 2
-
-
-def test_the_next_turn_may_simply_say_more(some_talk: Talk) -> None:
-    some_talk.server.script = [Failure(529, "overloaded_error"), text("Done.")]
-    conversation = some_talk()
-    with pytest.raises((anthropic.APIStatusError, openai.APIStatusError)):
-        some_talk.turn(conversation, "Go.")
-    assert some_talk.turn(conversation, "Please.").text == "Done."
-    assert [message["role"] for message in kept(conversation)] == ["user", "user", "assistant"]
 
 
 def test_a_connection_that_breaks_loses_nothing_received(server: Server) -> None:

@@ -32,7 +32,7 @@ def contents(manager: HybridContextManager) -> list[tuple[int, str]]:
     return [tuple(summary) for summary in manager.summaries]
 
 
-def test_summaries_come_at_every_nth_turn(engine: str) -> None:
+def test_summaries_come_at_every_nth_turn() -> None:
     manager = HybridContextManager(told, **SMALL)
     for turn in range(13):
         manager.add_turn(*TURN)
@@ -76,7 +76,7 @@ def test_arguments_that_are_wrong_are_named(options: Options, error: type[Except
 
 
 @pytest.mark.parametrize("answer", ["raises", "", " \n", None, 5, "coroutine"])
-def test_a_summarizer_that_fails_loses_nothing(engine: str, answer: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_summarizer_that_fails_loses_nothing(answer: Any, caplog: pytest.LogCaptureFixture) -> None:
     fails = True
 
     def summarizer(turns: list[Turn], previous: str | None) -> Any:
@@ -109,7 +109,7 @@ def test_a_summarizer_that_fails_loses_nothing(engine: str, answer: Any, caplog:
     assert contents(manager) == [(2, "<1-2>"), (6, "<1-2><3-6>")]
 
 
-def test_an_async_summarizer_is_awaited(engine: str) -> None:
+def test_an_async_summarizer_is_awaited() -> None:
     class Callable:
         async def __call__(self, turns: list[Turn], previous: str | None) -> str:
             return await atold(turns, previous)
@@ -134,7 +134,7 @@ def test_an_async_summarizer_is_refused_where_nobody_awaits() -> None:
         manager.maybe_create_summary()
 
 
-def test_a_slow_summarizer_does_not_block_turns(engine: str) -> None:
+def test_a_slow_summarizer_does_not_block_turns() -> None:
     async def run() -> None:
         released = asyncio.Event()
 
@@ -163,7 +163,7 @@ def test_a_slow_summarizer_does_not_block_turns(engine: str) -> None:
     asyncio.run(run())
 
 
-def test_a_cancelled_summary_is_tried_again(engine: str) -> None:
+def test_a_cancelled_summary_is_tried_again() -> None:
     async def run() -> None:
         is_slow = True
 
@@ -184,7 +184,7 @@ def test_a_cancelled_summary_is_tried_again(engine: str) -> None:
     asyncio.run(run())
 
 
-def test_turns_of_several_threads_are_each_summarized_once(engine: str) -> None:
+def test_turns_of_several_threads_are_each_summarized_once() -> None:
     seen: list[int] = []
 
     def summarizer(turns: list[Turn], previous: str | None) -> str:
@@ -217,7 +217,7 @@ def agent_of(**options: Any) -> ProductionHybridContextManager:
     return ProductionHybridContextManager(**{**values, **options})
 
 
-def test_an_agent_runs_to_its_limit(engine: str) -> None:
+def test_an_agent_runs_to_its_limit() -> None:
     seen: list[int] = []
     agent = agent_of(config={**CONFIG, "max_trajectory_length": 9}, price_per_token=0.5)
     run = agent.run_agent("Work.", 4, on_turn=lambda turn: seen.append(turn.turn))
@@ -240,7 +240,7 @@ def test_an_agent_runs_to_its_limit(engine: str) -> None:
     assert agent.report().masking_turns == agent.metrics["masking_turns"]
 
 
-def test_what_a_tool_raises_is_an_observation(engine: str) -> None:
+def test_what_a_tool_raises_is_an_observation() -> None:
     def execute(action: str) -> Any:
         raise FileNotFoundError("no a.py")
 
@@ -249,7 +249,7 @@ def test_what_a_tool_raises_is_an_observation(engine: str) -> None:
     assert agent_of(execute=lambda action: 5).run_agent("Work.", 1)["trajectory"][0].observation == "5"
 
 
-def test_an_agent_recalls_a_masked_turn(engine: str) -> None:
+def test_an_agent_recalls_a_masked_turn() -> None:
     actions = ["cat a.py", "ls", "ls", "ls", "recall 1", " RECALL 9 ", "recall one"]
     seen: list[str] = []
 
@@ -272,7 +272,7 @@ def test_an_agent_recalls_a_masked_turn(engine: str) -> None:
         agent.tool_definition("x")
 
 
-def test_an_agent_without_recall_runs_each_action(engine: str) -> None:
+def test_an_agent_without_recall_runs_each_action() -> None:
     agent = agent_of(agent_llm=lambda context: ("Think.", "recall 1"))
     turns = agent.run_agent("Work.", 6)["trajectory"]
     assert {turn.observation for turn in turns} == {"recall 1 " * 50}
@@ -286,7 +286,7 @@ def test_a_manager_with_recall_names_the_turn_in_its_placeholder() -> None:
         assert f"Observation: {shown}\n" in manager.get_masked_context("", "")
 
 
-def test_an_interrupt_leaves_a_state_that_goes_on(engine: str) -> None:
+def test_an_interrupt_leaves_a_state_that_goes_on() -> None:
     is_interrupted = True
 
     def execute(action: str) -> str:
@@ -312,7 +312,7 @@ def test_an_interrupt_leaves_a_state_that_goes_on(engine: str) -> None:
         agent.maybe_create_summary()
 
 
-def test_an_agent_may_be_async(engine: str) -> None:
+def test_an_agent_may_be_async() -> None:
     async def generate(context: str) -> tuple[str, str]:
         return "Think.", "act"
 

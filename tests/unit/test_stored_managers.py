@@ -7,7 +7,6 @@ import contextlib
 import json
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -277,35 +276,6 @@ def test_a_store_that_is_only_read_gives_contexts(path: Path) -> None:
         with pytest.raises(recede.StoreError) as caught:
             stored.add_turn("One", "more", "turn")
         assert caught.value.kind == "read_only" and len(stored) == 8
-
-
-def test_what_was_handed_out_stays_as_it_was(path: Path) -> None:
-    with TurnStore(path) as store:
-        stored = ObservationMaskingContextManager(1, store=store)
-        plain = ObservationMaskingContextManager(1)
-        given = []
-        for _ in range(40):
-            given.append((fill(stored, 1).get_masked_context("S", "U"), fill(plain, 1).get_masked_context("S", "U")))
-        assert all(ours == theirs for ours, theirs in given)
-
-
-def test_every_call_may_come_while_another_thread_is_at_the_store(path: Path) -> None:
-    with TurnStore(path) as store, ThreadPoolExecutor(1) as pool:
-        manager = fill(HybridContextManager(count_turns, 2, 30, 5, store=store), 60)
-        work = pool.submit(fill, manager, 60)
-        rounds = 0
-        while not work.done() or rounds < 30:
-            length = len(manager)
-            assert bool(manager) and repr(manager).startswith("<HybridContextManager: ")
-            assert len(manager.trajectory) >= length
-            assert manager.recall(1) == f"1: {TEXT}"
-            assert "\nTurn " in manager.get_context("S", "U")
-            assert manager.report().turns >= length
-            assert manager.summaries[0].end_turn == 25
-            assert len(store) >= length and repr(store).startswith("<TurnStore: ")
-            rounds += 1
-        work.result()
-        assert len(manager) == len(store) == 120
 
 
 # What cannot be

@@ -10,7 +10,6 @@ import pytest
 
 import recede
 from recede.designs import ObservationMaskingContextManager
-from support import assert_canonical
 
 TURN = ("I must look.", "cat a.py", "the text of a.py " * 9)
 
@@ -22,7 +21,7 @@ def manager_of(turns: int, **options: Any) -> ObservationMaskingContextManager:
     return manager
 
 
-def test_turns_are_numbered_from_one_and_know_when_they_came(engine: str) -> None:
+def test_turns_are_numbered_from_one_and_know_when_they_came() -> None:
     before = time.time()
     manager = manager_of(3)
     assert [turn.turn for turn in manager.trajectory] == [1, 2, 3]
@@ -32,7 +31,7 @@ def test_turns_are_numbered_from_one_and_know_when_they_came(engine: str) -> Non
     assert repr(manager_of(13)) == "<ObservationMaskingContextManager: window 10; 13 turns, 3 masked>"
 
 
-def test_recall_gives_the_full_observation(engine: str) -> None:
+def test_recall_gives_the_full_observation() -> None:
     manager = manager_of(12, window_size_m=2)
     assert manager.recall(1) == manager.recall(12) == TURN[2]
     for wrong in (0, -1, 13):
@@ -59,7 +58,7 @@ def test_arguments_that_are_wrong_are_named(options: dict[str, Any], error: type
         ObservationMaskingContextManager(**options)
 
 
-def test_a_turn_that_is_refused_changes_nothing(engine: str) -> None:
+def test_a_turn_that_is_refused_changes_nothing() -> None:
     manager = manager_of(2)
     before = manager.get_masked_context("S", "U"), manager.report()
     for turn, words in (
@@ -77,39 +76,7 @@ def test_a_turn_that_is_refused_changes_nothing(engine: str) -> None:
         recede.designs.apply_observation_masking([("", "", 5)], 1)  # type: ignore[list-item]
 
 
-def test_a_context_that_somebody_has_never_changes(engine: str) -> None:
-    # The core writes a context over the one before the last, but never over one that is still somebody's.
-    manager = ObservationMaskingContextManager(window_size_m=3)
-    held: list[tuple[str, str]] = []
-    by_context: dict[str, int] = {}
-    for number in range(300):
-        manager.add_turn(
-            f"Think {number}. ", "act", f"line {number} " * 40 + ("é日\ud83d"[number % 3] if number > 250 else "")
-        )
-        context = manager.get_masked_context("S", "U" if number % 50 else "another")
-        assert context.endswith(manager.trajectory[-1].observation + "\n")
-        if number % 7 == 0:
-            held.append((context, context.encode("utf-8", "surrogatepass").decode("utf-8", "surrogatepass")))
-        if number % 5 == 0:
-            by_context[context] = number
-        if number % 3 == 0:
-            hash(context)
-    assert all(context == copy for context, copy in held)
-    assert all(by_context[context] == number for context, number in list(by_context.items()))
-    assert len(by_context) == 60
-
-
-def test_a_wide_character_widens_no_context_but_its_own(engine: str) -> None:
-    """Contexts are new strs of their characters, also where an earlier one had wider characters."""
-    manager = ObservationMaskingContextManager(window_size_m=3)
-    for number in range(60):
-        manager.add_turn("Look.", "ls", "a line of the log\n" * 9 + ("\N{GRINNING FACE}é" if number == 20 else ""))
-        context = manager.get_masked_context("S", "U")
-        assert context.isascii() == ("\N{GRINNING FACE}" not in context)
-        assert_canonical(context)
-
-
-def test_several_threads_do_not_corrupt_it(engine: str) -> None:
+def test_several_threads_do_not_corrupt_it() -> None:
     manager = ObservationMaskingContextManager(window_size_m=3)
 
     def work(name: str) -> None:

@@ -242,11 +242,12 @@ class Answers:
         is_in_call = self._cut_in[-1] == "tool_use"
         more = self._limits(2) if is_in_call and not self._is_retried else {}
         is_retry = any(more[name] > limits[name] for name in more)
-        may_continue = is_retry or (said is not None and not (is_in_call and self._is_retried))
+        is_wanted = is_retry or (said is not None and not (is_in_call and self._is_retried))
         is_left = self._cap is None or sum(map(_output_tokens, self.parts)) < self._cap
-        self._used_up = may_continue and said is not None and not (self._requests < self._most and is_left)
-        may_continue = may_continue and self._requests < self._most and is_left
-        then: Literal["continue", "retry", "end"] = "end" if not may_continue else "retry" if is_retry else "continue"
+        is_allowed = self._requests < self._most and is_left
+        self._used_up = is_wanted and said is not None and not is_allowed
+        then: Literal["continue", "retry", "end"] = "retry" if is_retry else "continue"
+        then = then if is_wanted and is_allowed else "end"
         self._report(Cut(self._cut_in[-1], self._requests, self._asked, then))
         if then == "end":
             return False
