@@ -15,6 +15,7 @@ PAGES = {
     "CODE_OF_CONDUCT.md": "conduct.md",
     "benches/RESULTS.md": "benchmarks.md",
 }
+_PROMPTS = re.compile(r"^```python\n>>>", re.MULTILINE)
 _LINK = re.compile(r"\]\(((?:\.\./)*)([^)#:\s]+)(#[^)\s]*)?\)")
 
 
@@ -40,14 +41,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Turns links out of docs/ into links to these pages."""
+    """Turns links out of docs/ into links to these pages, and names blocks with prompts for what they are."""
     up = "../" * page.file.src_uri.count("/")
 
     def mend(link: re.Match[str]) -> str:
         back, path, anchor = link[1], link[2], link[3] or ""
         return f"]({up}{PAGES[path]}{anchor})" if back == f"../{up}" and path in PAGES else link[0]
 
-    return _LINK.sub(mend, markdown)
+    return _PROMPTS.sub("```pycon\n>>>", _LINK.sub(mend, markdown))
 
 
 def _from_root(link: re.Match[str]) -> str:

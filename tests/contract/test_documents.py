@@ -55,6 +55,25 @@ def test_python_examples(document: Path) -> None:
     assert doctest.testfile(str(document), module_relative=False, optionflags=doctest.FAIL_FAST).failed == 0
 
 
+_BLOCK = re.compile(r"^```(?:python|pycon|console|bash|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_IMPORT = re.compile(r"^(?:>>> )?(?:from (\w+)|import (\w[\w., ]*))", re.MULTILINE)
+
+
+@pytest.mark.parametrize("document", RUN_HERE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_block_that_needs_a_package_or_a_file_says_so(document: Path) -> None:
+    page = document.read_text(encoding="utf-8")
+    for block in _BLOCK.finditer(page):
+        said = page[: block.end()]
+        named = {
+            one.split()[0].split(".")[0] for found in _IMPORT.findall(block[1]) for one in "".join(found).split(",")
+        }
+        for name in named - sys.stdlib_module_names - {"recede"}:
+            has_said = re.search(rf"pip install[^\n]*\b{name}|`{name}`|\"{name}\[|brings {name}", said)
+            assert has_said, f"{name}: {block[1][:60]}"
+        if re.search(r"\bexamples/", block[1]):
+            assert "checkout" in said, block[1][:60]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="the examples are for a POSIX shell")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # Python 3.12 and newer: threads and a fork
 def test_console_examples(tmp_path: Path) -> None:

@@ -169,3 +169,93 @@ def faults(events: list[dict[str, Any]], address: str) -> Iterator[str]:
             yield f"{params['response']['status']} for {params['response']['url']}"
         elif method == "Runtime.exceptionThrown":
             yield json.dumps(params["exceptionDetails"])[:300]
+
+
+# What the site hands to the clipboard, of each block of a page; there is none without a person who clicks.
+COPY = """(() => {
+  const copied = [];
+  document.execCommand = () => copied.push(document.activeElement.value);
+  document.querySelectorAll("[data-clipboard-target]").forEach(button => button.click());
+  return copied;
+})()"""
+
+
+def test_a_block_is_copied_without_prompts_and_outputs(address: str, tmp_path: Path) -> None:
+    async def copied(page: str) -> list[str]:
+        async with opened(tmp_path / page) as tab:
+            await tab.visit(f"{address}/{page}/")
+            blocks = await tab.evaluate("document.querySelectorAll('pre > code').length")
+            texts: list[str] = await tab.evaluate(COPY)
+            assert blocks == len(texts) > 3
+            return texts
+
+    start, cli = (asyncio.run(copied(page)) for page in ("start", "cli"))
+    assert not [text for text in start + cli if text.startswith((">>> ", "$ ", "... "))]
+    assert start[1].startswith("import recede\nhistory = [{") and "\n    call = {" in start[1]
+    for code in start[1:]:
+        compile(code, "copied", "exec")
+    assert "(46, 271521, 66407)" not in start[1] and start[1].splitlines()[-1].startswith("view.messages[120]")
+    assert cli[0] == "recede --help" and "recede stats missing.json" in cli[1].splitlines()
+
+
+CONTRAST = """(() => {
+  const light = color => {
+    const [r, g, b] = color.match(/[\\d.]+/g).map(one => one / 255)
+      .map(one => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = one => {
+    const color = getComputedStyle(one).backgroundColor;
+    return /rgba.* 0\\)/.test(color) ? ground(one.parentElement) : light(color);
+  };
+  return [...document.querySelectorAll("article a[href]:not(.headerlink), .md-nav__link--active")]
+    .filter(one => one.offsetWidth)
+    .map(one => [one.innerText, light(getComputedStyle(one).color), ground(one)].sort((a, b) => b - a))
+    .map(([words, most, least]) => [words, (most + 0.05) / (least + 0.05)])
+    .filter(([, contrast]) => contrast < 4.5);
+})()"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_links_have_a_contrast_of_four_and_a_half(scheme: str, address: str, tmp_path: Path) -> None:
+    async def faint() -> Any:
+        async with opened(tmp_path) as tab:
+            await tab.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+            await tab.visit(f"{address}/start/")
+            shown = await tab.evaluate("document.body.getAttribute('data-md-color-scheme')")
+            assert shown == {"light": "default", "dark": "slate"}[scheme]
+            return await tab.evaluate(CONTRAST)
+
+    assert asyncio.run(faint()) == []
+
+
+SEARCH = """(() => {
+  const field = document.querySelector(".md-search__input");
+  field.focus();
+  if (field.value !== WORD) {
+    field.value = WORD;
+    field.dispatchEvent(new KeyboardEvent("keyup", {bubbles: true}));
+    return [];
+  }
+  return [...document.querySelectorAll(".md-search-result__link")].map(one => new URL(one.href).pathname);
+})()"""
+
+
+def test_search_finds_the_words_of_users_and_the_first_picture_is_the_screen(address: str, tmp_path: Path) -> None:
+    found: dict[str, list[str]] = {}
+
+    async def search() -> str:
+        async with opened(tmp_path) as tab:
+            await tab.visit(f"{address}/")
+            for word in ("128k", "ollama", "subscription"):
+                for _ in range(300):
+                    if pages := await tab.evaluate(SEARCH.replace("WORD", json.dumps(word))):
+                        found[word] = pages
+                        break
+                    await asyncio.sleep(0.1)
+            picture: str = await tab.evaluate("document.querySelector('article img').src")
+            return picture
+
+    assert asyncio.run(search()).endswith("/report.svg")
+    assert found.keys() == {"128k", "ollama", "subscription"}, found
+    assert "/budgets/" in found["128k"] and "/budgets/" in found["ollama"] and "/proxy/" in found["subscription"], found
