@@ -45,7 +45,8 @@ def speed() -> str:
         loops = [cell("Dicts to dicts", loop, size, 2) for loop in (tuned, f"{simple}: no telemetry, no check")]
         rows.append([f"dicts to dicts, {size}", cell("Dicts to dicts", "recede.reduce", size), *loops])
     turns = [find(rf"a turn at turn {turn} \(bytes\): [^|]*\| ([\d.]+) µs")[0] for turn in ("100", "10,000")]
-    rows.append(["a turn of a `History` on bytes, at turn 100 and at turn 10,000", f"{turns[0]} and {turns[1]} µs", "", ""])
+    times = f"{turns[0]} and {turns[1]} µs"
+    rows.append(["a turn of a `History` on bytes, at turn 100 and at turn 10,000", times, "", ""])
     table = markdown(["", "recede", "a loop with the same report", "a loop that only masks"], rows)
     return f"{measured()} ([benches/RESULTS.md](benches/RESULTS.md)).\n\n{table}"
 
