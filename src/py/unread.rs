@@ -1,7 +1,7 @@
 //! The warning of what is not understood: messages of unknown shapes and roles, and results that therefore stay.
 
 use super::values::{Any, Dict, cast, name};
-use crate::outline::{Message, Outline};
+use crate::outline::{Message, Outline, Span};
 use crate::policy::Policy;
 use crate::scan::{member, text};
 use crate::shape::{ItemType, Key, Role};
@@ -37,6 +37,37 @@ pub fn warn_json(data: &Bound<'_, PyBytes>, outline: &Outline, policy: &Policy) 
     warn(data.as_any(), outline, policy, word_of)
 }
 
+/// Warns once of the role of a message that a session has taken, unless rules know it.
+pub fn warn_appended(py: Python<'_>, data: &[u8]) -> PyResult<()> {
+    let role = member(data, Span { start: 0, end: data.len() }, b"role").and_then(|role| text(role.of(data)));
+    warn_roles(py, &first_names(role.map(|role| String::from_utf8_lossy(&role).into_owned()).into_iter()))
+}
+
+/// Warns once of the roles of dicts that a session takes, as far as rules do not know them.
+pub fn warn_taken<'py>(
+    py: Python<'py>,
+    outline: &Outline,
+    message: impl Fn(usize) -> PyResult<Dict<'py>>,
+) -> PyResult<()> {
+    let role_of = |index| {
+        let role = message(index).ok()?.get_item(name(py, Key::Role)).ok()??;
+        Some(cast::<PyString>(&role)?.to_string_lossy().into_owned())
+    };
+    warn_roles(py, &roles_in(outline, role_of))
+}
+
+fn warn_roles(py: Python<'_>, roles: &[String]) -> PyResult<()> {
+    if roles.is_empty() {
+        return Ok(());
+    }
+    py.import("recede.reduction._unrecognized")?.call_method1(intern!(py, "warn_of_roles"), (roles,)).map(drop)
+}
+
+fn roles_in(outline: &Outline, role_of: impl Fn(usize) -> Option<String>) -> Vec<String> {
+    let unknown = (0..outline.messages.len()).filter(|message| is_of_unknown_role(&outline.messages[*message]));
+    first_names(unknown.filter_map(role_of))
+}
+
 #[inline]
 fn warn(
     history: &Any<'_>,
@@ -50,14 +81,13 @@ fn warn(
     }
     let of_results = outline.unread.iter().map(|message| *message as usize).filter(|one| outline.holds_results(*one));
     let types = first_names(of_results.filter_map(|message| word_of(message, Key::Type)));
-    let of_roles = (0..outline.messages.len()).filter(|message| is_of_unknown_role(&outline.messages[*message]));
-    let roles = first_names(of_roles.filter_map(|message| word_of(message, Key::Role)));
+    let roles = roles_in(outline, |message| word_of(message, Key::Role));
     let module = history.py().import("recede.reduction._unrecognized")?;
     module.call_method1(intern!(history.py(), "warn"), (history, outline.is_unrecognized(), types, roles)).map(drop)
 }
 
 /// Whether a message has text, but neither calls nor results nor a role that rules know; it may have no role.
-fn is_of_unknown_role(message: &Message) -> bool {
+pub fn is_of_unknown_role(message: &Message) -> bool {
     let is_plain = message.shape.is_plain() && message.item == ItemType::Other;
     is_plain && message.role == Role::Other && message.chars > 0
 }

@@ -2,6 +2,7 @@
 
 use super::Session;
 use crate::handle::is_handle;
+use crate::outline::Message;
 use crate::plan::{Unmasked, is_within_budget};
 use crate::source::{Bytes, Source};
 
@@ -18,6 +19,12 @@ impl Session {
             return (observations, Unmasked::BELOW_TRIGGER);
         }
         (observations, self.with_context(|context| self.state.unmasked(context, &self.step)))
+    }
+
+    /// The facts of the newest message.
+    #[must_use]
+    pub fn newest(&self) -> Option<&Message> {
+        self.log.outline.messages.last()
     }
 
     /// Characters and turns of all messages, and orphans among them.

@@ -25,6 +25,7 @@ from recede._errors import TranscriptError
 from recede._report import BoundaryMove, OverLimit, Unmasked
 from recede.reduction._exchange import Changes, Chunks, CountRequest, MessageTexts, SummaryRequest
 from recede.reduction._masks import Mask, Masks
+from recede.reduction._unrecognized import warn_of_roles
 from recede.session._stats import SessionStats
 
 
@@ -102,7 +103,10 @@ class Messages:
         is_after_run = bool(self.facts.outline.messages) and self.facts.outline.messages[-1].is_agent_made
         self._push(message, surrogates)
         self.states.append(state)
-        if self.facts.outline.messages[-1].is_agent_made and not is_after_run:
+        newest = self.facts.outline.messages[-1]
+        if newest.is_of_unknown_role:
+            warn_of_roles([newest.role])
+        if newest.is_agent_made and not is_after_run:
             request = len(self.messages) - 1
             self.cold = tuple((told, request if at is None and told <= request else at) for told, at in self.cold)
         if costs is not None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["RequestsWithoutResults", "unrecognized", "warn"]
+__all__ = ["RequestsWithoutResults", "unrecognized", "warn", "warn_of_roles"]
 
 _MOST_REQUESTS = 40
 _WITHOUT_RESULTS = (
@@ -60,10 +60,20 @@ def warn(history: list[Any] | bytes, is_unrecognized: bool, types: list[str], ro
     if types:
         named = ", ".join(kind[:_MAX_FIELD_CHARS] for kind in types).encode(errors="backslashreplace").decode()
         said = f"results of type {named} stay as they are, and are counted: where their text is, is unknown"
-    from recede._encodable import warn_once  # lazily: logging takes longer to import than all of recede
+    if said is not None:
+        from recede._encodable import warn_once  # lazily: logging takes longer to import than all of recede
 
-    for words in (*[said] * (said is not None), *map(_of_role, roles)):
-        warn_once(words)
+        warn_once(said)
+    warn_of_roles(roles)
+
+
+def warn_of_roles(roles: list[str]) -> None:
+    """Log a warning, once, of each role that no shape has."""
+    if roles:
+        from recede._encodable import warn_once
+
+        for role in roles:
+            warn_once(_of_role(role))
 
 
 @lru_cache(maxsize=64)

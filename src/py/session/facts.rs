@@ -11,6 +11,7 @@ use crate::py::facts::outline_of_facts;
 use crate::py::guard::guarded;
 use crate::py::marks::DictMarks;
 use crate::py::named::{NamedTuple, named};
+use crate::py::unread;
 use crate::py::values::Any;
 use crate::py::walk::walk;
 use crate::session::{Mask, ResultPlace, Session, TextFormat};
@@ -119,6 +120,7 @@ impl PyFactsSession {
             if first == 0 && self.policy.trigger > 0 {
                 outline.begins_with_summary = begins_with_summary(&outline, &dicts);
             }
+            unread::warn_taken(messages.py(), &outline, |index| dicts.message(index))?;
             self.shared.change(messages.py(), |session, _| {
                 session.extend(&outline, texts);
                 Ok(())

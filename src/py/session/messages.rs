@@ -6,6 +6,7 @@ use crate::py::guard::guarded;
 use crate::py::named::{NamedTuple, named};
 use crate::py::reduction::unmasked_of;
 use crate::py::store::PyStore;
+use crate::py::unread;
 use crate::py::values::Any;
 use crate::session::{Failure, MessageCosts, Session, TextFormat, TextsToCount, Update, ViewMessage};
 use crate::store::Store;
@@ -92,13 +93,16 @@ impl PySession {
         guarded(|| {
             let texts = texts.unwrap_or_default().into_iter();
             let texts: Vec<_> = texts.map(|(text, cost)| (bytes_of(&text), cost)).collect();
-            let moves = self.shared.change(py, |session, store| {
+            let (moves, is_of_unknown_role) = self.shared.change(py, |session, store| {
                 if !texts.is_empty() {
                     session.set_text_costs(texts);
                 }
                 session.append(message, surrogates, costs, store)?;
-                Ok(session.new_moves())
+                Ok((session.new_moves(), session.newest().is_some_and(unread::is_of_unknown_role)))
             })?;
+            if is_of_unknown_role {
+                unread::warn_appended(py, message)?;
+            }
             moves_of(py, &moves)
         })
     }
