@@ -324,10 +324,9 @@ def _use_manager(rng: random.Random, manager: Any) -> None:
     ]
     if isinstance(manager, recede.designs.HybridContextManager):
         asks += [lambda: manager.summaries, lambda: manager.phase, lambda: manager.get_context("s", "u")]
-        asks += [lambda: manager.get_messages("s", "u"), manager.maybe_create_summary]
+        asks += [manager.maybe_create_summary]
     else:
-        asks += [lambda: manager.get_masked_context("s", "u"), lambda: manager.get_masked_messages("s", "u")]
-        asks += [manager.estimate_token_savings]
+        asks += [lambda: manager.get_masked_context("s", "u"), manager.estimate_token_savings]
     for more in (0, 3, rng.choice((0, 50, 300))):
         for number in range(more):
             _try(

@@ -197,7 +197,7 @@ def test_a_manager_asks_by_the_rule(
     expected = turns_asked(count, every, tail, answers)
     assert found == expected
     failed = [answer for answer, _ in zip([*answers, *[last] * len(found)], found, strict=False) if answer != "helps"]
-    assert manager.summary_failures == len(failed)
+    assert manager.stats().summary_failures == len(failed)
     # Each turn is in the context once, whatever failed.
     end = manager.summaries[-1].end_turn if manager.summaries else 0
     assert manager.get_context("S", "U").count("\nTurn ") == count - end
