@@ -79,6 +79,20 @@ pub struct Call {
     pub block: u32,
 }
 
+/// A half of a call that the provider runs: the use of its tool, or what that gave. Neither masks nor windows know of it, but no view
+/// has one half alone, which the provider would refuse.
+#[derive(Debug, Clone, Copy)]
+pub struct Half {
+    /// The id in [`Outline::text`] that both have.
+    pub id: TextSpan,
+    /// The message that has it.
+    pub message: u32,
+    /// The place among the blocks of its message.
+    pub block: u32,
+    /// Whether it is what the tool gave.
+    pub is_result: bool,
+}
+
 /// A tool result, with its observation.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolResult {
@@ -125,6 +139,8 @@ pub struct Outline {
     pub calls: Vec<Call>,
     /// Results, in document order: the sequence of observations.
     pub results: Vec<ToolResult>,
+    /// The halves of calls that the provider runs, in document order.
+    pub halves: Vec<Half>,
     /// The raw text of each string, without quotes, if the input was bytes.
     pub pieces: Vec<Span>,
     /// The messages of no common layout, if the input was bytes: no other has cache marks.
@@ -152,6 +168,7 @@ pub struct Mark {
     messages: usize,
     calls: usize,
     results: usize,
+    halves: usize,
     pieces: usize,
     text: usize,
     names: usize,
@@ -172,6 +189,7 @@ impl Default for Outline {
             spans: vec![],
             calls: vec![],
             results: vec![],
+            halves: vec![],
             pieces: vec![],
             uncommon: vec![],
             unread: vec![],
@@ -223,6 +241,7 @@ impl Outline {
             messages: self.messages.len(),
             calls: self.calls.len(),
             results: self.results.len(),
+            halves: self.halves.len(),
             pieces: self.pieces.len(),
             text: self.text.len(),
             names: self.names.len(),
@@ -236,10 +255,12 @@ impl Outline {
         let pieces = self.messages.get(message).map_or(self.pieces.len(), |next| next.first_piece as usize);
         let ids = self.calls[calls..].iter().map(|call| call.id);
         let ids = ids.chain(self.results[results..].iter().map(|result| result.id)).flatten();
+        let halves = self.halves_before(message);
+        let ids = ids.chain(self.halves[halves..].iter().map(|half| half.id));
         let text = ids.map(|id| id.range().start).min().unwrap_or(self.text.len());
         // A name that only dropped messages use may stay; an empty one begins where the next id does.
         let names = self.names.partition_point(|name| name.range().end <= text);
-        Mark { messages: message, calls, results, pieces, text, names }
+        Mark { messages: message, calls, results, halves, pieces, text, names }
     }
 
     /// Truncates it to a mark.
@@ -248,6 +269,7 @@ impl Outline {
         self.spans.truncate(mark.messages);
         self.calls.truncate(mark.calls);
         self.results.truncate(mark.results);
+        self.halves.truncate(mark.halves);
         self.pieces.truncate(mark.pieces);
         self.cuts.truncate(self.cuts_before(mark.results));
         self.cleared.truncate(self.cleared_before(mark.results));
@@ -290,6 +312,12 @@ impl Outline {
     #[must_use]
     pub fn results_before(&self, message: usize) -> usize {
         self.messages.get(message).map_or(self.results.len(), |next| next.first_result as usize)
+    }
+
+    /// How many halves precede this message.
+    #[must_use]
+    pub fn halves_before(&self, message: usize) -> usize {
+        self.halves.partition_point(|half| (half.message as usize) < message)
     }
 
     /// Pieces of a message's text, observations included.

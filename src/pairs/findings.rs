@@ -76,6 +76,15 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
     // ((message, block), finding)
     let mut found: Vec<((u32, u32), Finding)> =
         alone.map(|message| ((message as u32, 0), (FindingKind::ReasoningAlone, message, None))).collect();
+    found.extend(pairs.links.alone(outline).map(|half| {
+        let message = half.message as usize;
+        let kind = match half.is_result {
+            true => FindingKind::ResultWithoutCall,
+            false if message < pairs.open_from => FindingKind::CallWithoutResult,
+            false => FindingKind::OpenCall,
+        };
+        ((half.message, half.block), (kind, message, Some(outline.text(half.id))))
+    }));
     let mut open: HashMap<&[u8], usize> = HashMap::new(); // id -> its calls without a result so far
     let mut calls = 0;
     for result in 0..=outline.results.len() {

@@ -26,6 +26,7 @@ impl GrowingPairs {
     pub fn push(&mut self, outline: &Outline) {
         let message = outline.messages.len() - 1;
         let (calls, results) = (outline.calls_of(message), outline.results_of(message));
+        self.pairs.links.grow(outline, outline.halves.len());
         self.pairs.first_result.resize(calls.end, NONE);
         self.pairs.call_of.resize(results.end, NONE);
         self.pairs.next_result.resize(results.end, NONE);
@@ -48,8 +49,10 @@ impl GrowingPairs {
         }
     }
 
-    /// Keeps only the first calls and results of the outline, which still has all of them.
-    pub fn truncate(&mut self, outline: &Outline, calls: usize, results: usize) {
+    /// Keeps only the first messages of the outline, which still has all of them.
+    pub fn truncate(&mut self, outline: &Outline, messages: usize) {
+        let (calls, results) = (outline.calls_before(messages), outline.results_before(messages));
+        self.pairs.links.truncate(outline, outline.halves_before(messages));
         for result in (results..self.pairs.call_of.len()).rev() {
             match self.pairs.call_of(result) {
                 Some(call) => self.unanswered_calls += usize::from(self.pairs.unjoin(result as u32, call)),

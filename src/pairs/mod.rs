@@ -2,21 +2,23 @@
 
 mod findings;
 mod growing;
+mod links;
 mod open_calls;
 mod refused;
 mod repair;
 
-use crate::outline::{Call, Name, Outline, Shape};
+use crate::outline::{Call, Half, Name, Outline, Shape};
 use crate::text::same;
 pub use findings::{Finding, FindingKind, findings};
 pub use growing::GrowingPairs;
+pub use links::Links;
 use open_calls::OpenCalls;
 pub use repair::{Repair, repairs};
 use std::collections::HashMap;
 
 const NONE: u32 = u32::MAX;
 
-/// The call of each result.
+/// The call of each result, and what else ties messages.
 #[derive(Debug, Default, Clone)]
 pub struct Pairs {
     call_of: Vec<u32>,
@@ -24,6 +26,8 @@ pub struct Pairs {
     next_result: Vec<u32>,
     /// Calls before this message are closed: they can no longer be answered.
     open_from: usize,
+    /// What ties messages besides.
+    pub links: Links,
 }
 
 impl Pairs {
@@ -35,7 +39,9 @@ impl Pairs {
             first_result: vec![NONE; outline.calls.len()],
             next_result: vec![NONE; outline.results.len()],
             open_from: open_from(outline, outline.messages.len(), |message| outline.holds_results(message)),
+            links: Links::default(),
         };
+        pairs.links.grow(outline, outline.halves.len());
         let mut calls = Calls { outline, seen: 0, indexed: 0, table: HashMap::new() };
         let (mut open_calls, mut unpaired) = (OpenCalls::default(), vec![]);
         for result in 0..outline.results.len() {
@@ -124,6 +130,11 @@ impl Pairs {
     #[must_use]
     pub fn is_open(&self, outline: &Outline, call: usize) -> bool {
         outline.calls[call].message as usize >= self.open_from
+    }
+
+    /// The halves that the provider refuses without the other one: results, and uses that are not open.
+    pub(crate) fn refused_halves<'a>(&'a self, outline: &'a Outline) -> impl Iterator<Item = &'a Half> + 'a {
+        self.links.alone(outline).filter(|half| half.is_result || (half.message as usize) < self.open_from)
     }
 
     /// Messages that have a call without result or a result without call; ascending.

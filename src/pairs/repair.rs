@@ -107,8 +107,8 @@ struct Gone {
 }
 
 impl Gone {
-    /// Reasoning that is alone, further results, and results without call; but without an id these stay, unless their tool takes its
-    /// place.
+    /// Reasoning and halves of calls of the provider that are alone, further results, and results without call; but without an id these
+    /// stay, unless their tool takes its place.
     fn of(outline: &Outline, pairs: &Pairs) -> Self {
         let goes = |result: usize| {
             let ToolResult { id, name, message, .. } = &outline.results[result];
@@ -128,6 +128,9 @@ impl Gone {
             gone.results[result] = true;
             let ToolResult { message, block, .. } = outline.results[result];
             gone.blocks[message as usize].push(block as usize);
+        }
+        for half in pairs.refused_halves(outline) {
+            gone.blocks[half.message as usize].push(half.block as usize);
         }
         gone
     }

@@ -123,7 +123,7 @@ impl Hidden {
         share_of(self.summary.filter(|summary| summary.place < message || message == end))
     }
 
-    /// Whether some of a new message's results are those of hidden calls, and whether all of it is.
+    /// Whether some of a new message's results and halves are those of hidden calls, and whether all of it is.
     fn has_calls_of(&self, context: PlanContext, message: usize) -> (bool, bool) {
         let PlanContext { outline, pairs, .. } = context;
         let (mut some, mut all) = (false, !outline.messages[message].is_agent_made);
@@ -132,6 +132,10 @@ impl Hidden {
             let is_hidden = call.is_some_and(|call| self.has(call));
             some |= is_hidden;
             all &= is_hidden;
+        }
+        for other in pairs.links.before(message) {
+            some |= self.has(other);
+            all &= self.has(other);
         }
         (some, some && all)
     }

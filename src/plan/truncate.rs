@@ -121,7 +121,7 @@ impl Keeping<'_> {
     }
 
     /// The closure of system messages and the window: with a message its whole run, and all messages with the other half of one
-    /// of its pairs; of the messages that are shown and that `may_keep` allows. With a limit for each request also of open calls,
+    /// of its pairs or links; of the messages that are shown and that `may_keep` allows. With a limit for each request also of open calls,
     /// whose results would come without them.
     pub(super) fn keep_set(
         &self,
@@ -136,6 +136,11 @@ impl Keeping<'_> {
         let is_answered = |call: usize| pairs.results_of(call).next().is_some_and(is_before);
         let open = (outline.calls_before(first)..outline.calls_before(self.end)).filter(|call| !is_answered(*call));
         let open = open.map(|call| outline.calls[call].message as usize);
+        let halves = outline.halves_before(first)..outline.halves_before(self.end);
+        let is_open = |half: &usize| {
+            !outline.halves[*half].is_result && pairs.links.other(outline, *half).is_none_or(|other| other >= self.end)
+        };
+        let open = open.chain(halves.filter(is_open).map(|half| outline.halves[half].message as usize));
         let in_window = shown.filter(|message| *message >= self.window_start);
         self.whole(systems.chain(in_window).chain(open), may_keep)
     }
@@ -152,6 +157,9 @@ impl Keeping<'_> {
         let mut is_seen = HashSet::new();
         // Each message and each run is visited once, so this is linear in messages, calls and results.
         while let Some(message) = keep.to_visit.pop() {
+            for other in pairs.links.of(message) {
+                keep.add(*other as usize);
+            }
             for call in outline.calls_of(message) {
                 for result in pairs.results_of(call) {
                     keep.add(outline.results[result].message as usize);

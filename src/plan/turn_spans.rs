@@ -43,6 +43,7 @@ impl OldTurns {
         let calls = outline.results_of(message).map(|result| pairs.call_of(result));
         let at = calls.map(|call| call.map_or(message, |call| outline.calls[call].message as usize));
         let mut span = TurnSpan::default();
+        let at = at.chain(pairs.links.before(message));
         for turn in own.then_some(message).into_iter().chain(at).map(|at| turns.at(at)) {
             // A message of no turn stays, and so does one tied to it.
             span.last = if turn == 0 { usize::MAX } else { span.last.max(turn) };

@@ -5,7 +5,7 @@ use super::cpython;
 use super::dicts::Dicts;
 use super::values::{Any, Dict, cast, compact_chars, is_of_client, name};
 use crate::error::{Error, Kind};
-use crate::outline::{Call, Message, Name, Outline, Span, TextSpan, ToolResult};
+use crate::outline::{Call, Half, Message, Name, Outline, Span, TextSpan, ToolResult};
 use crate::policy::Policy;
 use crate::scan::CALL_CHARS;
 use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
@@ -187,6 +187,13 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
     #[cold]
     fn unread(&mut self) {
         self.outline.unread.push(self.message);
+    }
+
+    #[cold]
+    fn half(&mut self, id: Option<&Any<'py>>, block: usize, is_result: bool) -> Walked<()> {
+        let half = self.id(id).map(|id| Half { id, message: self.message, block: block as u32, is_result });
+        self.outline.halves.extend(half);
+        Ok(())
     }
 
     fn call(&mut self, call: &RawCall<Any<'py>>) -> Walked<()> {

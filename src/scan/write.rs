@@ -4,7 +4,7 @@ use super::Scan;
 use super::tape::Node;
 use crate::error::Error;
 use crate::json::Counted;
-use crate::outline::{Call, Message, Name, Outline, Span, TextSpan, ToolResult};
+use crate::outline::{Call, Half, Message, Name, Outline, Span, TextSpan, ToolResult};
 use crate::shape::{self, RawCall, RawResult, Sink, Value};
 use crate::text::count_chars;
 
@@ -102,6 +102,13 @@ impl<'a> Sink<Node<'a>> for OutlineWriter<'_> {
     #[cold]
     fn unread(&mut self) {
         self.outline.unread.push(self.message);
+    }
+
+    #[cold]
+    fn half(&mut self, id: Option<&Node<'a>>, block: usize, is_result: bool) -> Result<(), Error> {
+        let half = self.id(id).map(|id| Half { id, message: self.message, block: block as u32, is_result });
+        self.outline.halves.extend(half);
+        Ok(())
     }
 
     fn call(&mut self, call: &RawCall<Node<'a>>) -> Result<(), Error> {

@@ -16,7 +16,7 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
     let mut fits = false;
     for block in blocks {
         if let Some(object) = block.object()
-            && matches!(part_type::<V>(object)?, PartType::ToolUse | PartType::ToolResult)
+            && part_type::<V>(object)?.is_of_anthropic()
         {
             fits = true;
             break;
@@ -52,6 +52,11 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
                 observation(&result, PART_KEYS, &place.key(Key::Content), RESULT_DEPTH, sink)?;
             }
             kind => {
+                if matches!(kind, PartType::ServerUse | PartType::ServerResult) {
+                    let is_result = kind == PartType::ServerResult;
+                    let id = V::get(object, if is_result { Key::ToolUseId } else { Key::Id })?;
+                    sink.half(id.as_ref(), block, is_result)?;
+                }
                 count(text_or_image::<V>(object, kind, CONTENT_DEPTH, sink)?, sink);
             }
         }

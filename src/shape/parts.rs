@@ -100,9 +100,7 @@ pub(super) fn text_or_image<V: Value>(
         PartType::Image => sink.image(),
         PartType::Document => return document::<V>(object, depth, sink),
         PartType::Thinking => {}
-        PartType::ToolUse | PartType::ToolResult | PartType::ToolReference | PartType::Other => {
-            return size_of::<V>(object, depth);
-        }
+        _ => return size_of::<V>(object, depth),
     }
     Ok(0)
 }

@@ -107,6 +107,10 @@ pub trait Sink<V: Value> {
     fn opaque(&mut self, chars: usize);
     /// Notes that this message is of an unknown shape, or its result has text that is not understood.
     fn unread(&mut self) {}
+    /// A half of a call that the provider runs; see [`crate::outline::Half`].
+    fn half(&mut self, _id: Option<&V>, _block: usize, _is_result: bool) -> Result<(), V::Stop> {
+        Ok(())
+    }
     /// A call.
     fn call(&mut self, call: &RawCall<V>) -> Result<(), V::Stop>;
     /// An observation begins.

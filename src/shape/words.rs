@@ -281,6 +281,10 @@ pub enum PartType {
     ToolResult,
     /// `tool_reference`: a tool that a search has found, which the model may then call.
     ToolReference,
+    /// A call of a tool that the provider runs: `server_tool_use`, `mcp_tool_use`.
+    ServerUse,
+    /// Its result: `…_tool_result`.
+    ServerResult,
 }
 
 impl PartType {
@@ -296,7 +300,23 @@ impl PartType {
             b"tool_result" => PartType::ToolResult,
             b"tool_reference" => PartType::ToolReference,
             b"thinking" | b"redacted_thinking" => PartType::Thinking,
+            _ => PartType::of_server(name),
+        }
+    }
+
+    #[cold]
+    fn of_server(name: &[u8]) -> PartType {
+        match name {
+            _ if name.ends_with(b"_tool_use") => PartType::ServerUse,
+            _ if name.ends_with(b"_tool_result") => PartType::ServerResult,
             _ => PartType::Other,
         }
+    }
+
+    /// Whether a message with such a part is one of Anthropic.
+    #[must_use]
+    pub fn is_of_anthropic(self) -> bool {
+        use PartType::{ServerResult, ServerUse, ToolResult, ToolUse};
+        matches!(self, ToolUse | ToolResult | ServerUse | ServerResult)
     }
 }

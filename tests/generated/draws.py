@@ -61,6 +61,7 @@ class Draws:
         self._call_types: dict[str, str] = {}
         self._max_parallel_calls = max_parallel_calls
         self._calls = 0
+        self._used: str | None = None  # the id of a call that the provider runs, until its result
         self._id_style = "fresh" if whole else self._one_of("fresh", "numbered", "same", "odd")
 
     def _one_of(self, *choices: Any) -> Any:

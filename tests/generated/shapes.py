@@ -93,9 +93,18 @@ class Shapes(Draws):
             blocks.append({"type": "thinking", "thinking": "hm", "signature": "c2ln"})
         if self._chance(2) or not ids:
             blocks.append({"type": "text", "text": self._text()})
+        used, self._used = self._used, None
+        if used is not None and not self._chance(6):
+            blocks.insert(self._number(0, len(blocks)), _searched(used))
         for call_id in ids:
             block = {"type": "tool_use", "id": call_id, "name": self._one_of(*_TOOLS), "input": self._value()}
             blocks.append(block)
+        if self._chance(8):  # beside calls, the result comes with the next answer
+            used = f"srv_{self._calls if self._whole else self._number(1, 3)}"
+            use = {"type": "server_tool_use", "id": used, "name": "web_search", "input": {"query": "é"}}
+            place = self._number(0, len(blocks))
+            blocks[place:place] = [use, _searched(used)] if self._whole else [use]
+            self._used = None if self._whole else used
         if self._chance(4):
             return [{"role": "assistant", "content": [block]} for block in blocks]
         return [self._with_extras({"role": "assistant", "content": blocks})]
@@ -248,3 +257,12 @@ class Shapes(Draws):
             text = {"text": self._text()}
             blocks = [text, *blocks] if not self._whole and self._chance(3) else [*blocks, text]
         return [self._with_extras({"role": "user", "content": blocks})]
+
+
+def _searched(used: str) -> dict[str, Any]:
+    """The result of a search that the provider has made."""
+    return {
+        "type": "web_search_tool_result",
+        "tool_use_id": used,
+        "content": [{"title": "é", "encrypted_content": "x"}],
+    }

@@ -51,6 +51,16 @@ class Result:
 
 
 @dataclass(slots=True)
+class Half:
+    """A half of a call that the provider runs: no mask and no window knows of it, but no view has one half alone."""
+
+    message: int
+    id: str  # both halves have it
+    block: int
+    is_result: bool
+
+
+@dataclass(slots=True)
 class Message:
     """A message. Its own text and images are those outside of observations."""
 
@@ -64,6 +74,7 @@ class Message:
     exchanges: list[Call | Result] = field(default_factory=list)  # calls and results, in document order
     calls: list[Call] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
+    halves: list[Half] = field(default_factory=list)
     blocks: int = 0  # of a content that is a list
     leading_results: int = 0  # leading blocks that are results
 

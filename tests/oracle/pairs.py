@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from oracle.outline import Call, Message, Outline, Result
+from oracle.outline import Call, Half, Message, Outline, Result
 from oracle.shape import Shape
 from oracle.shape.responses import takes
 from oracle.turns import Turns
@@ -30,6 +30,8 @@ class Pairs:
         is_answered: for each call, whether it has a result.
         is_open: for each call, whether it has none, but its answer may still come.
         orphans: messages with a call without result (unless it is open) or a result without call.
+        links: of each call that the provider runs, the messages with its halves.
+        alone: halves without the other one.
     """
 
     def __init__(self, outline: Outline, turns: Turns) -> None:
@@ -56,7 +58,28 @@ class Pairs:
         for result, call in zip(outline.results, self.call_of, strict=True):
             if call is not None:
                 self.first_result.setdefault(call.index, result)
+        self._link(outline)
         self.orphans = [message.index for message in outline.messages if any(map(self.is_orphan, message.exchanges))]
+
+    def _link(self, outline: Outline) -> None:
+        """Link the halves of calls that the provider runs: a result to the nearest earlier use of its id."""
+        self.links: list[tuple[int, int]] = []
+        earlier: dict[str, Half] = {}
+        alone: dict[int, Half] = {}
+        for half in (half for message in outline.messages for half in message.halves):
+            other = earlier.get(half.id) if half.is_result else None
+            if other is None:
+                alone[id(half)] = half
+            else:
+                alone.pop(id(other), None)
+                self.links.append((other.message, half.message))
+            if not half.is_result:
+                earlier[half.id] = half
+        self.alone = list(alone.values())
+
+    def linked_before(self, message: int) -> list[int]:
+        """The earlier messages that are tied to this one."""
+        return [one for one, other in self.links if other == message > one]
 
     def _pair(self, result: Result, call: Call | None) -> None:
         if call is not None:
@@ -121,13 +144,17 @@ def findings(outline: Outline) -> list[Finding]:
     split = _split(outline, pairs, turns, plain_before)
     alone = _alone(outline)
     found: list[Finding] = []
+    refused = _refused(outline, pairs)
     unanswered: Counter[str] = Counter()  # calls of an id that have no result so far
     answered: set[int] = set()  # calls that have a result so far
     for message in outline.messages:
         if message.index in alone:
             found.append(Finding("reasoning_alone", message.index, None))
+        of_halves = refused[message.index]
         for exchange in message.exchanges:
             kinds: list[FindingKind] = []
+            while of_halves and of_halves[0][0] < exchange.block:
+                found.append(of_halves.pop(0)[1])
             if not _is_known(exchange) and not _pairs_without_ids(pairs, exchange):
                 kinds.append("missing_id")
             if isinstance(exchange, Call):
@@ -161,6 +188,18 @@ def findings(outline: Outline) -> list[Finding]:
                 if not exchange.is_leading:
                     kinds.append("not_leading")
             found += [Finding(kind, message.index, exchange.id) for kind in kinds]
+        found += [finding for _, finding in of_halves]
+    return found
+
+
+def _refused(outline: Outline, pairs: Pairs) -> dict[int, list[tuple[int, Finding]]]:
+    """By message the blocks of tools of the provider that have no other half, in order; a use may be open."""
+    turns, tail = Turns(outline), _tail([message.results for message in outline.messages])
+    found = defaultdict[int, list[tuple[int, Finding]]](list)
+    for half in pairs.alone:
+        of_use: FindingKind = "open_call" if turns.ends[half.message] + 1 >= tail else "call_without_result"
+        kind = "result_without_call" if half.is_result else of_use
+        found[half.message].append((half.block, Finding(kind, half.message, half.id)))
     return found
 
 
@@ -234,9 +273,14 @@ def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
     alone = _alone(outline)
     gone = {result.index for result in outline.results if _goes(result, pairs)}
     moved: set[int] = set()
+    refused = {
+        index: [block for block, finding in halves if finding.kind != "open_call"]
+        for index, halves in _refused(outline, pairs).items()
+    }
 
     def leaves(message: Message) -> int:
-        return sum(result.index in gone or result.index in moved for result in message.results)
+        results = sum(result.index in gone or result.index in moved for result in message.results)
+        return results + len(refused.get(message.index, ()))
 
     def is_whole(message: Message) -> bool:
         is_result = message.shape is None or not message.shape.results_are_blocks
@@ -262,7 +306,8 @@ def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
             found.append(_Step("drop_message", message.index, None, []))
         else:
             left = [one for one in message.results if one.index in gone or one.index in moved]
-            found += [_Step("drop_block", result.message, result.block, []) for result in left]
+            blocks = [*(result.block for result in left), *refused.get(message.index, ())]
+            found += [_Step("drop_block", message.index, block, []) for block in blocks]
     answers = answering()
     tail = _tail(answers)
     next_plain = _next_plain(answers)

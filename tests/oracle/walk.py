@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from oracle.outline import Call, Message, Outline, Result
+from oracle.outline import Call, Half, Message, Outline, Result
 from oracle.reading import JsonObject
 from oracle.shape import MESSAGE_KEYS, shape_of
 from oracle.shape.words import (
@@ -233,6 +233,11 @@ class MessageWalk:
         self.outline.calls.append(call)
         self.message.calls.append(call)
         self.message.exchanges.append(call)
+
+    def half(self, half_id: Any, block: int, is_result: bool) -> None:
+        """Add a half of a call that the provider runs."""
+        if isinstance(half_id, str):
+            self.message.halves.append(Half(self.message.index, half_id, block, is_result))
 
     def result(self, result_id: Any, text: Text, *, name: Any = None, block: int = 0, is_error: bool = False) -> None:
         """Add a result with its observation."""

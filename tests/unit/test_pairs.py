@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import published
@@ -363,6 +364,89 @@ def test_views_keep_approvals_whole() -> None:
             view = recede.reduce(history[:end], max_input_tokens=tokens).messages
             seen.add(len(view))
             assert findings(view) == []
+    assert len(seen) > 4
+
+
+# Calls that the provider runs
+
+
+def server_use(number: str, kind: str = "server_tool_use") -> dict[str, Any]:
+    return {"type": kind, "id": number, "name": "web_search", "input": {"query": "x"}}
+
+
+def server_result(number: str, kind: str = "web_search_tool_result") -> dict[str, Any]:
+    return {
+        "type": kind,
+        "tool_use_id": number,
+        "content": [{"type": "web_search_result", "encrypted_content": "E" * 90}],
+    }
+
+
+SAID = {"type": "text", "text": "So."}
+
+
+@pytest.mark.parametrize(
+    ("history", "expected", "left"),
+    [
+        ([assistant([server_use("s"), server_result("s"), SAID]), user("on")], [], 2),
+        ([assistant([server_use("s", "mcp_tool_use"), server_result("s", "mcp_tool_result")])], [], 1),
+        ([assistant([server_use("s")])], [("open_call", 0, "s")], 1),
+        ([assistant([server_use("s")]), assistant([server_result("s"), SAID]), user("on")], [], 3),
+        ([assistant([server_use("s")]), user("on")], [("call_without_result", 0, "s")], 1),
+        ([assistant([SAID, server_use("s")]), user("on")], [("call_without_result", 0, "s")], 2),
+        ([assistant([server_result("s"), SAID]), user("on")], [("result_without_call", 0, "s")], 2),
+        (
+            [assistant([server_result("s"), server_use("s")])],
+            [("result_without_call", 0, "s"), ("open_call", 0, "s")],
+            1,
+        ),
+    ],
+)
+def test_halves_of_calls_of_the_provider_are_found_and_dropped(history: Any, expected: Any, left: int) -> None:
+    assert findings(history) == expected
+    repaired = recede.repair_pairs(history)
+    assert len(repaired) == left
+    assert [kind for kind, *_ in findings(repaired)] == [kind for kind, *_ in expected if kind == "open_call"]
+    assert json.loads(recede.repair_pairs(json.dumps(history))) == repaired
+
+
+def test_the_result_of_a_call_of_the_provider_may_come_after_those_of_the_client() -> None:
+    both = assistant([server_use("s"), *tool_use("1")["content"]])
+    history = [user("go"), both, user([tool_result("1", "x")])]
+    assert [kind for kind, *_ in findings(history)] == ["open_call"]
+    assert findings([*history, assistant([server_result("s"), SAID])]) == []
+    assert findings([*history, assistant([SAID])]) == [("call_without_result", 1, "s")]
+
+
+def late_searches(turns: int) -> list[Message]:
+    """Calls of client and provider in one answer; what the provider found comes with the next one."""
+    history: list[Message] = [user("Find it.")]
+    for number in range(turns):
+        history += [
+            assistant([server_use(f"s{number}"), *tool_use(f"c{number}")["content"]]),
+            user([tool_result(f"c{number}", "line\n" * 60)]),
+            assistant([server_result(f"s{number}"), {"type": "text", "text": "Found. " * 30}]),
+            user(f"Go on, {number}. " * 8),
+        ]
+    return history
+
+
+def test_views_keep_halves_of_calls_of_the_provider_together() -> None:
+    history = late_searches(6)
+    seen = set()
+    for tokens in range(60, 1_400, 40):
+        for end in range(len(history) - 3, len(history) + 1):
+            view = recede.reduce(history[:end], max_input_tokens=tokens, keep=1).messages
+            seen.add(len(view))
+            assert {kind for kind, *_ in findings(view)} <= {"open_call"}
+        session = recede.History(max_input_tokens=tokens, keep=1, summarizer=lambda messages: "So far.")
+        for place, message in enumerate(history):
+            session.append(message)
+            assert {kind for kind, *_ in findings(session.view())} <= {"open_call"}
+            if place % 7 == 6:
+                session.rewind(place - 2)
+                for again in history[place - 2 : place + 1]:
+                    session.append(again)
     assert len(seen) > 4
 
 

@@ -5,7 +5,7 @@ use super::Log;
 use crate::clip::{Clip, handle_of_whole, is_clipped};
 use crate::dispatch::has_dispatch;
 use crate::handle::Handle;
-use crate::outline::{Call, Message, Outline, ToolResult, reserve};
+use crate::outline::{Call, Half, Message, Outline, ToolResult, reserve};
 use crate::placeholder::Placeholder;
 use crate::plan::{Costs, PlanContext};
 use crate::policy::Policy;
@@ -90,6 +90,10 @@ impl Log {
                 let id = result.id.map(|id| outline.keep(new.text(id)));
                 let name = result.name.map(|name| outline.intern(new.name(name)));
                 outline.results.push(ToolResult { id, name, message: place, pieces: 0, ..*result });
+            }
+            for half in &new.halves[new.halves_before(message)..new.halves_before(message + 1)] {
+                let id = outline.keep(new.text(half.id));
+                outline.halves.push(Half { id, message: place, ..*half });
             }
             self.admit(policy);
         }

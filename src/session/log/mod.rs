@@ -109,7 +109,7 @@ impl Log {
     /// Keeps only the first messages.
     pub fn rewind(&mut self, policy: &Policy, messages: usize) {
         let outline = &self.outline;
-        let (calls, results) = (outline.calls_before(messages), outline.results_before(messages));
+        let results = outline.results_before(messages);
         let chars = (messages..outline.messages.len())
             .fold(0, |sum: usize, message| sum.saturating_add(outline.chars_of(message, policy.image_chars)));
         let cost = self.costs.as_mut().map_or(chars, |costs| {
@@ -117,7 +117,7 @@ impl Log {
             costs.observations.drain(results..).fold(own, |sum, (raw, _)| sum.saturating_add(raw))
         });
         (self.chars, self.cost) = (self.chars.saturating_sub(chars), self.cost.saturating_sub(cost));
-        self.pairs.truncate(outline, calls, results);
+        self.pairs.truncate(outline, messages);
         let last = messages.checked_sub(1).and_then(|last| outline.spans.get(last));
         let bytes = last.map_or(outline.array_start, |last| last.end);
         self.truncate(&(self.outline.mark_before(messages), bytes));
@@ -163,8 +163,7 @@ impl Log {
             (cut, placeholder.render(&form, &facts, || source.observation(outline, result)))
         };
         let texts = outline.results_of(last).map(text).collect();
-        let (calls, results) = (outline.calls_before(last), outline.results_before(last));
-        self.pairs.truncate(&self.outline, calls, results);
+        self.pairs.truncate(&self.outline, last);
         self.truncate(&mark);
         Ok(texts)
     }

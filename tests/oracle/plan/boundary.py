@@ -257,6 +257,7 @@ class Fold:
         """Add a message, which may belong to hidden calls, or be torn between these and others."""
         calls = [self.facts.pairs.call_of[result.index] for result in message.results]
         hidden = [call is not None and call.message in self.hidden.messages for call in calls]
+        hidden += [other in self.hidden.messages for other in self.facts.pairs.linked_before(message.index)]
         if any(hidden) and (message.is_agent_made or not all(hidden)):
             for place, one in self.late_masks().items():
                 self.waiting.setdefault(place, one)

@@ -45,6 +45,7 @@ def keep_set(
     if facts.policy.is_limit:
         is_open = open_calls(facts, len(messages))
         seeds += [call.message for call in facts.outline.calls if is_open[call.index]]
+        seeds += open_halves(facts, len(messages))
     return joined(facts, [seed for seed in seeds if seed not in refused], refused, end, ties)
 
 
@@ -59,6 +60,17 @@ def open_calls(facts: Facts, end: int) -> list[bool]:
     count = len(first.calls)
     of_first = [pairs.is_open[index] and index not in answered for index in range(count)]
     return of_first + [False] * (len(facts.outline.calls) - count)
+
+
+def open_halves(facts: Facts, end: int) -> list[int]:
+    """The messages with the use of a tool of the provider whose result may still come."""
+    from oracle.pairs import Pairs, _tail
+    from oracle.turns import Turns
+
+    first = facts.outline.beginning(end)
+    turns, tail = Turns(first), _tail([message.results for message in first.messages])
+    alone = [half.message for half in Pairs(first, turns).alone if not half.is_result]
+    return [message for message in alone if turns.ends[message] + 1 >= tail]
 
 
 def units(facts: Facts, without: Iterable[int], end: int | None = None, ties: Ties = ()) -> list[set[int]]:
@@ -88,6 +100,7 @@ def _bonds(facts: Facts, ties: Ties, end: int) -> _Bonds:
     messages, bonds = facts.outline.messages[:end], defaultdict(list)
     pairs = zip(facts.outline.results, facts.pairs.call_of, strict=True)
     together = [(result.message, call.message) for result, call in pairs if call is not None]
+    together += facts.pairs.links
     for one, other in pairwise(messages):
         if one.is_agent_made and other.is_agent_made:
             together.append((one.index, other.index))

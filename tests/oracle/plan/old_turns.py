@@ -126,6 +126,7 @@ def _turns_of(facts: Facts, index: int) -> set[int]:
     for result in message.results:
         call = facts.pairs.call_of[result.index]
         places.append(index if call is None else call.message)
+    places += facts.pairs.linked_before(index)
     return {facts.runs.begun[place] for place in places}
 
 

@@ -19,7 +19,10 @@ class Anthropic(BlockShape):
     takes_system_messages = False
 
     def fits(self, message: dict[str, Any]) -> bool:
-        return any(block_type(block) in ("tool_use", "tool_result") for block in items(message.get("content")))
+        kinds = [block_type(block) or "" for block in items(message.get("content"))]
+        return any(
+            kind.endswith(("_tool_use", "_tool_result")) or kind in ("tool_use", "tool_result") for kind in kinds
+        )
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
         for place, path, block in walk.blocks(Member(message, "content"), BLOCK_KEYS):
@@ -30,6 +33,9 @@ class Anthropic(BlockShape):
             elif kind == "tool_use":
                 walk.call(block.get("id"), block.get("name"), block.get("input"), block=place, depth=_DEPTH)
             else:
+                if (kind or "").endswith(("_tool_use", "_tool_result")):
+                    is_result = (kind or "").endswith("_result")
+                    walk.half(block.get("tool_use_id" if is_result else "id"), place, is_result)
                 walk.part(block, walk.message.own)
 
     def mask_block(self, block: Changed, text: Any) -> None:
