@@ -52,7 +52,7 @@ pub struct Message {
     pub shape: Shape,
     /// Made by the agent: an assistant message, a `…_call` item or a reasoning item.
     pub is_agent_made: bool,
-    /// The type, if it is an item of `OpenAI`'s Responses only.
+    /// The type of an item of `OpenAI`'s Responses; or that a block is a compaction.
     pub item: ItemType,
 }
 

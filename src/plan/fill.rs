@@ -190,6 +190,9 @@ impl<'a> Filling<'a> {
             if kept.messages.contains(&newest) || !self.is_in_unit(newest) {
                 continue;
             }
+            if newest < self.landmarks.compacted() {
+                break;
+            }
             let unit = self.unit(newest);
             let cost = self.size(unit.iter().copied());
             room -= cost as i128 * SCALE;
@@ -215,6 +218,7 @@ impl<'a> Filling<'a> {
         }
         let is_word = |message: &usize| self.landmarks.is_said(*message) || self.carries_instructions(*message);
         let words = self.shown().filter(|message| is_word(message) && self.is_in_unit(*message));
+        let words = words.filter(|message| *message >= self.landmarks.compacted());
         let mut said: HashSet<Vec<u8>> = HashSet::new();
         let mut others: Vec<(bool, usize, Reverse<usize>)> = vec![];
         for message in words {
@@ -295,7 +299,7 @@ impl<'a> Filling<'a> {
     /// The step that hides all that is not kept.
     fn step(&self, mut kept: Kept, exhausted: Step) -> Option<Step> {
         let is_dropped = |message: &usize| self.is_in_unit(*message) && !kept.messages.contains(message);
-        let drops = self.shown().any(|message| is_dropped(&message));
+        let drops = self.shown().any(|message| message >= self.landmarks.compacted() && is_dropped(&message));
         let share = whole(self.summary_share().min((self.budget - kept.cost as i128) * SCALE));
         let is_asked = self.context.failed.binary_search(&self.end).is_err();
         let helps = kept.cost.saturating_add(share) < exhausted.cost;
@@ -323,7 +327,7 @@ impl<'a> Filling<'a> {
             |message: &usize| kept.cuts.iter().find(|cut| cut.message == *message).map(|cut| cut.clip.chars());
         let own = |message: &usize| cut_chars(message).unwrap_or_else(|| self.sizes(once(*message)).1);
         let chars = kept.messages.iter().map(own).fold(share_of(summary), usize::saturating_add);
-        let hiding = Hiding { messages: hidden, cuts: kept.cuts, summary, call: None, chars };
+        let hiding = Hiding { messages: hidden, cuts: kept.cuts, summary, chars, ..Hiding::default() };
         Some(Step {
             hiding: Some(Box::new(hiding)),
             cost,

@@ -33,6 +33,8 @@ pub struct Hidden {
     pub cuts: Vec<Cut>,
     /// The summary that stands for the hidden messages.
     pub summary: Option<Standing>,
+    /// Of the messages before this one a compaction of the provider tells.
+    pub compacted: usize,
 }
 
 /// What a state knows of hidden messages.
@@ -59,6 +61,13 @@ impl Hidden {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.settled == self.shown.len()
+    }
+
+    /// Whether it lacks messages of which no compaction tells.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        let told = self.compacted.min(self.settled);
+        self.count() > told - self.shown_before(told)
     }
 
     /// Whether a message is hidden.
@@ -160,10 +169,17 @@ impl Hidden {
         self.shown = self.shown(0..end).filter(is_left).map(|message| message as u32).collect();
         self.settled = self.settled.max(end);
     }
+
+    /// Takes over what a request hides of the messages before `end`.
+    pub(super) fn take(&mut self, hiding: &Hiding, end: usize) {
+        self.hide(&hiding.messages, end);
+        (self.cuts, self.summary) = (hiding.cuts.clone(), hiding.summary);
+        self.compacted = self.compacted.max(hiding.compacted);
+    }
 }
 
 /// What a request hides besides.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Hiding {
     /// The messages, ascending.
     pub messages: Vec<u32>,
@@ -171,6 +187,8 @@ pub struct Hiding {
     pub cuts: Vec<Cut>,
     /// The summary that stands from now on.
     pub summary: Option<Standing>,
+    /// The compaction of the provider that tells of all before it; 0 without a new one.
+    pub compacted: usize,
     /// Characters of input and output of a model that writes a summary because it pays.
     pub call: Option<(usize, usize)>,
     /// Characters of the view with all that.
@@ -178,6 +196,13 @@ pub struct Hiding {
 }
 
 impl Hiding {
+    /// Whether it hides messages of which no compaction tells.
+    #[must_use]
+    pub fn cuts_off(&self, before: &Hidden) -> bool {
+        let compacted = self.compacted.max(before.compacted);
+        self.messages.last().is_some_and(|message| *message as usize >= compacted)
+    }
+
     /// Whether it hides a message that was shown before.
     #[must_use]
     pub fn has(&self, message: usize) -> bool {

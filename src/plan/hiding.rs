@@ -5,7 +5,9 @@ use super::hidden::{Gone, Hidden, Hiding, Standing, share_of};
 use super::outcome::Masked;
 use super::state::State;
 use super::step::Step;
+use super::truncate::{Keeping, Landmarks};
 use super::units::message_of;
+use crate::policy::Goal;
 
 impl State {
     /// What is hidden after a step.
@@ -13,8 +15,7 @@ impl State {
     pub fn hidden_after(&self, step: &Step) -> Hidden {
         let mut hidden = self.hidden.clone();
         if let Some(hiding) = &step.hiding {
-            hidden.hide(&hiding.messages, self.messages());
-            (hidden.cuts, hidden.summary) = (hiding.cuts.clone(), hiding.summary);
+            hidden.take(hiding, self.messages());
         }
         hidden
     }
@@ -40,15 +41,61 @@ impl State {
             }
             messages.extend(told.iter().map(|message| *message as usize));
         }
+        let compacted = step.hiding.as_ref().map_or(0, |hiding| hiding.compacted).max(self.hidden.compacted);
+        messages.retain(|message| *message >= compacted);
         messages.sort_unstable();
         (messages, known)
+    }
+
+    /// What the newest compaction of the provider stands for: all before it but the system messages, what the user has said, and what
+    /// is tied to later messages. None if nothing of that is shown, or nothing is ever hidden.
+    fn compacted(&self, context: PlanContext, end: usize) -> Option<Hiding> {
+        let (policy, compacted) = (context.policy, self.compaction);
+        if compacted <= self.hidden.compacted || policy.goal != Goal::Reduce || policy.fill_millionths.is_none() {
+            return None;
+        }
+        let landmarks = Landmarks::of(context.outline, self.hidden.shown(0..end));
+        let (landmarks, references) = (&landmarks, Some(&self.references));
+        let keeping = Keeping { context, end, window_start: compacted, landmarks, references };
+        let kept = keeping.keep_set(self.hidden.shown(compacted..end), |message| !self.hidden.has(message));
+        let is_replaced = |message: &usize| !kept.contains(message) && !landmarks.is_said(*message);
+        let messages: Vec<u32> =
+            self.hidden.shown(0..compacted).filter(is_replaced).map(|message| message as u32).collect();
+        let summary = self.hidden.summary.filter(|summary| summary.request > compacted).map(|summary| {
+            let place = self.hidden.shown(summary.place..end).find(|message| !is_replaced(message));
+            Standing { place: place.unwrap_or(end), ..summary }
+        });
+        let changes_nothing = messages.is_empty() && summary == self.hidden.summary;
+        let hiding = Hiding { messages, cuts: self.hidden.cuts.clone(), summary, compacted, ..Hiding::default() };
+        (!changes_nothing).then_some(hiding)
+    }
+
+    /// The step of a request over its limit if a compaction of the provider has come: what that stands for goes first.
+    pub(super) fn compacted_step(
+        &self,
+        context: PlanContext,
+        end: usize,
+        is_now: bool,
+        is_request: bool,
+    ) -> Option<Step> {
+        let mut hiding = self.compacted(context, end)?;
+        let mut after = self.clone();
+        after.take_hiding(context, &hiding);
+        let mut step = after.step(context, end, is_now, is_request);
+        hiding.chars = after.chars_after(end, &step);
+        if let Some(more) = step.hiding.take() {
+            let messages = more.messages.iter().chain(&hiding.messages).copied().collect();
+            hiding = Hiding { messages, compacted: hiding.compacted, ..*more };
+            hiding.messages.sort_unstable();
+        }
+        step.moved = self.move_of(context, &step);
+        Some(Step { hiding: Some(Box::new(hiding)), is_forced: true, ..step })
     }
 
     /// Hides messages: their results are no longer part of the view.
     pub(super) fn take_hiding(&mut self, context: PlanContext, hiding: &Hiding) {
         let outline = context.outline;
-        self.hidden.hide(&hiding.messages, self.messages());
-        (self.hidden.cuts, self.hidden.summary) = (hiding.cuts.clone(), hiding.summary);
+        self.hidden.take(hiding, self.messages());
         let is_hidden = |one: &mut Masked| hiding.has(message_of(outline, one.result));
         self.gone.waiting.extend(self.waiting.extract_if(.., is_hidden));
         self.gone.masked.extend(self.masked.extract_if(.., is_hidden));

@@ -5,6 +5,7 @@
 //! kept, so that the requests after them find their prefix in the cache.
 
 use super::context::PlanContext;
+use super::hidden::Hiding;
 use super::mask::Masker;
 use super::outcome::{Masked, Move, Need, masked_in};
 use super::state::State;
@@ -44,7 +45,8 @@ impl State {
             }
         }
         if let Some(max) = context.policy.limit_at(end).filter(|_| !fits(&step)) {
-            step = self.forced(context, end, max, &step);
+            let compacted = self.compacted_step(context, end, is_now, is_request);
+            step = compacted.unwrap_or_else(|| self.forced(context, end, max, &step));
         }
         let forced = bill.as_ref().filter(|_| step.is_forced && !step.changes_nothing());
         step.bill = match (&bill, forced) {
@@ -223,7 +225,8 @@ impl State {
     pub fn need(&self, context: PlanContext, step: &Step) -> Option<Need> {
         let policy = context.policy;
         let most = if policy.trigger > 0 { policy.trigger } else { policy.max_cost_at(self.messages())? };
-        let hides = !self.hidden.is_empty() || step.hiding.as_ref().is_some_and(|hiding| !hiding.messages.is_empty());
+        let cuts_off = |hiding: &Hiding| hiding.cuts_off(&self.hidden);
+        let hides = self.hidden.is_cut_off() || step.hiding.as_deref().is_some_and(cuts_off);
         let summary = step.hiding.as_ref().map_or(self.hidden.summary, |hiding| hiding.summary);
         let has_cuts = !step.hiding.as_ref().map_or(&self.hidden.cuts, |hiding| &hiding.cuts).is_empty();
         match summary {

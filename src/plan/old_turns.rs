@@ -127,7 +127,9 @@ impl State {
         let standing = share_of(self.hidden.summary);
         // Kept characters after the summary that the previous request had sent are written to the cache again.
         let sent = standing + self.view_chars_before(self.before) - self.view_chars_before(place.min(self.before));
-        let untold: usize = self.gone.untold.iter().map(|message| self.raw_of(*message as usize)).sum();
+        let untold = self.gone.untold.iter().map(|message| *message as usize);
+        let untold = untold.filter(|message| *message >= self.hidden.compacted);
+        let untold: usize = untold.map(|message| self.raw_of(message)).sum();
         let given = draft.raw + untold + standing;
         let call = rules.model.map_or((0, 0), |model| (given + model.prompt_chars, model.summary_chars));
         let chars = (self.chars_before(end) - draft.replaced).saturating_add(share);
@@ -153,7 +155,8 @@ impl State {
         let removed: usize = masked.iter().map(|one| one.removed).sum();
         let cuts = self.hidden.cuts.clone();
         let chars = chars.saturating_sub(removed);
-        let hiding = Hiding { messages: hidden, cuts, summary: Some(summary), call: Some(call), chars };
+        let (summary, call) = (Some(summary), Some(call));
+        let hiding = Hiding { messages: hidden, cuts, summary, call, chars, ..Hiding::default() };
         let cost = self.cost_hiding(context, &hiding, &masked);
         let boundary = self.next_boundary(context.policy);
         let mut step = Step { masked, cost, boundary, is_forced: true, ..Step::default() };

@@ -32,7 +32,7 @@ use super::step::{Step, after_cut, cut_chars};
 use super::turn_spans::OldTurns;
 use super::units::{Paid, message_of};
 use super::window::Aging;
-use crate::outline::reserve;
+use crate::outline::{ItemType, reserve};
 use crate::policy::Policy;
 
 /// See the module.
@@ -78,6 +78,8 @@ pub struct State {
     pub(super) hidden: Hidden,
     pub(super) gone: Gone,
     pub(super) old_turns: OldTurns,
+    /// The newest compaction of the provider.
+    pub(super) compaction: usize,
     /// Masked and cut observations of the view, in order; some are masked over a cut.
     pub(super) masked: Vec<Masked>,
     pub(super) cuts: Vec<Masked>,
@@ -140,6 +142,9 @@ impl State {
         let PlanContext { outline, policy, costs, .. } = context;
         if self.hidden.is_torn_by(context, message) {
             self.withdraw_summary(context);
+        }
+        if outline.messages[message].item == ItemType::Compaction {
+            self.compaction = message;
         }
         let raw = outline.chars_of(message, policy.image_chars);
         let (added, held) = self.references.arrive(context, message, &self.masked);

@@ -159,7 +159,7 @@ impl<'a> SummaryWriter<'a> {
         let mut earlier = earlier_summaries(outline, source, outline.messages.len());
         let task = first_user_message(outline, &earlier);
         earlier.retain(|message| hidden.has(*message));
-        let is_told = |message: &usize| earlier.binary_search(message).is_err();
+        let is_told = |message: &usize| *message >= hidden.compacted && earlier.binary_search(message).is_err();
         let dropped = hidden.messages().filter(is_told).collect();
         SummaryWriter { context, names_task: task.is_none_or(|task| hidden.has(task)), earlier, dropped }
     }

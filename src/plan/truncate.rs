@@ -41,6 +41,11 @@ impl Landmarks {
         }
     }
 
+    /// Of the messages before this one a compaction tells.
+    pub(super) fn compacted(&self) -> usize {
+        self.compaction.map_or(0, |message| message as usize)
+    }
+
     /// Whether the user has said a message.
     pub(super) fn is_said(&self, message: usize) -> bool {
         self.tasks.binary_search(&(message as u32)).is_ok()

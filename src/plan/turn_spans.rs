@@ -1,12 +1,13 @@
 //! The turns that a summary may hide.
 //!
 //! A turn has the messages of its run, and those with its calls or results. All others, of the user and of the system, are
-//! instructions, and stay; so do turns with a result that carries instructions. A summary stands for whole turns that are older than the
+//! instructions, and stay; so do turns with a result that carries instructions, or with a compaction of the provider. A summary stands for whole turns that are older than the
 //! newest ones and than the window. A message of several turns ties them: they are hidden together or not at all.
 
 use super::context::PlanContext;
 use super::hidden::Hidden;
 use super::mask::Masker;
+use crate::outline::ItemType;
 use std::collections::BTreeSet;
 
 /// The first and last turn of a message; 0 if it belongs to none.
@@ -55,7 +56,9 @@ impl OldTurns {
             self.ties.push((message, TurnSpan { last: span.last.max(newest), ..span }));
             self.last_odd = self.last_odd.max(span.last.max(newest));
         }
-        if is_of_turns && outline.results_of(message).any(|result| masker.carries_instructions(result)) {
+        let instructs = |result: usize| masker.carries_instructions(result);
+        let is_compaction = outline.messages[message].item == ItemType::Compaction;
+        if is_of_turns && (is_compaction || outline.results_of(message).any(instructs)) {
             self.instructions.insert(span.first);
             self.last_odd = self.last_odd.max(span.first);
         }

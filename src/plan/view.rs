@@ -64,10 +64,10 @@ impl Planner<'_> {
         let unmasked = self.unmasked(&masking.masked, is_below_trigger, kept.as_deref());
         let cut_off = |message: usize| self.outline.chars_of(message, self.policy.image_chars);
         Ok(Outcome::Plan(Box::new(Plan {
-            stage: match (&summary, hidden.is_empty()) {
+            stage: match (&summary, hidden.is_cut_off()) {
                 (Some(_), _) => Some(Stage::Summarization),
-                (None, false) => Some(Stage::Fallback),
-                (None, true) => is_masked.then_some(Stage::Masking),
+                (None, true) => Some(Stage::Fallback),
+                (None, false) => is_masked.then_some(Stage::Masking),
             },
             masked: with_arrivals(self.outline, masking.masked, 0..self.outline.results.len()),
             boundary: masking.boundary,

@@ -2,7 +2,7 @@
 
 use super::parts::{count, observation, text_or_image};
 use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, part};
-use super::words::PartType;
+use super::words::{ItemType, PartType};
 use super::{BLOCK_KEYS, CONTENT_DEPTH, Key, PART_KEYS, Path, RawMessage, part_type};
 
 pub(super) const PATH: Path = Path { blocks: Some(Key::Content), fields: &[&[Key::Content]] };
@@ -11,7 +11,7 @@ pub(super) const PATH: Path = Path { blocks: Some(Key::Content), fields: &[&[Key
 const RESULT_DEPTH: usize = 4;
 
 #[inline]
-pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
+pub(super) fn read<V: Value>(message: &mut RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
     let Some(blocks) = message.content.as_ref().and_then(V::items) else { return Ok(false) };
     let mut fits = false;
     for block in blocks {
@@ -22,13 +22,15 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
             break;
         }
     }
-    if fits {
-        read_blocks(message, sink)?;
+    if fits && read_blocks(message, sink)? {
+        message.item = ItemType::Compaction;
     }
     Ok(fits)
 }
 
-fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+/// Reads the blocks. Returns whether one is a compaction.
+fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {
+    let mut is_compaction = false;
     let content = Place::of(Key::Content);
     for (block, item) in message.content.as_ref().and_then(V::items).into_iter().flatten().enumerate() {
         let place = content.index(block);
@@ -57,9 +59,10 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
                     let id = V::get(object, if is_result { Key::ToolUseId } else { Key::Id })?;
                     sink.half(id.as_ref(), block, is_result)?;
                 }
+                is_compaction |= kind == PartType::Compaction;
                 count(text_or_image::<V>(object, kind, CONTENT_DEPTH, sink)?, sink);
             }
         }
     }
-    Ok(())
+    Ok(is_compaction)
 }

@@ -287,7 +287,7 @@ pub struct MessageFacts {
     pub blocks: u32,
     /// Made by the agent: an assistant message, a `…_call` item or a reasoning item.
     pub is_agent_made: bool,
-    /// The type, if it is an item of `OpenAI`'s Responses only.
+    /// The type of an item of `OpenAI`'s Responses; or that a block is a compaction.
     pub item: ItemType,
 }
 
@@ -309,12 +309,12 @@ impl MessageFacts {
 #[inline]
 pub fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Result<MessageFacts, V::Stop> {
     refuse_repeated::<V>(object, MESSAGE_KEYS, None)?;
-    let message = RawMessage::<V>::of(object, sink.reads_errors())?;
+    let mut message = RawMessage::<V>::of(object, sink.reads_errors())?;
     let shape = if chat_message::read(&message, sink)? {
         Shape::ChatMessage
     } else if openai::read(&message, sink)? {
         Shape::OpenAi
-    } else if anthropic::read(&message, sink)? {
+    } else if anthropic::read(&mut message, sink)? {
         Shape::Anthropic
     } else if responses::read(&message, sink)? {
         Shape::Responses

@@ -285,6 +285,8 @@ pub enum PartType {
     ServerUse,
     /// Its result: `…_tool_result`.
     ServerResult,
+    /// `compaction`: what the provider has made of all that precedes it.
+    Compaction,
 }
 
 impl PartType {
@@ -300,6 +302,7 @@ impl PartType {
             b"tool_result" => PartType::ToolResult,
             b"tool_reference" => PartType::ToolReference,
             b"thinking" | b"redacted_thinking" => PartType::Thinking,
+            b"compaction" => PartType::Compaction,
             _ => PartType::of_server(name),
         }
     }
@@ -316,7 +319,7 @@ impl PartType {
     /// Whether a message with such a part is one of Anthropic.
     #[must_use]
     pub fn is_of_anthropic(self) -> bool {
-        use PartType::{ServerResult, ServerUse, ToolResult, ToolUse};
-        matches!(self, ToolUse | ToolResult | ServerUse | ServerResult)
+        use PartType::{Compaction, ServerResult, ServerUse, ToolResult, ToolUse};
+        matches!(self, ToolUse | ToolResult | ServerUse | ServerResult | Compaction)
     }
 }

@@ -183,7 +183,7 @@ def _call(fold: Fold) -> tuple[int, int]:
     outline = first.outline
     earlier = [index for index in earlier_summaries(outline) if index in fold.hidden.messages]
     told = before.told[-1] if before.told else frozenset()
-    new = fold.hidden.messages - told - {*earlier}
+    new = fold.hidden.messages - told - {*earlier} - {*range(fold.hidden.compacted)}
     previous = min(made.share, policy.model[0]) if (made := before.hidden.summary) else 0
     given = sum(outline.messages[index].chars(policy.image_chars) for index in new)
     given += (
@@ -198,8 +198,10 @@ def _needed(fold: Fold) -> str:
     most = policy.trigger or policy.max_cost_at(fold.end)
     if most is None:
         return ""
-    if fold.hidden.messages:
-        return "truncation" if fold.hidden.summary is None else "summary"
+    if fold.hidden.summary is not None:
+        return "summary"
+    if fold.hidden.is_cut_off:
+        return "truncation"
     if fold.hidden.cut:
         return "cuts"
     if facts.cost(facts.raw) <= most:

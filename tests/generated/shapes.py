@@ -94,6 +94,8 @@ class Shapes(Draws):
         if self._chance(2) or not ids:
             blocks.append({"type": "text", "text": self._text()})
         used, self._used = self._used, None
+        if self._chance(10):
+            blocks.insert(0, {"type": "compaction", "content": self._text()})
         if used is not None and not self._chance(6):
             blocks.insert(self._number(0, len(blocks)), _searched(used))
         for call_id in ids:
@@ -128,6 +130,8 @@ class Shapes(Draws):
 
     def _responses_run(self, ids: list[Any]) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []
+        if self._chance(10):
+            items.append({"type": "compaction", "encrypted_content": "Z2VoZWlt"})
         if self._chance(3):
             items.append({"type": "reasoning", "summary": [], "encrypted_content": "Z2VoZWlt"})
         if self._chance(3) or not ids:

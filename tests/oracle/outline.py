@@ -75,6 +75,7 @@ class Message:
     calls: list[Call] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     halves: list[Half] = field(default_factory=list)
+    has_compaction: bool = False  # as a block
     blocks: int = 0  # of a content that is a list
     leading_results: int = 0  # leading blocks that are results
 
@@ -89,7 +90,7 @@ class Message:
     @property
     def is_compaction(self) -> bool:
         """Whether it is what a provider has made of all that precedes it."""
-        return self.type in ("compaction", "compaction_summary")
+        return self.has_compaction or self.type in ("compaction", "compaction_summary")
 
     @property
     def is_agent_made(self) -> bool:

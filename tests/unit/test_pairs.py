@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -432,9 +433,9 @@ def late_searches(turns: int) -> list[Message]:
 
 
 def test_views_keep_halves_of_calls_of_the_provider_together() -> None:
-    history = late_searches(6)
+    history = late_searches(5)
     seen = set()
-    for tokens in range(60, 1_400, 40):
+    for tokens in range(60, 900, 120):
         for end in range(len(history) - 3, len(history) + 1):
             view = recede.reduce(history[:end], max_input_tokens=tokens, keep=1).messages
             seen.add(len(view))
@@ -450,22 +451,56 @@ def test_views_keep_halves_of_calls_of_the_provider_together() -> None:
     assert len(seen) > 4
 
 
-def test_the_newest_compaction_of_the_provider_stays() -> None:
-    made = [{"type": "compaction", "id": f"cmp_{number}", "encrypted_content": "E" * 400} for number in range(2)]
-    calls = [
-        one
-        for number in range(40)
-        for one in (function_call(str(number)), function_call_output(str(number), "x" * 300))
-    ]
-    history = [user("Port it."), made[0], *calls[:30], made[1], *calls[30:]]
+def compactions(kind: str) -> tuple[list[Message], list[Message]]:
+    """Turns, and two compactions of a provider."""
+    if kind == "block":
+        made = [assistant([{"type": "compaction", "content": f"{number}. " + "S" * 400}]) for number in range(2)]
+        turns = [(tool_use(str(number)), user([tool_result(str(number), "x" * 300)])) for number in range(20)]
+    else:
+        made = [{"type": kind, "id": f"cmp_{number}", "encrypted_content": "E" * 400} for number in range(2)]
+        turns = [(function_call(str(number)), function_call_output(str(number), "x" * 300)) for number in range(20)]
+    return made, [message for turn in turns for message in turn]
+
+
+@pytest.mark.parametrize("kind", ["compaction", "compaction_summary", "block"])
+def test_what_precedes_the_newest_compaction_of_the_provider_goes_first(kind: str) -> None:
+    made, calls = compactions(kind)
+    history = [user("Port it."), made[0], *calls[:10], user("Go on."), made[1], *calls[10:]]
+    last = history.index(made[1])
     assert findings(history) == []
-    for tokens in range(300, 3_000, 150):
-        assert made[1] in recede.reduce(history, max_input_tokens=tokens).messages
-        session = recede.History(max_input_tokens=tokens)
+    told: list[Message] = []
+
+    def tell(messages: list[Message]) -> str:
+        told.extend(messages)
+        return "So far."
+
+    for tokens, summarizer in itertools.product((300, 400, 600, 1_000), (None, tell)):
+        session = recede.History(max_input_tokens=tokens, summarizer=summarizer)
         for message in history:
             session.append(message)
-            view = session.view()
-        assert made[1] in view
+            last_view = session.view()
+        for view in (last_view, recede.reduce(history, max_input_tokens=tokens, summarizer=summarizer).messages):
+            assert made[1] in view
+            shown = [history.index(message) for message in view if message in history]
+            before = [place for place in shown if place < last and history[place] not in (history[0], user("Go on."))]
+            assert before == [] or set(range(last, len(history))) <= set(shown)
+    assert told
+    places = {history.index(message) for message in told}
+    assert not places & {last - 1, last}, (sorted(places), tokens)
+
+
+@pytest.mark.parametrize("kind", ["compaction", "block"])
+def test_what_a_compaction_stands_for_counts_nothing(kind: str) -> None:
+    """What comes after it stays as it is as long as that fits, whatever precedes it."""
+    made, calls = compactions(kind)
+    history = [system("s"), user("Port it."), *calls[:16], made[0], *calls[16:], user("And?")]
+    least, size = (recede.count_chars(history[first:]) // 4 for first in (18, 0))
+    for tokens in range(least + 20, size, 100):
+        reduction = recede.reduce(history, max_input_tokens=tokens, keep=40, boundary="sliding")
+        if reduction.dropped_count:
+            assert reduction.messages == [*history[:2], *history[18:]]
+        assert (reduction.within_limit, reduction.invariant_status, reduction.masked_count) == (True, "ok", 0)
+    assert recede.reduce(history, max_input_tokens=size + 20, keep=40).messages == history
 
 
 def test_findings_come_in_the_order_of_the_messages_and_of_their_blocks() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -16,7 +17,7 @@ from oracle.outline import Message
 from oracle.placeholder import Masked, fill
 from oracle.plan.cost_bound import Bill, Charged, again, charged, raw_request, served, stays_cached
 from oracle.plan.facts import Facts, Move, Plan
-from oracle.plan.hide import Hidden, Hiding, hide
+from oracle.plan.hide import Hidden, Hiding, compacted, hide
 from oracle.plan.limit import cost_with, force, has_begun
 from oracle.plan.old_turns import call_cost, reached, summary_step
 from oracle.plan.references import References
@@ -158,6 +159,9 @@ class Fold:
             return summary.masked, {}, False, summary.hiding
         if limit is None or cost_with(self, masked) <= limit:
             return masked, {}, False, None
+        without = compacted(self)
+        if without is not None:
+            return self._compacted_step(without, bill, is_request)
         changes, cuts, is_last = force(self, limit, masked)
         self.is_over = cost_with(self, {**cuts, **changes}) > limit
         if is_last and policy.goal == "reduce":
@@ -165,6 +169,18 @@ class Fold:
             self.is_over = hiding is None or hiding.cost > limit
             return changes, cuts, True, hiding
         return changes, cuts, True, None
+
+    def _compacted_step(
+        self, without: Hidden, bill: Bill | None, is_request: bool
+    ) -> tuple[dict[int, Masked], dict[int, Masked], bool, Hiding | None]:
+        """The step of the view from which what a compaction of the provider stands for has gone."""
+        after = copy(self)
+        after.hidden = without
+        after.waiting = {place: one for place, one in self.waiting.items() if not after.hides(place)}
+        after.summary_waste, after.reached = 0, reached(after)
+        masked, cuts, is_forced, hiding = after.step(bill, is_request)
+        self.is_over, self.call = after.is_over, after.call
+        return masked, cuts, is_forced, hiding or Hiding(without, cost_with(after, {**cuts, **masked}))
 
     def take(
         self, masked: dict[int, Masked], cuts: dict[int, Masked], is_forced: bool, hiding: Hiding | None = None

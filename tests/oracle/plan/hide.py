@@ -47,6 +47,12 @@ class Hidden:
     cut: Mapping[int, Masked] = field(default_factory=dict)  # messages of the task
     cut_costs: Mapping[int, int] = field(default_factory=dict)
     summary: Standing | None = None
+    compacted: int = 0  # of the messages before this one a compaction of the provider tells
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether it lacks messages of which no compaction tells."""
+        return any(message >= self.compacted for message in self.messages)
 
     @property
     def share(self) -> int:
@@ -66,6 +72,33 @@ class Hiding(NamedTuple):
 
     hidden: Hidden
     cost: int
+
+
+def compacted(fold: Fold) -> Hidden | None:
+    """What is hidden once what the newest compaction of the provider stands for goes; None if it has gone.
+
+    That is all before it but the system messages, what the user has said, and what is tied to later messages.
+    """
+    facts, before, end = fold.facts, fold.hidden, fold.end
+    place = _newest_compaction(fold)
+    if place <= before.compacted or facts.policy.goal != "reduce" or facts.policy.fill_millionths is None:
+        return None
+    ties = [{facts.outline.results[one].message for one in group} for group in fold.references.groups]
+    kept = keep_set(facts, place, without=before.messages, end=end, ties=ties)
+    kept |= {message.index for message in user_messages(facts.outline.beginning(end))}
+    messages = before.messages | (set(range(place)) - kept)
+    summary = before.summary if before.summary is not None and before.summary.request > place else None
+    if summary is not None:
+        first = next((index for index in range(summary.place, end) if index not in messages), end)
+        summary = summary._replace(place=first)
+    if messages == before.messages and summary == before.summary:
+        return None
+    return replace(before, messages=messages, summary=summary, compacted=place)
+
+
+def _newest_compaction(fold: Fold) -> int:
+    """Its message, of those that have come; 0 if there is none."""
+    return max((one.index for one in fold.facts.outline.messages[: fold.end] if one.is_compaction), default=0)
 
 
 def hide(fold: Fold, changes: Mapping[int, Masked], limit: int) -> Hiding | None:
@@ -113,8 +146,11 @@ def hide(fold: Fold, changes: Mapping[int, Masked], limit: int) -> Hiding | None
     of_summary = min(_PARTS * policy.summary_max_chars, limit * fill)
     room = 4 * limit * fill - _PARTS * window_cost - of_task - of_summary
     of_words = min(limit * fill, _PARTS * limit - _PARTS * window_cost - of_task - of_summary)
-    room -= _keep_words(fold, kept, refused, of_words, cost, ties)
+    newest = max((index for index in shown if outline.messages[index].is_compaction), default=0)
+    room -= _keep_words(fold, kept, refused, of_words, cost, ties, newest)
     for unit in units(facts, without=kept | refused, end=end, ties=ties):
+        if max(unit) < newest:
+            break
         room -= _PARTS * cost(unit)
         if room < 0:
             break
@@ -123,7 +159,7 @@ def hide(fold: Fold, changes: Mapping[int, Masked], limit: int) -> Hiding | None
     cut, cut_costs = _cut_task(fold, task, of_task // _PARTS, cost)
     task_kept = [index for index in task if index in cut]
     kept_cost = cost(kept) + sum(cut_costs[index] if index in cut_costs else cost([index]) for index in task_kept)
-    drops = any(index not in kept and index not in apart for index in shown)
+    drops = any(index not in kept and index not in apart for index in shown if index >= newest)
     kept.update(task_kept)
     share = min(of_summary, _PARTS * (limit - kept_cost)) // _PARTS
     full = fold.cost_with(changes)
@@ -138,13 +174,17 @@ def hide(fold: Fold, changes: Mapping[int, Masked], limit: int) -> Hiding | None
         fits = before.summary is not None and kept_cost + before.share <= limit
         summary = before.summary._replace(place=place) if before.summary is not None and fits else None
     texts = {index: text for index, text in cut.items() if text is not None}
-    hidden = Hidden(before.messages | (set(shown) - kept), texts, cut_costs, summary)
+    hidden = Hidden(before.messages | (set(shown) - kept), texts, cut_costs, summary, before.compacted)
     is_same = hidden.messages == before.messages and dict(hidden.cut) == dict(before.cut) and summary == before.summary
     return None if is_same else Hiding(hidden, kept_cost + hidden.share)
 
 
-def _keep_words(fold: Fold, kept: set[int], refused: set[int], share: int, cost: object, ties: list[set[int]]) -> int:
-    """Keep what the user has said since, as much as fits a share: what was sent before what is new, the shortest first.
+def _keep_words(
+    fold: Fold, kept: set[int], refused: set[int], share: int, cost: object, ties: list[set[int]], first: int
+) -> int:
+    """Keep what the user has said since, from this message on, as much as fits a share.
+
+    What was sent goes before what is new, then the shortest first.
 
     Equal texts are kept once. Returns what it takes of the share.
     """
@@ -157,7 +197,7 @@ def _keep_words(fold: Fold, kept: set[int], refused: set[int], share: int, cost:
     instructions = carries_instructions(facts)
     words = [
         message.index
-        for message in facts.outline.messages[: fold.end]
+        for message in facts.outline.messages[first : fold.end]
         if (message.index in said or any(instructions[result.index] for result in message.results))
         and message.index not in refused
     ]

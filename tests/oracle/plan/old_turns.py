@@ -60,7 +60,7 @@ def summary_step(fold: Fold, bill: Bill | None) -> Paying | int:
     place = first if before.summary is None else before.summary.place
     sent = {index for index in range(place, fold.before) if index not in before.messages} - hidden
     written_again = share + sum(_view_chars(fold, index) for index in sent)
-    untold = before.messages.difference(*fold.told[-1:])
+    untold = {index for index in before.messages.difference(*fold.told[-1:]) if index >= before.compacted}
     raw = sum(fold.raw(index + 1) - fold.raw(index) for index in hidden | untold)
     call = (0, 0) if model is None else (raw + before.share + model[1], model[0])
     chars = fold.shown(end) - replaced + share
@@ -148,14 +148,14 @@ def _hideable(fold: Fold, reaches: int) -> set[int]:
 
 
 def _with_instructions(fold: Fold) -> set[int]:
-    """The turns with a result that carries instructions."""
+    """The turns with a result that carries instructions, or with a compaction."""
     facts, instructions = fold.facts, carries_instructions(fold.facts)
     found = [
         _turns_of(facts, message.index)
         for message in facts.outline.messages[: fold.end]
-        if any(instructions[result.index] for result in message.results)
+        if message.is_compaction or any(instructions[result.index] for result in message.results)
     ]
-    return {min(turns) for turns in found if 0 not in turns}
+    return {min(turns) for turns in found if turns and 0 not in turns}
 
 
 def _view_chars(fold: Fold, index: int) -> int:

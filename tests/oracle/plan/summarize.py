@@ -58,9 +58,9 @@ def standing(fold: Fold, plan: Plan, given: Given) -> Plan | SummaryRequest:
     facts, hidden = fold.facts, fold.hidden
     outline, policy, summary = facts.outline, facts.policy, fold.hidden.summary
     if summary is None:
-        return replace(plan, stage="fallback") if hidden.messages else plan
+        return replace(plan, stage="fallback") if hidden.is_cut_off else plan
     earlier = [index for index in earlier_summaries(outline) if index in hidden.messages]
-    dropped = sorted(hidden.messages.difference(earlier))
+    dropped = sorted(index for index in hidden.messages.difference(earlier) if index >= hidden.compacted)
     previous = previous_summary(outline) if earlier else None
     task = user_messages(outline)[:1]
     names_task = not task or task[0].index in hidden.messages

@@ -20,9 +20,8 @@ class Anthropic(BlockShape):
 
     def fits(self, message: dict[str, Any]) -> bool:
         kinds = [block_type(block) or "" for block in items(message.get("content"))]
-        return any(
-            kind.endswith(("_tool_use", "_tool_result")) or kind in ("tool_use", "tool_result") for kind in kinds
-        )
+        own = ("tool_use", "tool_result", "compaction")
+        return any(kind.endswith(("_tool_use", "_tool_result")) or kind in own for kind in kinds)
 
     def read(self, walk: Any, message: dict[str, Any]) -> None:
         for place, path, block in walk.blocks(Member(message, "content"), BLOCK_KEYS):
@@ -36,6 +35,7 @@ class Anthropic(BlockShape):
                 if (kind or "").endswith(("_tool_use", "_tool_result")):
                     is_result = (kind or "").endswith("_result")
                     walk.half(block.get("tool_use_id" if is_result else "id"), place, is_result)
+                walk.message.has_compaction |= kind == "compaction"
                 walk.part(block, walk.message.own)
 
     def mask_block(self, block: Changed, text: Any) -> None:
