@@ -1195,6 +1195,14 @@ def test_async_functions_want_an_async_turn() -> None:
         Conversation(create).turn("Go.")
     with pytest.raises(TypeError, match="run_tool is async: use turn_async"):
         Conversation(lambda **request: None, run_tool=run_tool, tools=[{}]).turn("Go.")
+    call_block = {"type": "tool_use", "id": "1", "name": "run", "input": {}}
+    conversation = Conversation(
+        lambda **request: {"role": "assistant", "content": [call_block]},
+        run_tool=lambda name, value: run_tool(name, value),  # known to be async once it is called
+        tools=[{}],
+    )
+    with pytest.raises(TypeError, match="run_tool is async: use turn_async"):
+        conversation.turn("Go.")
 
     async def hear(text: str) -> None:
         raise AssertionError

@@ -219,7 +219,7 @@ class HybridContextManager(TurnManager):
 
     def _due(self) -> int | None:
         """The last turn of the summary that is due, if one is."""
-        turns, failed = len(self), self._failed_at
+        turns, failed = self._end_turn + len(self._parts) // PARTS, self._failed_at
         end = turns // self._summarize_at * self._summarize_at - self._tail
         if end <= self._end_turn or self._is_summarizing:
             return None

@@ -54,7 +54,8 @@ class TurnManager:
         """Begin, or resume from a store that was used with the same placeholder and numbers."""
         self._window = window
         self._recalls = FLAG.check("recall", recall)
-        self._placeholder, self._fixed = _checked_placeholder(placeholder, recall)
+        self._placeholder, self._fields = _checked_placeholder(placeholder, recall)
+        self._fixed = "" if self._fields else self._placeholder.format()
         self._settings = {**numbers, "placeholder": self._placeholder}
         self._lock: Any = lock_of(self)
         self._store = store
@@ -132,10 +133,11 @@ class TurnManager:
             turn = tuple.__new__(Turn, (number, reasoning, action, observation, time.time()))
             if self._store is None:
                 self._turns.append(turn)
+                self._show(turn)
             else:
                 self._store_turn(self._store, turn)
-            self._show(turn)
-            self._mask_stored()
+                self._show(turn)
+                self._mask_stored(self._store)
             return turn
 
     def _show(self, turn: Turn) -> None:
@@ -155,7 +157,8 @@ class TurnManager:
     def _placeholder_of(self, number: int, observation: str) -> str | None:
         """The placeholder of a turn's observation; None if it is no shorter."""
         chars = len(observation)
-        text = self._fixed or self._placeholder.format(turn=number, chars=chars, lines=observation.count("\n") + 1)
+        lines = observation.count("\n") + 1 if "lines" in self._fields else 0
+        text = self._fixed or self._placeholder.format(turn=number, chars=chars, lines=lines)
         return text if len(text) < chars else None
 
     def _between(self, start: int, end: int) -> Iterator[Turn]:
@@ -214,7 +217,7 @@ class TurnManager:
             self._show(turn)
             while events and events[0][0] == turn.turn:
                 self._happened(*events.pop(0))
-        self._mask_stored()
+        self._mask_stored(store)
 
     def _compare(self, store: TurnStore) -> None:
         """Raise ValueError unless the store was used with the settings of this manager."""
@@ -248,11 +251,11 @@ class TurnManager:
         if not store.count_records("session"):
             store.append_record("session", [json.dumps({"recede_turns": self._settings}).encode()])
 
-    def _mask_stored(self) -> None:
+    def _mask_stored(self, store: TurnStore) -> None:
         """Mask in the store what the next context masks; what fails is repeated with the next turn."""
-        if self._store is not None and not self._store.is_read_only:
+        if not store.is_read_only:
             with contextlib.suppress(StoreError):
-                self._store.mask_before(len(self) - self._window + 1)
+                store.mask_before(len(self) - self._window + 1)
 
     # Reports
 
@@ -292,8 +295,8 @@ def preset(name: str) -> tuple[int, int, int]:
     return _PRESETS[name]
 
 
-def _checked_placeholder(placeholder: str, recall: bool) -> tuple[str, str]:
-    """A placeholder with the number of the turn, if turns can be recalled, and its text if that is always the same."""
+def _checked_placeholder(placeholder: str, recall: bool) -> tuple[str, list[str]]:
+    """A placeholder, with the number of the turn if turns can be recalled, and its fields."""
     if recall and isinstance(placeholder, str) and "{turn}" not in placeholder:
         placeholder = f"{placeholder.removesuffix(']')}: recall {{turn}}]"
     fields = [field for _, field in template("placeholder", placeholder) or () if field]
@@ -301,7 +304,7 @@ def _checked_placeholder(placeholder: str, recall: bool) -> tuple[str, str]:
         if field not in TURN_FIELDS:
             words = "of turns they are {turn}, {chars}, {lines}"
             raise ValueError(f"placeholder has an unknown field {{{field}}}; {words}")
-    return placeholder, "" if fields else placeholder.format()
+    return placeholder, fields
 
 
 def _before_observation(number: int, reasoning: str, action: str) -> str:
