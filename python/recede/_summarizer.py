@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import dataclasses
 import inspect
 import json
-from collections.abc import Callable, Sequence
-from typing import Any, Union
+import logging
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeVar, Union
 
-__all__ = ["PROMPT", "bound", "checked_text", "is_async", "prompt_text", "text_of_summary"]
+__all__ = [
+    "PROMPT",
+    "Asking",
+    "adriven",
+    "bound",
+    "checked_text",
+    "driven",
+    "is_async",
+    "prompt_text",
+    "text_of_summary",
+]
+
+_log = logging.getLogger("recede")
+
+_T = TypeVar("_T")
+
+Steps = Generator[tuple[Callable[[], list[Any]], Union[str, None]], Any, _T]
+"""Work that yields what a summary is needed of, with the text before, and is sent what `Asking` gives."""
 
 Call = Callable[[Sequence[Any], Union[str, None]], Any]
 
@@ -25,6 +46,77 @@ Errors: each error that is not solved, word for word.
 Keep names, paths, numbers, commands and messages exactly as they are. Carry on what the summary so far says, where it
 still holds. Do not invent anything, and do not address anybody: give the summary alone."""
 """The default system prompt of `anthropic` and `openai`, and the beginning of what ``.generate`` is given."""
+
+
+class Asking:
+    """A summarizer, and what became of its calls."""
+
+    def __init__(self, summarizer: Any, instead: str) -> None:
+        self._function = bound("summarizer", summarizer)
+        self._is_async, self._instead = is_async(summarizer), instead
+        self.error: Exception | None = None
+        self.failures = 0
+
+    def summary(self, items: Callable[[], list[Any]], previous: str | None) -> tuple[str, None] | bool:
+        """The summary as a core takes it; False if the summarizer has failed, or what it tells of cannot be read.
+
+        Raises:
+            TypeError: the summarizer is async.
+        """
+        if self._is_async:
+            raise TypeError(f"the summarizer is async: {self._instead}")
+        try:
+            return self._arrived(self._function(items(), previous))
+        except Exception as error:
+            return self._failed(error)
+
+    async def awaited(self, items: Callable[[], list[Any]], previous: str | None) -> tuple[str, None] | bool:
+        """The same of a summarizer that may be async."""
+        try:
+            if not self._is_async:  # it may take seconds, and the loop has other work
+                answer = await asyncio.to_thread(self._function, items(), previous)
+            else:
+                answer = self._function(items(), previous)
+            return self._arrived(await answer if inspect.isawaitable(answer) else answer)
+        except Exception as error:
+            return self._failed(error)
+
+    def _arrived(self, answer: Any) -> tuple[str, None]:
+        text = checked_text(answer)
+        self.error = None
+        return text, None
+
+    def _failed(self, error: Exception) -> bool:
+        """Record it; the first one is logged with its traceback."""
+        self.error = error
+        self.failures += 1
+        _log.warning("no summary: %s", error, exc_info=error if self.failures == 1 else None)
+        return False
+
+
+def driven(steps: Steps[_T], asking: Asking | None) -> _T:
+    """The result of steps, whose summaries are asked for."""
+    answer: Any = None
+    while True:
+        try:
+            asked = steps.send(answer)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+        assert asking is not None, "a core asks only where there is a summarizer"
+        answer = asking.summary(*asked)
+
+
+async def adriven(steps: Steps[_T], asking: Asking | None) -> _T:
+    """The same, where the summarizer may be async. If it is canceled, the steps end."""
+    answer: Any = None
+    with contextlib.closing(steps):
+        while True:
+            try:
+                asked = steps.send(answer)
+            except StopIteration as done:
+                return done.value  # type: ignore[no-any-return]
+            assert asking is not None, "a core asks only where there is a summarizer"
+            answer = await asking.awaited(*asked)
 
 
 def bound(name: str, summarizer: Any) -> Call:
@@ -109,6 +201,16 @@ def prompt_text(items: Sequence[Any], previous: str | None) -> str:
 
 
 def _item(item: Any) -> str:
-    if isinstance(item, dict):  # a message
-        return json.dumps(item, ensure_ascii=False)
+    if not hasattr(item, "observation"):  # a message: a dict, or one of a framework
+        return json.dumps(item, ensure_ascii=False, default=_plain)
     return f"Turn {item.turn}:\nReasoning: {item.reasoning}\nAction: {item.action}\nObservation: {item.observation}"
+
+
+def _plain(value: Any) -> Any:
+    """Convert an object to what JSON has: that of a client or a framework; of another kind its text."""
+    if callable(getattr(value, "model_dump", None)):
+        return value.model_dump(mode="json", exclude_none=True)
+    if callable(getattr(value, "to_dict", None)):
+        return value.to_dict()
+    is_record = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return dataclasses.asdict(value) if is_record else str(value)

@@ -340,6 +340,13 @@ impl Outline {
         role == Role::User && !is_agent_made && self.calls_of(message).is_empty() && !self.holds_results(message)
     }
 
+    /// Whether its provider refuses messages of one role in a row: the first message whose shape names one decides.
+    #[must_use]
+    pub fn alternates_roles(&self) -> bool {
+        let deciding = self.messages.iter().find(|message| message.shape.decides_provider());
+        deciding.is_some_and(|message| message.shape.alternates_roles())
+    }
+
     /// Characters of a message, images included.
     #[must_use]
     pub fn chars_of(&self, message: usize, image_chars: usize) -> usize {

@@ -13,7 +13,7 @@ use super::summarize::{earlier_summaries, leading_system_messages, text_of};
 use super::truncate::{Keeping, Landmarks};
 use super::window::{Window, last_answer};
 use crate::clip::{Clip, MIN_CLIP_CHARS};
-use crate::outline::{Message, Outline};
+use crate::outline::Outline;
 use crate::text::count_chars;
 use core::cmp::Reverse;
 use core::iter::once;
@@ -211,9 +211,7 @@ impl<'a> Filling<'a> {
     /// the share, scaled.
     fn keep_words(&self, kept: &mut Kept, share: i128) -> i128 {
         let PlanContext { outline, policy, .. } = self.context;
-        let decides = |message: &&Message| message.shape.decides_provider();
-        let alternates = outline.messages.iter().find(decides).is_some_and(|message| message.shape.alternates_roles());
-        if !policy.is_limit || alternates || share <= 0 {
+        if !policy.is_limit || outline.alternates_roles() || share <= 0 {
             return 0;
         }
         let is_word = |message: &usize| self.landmarks.is_said(*message) || self.carries_instructions(*message);

@@ -116,7 +116,8 @@ impl State {
     pub(super) fn summary_step(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> Result<Step, usize> {
         let rules = context.policy.summaries.ok_or(0usize)?;
         let turns = context.turns.starts.partition_point(|start| (*start as usize) < end);
-        let most = rules.wanted(turns).filter(|_| context.failed.binary_search(&end).is_err());
+        let is_open = rules.due != Due::BreakEven || !context.outline.alternates_roles();
+        let most = rules.wanted(turns).filter(|_| is_open && context.failed.binary_search(&end).is_err());
         let draft = most.and_then(|most| self.draft(context, end, most)).ok_or(0usize)?;
         let share = rules.model.map_or(context.policy.summary_max_chars, |model| model.summary_chars);
         if share >= draft.replaced {

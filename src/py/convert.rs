@@ -293,11 +293,12 @@ pub fn summary_request<'py>(
     dropped: Bound<'py, PyAny>,
     previous: Option<&[u8]>,
     built_in: &[u8],
+    key: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = dropped.py();
     let previous = field_of(py, text_of(py, previous)?)?;
     let built_in = to_str(py, built_in)?.into_any();
-    named!(SUMMARY_REQUEST, py, dropped = dropped, previous = previous, built_in = built_in)
+    named!(SUMMARY_REQUEST, py, dropped = dropped, previous = previous, built_in = built_in, key = key)
 }
 
 /// The request for the costs of these texts.

@@ -67,7 +67,7 @@ fn reduce<'py>(
         let policy = &*policy.policy.of(&outline);
         match plan::plan(&outline, &dicts, policy, costs.as_ref(), &summary_of(summary)?) {
             Outcome::AskSummary { dropped, previous, built_in } => {
-                summary_request(field_of(py, dropped)?, previous.as_deref(), &built_in)
+                summary_request(field_of(py, dropped)?, previous.as_deref(), &built_in, 0)
             }
             Outcome::AskCosts(texts) => count_request(py, &texts),
             Outcome::Plan(plan) => {
@@ -105,7 +105,7 @@ fn reduce_json<'py>(
             Reduced::AskSummary(outline, dropped, previous, built_in) => {
                 let span = |message: usize| (outline.spans[message].start, outline.spans[message].end);
                 let spans: Vec<(usize, usize)> = dropped.into_iter().map(span).collect();
-                summary_request(field_of(py, spans)?, previous.as_deref(), &built_in)
+                summary_request(field_of(py, spans)?, previous.as_deref(), &built_in, 0)
             }
             Reduced::AskCosts(texts) => count_request(py, &texts),
             Reduced::View(view, outline, plan) => json_reduction(data, view.as_ref(), outline, &plan, rules),

@@ -31,6 +31,7 @@ use provider::Decided;
 pub use reports::{Cold, Reports};
 use std::sync::Arc;
 use stored::Stored;
+pub use summaries::Asked;
 use summaries::Summaries;
 use view::View;
 pub use view::{Chunks, Counts, Mask, ViewMessage};
@@ -73,8 +74,8 @@ pub struct Session {
 pub enum Update {
     /// The view is current.
     Done,
-    /// A summary is needed: messages to be summarized, earlier summary.
-    AskSummary(Vec<Vec<u8>>, Option<Vec<u8>>),
+    /// A summary is needed.
+    AskSummary(Asked),
     /// The costs of these texts are needed; see [`Session::set_text_costs`].
     AskTextCosts(Vec<Vec<u8>>),
 }

@@ -20,6 +20,17 @@ pub struct Summaries {
     tagged: BTreeSet<(u32, usize)>,
 }
 
+/// What a summary is asked for.
+#[derive(Debug)]
+pub struct Asked {
+    /// The messages that it has to tell of, besides the previous text.
+    pub messages: Vec<usize>,
+    /// The text of the summary before, without its first line.
+    pub previous: Option<Vec<u8>>,
+    /// That of the summary.
+    pub key: u64,
+}
+
 impl Summaries {
     pub fn push(&mut self, event: SummaryEvent) {
         if event.text.is_none()
@@ -130,8 +141,7 @@ impl Session {
             messages.retain(|message| said.binary_search(message).is_ok());
             let previous = known.and_then(|key| self.summaries.text_of(key));
             let previous = previous.map(|text| SummaryWriter::body(text)).or_else(|| writer.previous());
-            let messages = messages.into_iter().map(|message| self.log.message(message).to_vec()).collect();
-            Update::AskSummary(messages, previous)
+            Update::AskSummary(Asked { messages, previous, key: standing.key })
         })
     }
 

@@ -66,9 +66,10 @@ PYTHON: dict[str, set[str]] = {
     "reduction": LEAVES | {"_option_types", "_encodable", "_engine", "_summarizer"},
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "_summarizer", "_usage", "reduction", "store"},
-    "masker": LEAVES | {"_engine", "_usage", "reduction", "session"},
+    "masker": LEAVES | {"_engine", "_summarizer", "_usage", "reduction", "session"},
     "integrations": LEAVES | {"_encodable", "_kept_by_provider", "clients", "masker", "proxy", "reduction"},
-    "clients": LEAVES | {"_encodable", "_models", "_unknown_models", "_kept_by_provider", "masker", "reduction"},
+    "clients": LEAVES
+    | {"_encodable", "_models", "_unknown_models", "_kept_by_provider", "masker", "reduction", "summarizers"},
     "agent": LEAVES | {"_option_types", "_answer", "_encodable", "_engine", "_response", "reduction", "session"},
     "costs": LEAVES | {"_agents", "_engine", "_models", "reduction", "transcripts"},
     "proxy": LEAVES

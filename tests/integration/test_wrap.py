@@ -15,6 +15,7 @@ import pytest
 
 import recede
 from provider_server import Failure, Server, serving, text
+from recede.summarizers import PROMPT
 from support import call, function_call, function_call_output, priced, result, tool_result, tool_use, user
 
 MANY = 40
@@ -616,3 +617,41 @@ def test_wrong_arguments_are_refused_at_once(wrap: Callable[[Any], Any], words: 
     _OPEN.append(client)
     with pytest.raises((TypeError, ValueError), match=words):
         wrap(client)
+
+
+def text_of(request: dict[str, Any]) -> str:
+    """The system prompt of a request, wherever it is."""
+    messages = request.get("messages", [])
+    return str(request.get("system", "")) + "".join(str(one["content"]) for one in messages if one["role"] == "system")
+
+
+FREE = recede.Provider("free", cache="none", read=1.0, write=1.0, min_tokens=0, output=0.0)
+
+
+@pytest.mark.parametrize("shape", CLIENTS)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_the_model_is_asked_for_a_summary_that_pays(shape: str, is_async: bool) -> None:
+    options: dict[str, Any] = {"keep": 2, "boundary": 1_000, "provider": FREE, "max_overcost": None}
+    history = messages_of(shape, 30)
+    create = {
+        "anthropic": lambda client, request: client.messages.create(**request),
+        "chat": lambda client, request: client.chat.completions.create(**request),
+        "responses": lambda client, request: client.responses.create(**request),
+    }[shape]
+
+    async def play(client: Any) -> None:
+        for end in range(1, len(history) + 1, 2):
+            answer = create(client, request_of(shape, history[:end]))
+            if is_async:
+                await answer
+        if is_async:
+            await client.close()
+
+    with serving(*(text("What was done.") for _ in range(60))) as server:
+        asyncio.run(play(recede.wrap(client_of(shape, server, is_async), summarizer="model", **options)))
+        assert server.refusals == []
+    summaries = [request for request in server.requests if PROMPT in text_of(request)]
+    last = sent(server, shape)
+    assert 0 < len(summaries) < 10 and {request["model"] for request in summaries} == {"m"}
+    told = recede.reduce(history, **options, summarizer=lambda messages, previous: "What was done.")
+    assert last == told.messages and told.dropped_count > 20

@@ -21,7 +21,7 @@ from agent_framework import (
     ResponseStream,
     tool,
 )
-from sessions import IMAGE, LAST, TASK, Call, Result, Turn, results_by_arguments
+from sessions import IMAGE, LAST, TASK, Call, Result, Turn, asked_for, results_by_arguments
 from unions import LONG
 
 from recede.integrations.agent_framework import RecedeMiddleware
@@ -133,7 +133,7 @@ class Scripted(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClient):  #
 
     def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **_: Any) -> Any:
         self.requests.append(list(messages))
-        turn = self.turns[sum(str(message.role) == "assistant" for message in messages)]
+        turn = asked_for(self.turns, self.requests)
         usage: Any = {"input_token_count": 9_000, "output_token_count": 10, "cache_read_input_token_count": 8_900}
 
         async def whole() -> ChatResponse[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sessions import LAST, TASK, Turn, as_dicts, shown
+from sessions import LAST, Turn, as_dicts, shown
 
 import recede
 
@@ -30,7 +30,7 @@ def results(messages: list[Any]) -> list[tuple[str, str]]:
 
 
 def calls(messages: list[Any]) -> list[str]:
-    blocks = [block for message in messages if message["content"] != TASK for block in message["content"]]
+    blocks = [block for message in messages if isinstance(message["content"], list) for block in message["content"]]
     return [block["id"] for block in blocks if block["type"] == "tool_use"]
 
 

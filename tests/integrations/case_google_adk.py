@@ -13,7 +13,7 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.runners import InMemoryRunner
 from google.adk.tools import FunctionTool, ToolContext
 from google.genai import types
-from sessions import LAST, TASK, Call, Turn
+from sessions import LAST, TASK, Call, Turn, asked_for
 from unions import LONG
 
 from recede.integrations.google_adk import RecedePlugin
@@ -113,7 +113,7 @@ class Scripted(BaseLlm):
 
     async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncGenerator[Any, None]:
         self.requests.append(list(llm_request.contents))
-        turn = self.turns[sum(one.role == "model" for one in llm_request.contents)]
+        turn = asked_for(self.turns, self.requests)
         usage = types.GenerateContentResponseUsageMetadata(
             prompt_token_count=9_000, cached_content_token_count=8_900, candidates_token_count=10
         )

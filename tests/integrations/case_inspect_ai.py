@@ -32,7 +32,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolCall, ToolCallError, ToolDef, ToolError
 from pydantic import TypeAdapter
-from sessions import IMAGE, LAST, TASK, Call, Result, Turn, results_by_arguments
+from sessions import IMAGE, LAST, TASK, Call, Result, Turn, asked_for, results_by_arguments
 from unions import LONG
 
 from recede.integrations.inspect_ai import RecedeHooks
@@ -144,7 +144,7 @@ class Scripted(ModelAPI):
         self.requests.append(list(input))
         if self.is_failing and len(self.requests) % 2:
             raise BusyError
-        message = _said(self.turns[sum(one.role == "assistant" for one in input)])
+        message = _said(asked_for(self.turns, self.requests, is_failing=self.is_failing))
         usage = ModelUsage(input_tokens=100, output_tokens=10, total_tokens=9_010, input_tokens_cache_read=8_900)
         output = ModelOutput.from_message(message, "tool_calls" if message.tool_calls else "stop")
         output.usage = usage

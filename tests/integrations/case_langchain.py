@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_core.messages.content import ContentBlock
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
-from sessions import IMAGE, LAST, TASK, Call, Result, Turn
+from sessions import IMAGE, LAST, TASK, Call, Result, Turn, asked_for
 from unions import samples
 
 from recede.integrations.langchain import RecedeMiddleware
@@ -132,8 +132,7 @@ class Scripted(BaseChatModel):
         self.requests.append(messages)
         if self.is_failing and len(self.requests) % 2:
             raise ConnectionError("try again")
-        turn: Turn = self.turns[sum(isinstance(message, AIMessage) for message in messages)]
-        return turn
+        return asked_for(self.turns, self.requests, is_failing=self.is_failing)
 
     def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
         return ChatResult(generations=[ChatGeneration(message=_said(self._asked(messages)))])

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Any, get_args
 
 from chat_messages import calls, reloaded, results  # noqa: F401 (the contract asks a case for them)
-from sessions import IMAGE, LAST, TASK, Call, Turn
+from sessions import IMAGE, LAST, TASK, Call, Turn, asked_for
 from unions import samples
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # do not load prices when it is imported
@@ -110,7 +110,7 @@ class Scripted(litellm.CustomLLM):
         self.requests.append(messages)
         if self.is_failing and len(self.requests) % 2:
             raise ConnectionError("try again")
-        return _said(self.turns[sum(one["role"] == "assistant" for one in messages)])
+        return _said(asked_for(self.turns, self.requests, is_failing=self.is_failing))
 
     def completion(self, model: str, messages: list[Any], *_: Any, **__: Any) -> Any:
         answer = litellm.Message(**self._asked(messages))

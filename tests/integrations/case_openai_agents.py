@@ -61,7 +61,7 @@ def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
 
     agent: Any = Agent(name="a", model=model)
     data: Any = CallModelData(model_data=ModelInputData(input=messages, instructions=None), agent=agent, context=None)
-    given: list[Any] = masking(data).input
+    given: list[Any] = asyncio.run(masking(data)).input
     return given
 
 

@@ -22,7 +22,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.usage import RequestUsage, UsageLimits
-from sessions import IMAGE, LAST, TASK, Call, Result, Turn
+from sessions import IMAGE, LAST, TASK, Call, Result, Turn, asked_for
 from unions import LONG, members
 
 from recede.integrations.pydantic_ai import RecedeCapability
@@ -167,7 +167,7 @@ def run(masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], lis
 
     def asked(messages: list[Any]) -> Turn:
         requests.append(list(messages))
-        return played[sum(isinstance(message, ModelResponse) for message in messages)]
+        return asked_for(played, requests)
 
     def answer(messages: list[Any], info: AgentInfo) -> ModelResponse:
         return _said(asked(messages))

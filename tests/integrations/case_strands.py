@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncGenerator
 from typing import Any, get_type_hints
 
-from sessions import IMAGE, LAST, TASK, Call, Result, Turn
+from sessions import IMAGE, LAST, TASK, Call, Result, Turn, asked_for
 from strands import Agent, ModelRetryStrategy, ToolContext, tool
 from strands.agent.conversation_manager import NullConversationManager
 from strands.middleware import InvokeModelContext
@@ -142,7 +142,7 @@ class Scripted(Model):
         self.requests.append(messages)
         if self.is_failing and len(self.requests) % 2:
             raise ModelThrottledException("try again")
-        turn = self.turns[sum(message["role"] == "assistant" for message in messages)]
+        turn = asked_for(self.turns, self.requests, is_failing=self.is_failing)
         yield {"messageStart": {"role": "assistant"}}
         if turn.said:
             yield {"contentBlockDelta": {"delta": {"text": turn.said}}}

@@ -23,6 +23,7 @@ FRAMEWORKS = {
     "google_adk": "google.adk",
     "inspect_ai": "inspect_ai",
 }
+SUMMARY = "test_old_turns_become_a_summary_when_that_pays_in_what_is_sent_alone"
 # (case, test) -> why a framework cannot keep to it.
 LIMITS: dict[tuple[str, str], str] = {
     ("http", "test_what_is_not_masked_is_the_object_given_at_this_call"): "a client is given objects, and sends bytes",
@@ -43,6 +44,11 @@ LIMITS: dict[tuple[str, str], str] = {
     ("own", "test_the_name_of_a_model_says_whose_cache_and_prices_it_has"): "a `Masker` is given the provider",
     ("own", "test_each_type_of_content_of_the_framework_is_counted"): "a toy has a text and images",
     ("own", "test_a_result_of_each_type_of_content_is_masked_and_recalled"): "a toy has a text and images",
+    ("http", SUMMARY): "see test_request_masker",
+    (
+        "strands",
+        SUMMARY,
+    ): "Converse refuses messages of one role in a row",
     ("own", "test_a_retry_sends_the_same"): "the toy retries nothing",
     ("agent_framework", "test_a_retry_sends_the_same"): "a retry is in the client, which gets the messages once",
     ("google_adk", "test_a_retry_sends_the_same"): "a retry is in the model, which gets the contents once",

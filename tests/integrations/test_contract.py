@@ -13,6 +13,7 @@ import pickle
 import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -310,6 +311,37 @@ def test_requests_are_prefixes_of_the_next_but_at_moves_and_pairs_are_whole(case
         assert sorted(calls) == sorted(name for name, _ in results)
         changes += results[: len(before)] != before
     assert 0 < changes == len(reduction(case, session(), keep=10).boundary_moves) < 10
+
+
+FREE = recede.Provider("free", cache="none", read=1.0, write=1.0, min_tokens=0, output=0.0)
+SAID = "What was done so far."
+
+
+@pytest.mark.parametrize("way", ["sync", "async", "stream"])
+def test_old_turns_become_a_summary_when_that_pays_in_what_is_sent_alone(case: Any, way: str) -> None:
+    if way not in case.WAYS:
+        pytest.skip(f"there is no {way} here")
+    asked: list[int] = []
+
+    def summarizer(messages: list[Any], previous: str | None) -> str:
+        asked.append(len(messages))
+        return SAID
+
+    async def awaited(messages: list[Any], previous: str | None) -> str:
+        return summarizer(messages, previous)
+
+    options: dict[str, Any] = {"keep": 4, "provider": FREE, "max_overcost": None}
+    turns = [replace(turn, said=turn.said + " I think about it." * 60) for turn in session(45)]
+    masking = case.masking(**options, summarizer=awaited if way == "async" else summarizer)
+    requests, stored = case.run(masking, turns, way)
+    assert 1 < len(asked) < 45, "once for each summary"
+    for count, request in enumerate(requests):
+        view = recede.reduce(as_chat(turns[:count]), **options, summarizer=lambda messages, previous: SAID)
+        assert case.results(request) == shown_in_chat(view.messages)
+        assert sorted(case.calls(request)) == sorted(name for name, _ in case.results(request))
+        assert (SAID in repr(getattr(case, "comparable", list)(request))) == (view.dropped_count > 0)
+    assert case.results(stored) == shown(as_dicts(turns))
+    assert SAID not in repr(getattr(case, "comparable", list)(stored))
 
 
 @pytest.mark.parametrize("way", ["sync", "async", "stream"])

@@ -20,6 +20,11 @@ def leading_system_messages(outline: Outline) -> int:
     return next((message.index for message in messages if not message.is_system), len(messages))
 
 
+def alternates(outline: Outline) -> bool:
+    """Whether the provider refuses messages of one role in a row."""
+    return next((message.shape.name for message in outline.messages if message.shape is not None), "") == "converse"
+
+
 def earlier_summaries(outline: Outline) -> list[int]:
     """Summaries of earlier reductions: among the leading system messages, or right after them."""
     places = outline.messages[: leading_system_messages(outline) + 1]

@@ -11,7 +11,7 @@ import inspect
 import logging
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from recede._encodable import warn_once
 from recede._kept_by_provider import kept_words
@@ -28,7 +28,7 @@ from recede.reduction._signature import takes
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from recede.types import Options
+    from recede.types import Options, Summarizer
 
 __all__ = ["wrap"]
 
@@ -53,7 +53,8 @@ def _class_of(kind: Any, masker: Masker[Any], providers: ModelProvider) -> Any:
 
     class Sync(Wrapped):
         def _prepare_options(self, options: Any) -> Any:
-            return super()._prepare_options(_masked(masker, providers, options))
+            asked = _asked(masker, providers, options)
+            return super()._prepare_options(options if asked is None else _sent(options, asked, asked.view()))
 
         def _prepare_request(self, request: Any) -> None:
             _note(request)
@@ -61,7 +62,10 @@ def _class_of(kind: Any, masker: Masker[Any], providers: ModelProvider) -> Any:
 
     class Async(Wrapped):
         async def _prepare_options(self, options: Any) -> Any:
-            return await super()._prepare_options(_masked(masker, providers, options))
+            asked = _asked(masker, providers, options)
+            return await super()._prepare_options(
+                options if asked is None else _sent(options, asked, await asked.aview())
+            )
 
         async def _prepare_request(self, request: Any) -> None:
             _note(request)
@@ -91,29 +95,73 @@ def _set_address(client: Any, address: Any) -> None:
     vars(client)["websocket_base_url"] = address.address if isinstance(address, _NoSockets) else address
 
 
-def _masked(masker: Masker[Any], providers: ModelProvider, options: Any) -> Any:
-    """The options of a request, with the view in place of the history."""
+class _Asked:
+    """A request whose history is to be masked."""
+
+    def __init__(self, masker: Masker[Any], key: str, history: list[Any], sent: dict[str, Any], provider: Any) -> None:
+        self.key, self._masker, self._history = key, masker, history
+        self._given = {"marks_elsewhere": marks_elsewhere(sent), "provider": provider, "request": sent}
+
+    def view(self) -> list[Any]:
+        """The view of the history."""
+        return self._shown(self._masker.view(self._history, **self._given))
+
+    async def aview(self) -> list[Any]:
+        """The same, awaiting the summarizer."""
+        return self._shown(await self._masker.aview(self._history, **self._given))
+
+    def _shown(self, view: list[Any]) -> list[Any]:
+        _preparing.set((self._masker, self._history))
+        return view
+
+
+def _sent(options: Any, asked: _Asked, view: list[Any]) -> Any:
+    """The options of the request, with the view in place of the history."""
+    options = copy.copy(options)  # a retry begins with the history again
+    body = options.json_data if options.json_data is not None else options.content
+    options.json_data = {**body, asked.key: view}
+    return options
+
+
+def _asked(masker: Masker[Any], providers: ModelProvider, options: Any) -> _Asked | None:
+    """What is to be masked of a request; None if nothing is."""
     _preparing.set(None)
     if is_off() or options.method.lower() != "post":
-        return options
+        return None
     body: Any = options.json_data if options.json_data is not None else getattr(options, "content", None)
     key = history_key(str(options.url), body)
     refuse_messages(str(options.url), getattr(options, "extra_json", None))
     if key is None:
         if isinstance(body, dict) and is_covered(str(options.url)) and (kept := kept_words(body)):
             warn_once(kept)
-        return options
+        return None
     history = body[key]
-    options = copy.copy(options)  # a retry begins with the history again
     extra = getattr(options, "extra_json", None)  # the client adds it to the body
     sent = {**body, **(extra or {})}
     provider = providers.of(sent.get("model"))
     if provider is not None and provider.cache == "marks" and not caches_messages(sent, history):
         provider = Provider.of("none")
-    view = masker.view(history, marks_elsewhere=marks_elsewhere(sent), provider=provider, request=sent)
-    options.json_data = {**body, key: view}
-    _preparing.set((masker, history))
-    return options
+    _model.set(sent.get("model"))
+    return _Asked(masker, key, history, sent, provider)
+
+
+# The model of the request that is being prepared, for the summarizer "model".
+_model: ContextVar[Any] = ContextVar("recede_model", default=None)
+
+
+def _own_summarizer(client: Any, package: str) -> Any:
+    """A summarizer that asks the client itself, for the model of the request."""
+    from recede import summarizers  # lazily: it loads what few need
+
+    make = getattr(summarizers, package)
+
+    def summarize(messages: list[Any], previous: str | None) -> Any:
+        return make(client, str(_model.get()))(messages, previous)
+
+    async def awaited(messages: list[Any], previous: str | None) -> Any:
+        return await summarize(messages, previous)
+
+    return awaited if inspect.iscoroutinefunction(client._prepare_options) else summarize
 
 
 def _note(request: Any) -> None:
@@ -148,7 +196,10 @@ def _wrapped(client: Any, masker: Masker[Any] | None = None, **options: Any) -> 
         )
     providers = ModelProvider(None, options)
     if masker is None:
-        providers = ModelProvider(package.pop(), options)
+        name = package.pop()
+        if options.get("summarizer") == "model":
+            options["summarizer"] = _own_summarizer(client, name)
+        providers = ModelProvider(name, options)
         masker = Masker(**providers.assumed(options))
     elif options:
         raise TypeError(f"give the options to the masker: Masker({next(iter(options))}=...)")
@@ -172,6 +223,7 @@ def wrap(
     *,
     recall: bool = False,
     on_move: Callable[[BoundaryMove], Any] | None = None,
+    summarizer: Summarizer | Literal["model"] | None = None,
     **options: Unpack[Options],
 ) -> _Client:
     """A client of Anthropic or OpenAI whose requests send views; by default with a break-even boundary.
@@ -197,6 +249,8 @@ def wrap(
         recall: as for `Masker`: placeholders name handles, for the tool `recede.masker.recall_tool`. Give a masker to
             answer its calls with `Masker.recall`.
         on_move: as for `Masker`.
+        summarizer: as for `Masker`, sync or async as the client is; ``"model"``: the client itself is asked, for the
+            model of the request, before the request that has the summary. Its prompt is `recede.summarizers.PROMPT`.
         **options: as for `reduce`; ``provider="auto"`` is that of the client, at the prices of the model.
 
     Raises:
@@ -210,5 +264,5 @@ def wrap(
         Traceback (most recent call last):
         TypeError: client must be an Anthropic or OpenAI client, or its async variant, not str; for the messages of...
     """
-    own = {"recall": recall, "on_move": on_move}
+    own = {"recall": recall, "on_move": on_move, "summarizer": summarizer}
     return _wrapped(client, masker, **{name: value for name, value in own.items() if value}, **options)  # type: ignore[no-any-return]

@@ -22,7 +22,7 @@ from recede.reduction._static import has_limits
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from recede.types import Options
+    from recede.types import Options, Summarizer
 
 __all__ = [
     "BATCHES_WORDS",
@@ -84,6 +84,7 @@ class Masking:
         *,
         recall: bool = False,
         on_move: Callable[[BoundaryMove], Any] | None = None,
+        summarizer: Summarizer | None = None,
         most: int = 128,
         max_bytes: int = 256_000_000,
         **options: Unpack[Options],
@@ -92,6 +93,7 @@ class Masking:
         self._given: dict[str, Any] = {
             "recall": recall,
             "on_move": on_move,
+            "summarizer": summarizer,
             "most": most,
             "max_bytes": max_bytes,
             **options,
@@ -130,11 +132,21 @@ class Masking:
 
     recall.__doc__ = RECALL_DESCRIPTION
 
-    def _sent(self, messages: list[Any], model: Any, **around: Any) -> list[Any]:
-        """The view to send to a model, where `around` are the system prompt and tools of the request."""
+    def _sent(self, messages: list[Any], model: Any, around: Callable[[], Mapping[str, Any]] = dict) -> list[Any]:
+        """The view to send to a model, where `around` gives the system prompt and tools of the request."""
+        return self.masker.view(messages, **self._begun(messages, model, around))
+
+    async def _asent(
+        self, messages: list[Any], model: Any, around: Callable[[], Mapping[str, Any]] = dict
+    ) -> list[Any]:
+        """The same, awaiting a summarizer that is async."""
+        return await self.masker.aview(messages, **self._begun(messages, model, around))
+
+    def _begun(self, messages: list[Any], model: Any, around: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+        """The options of a view, whose model call is running from now on."""
         running.set(messages)
-        request = {name: value or None for name, value in around.items()} if self._has_limits else None
-        return self.masker.view(messages, provider=self._provider_of.of(model), request=request)
+        request = {name: value or None for name, value in around().items()} if self._has_limits else None
+        return {"provider": self._provider_of.of(model), "request": request}
 
     def _report_usage(
         self, messages: list[Any], usage: Mapping[str, Any] | None, names: tuple[str, str, str, str]

@@ -45,6 +45,9 @@ class _Messages:
     def text(self, message: Message, result_index: int) -> str:
         return _results(message)[result_index].result or ""
 
+    def summary(self, text: str) -> Message:
+        return Message("user", [Content.from_text(text)])
+
     def same(self, old: Message, new: Message) -> bool:
         return bool(old.role == new.role and old.contents == new.contents)
 
@@ -69,7 +72,8 @@ class RecedeMiddleware(Masking, ChatMiddleware):
             return await call_next()
         model = options.get("model") or getattr(context.client, "model", None)
         tools = [one.to_json_schema_spec() for one in options.get("tools") or () if hasattr(one, "to_json_schema_spec")]
-        context.messages = self._sent(given, model, system=options.get("instructions"), tools=tools)
+        around = {"system": options.get("instructions"), "tools": tools}
+        context.messages = await self._asent(given, model, lambda: around)
         context.stream_result_hooks.append(lambda answer: self._report_usage(given, answer.usage_details, _USAGE))
         await call_next()
         if not context.stream:

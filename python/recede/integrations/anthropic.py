@@ -76,7 +76,7 @@ class RecedeMiddleware(Masking, Middleware):
         if history is None:
             whole: APIResponse[Any] = call_next(request)
             return whole
-        response: APIResponse[Any] = call_next(self._masked(request, history))
+        response: APIResponse[Any] = call_next(_with(request, self.masker.view(history, **self._viewed(request))))
         if _is_stream(request, response):
             stream: Any = response.parse()  # which the client gives to its caller
             stream._iterator = self._reporting(stream._iterator, history)
@@ -90,7 +90,8 @@ class RecedeMiddleware(Masking, Middleware):
         if history is None:
             whole: AsyncAPIResponse[Any] = await call_next(request)
             return whole
-        response: AsyncAPIResponse[Any] = await call_next(self._masked(request, history))
+        view = await self.masker.aview(history, **self._viewed(request))
+        response: AsyncAPIResponse[Any] = await call_next(_with(request, view))
         if _is_stream(request, response):
             stream: Any = await response.parse()
             stream._iterator = self._async_reporting(stream._iterator, history)
@@ -112,15 +113,11 @@ class RecedeMiddleware(Masking, Middleware):
         history = body.get("messages")
         return history if isinstance(history, list) else None
 
-    def _masked(self, request: Any, history: list[Any]) -> Any:
-        """Build the request with the view; its `copy` would copy all messages."""
+    def _viewed(self, request: Any) -> dict[str, Any]:
+        """The options of the view for a request."""
         body = _body(request)
         provider = self._provider_of.of(body.get("model"))
-        view = self.masker.view(history, marks_elsewhere=marks_elsewhere(body), provider=provider, request=body)
-        request = copy.copy(request)
-        request.options = copy.copy(request.options)
-        request.options.json_data = {**request.json, "messages": view}
-        return request
+        return {"marks_elsewhere": marks_elsewhere(body), "provider": provider, "request": body}
 
     def _report_whole(self, response: Any, history: list[Any]) -> None:
         answer = response.http_response
@@ -149,6 +146,14 @@ class RecedeMiddleware(Masking, Middleware):
                 self.masker.reported(usage, history)
         except Exception as error:
             _log.warning("what the provider counted is lost: %s", error)
+
+
+def _with(request: Any, view: list[Any]) -> Any:
+    """Build the request with the view; its `copy` would copy all messages."""
+    request = copy.copy(request)
+    request.options = copy.copy(request.options)
+    request.options.json_data = {**request.json, "messages": view}
+    return request
 
 
 def _body(request: Any) -> dict[str, Any]:

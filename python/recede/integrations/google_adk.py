@@ -11,6 +11,7 @@ from recede.integrations._shared import Masking, missing, running, say
 try:
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.tools.function_tool import FunctionTool
+    from google.genai.types import Content
 except ImportError as error:
     raise missing("google_adk", "google-adk 1.16 or newer") from error
 
@@ -54,7 +55,8 @@ class RecedePlugin(Masking, BasePlugin):
             say(kept)
             return
         around = {"system": config.system_instruction, "tools": config.tools}
-        llm_request.contents = self._sent(given, llm_request.model, **around)
+        view = await self._asent(given, llm_request.model, lambda: around)
+        llm_request.contents = [Content.model_validate(one) if isinstance(one, dict) else one for one in view]
         llm_request.append_tools(self._tools)
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:

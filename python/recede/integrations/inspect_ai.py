@@ -13,6 +13,7 @@ from recede.masker import Facts
 
 try:
     from inspect_ai.hooks import Hooks, hooks
+    from inspect_ai.model import ChatMessageUser
     from inspect_ai.tool import ToolDef
 except ImportError as error:
     raise missing("inspect_ai", "inspect-ai 0.3.240 or newer") from error
@@ -50,6 +51,9 @@ class _Messages:
     def text(self, message: Any, result_index: int) -> str:
         return _parts(message)[0]
 
+    def summary(self, text: str) -> Any:
+        return ChatMessageUser(content=text)
+
     def same(self, old: Any, new: Any) -> bool:
         names = ("role", "content", "tool_calls", "tool_call_id", "error")  # not its id, which may be new
         return all(getattr(old, name, None) == getattr(new, name, None) for name in names)
@@ -84,7 +88,8 @@ class RecedeHooks(Masking):
         given, (masking, before) = data.input, _sent.get()
         if masking is self and len(given) == len(before) and all(map(operator.is_, given, before)):
             return
-        view = self._sent(list(given), data.model_name, tools=[one.model_dump() for one in data.tools])
+        around = lambda: {"tools": [one.model_dump() for one in data.tools]}  # noqa: E731
+        view = await self._asent(list(given), data.model_name, around)
         _sent.set((self, view))
         given[:] = view
 

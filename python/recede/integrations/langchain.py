@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from recede._kept_by_provider import kept_words
@@ -24,7 +25,14 @@ from recede.masker import Facts
 try:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
     from langchain.tools import ToolRuntime, tool
-    from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage, convert_to_messages
+    from langchain_core.messages import (
+        AIMessage,
+        AnyMessage,
+        BaseMessage,
+        HumanMessage,
+        ToolMessage,
+        convert_to_messages,
+    )
     from langchain_core.utils.function_calling import convert_to_openai_tool
 except ImportError as error:
     raise missing("langchain", "langchain 1.0 or newer") from error
@@ -96,6 +104,9 @@ class _Messages:
     def text(self, message: Any, result_index: int) -> str:
         return content_text(_read(message).content)
 
+    def summary(self, text: str) -> BaseMessage:
+        return HumanMessage(text)
+
     def same(self, old: Any, new: Any) -> bool:
         """Compare two messages as ``==`` does, in half of the time."""
         if not isinstance(old, BaseMessage):
@@ -145,20 +156,25 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
             model: the chat model, or its name, which says whose prompt cache it is.
             request: what else is sent, as ``system`` and ``tools``, which count towards a limit.
         """
-        provider = self._provider_of.of(_name_of(model))
-        return self.masker.view(list(messages), provider=provider, request=request)
+        return self._sent(list(messages), _name_of(model), lambda: request or {})
 
-    def _view_of(self, request: ModelRequest[Any]) -> list[AnyMessage]:
-        """The messages to send for a request, and a warning about those that are sent raw."""
+    async def aview(
+        self, messages: Sequence[AnyMessage], model: Any = None, request: Mapping[str, Any] | None = None
+    ) -> list[AnyMessage]:
+        """`view`, awaiting a summarizer that is async."""
+        return await self._asent(list(messages), _name_of(model), lambda: request or {})
+
+    def _is_sent_raw(self, request: ModelRequest[Any]) -> bool:
+        """Whether a request has no view; warns about this, and about subagents."""
         if kept := _kept(request):
             say(kept)
-            return list(request.messages)
+            return True
         if not self._has_subagents and any(map(_starts_subagents, request.tools or ())):
             say(
                 "subagents of deepagents do not inherit this middleware and send raw messages: "
                 "create_deep_agent(..., subagents=middleware.for_subagents(subagents))"
             )
-        return self.view(request.messages, request.model, _around(request) if self._has_limits else None)
+        return False
 
     def count_tokens(self, messages: Sequence[AnyMessage]) -> int:
         """The approximate tokens of the view: the ``token_counter`` for a `SummarizationMiddleware`.
@@ -203,7 +219,10 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | AIMessage:
         """Send the view."""
-        response = handler(request.override(messages=self._view_of(request)))
+        if not self._is_sent_raw(request):
+            view = self._sent(list(request.messages), _name_of(request.model), partial(_around, request))
+            request = request.override(messages=view)
+        response = handler(request)
         self._report(request, response)
         return response
 
@@ -211,7 +230,10 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any] | AIMessage:
         """Send the view."""
-        response = await handler(request.override(messages=self._view_of(request)))
+        if not self._is_sent_raw(request):
+            view = await self._asent(list(request.messages), _name_of(request.model), partial(_around, request))
+            request = request.override(messages=view)
+        response = await handler(request)
         self._report(request, response)
         return response
 

@@ -95,8 +95,15 @@ class RecedeCallback(Masking, CustomLogger):
         """
         if isinstance(messages, _View):
             return messages
-        view = self.masker.view(list(messages), provider=self._provider_of.of(model), request=request)
-        return _View(view, messages)
+        return _View(self._sent(list(messages), model, lambda: request or {}), messages)
+
+    async def aview(
+        self, messages: Sequence[Any], model: str | None = None, request: Mapping[str, Any] | None = None
+    ) -> list[Any]:
+        """`view`, awaiting a summarizer that is async."""
+        if isinstance(messages, _View):
+            return messages
+        return _View(await self._asent(list(messages), model, lambda: request or {}), messages)
 
     def completion(self, model: str, messages: list[Any], **options: Any) -> Any:
         """`litellm.completion` with the view of the messages."""
@@ -116,13 +123,13 @@ class RecedeCallback(Masking, CustomLogger):
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         """Send the view: for the SDK."""
-        return self._masked(kwargs, call_type)
+        return await self._masked(kwargs, call_type)
 
     async def async_pre_call_hook(
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: Any
     ) -> dict[str, Any] | None:
         """Send the view: for the proxy, before it chooses a deployment."""
-        return self._masked(data, call_type)
+        return await self._masked(data, call_type)
 
     async def async_post_call_success_deployment_hook(
         self, request_data: dict[str, Any], response: Any, call_type: Any
@@ -130,7 +137,7 @@ class RecedeCallback(Masking, CustomLogger):
         """Report the usage of an answer."""
         self._report(request_data.get(_HISTORIES.get(getattr(call_type, "value", call_type), "")), response)
 
-    def _masked(self, request: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
+    async def _masked(self, request: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         kind = getattr(call_type, "value", call_type)
         key = _HISTORIES.get(kind)
         if is_off():
@@ -147,11 +154,9 @@ class RecedeCallback(Masking, CustomLogger):
         if key not in request:
             say(f"LiteLLM hides positional messages from its hooks: sent raw, give them as {key}=")
         given = request.get(key)
-        return (
-            {**request, key: self.view(given, request.get("model"), request)}
-            if isinstance(given, (list, tuple))
-            else None
-        )
+        if not isinstance(given, (list, tuple)):
+            return None
+        return {**request, key: await self.aview(given, request.get("model"), request)}
 
     def _report(self, sent: Any, response: Any) -> None:
         """Report the usage of an answer; an error in it never loses the answer."""

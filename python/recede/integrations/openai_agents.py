@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
@@ -52,16 +53,14 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
             on_invoke_tool=self._recall,
         )
 
-    def __call__(self, data: CallModelData[Any]) -> ModelInputData:
+    async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """Filter the input of a model call: return its view."""
         given: list[Any] = data.model_data.input
         running.set(None)
         if _is_continuation(given):
             say("input that continues a stored response or conversation is sent as it is: OpenAI keeps the rest")
             return data.model_data
-        running.set(given)
-        request = _around(data) if self._has_limits else None
-        view = self.masker.view(given, provider=self._provider_of.of(_model_of(data.agent)), request=request)
+        view = await self._asent(given, _model_of(data.agent), partial(_around, data))
         return ModelInputData(input=view, instructions=data.model_data.instructions)
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from typing import Any
 
 from recede._kept_by_provider import kept_words
@@ -18,6 +19,7 @@ try:
         BinaryContent,
         FileUrl,
         ModelMessage,
+        ModelRequest,
         ModelResponse,
         RetryPromptPart,
         SystemPromptPart,
@@ -25,6 +27,7 @@ try:
         ToolCallPart,
         ToolReturnPart,
         UploadedFile,
+        UserPromptPart,
     )
     from pydantic_ai.models import ModelRequestContext
 except ImportError as error:
@@ -88,6 +91,9 @@ class _Messages:
         request: Any = message
         masked: ModelMessage = replace(request, parts=parts)
         return masked
+
+    def summary(self, text: str) -> ModelMessage:
+        return ModelRequest(parts=[UserPromptPart(text)])
 
     def text(self, message: ModelMessage, result_index: int) -> str:
         part = _results(message)[result_index]
@@ -177,17 +183,14 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
         text, files = _read(part)
         return part.content if files else text
 
-    def _masked(self, request_context: ModelRequestContext) -> ModelRequestContext:
+    async def _masked(self, request_context: ModelRequestContext) -> ModelRequestContext:
         """The request with the view of its messages."""
         running.set(None)
         if kept := kept_words(request_context.model_settings or {}, _KEPT):
             say(kept)
             return request_context
-        messages = list(request_context.messages)
-        provider = self._provider_of.of(request_context.model.model_name)
-        around = _around(request_context) if self._has_limits else None
-        view = self.masker.view(messages, provider=provider, request=around)
-        running.set(messages)
+        around = partial(_around, request_context)
+        view = await self._asent(list(request_context.messages), request_context.model.model_name, around)
         return replace(request_context, messages=view)
 
     async def after_model_request(
@@ -209,14 +212,14 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
             self, ctx: RunContext[Any], request_context: ModelRequestContext
         ) -> ModelRequestContext:
             """Send the view."""
-            return self._masked(request_context)
+            return await self._masked(request_context)
     else:
 
         async def wrap_model_request(
             self, ctx: RunContext[Any], *, request_context: ModelRequestContext, handler: WrapModelRequestHandler
         ) -> ModelResponse:
             """Send the view."""
-            return await handler(self._masked(request_context))
+            return await handler(await self._masked(request_context))
 
 
 def _around(request_context: ModelRequestContext) -> dict[str, Any]:

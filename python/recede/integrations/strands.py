@@ -56,7 +56,8 @@ class RecedePlugin(Masking, Plugin):
         """Send the view, and report the usage of the answer."""
         given = list(context.messages)
         model = (context.model.get_config() or {}).get("model_id")
-        view = self._sent(given, model, system=context.system_prompt, tools=context.tool_specs)
+        around = {"system": context.system_prompt, "tools": context.tool_specs}
+        view = await self._asent(given, model, lambda: around)
         async for event in next_fn(context.replace(messages=view)):
             usage = getattr(event, "usage", None)
             if usage and usage.get("inputTokens"):

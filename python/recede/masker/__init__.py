@@ -4,7 +4,7 @@ from recede._recall import recall_tool
 from recede.masker._facts import Adapter, CallFacts, Facts, ResultFacts
 from recede.masker._masker import Masker
 from recede.masker._stats import MaskerStats
-from recede.reduction._masks import Mask, Masks
+from recede.reduction._masks import Mask, Masks, SummaryPlace
 
 __all__ = [
     "Adapter",
@@ -15,5 +15,6 @@ __all__ = [
     "MaskerStats",
     "Masks",
     "ResultFacts",
+    "SummaryPlace",
     "recall_tool",
 ]

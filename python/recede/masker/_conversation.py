@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from recede._report import BoundaryMove
-from recede.reduction._exchange import FactsUpdate
-from recede.reduction._masks import MaskColumns
+from recede.reduction._counting import counted
+from recede.reduction._exchange import CountRequest, FactsUpdate, SummaryRequest
+from recede.reduction._masks import MaskColumns, SummaryPlace
 from recede.session._known import NEWEST, KnownMessages
 from recede.session._reported import Reports
 
@@ -53,7 +55,15 @@ class KnownConversation:
         self.masks = MaskColumns()
         self.static = 0  # system prompt and tools of its requests, in quarter tokens
         self.counts: Callable[[list[Any]], Any] | None = None  # the costs of messages
-        self.update = FactsUpdate(0, b"", b"", b"", b"", 0, 0, 0, False, True)
+        self.counter: Any = None  # if it counts the text of a summary
+        self.update = FactsUpdate(0, b"", b"", b"", b"", 0, 0, 0, False, True, 0, None)
+        self.asked: SummaryRequest | None = None  # what the view needs before it is one
+        self.hidden: list[int] = []
+        self.summary: SummaryPlace | None = None
+        self._summary_message: Any = None
+        self._summary_key: int | None = None
+        self._remarked: list[int] = []  # messages with other marks since the last update
+        self._viewed = self._same = 0  # how many messages the update knew, and how many of these are the same since
         self.changed_from = 0  # since this was asked last
         self.epoch = 0  # as long as it is the same, views only grow
         self.reports = Reports()
@@ -76,6 +86,9 @@ class KnownConversation:
         other._copied_from, other._stale = self._copied_from, list(self._stale)
         other._is_plain, other._marked = self._is_plain, set(self._marked)
         other._sizes, other.bytes = list(self._sizes), self.bytes
+        other.counter, other.hidden, other.summary = self.counter, self.hidden, self.summary
+        other._summary_key, other._summary_message = self._summary_key, self._summary_message
+        other._viewed, other._same, other._remarked = self._viewed, self._same, list(self._remarked)
         return other
 
     def gets_cache(self, provider: Provider) -> bool:
@@ -86,18 +99,42 @@ class KnownConversation:
         """Whether the view masks results of this message or a later one."""
         return len(self.masks) > 0 and self.masks[-1].message_index >= message
 
-    def sync(self, messages: list[Any], same: int, marked: list[int]) -> int:
-        """Take the messages of this call, of which the first are known. Returns how many bytes more it takes."""
-        before, bytes_before = len(self.known.messages), self.bytes
-        if same < before:
+    def sync(self, messages: list[Any], same: int, marked: list[int], summary: tuple[Any, int]) -> int:
+        """Take the messages of this call, of which the first are known, and a summary with its key.
+
+        Returns how many bytes more it takes. `asked` is set if the view needs a summary.
+        """
+        bytes_before = self.bytes
+        self._same = min(self._same, same)
+        if same < len(self.known.messages):
             self.session.rewind(same)
+            self.hidden, self.summary, self._summary_key = [], None, None
         if same < len(messages):
             self._is_plain &= self._reader.extend(self.session, messages, same)
             if self.counts is not None:
                 self.session.give_costs(self.counts(messages[same:]))
         self.known.take(messages, same, marked)
-        had_pins, self.update = self.update.pins_boundary, self.session.update()
-        update = self.update
+        self._remarked = [*self._remarked, *marked]
+        new = list(map(bytes_of, messages[same:]))
+        self.bytes += sum(new) - sum(self._sizes[same:])
+        self._sizes[same:] = new
+        update = self._updated(summary)
+        self.asked = update if isinstance(update, SummaryRequest) else None
+        if self.asked is None:
+            self._take_update(update)
+        return self.bytes - bytes_before
+
+    def _updated(self, summary: tuple[Any, int]) -> Any:
+        while isinstance(update := self.session.update(*summary), CountRequest):
+            self.session.give_text_costs(counted(update.texts, self.counter))
+        return update
+
+    def _take_update(self, update: FactsUpdate) -> None:
+        """Take what has changed since the last one."""
+        marked, self._remarked = self._remarked, []
+        messages, before, same = self.known.messages, self._viewed, self._same
+        self._viewed = self._same = len(messages)
+        had_pins, self.update = self.update.pins_boundary, update
         if update.pins_boundary:
             known = min(same, len(messages) - NEWEST) if had_pins else 0  # these are taken to be unchanged
             newest = range(max(0, known), len(messages))
@@ -111,12 +148,19 @@ class KnownConversation:
             self.epoch += 1
             self._copies = {place: copy for place, copy in self._copies.items() if place < first}
         self._stale = [place for place in {*self._stale, *marked} if place in self._copies]
+        if (update.hidden_count, update.summary_key) != (len(self.hidden), self._summary_key):
+            self._hide(update.summary_key)
         if same < before and self._reported_moves is not None:
             self._reported_moves = min(self._reported_moves, update.settled_moves)
-        new = list(map(bytes_of, messages[same:]))
-        self.bytes += sum(new) - sum(self._sizes[same:])
-        self._sizes[same:] = new
-        return self.bytes - bytes_before
+
+    def _hide(self, key: int | None) -> None:
+        """Read which messages are hidden, and the summary."""
+        self.hidden, summary = self.session.hidden()
+        self._summary_key, self.summary = key, None
+        if summary is not None:
+            place, text, message = summary
+            self.summary = SummaryPlace(place, text)
+            self._summary_message = self._reader.summary(text, message)
 
     def new_moves(self) -> list[BoundaryMove]:
         """The moves of the boundary that no view had; for the first view only that of the newest request."""
@@ -138,11 +182,20 @@ class KnownConversation:
         view = list(self.known.messages)
         for place, copy in self._copies.items():
             view[place] = copy
-        return view
+        return self._without_hidden(view) if self.hidden else view
+
+    def _without_hidden(self, view: list[Any]) -> list[Any]:
+        """A view without the hidden messages, and with their summary."""
+        hidden = set(self.hidden)
+        shown = [message for place, message in enumerate(view) if place not in hidden]
+        if self.summary is not None:
+            place = self.summary.message_index
+            shown.insert(place - bisect_left(self.hidden, place), self._summary_message)
+        return shown
 
     def pinned_view(self, marks_elsewhere: int) -> list[Any] | None:
         """The view with marks at the boundary, if its provider takes some; None if that needs plain dicts."""
-        if not self.update.pins_boundary:
+        if not self.update.pins_boundary or self.hidden:  # where messages are hidden, the marks of the client stay
             return self.view()
         if not self._is_plain:
             return None

@@ -82,10 +82,11 @@ class Facts(NamedTuple):
 class Adapter(Protocol[_M]):
     """How a `Masker` reads and masks messages of a type of your own.
 
-    `facts` and `masked` are required. Three more methods are used if the object has them:
+    `facts` and `masked` are required. Four more methods are used if the object has them:
 
     - ``text(message, result_index) -> str``: the text of a result. Without it nothing is taken
       for a placeholder, texts cannot be cut, and `Masker.recall` does not work.
+    - ``summary(text) -> message``: a message of the user with this text. A `summarizer` needs it.
     - ``same(old, new) -> bool``: whether two messages are equal, where ``==`` does not say so.
     - ``key(messages) -> Hashable``: what conversations have in common that may be the same; by default the facts of
       their first user message.

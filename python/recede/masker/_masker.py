@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
-import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from recede import _engine
-from recede._errors import TranscriptError, no_such, without_text
+from recede._errors import no_such, without_text
 from recede._forks import lock_of
 from recede._off import is_off
+from recede._summarizer import Asking, Steps, adriven, driven
 from recede.masker._conversation import KnownConversation
+from recede.masker._finder import ConversationFinder
 from recede.masker._readers import AdapterReader, DictReader
 from recede.masker._remembered import Remembered
 from recede.masker._stats import MaskerStats
@@ -29,7 +28,6 @@ from recede.reduction._policy import MARKS_ELSEWHERE, own_policy, refuse_unknown
 from recede.reduction._signature import takes
 from recede.reduction._static import OVER_LIMIT, has_limits, static_cost
 from recede.reduction._unrecognized import RequestsWithoutResults
-from recede.session._known import NEWEST, KnownMessages
 from recede.session._reported import Reported
 
 if TYPE_CHECKING:
@@ -38,18 +36,28 @@ if TYPE_CHECKING:
     from recede._report import BoundaryMove
     from recede.masker._facts import Adapter
     from recede.providers import Provider
-    from recede.types import Options
+    from recede.types import Options, Summarizer
 
 __all__ = ["Masker"]
 
 _log = logging.getLogger("recede")
 
 _M = TypeVar("_M")
+_T = TypeVar("_T")
 _OWN = dict.fromkeys(("adapter", "recall", "on_move", "most", "max_bytes", "check"))
 _NEEDS_TEXT = "recall needs an adapter with a method 'text'"
 
 
-class Masker(Generic[_M]):
+def _masks(conversation: KnownConversation) -> Masks:
+    """What a view masks and hides, and since which message that is new."""
+    if is_off():
+        conversation.changed_from = 0
+        return Masks(0, [])
+    first, conversation.changed_from = conversation.changed_from, len(conversation.known.messages)
+    return Masks(first, conversation.masks, tuple(conversation.hidden), conversation.summary)
+
+
+class Masker(ConversationFinder[_M]):
     """Masks conversations that are handed over whole before each request; by default with a break-even boundary.
 
     Messages may be of any type. What it remembers of a conversation only saves time: each view is that of
@@ -61,6 +69,9 @@ class Masker(Generic[_M]):
         adapter: how messages of your own type are read and masked: a `recede.masker.Adapter`. None: messages are
             dicts in any of the shapes that `reduce` reads.
         recall: placeholders name the handle of the result, by which `recall` finds it. An adapter needs `text`.
+        summarizer: `(messages, previous_summary) -> str`, sync or async (`aview`, `amasks`): old turns become its
+            summary when that pays (docs/summaries.md). It is given the messages of your own type, unmasked, and asked
+            once for each summary as long as the conversation is remembered. An adapter needs `summary`.
         most: how many conversations are remembered; the one used longest ago is forgotten first.
         max_bytes: how many bytes the messages of the remembered conversations may take. A message counts for each
             conversation that has it; the newest conversation is always remembered.
@@ -68,13 +79,13 @@ class Masker(Generic[_M]):
             before is taken to be unchanged, but for the newest 16.
         on_move: called with a `BoundaryMove` when a view first has it, also written to the log; of a conversation
             that is not known, only with that of its newest request. An error that it raises is logged.
-        **options: as for `reduce`. No message is ever dropped.
+        **options: as for `reduce`. Without a summarizer no message is ever dropped.
 
     Raises:
         TypeError, ValueError: an option is unknown, of the wrong type, or out of range; or the adapter lacks a method.
 
-    It is thread-safe: calls run one at a time. A copy, by pickle too, has the options and remembers nothing. With
-    ``RECEDE_OFF=1`` in the environment, views are the messages given.
+    It is thread-safe: calls run one at a time, but others may run while a summarizer is asked. A copy, by pickle too,
+    has the options and remembers nothing. With ``RECEDE_OFF=1`` in the environment, views are the messages given.
 
     Example:
         >>> import recede
@@ -96,6 +107,7 @@ class Masker(Generic[_M]):
         *,
         recall: bool = False,
         on_move: Callable[[BoundaryMove], Any] | None = None,
+        summarizer: Summarizer | None = None,
         most: int = 128,
         max_bytes: int = 256_000_000,
         check: bool = False,
@@ -111,9 +123,14 @@ class Masker(Generic[_M]):
         refuse_unknown(options, _OWN)
         self._options: Mapping[str, Any] = options
         self._core = core = _engine.engine
-        self._compiled = partial(own_policy, core, reduces=False, recall=recall)
+        self._compiled = partial(own_policy, core, reduces=False, recall=recall, summarizer=summarizer)
         self._compiled(self._options)  # raises
         self._reader = DictReader(core) if adapter is None else AdapterReader(core, adapter)
+        self._asking = None if summarizer is None else Asking(summarizer, "await aview or amasks")
+        if self._asking is not None and self._reader.summary is None:
+            raise TypeError(
+                f"a summarizer needs an adapter with a method 'summary', which {type(adapter).__name__} lacks"
+            )
         self._counter = options.get("token_counter")
         self._has_limits = has_limits(options)
         self._was_over = False  # which is said once
@@ -123,7 +140,8 @@ class Masker(Generic[_M]):
             raise TypeError(_NEEDS_TEXT)
         self._most = whole_number(1)("most", most), whole_number()("max_bytes", max_bytes)
         self._remembered = Remembered(*self._most)
-        own = {"recall": recall, "on_move": on_move, "most": most, "max_bytes": max_bytes, "check": check}
+        own: dict[str, Any] = {"recall": recall, "on_move": on_move, "summarizer": summarizer}
+        own |= {"most": most, "max_bytes": max_bytes, "check": check}
         self._given: dict[str, Any] = {"adapter": adapter, **own, **options}
         self._check = check
         self._on_move = optional_function("on_move", on_move)
@@ -166,19 +184,55 @@ class Masker(Generic[_M]):
             TranscriptError: the messages are no history.
             TypeError, ValueError: the facts of a message have another form; `provider` is none.
         """
+        return driven(self._viewing(messages, marks_elsewhere, provider, request), self._asking)
+
+    async def aview(
+        self,
+        messages: list[_M],
+        *,
+        marks_elsewhere: int = MARKS_ELSEWHERE,
+        provider: Provider | None = None,
+        request: Mapping[str, Any] | None = None,
+    ) -> list[_M]:
+        """`view`, awaiting a summarizer that is async."""
+        return await adriven(self._viewing(messages, marks_elsewhere, provider, request), self._asking)
+
+    def _viewing(
+        self, messages: list[_M], marks_elsewhere: int, provider: Provider | None, request: Mapping[str, Any] | None
+    ) -> Steps[list[_M]]:
         if is_off():
             return list(messages)
-        with self._alone():
-            static = static_cost(request, self._counter) if request is not None and self._has_limits else 0
-            conversation = self._synced(messages, provider, static)
+        static = static_cost(request, self._counter) if request is not None and self._has_limits else 0
+
+        def shown(conversation: KnownConversation) -> tuple[list[BoundaryMove], list[_M]]:
             self._without_results.note(messages.__len__, lambda: conversation.session.place(1) is not None)
-            moves, view = conversation.new_moves(), self._view(conversation, marks_elsewhere)
             if not conversation.update.within_limit and not self._was_over:
                 self._was_over = True
                 _log.warning("%s", OVER_LIMIT)
+            return conversation.new_moves(), self._view(conversation, marks_elsewhere)
+
+        moves, view = yield from self._steps(messages, shown, provider, static)
         for move in moves:  # without the lock: a callback may use the masker
             report_move(move, self._on_move)
         return view
+
+    def _steps(
+        self,
+        messages: list[_M],
+        result: Callable[[KnownConversation], _T],
+        provider: Provider | None = None,
+        static: int | None = None,
+    ) -> Steps[_T]:
+        """The result for the conversation of these messages, once its view has the summary that it needs."""
+        summary: tuple[Any, int] = (None, 0)
+        while True:
+            with self._alone():
+                conversation = self._synced(messages, provider, static, summary)
+                asked = conversation.asked
+                if asked is None:
+                    return result(conversation)
+                hidden = [conversation.known.messages[index] for index in asked.dropped]
+            summary = (yield partial(list, hidden), asked.previous), asked.key
 
     def _view(self, conversation: KnownConversation, marks_elsewhere: int) -> list[_M]:
         view = conversation.pinned_view(marks_elsewhere)
@@ -197,13 +251,11 @@ class Masker(Generic[_M]):
             TranscriptError: the messages are no history.
             TypeError: the facts of a message have another form.
         """
-        with self._alone():
-            conversation = self._synced(messages)
-            if is_off():
-                conversation.changed_from = 0
-                return Masks(0, [])
-            first, conversation.changed_from = conversation.changed_from, len(conversation.known.messages)
-            return Masks(first, conversation.masks)
+        return driven(self._steps(messages, _masks), self._asking)
+
+    async def amasks(self, messages: list[_M]) -> Masks:
+        """`masks`, awaiting a summarizer that is async."""
+        return await adriven(self._steps(messages, _masks), self._asking)
 
     def count_tokens(self, messages: list[_M]) -> int:
         """The approximate tokens of the view of these messages: a quarter of its characters.
@@ -212,9 +264,12 @@ class Masker(Generic[_M]):
             TranscriptError: the messages are no history.
             TypeError: the facts of a message have another form.
         """
-        with self._alone():
-            update = self._synced(messages).update
+
+        def tokens(conversation: KnownConversation) -> int:
+            update = conversation.update
             return approx_tokens(update.raw_chars if is_off() else update.view_chars)
+
+        return driven(self._steps(messages, tokens), self._asking)
 
     def place(self, messages: list[_M], observation: int | str) -> tuple[int, int]:
         """The place of an observation: its message, and its place among the results of that.
@@ -306,100 +361,12 @@ class Masker(Generic[_M]):
                 if is_cold:
                     conversation.session.tell_cold()
 
+    @property
+    def summarizer_error(self) -> Exception | None:
+        """The exception of the summarizer, if its last call failed."""
+        return None if self._asking is None else self._asking.error
+
     def stats(self) -> MaskerStats:
         """The figures of the calls so far."""
         with self._lock:
             return self._figures._replace(conversations=len(self._remembered), evicted=self._remembered.evicted)
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Hold the lock, and refuse an adapter that calls the masker meanwhile."""
-        with self._lock:
-            if self._is_busy:
-                raise RuntimeError("the methods of an adapter must not call the Masker that calls them")
-            self._is_busy = True
-            try:
-                yield
-            finally:
-                self._is_busy = False
-
-    def _synced(
-        self, messages: list[_M], provider: Provider | None = None, static: int | None = None
-    ) -> KnownConversation:
-        """The conversation of these messages, brought up to date; where nothing is around them, as in its last view."""
-        if not isinstance(messages, (list, tuple)):
-            raise TranscriptError("history")
-        given = list(messages)
-        if not given:
-            return self._new(None, provider, static or 0)  # nothing to remember
-        conversation, same, marked = self._found(given, provider)
-        # It was counted before its first request, or had no marks until now.
-        if provider is not None and (not conversation.has_provider or conversation.gets_cache(provider)):
-            self._remembered.forget(conversation)
-            static = conversation.static if static is None else static
-            conversation, same, marked = self._remembered.add(self._new(conversation.key, provider, static)), 0, []
-        elif static is not None and static != conversation.static:  # another prompt: nothing is cached of this one
-            self._remembered.forget(conversation)
-            new = self._new(conversation.key, provider, static, conversation.options)
-            conversation, same, marked = self._remembered.add(new), 0, []
-        try:
-            added = conversation.sync(given, same, marked)
-        except BaseException:
-            self._remembered.forget(conversation)
-            raise
-        self._remembered.grow(added)
-        self._of_thread.last = weakref.ref(conversation)  # what is forgotten takes no memory
-        return conversation
-
-    def _has(self, conversation: KnownConversation, messages: list[_M]) -> bool:
-        """Whether these are the objects of its last call, so that nothing needs to be compared."""
-        known = conversation.known.messages
-        if len(known) != len(messages):
-            return False
-        given = messages if isinstance(messages, list) else list(messages)
-        identical, _ = self._core.common_prefix(known, given, lambda old, new: False)
-        return bool(identical == len(known))
-
-    def _found(self, messages: list[_M], provider: Provider | None) -> tuple[KnownConversation, int, list[int]]:
-        """The conversation to continue, how many of the messages it knows, and which of these differ in cache marks."""
-        for last in islice(self._remembered.newest_first(), 1):
-            same, marked = last.known.prefix(messages)
-            if same == len(last.known.messages) > 0:
-                self._count(continued=1)
-                return last, same, marked
-        key = self._reader.key(messages)
-        found = [(one, *one.known.prefix(messages)) for one in self._remembered.of_key(key)]
-        # What has changed in place for one of them has changed for those, too, that do not look.
-        changed = sorted(same for one, same, _ in found if one.known.changed_in_place(same, messages))
-        for number, (one, same, marked) in enumerate(found):
-            same = min(same, next((place for place in changed if one.known.trusts(place, messages)), same))
-            found[number] = (one, same, [place for place in marked if place < same])
-        best, same, marked = max(found, key=lambda one: one[1], default=(None, 0, []))
-        if best is None or same == 0:
-            self._count(begun=1)
-            return self._remembered.add(self._new(key, provider)), 0, []
-        if len(best.known.messages) - same > NEWEST or (self._recall and best.has_masks_from(same)):
-            self._count(forked=1)
-            return self._remembered.add(best.fork(key)), same, marked
-        self._remembered.use(best)
-        self._count(**{"continued" if same == len(best.known.messages) else "rewound": 1})
-        return best, same, marked
-
-    def _new(
-        self, key: Hashable, provider: Provider | None, static: int = 0, options: Mapping[str, Any] | None = None
-    ) -> KnownConversation:
-        has_provider = provider is not None or (options is not None and options is not self._options)
-        if options is None:
-            options = self._options if provider is None else {**self._options, "provider": provider}
-        policy = self._compiled(options, static=static)
-        session = self._core.FactsSession(policy)
-        known = KnownMessages(self._reader, check=self._check)
-        new = KnownConversation(self._reader, session, key, known, options=options)
-        new.has_provider, new.static = has_provider, static
-        if self._counter is not None and self._has_limits:
-            new.counts = partial(self._reader.costs, policy, self._counter)
-        return new
-
-    def _count(self, **figures: int) -> None:
-        added = {name: getattr(self._figures, name) + count for name, count in figures.items()}
-        self._figures = self._figures._replace(**added)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from recede._bodies import loads
 from recede._errors import TranscriptError
 from recede._objects import plain_message, restored
 from recede.masker._facts import CallFacts, Facts, ResultFacts
@@ -52,6 +53,10 @@ class DictReader(DictComparison):
         form = plain_message(message)
         return restored(message, form, self._core.masked_message(form, pairs))
 
+    def summary(self, text: str, message: bytes) -> Any:
+        """The message of a summary, which the core has written."""
+        return loads(message)
+
     def text(self, message: Any, place: int) -> str:
         """The text of a result."""
         return self.read(message, place)[0]
@@ -80,6 +85,9 @@ class AdapterReader:
         self._facts = adapter.facts
         self.masked: Callable[[Any, Mapping[int, str]], Any] = adapter.masked
         self.text: Callable[[Any, int], str] | None = getattr(adapter, "text", None)
+        self.summary: Callable[[str, bytes], Any] | None = None
+        if callable(getattr(adapter, "summary", None)):
+            self.summary = lambda text, message: adapter.summary(text)
         self._same: Callable[[Any, Any], bool] | None = getattr(adapter, "same", None)
         self._key: Callable[[list[Any]], Hashable] | None = getattr(adapter, "key", None)
 

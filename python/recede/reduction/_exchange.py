@@ -27,11 +27,13 @@ class SummaryRequest(NamedTuple):
         dropped: the messages to summarize: their indices; in bytes their spans; of a session themselves.
         previous: the summary of an earlier reduction, or None.
         built_in: the built-in summary.
+        key: that of the summary, in a session.
     """
 
     dropped: list[Any]
     previous: str | None
     built_in: str
+    key: int = 0
 
 
 class CountRequest(NamedTuple):
@@ -183,6 +185,8 @@ class FactsUpdate(NamedTuple):
         raw_chars: characters of the messages.
         pins_boundary: whether views have cache marks at the boundary.
         within_limit: whether the view is within the limit.
+        hidden_count: how many messages it hides.
+        summary_key: the key of its summary, if it has one.
     """
 
     first_changed: int
@@ -195,3 +199,5 @@ class FactsUpdate(NamedTuple):
     raw_chars: int
     pins_boundary: bool
     within_limit: bool
+    hidden_count: int
+    summary_key: int | None

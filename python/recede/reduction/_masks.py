@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 from typing import Any, NamedTuple, overload
 
-__all__ = ["Mask", "MaskColumns", "Masks"]
+__all__ = ["Mask", "MaskColumns", "Masks", "SummaryPlace"]
 
 
 class Mask(NamedTuple):
@@ -93,23 +93,44 @@ class MaskColumns(Sequence[Mask]):
         return repr(list(self))
 
 
+class SummaryPlace(NamedTuple):
+    """A summary of hidden messages.
+
+    Attributes:
+        message_index: before which message of the history it stands.
+        text: what its message says, with the first line by which it is known.
+
+    Example:
+        >>> import recede
+        >>> recede.masker.Masks(0, []).summary is None
+        True
+    """
+
+    message_index: int
+    text: str
+
+
 class Masks(NamedTuple):
     """The masked results of a view, and where it departs from the previous one.
 
     Attributes:
         first_changed: the first message that the previous view of the conversation rendered differently or did not
             have.
-        masks: in order.
+        masks: in order; none of hidden messages.
+        hidden: the messages that it does not have, ascending; some only where there is a `summarizer`.
+        summary: what stands for them.
 
     Example:
         >>> import recede
         >>> masker = recede.masker.Masker()
         >>> messages = [{"role": "user", "content": "Find the bug."}]
         >>> masker.masks(messages)
-        Masks(first_changed=0, masks=[])
-        >>> masker.masks([*messages, {"role": "assistant", "content": "It is in line 3."}])
-        Masks(first_changed=1, masks=[])
+        Masks(first_changed=0, masks=[], hidden=(), summary=None)
+        >>> masker.masks([*messages, {"role": "assistant", "content": "It is in line 3."}]).first_changed
+        1
     """
 
     first_changed: int
     masks: Sequence[Mask]
+    hidden: Sequence[int] = ()
+    summary: SummaryPlace | None = None

@@ -82,7 +82,7 @@ DOORS = {
     "recall": ("History", "masker.Masker", "wrap"),
     "state": ("proxy.RequestMasker",),
     "store": ("History",),
-    "summarizer": ("reduce", "History"),
+    "summarizer": ("reduce", "History", "masker.Masker", "wrap"),
 }
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from recede._bodies import loads
-from recede._summarizer import bound, checked_text, is_async
+from recede._summarizer import Asking
 from recede.reduction._counting import costs_of, counted, cut_costs
 from recede.reduction._on_move import report_move
 from recede.session._options import HistoryOptions
@@ -16,11 +15,13 @@ from recede.session._stats import stats_of
 
 if TYPE_CHECKING:
     from recede._report import BoundaryMove
-    from recede.reduction._exchange import SummaryRequest
 
 __all__ = ["Callbacks"]
 
 _log = logging.getLogger("recede")
+
+
+_AWAIT = "await history.aview() before each request"
 
 
 class Callbacks:
@@ -32,9 +33,12 @@ class Callbacks:
         self.is_loading = False  # the moves up to the next view were reported before the session was stored
         self.is_running = False  # one of them, or a summary is awaited
         self._said = ""
-        self._summarize = None if options.summarizer is None else bound("summarizer", options.summarizer)
-        self.summarizer_error: Exception | None = None
-        self.summary_failures = 0
+        self.asking = None if options.summarizer is None else Asking(options.summarizer, _AWAIT)
+
+    @property
+    def summary_failures(self) -> int:
+        """How many summaries have failed."""
+        return 0 if self.asking is None else self.asking.failures
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call something that calls one of them."""
@@ -86,37 +90,3 @@ class Callbacks:
         """The cost of each text."""
         found: list[tuple[str, int]] = self._called(counted, texts, self._options.counter)
         return found
-
-    def summary(self, asked: SummaryRequest) -> Any:
-        """The summary that was asked for; or False."""
-        if is_async(self._options.summarizer):
-            raise TypeError("the summarizer of this history is async: await history.aview() before each request")
-        try:
-            return self._arrived(self._asked(asked))
-        except Exception as error:
-            return self._arrived(error)
-
-    async def awaited_summary(self, asked: SummaryRequest) -> Any:
-        """The same of a summarizer that may be async."""
-        try:
-            answer = self._asked(asked)
-            return self._arrived(await answer if inspect.isawaitable(answer) else answer)
-        except Exception as error:
-            return self._arrived(error)
-
-    def _asked(self, asked: SummaryRequest) -> Any:
-        assert self._summarize is not None, "a core asks only where there is a summarizer"
-        return self._summarize(list(map(loads, asked.dropped)), asked.previous)  # JSON that Python cannot read: no call
-
-    def _arrived(self, answer: Any) -> Any:
-        """The summary for the core, or False; the first failure is logged with its traceback."""
-        try:
-            if isinstance(answer, Exception):
-                raise answer
-            summary, self.summarizer_error = (checked_text(answer), None), None
-            return summary
-        except Exception as error:
-            self.summarizer_error = error
-            self.summary_failures += 1
-            _log.warning("no summary: %s", error, exc_info=error if self.summary_failures == 1 else None)
-            return False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Generator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from recede import _engine
+from recede._bodies import loads
 from recede._errors import StoreError, TranscriptError
-from recede.reduction._exchange import CountRequest, SummaryRequest
+from recede._summarizer import Steps, driven
+from recede.reduction._exchange import CountRequest
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.reduction._unrecognized import RequestsWithoutResults
 from recede.session._callbacks import Callbacks
@@ -125,14 +126,10 @@ class LiveSession:
 
     def update_view(self) -> None:
         """Make the view current, with a summary if one is needed, and report its moves."""
-        planning = self.planning()
-        summary: Any = None
-        with contextlib.suppress(StopIteration):
-            while True:
-                summary = self.callbacks.summary(planning.send(summary))
+        driven(self.planning(), self.callbacks.asking)
 
-    def planning(self) -> Generator[SummaryRequest, Any, None]:
-        """Make the view current; yields what a summary is needed of, and is sent that."""
+    def planning(self) -> Steps[None]:
+        """The same, as steps. Between them the history refuses to be changed."""
         self.prepare()
         self.callbacks.report_moves((yield from self._plan_view()))
         self._without_results.note(self.core.__len__, lambda: self.core.recall(1) is not None)
@@ -140,8 +137,8 @@ class LiveSession:
         self.viewed = len(self.core)
         self.callbacks.report_view(self.core)
 
-    def _plan_view(self) -> Generator[SummaryRequest, Any, list[BoundaryMove]]:
-        """The same; returns the new moves."""
+    def _plan_view(self) -> Steps[list[BoundaryMove]]:
+        """Make the view current; returns the new moves."""
         summary: Any = None
         texts: list[tuple[str, int]] | None = None
         while not isinstance(asked := self.core.update_view(summary, texts, mark=self._own_mark), list):
@@ -151,7 +148,7 @@ class LiveSession:
                 else:
                     self.callbacks.is_running = True
                     try:
-                        summary = yield asked
+                        summary = yield partial(_objects, asked.dropped), asked.previous
                     finally:
                         self.callbacks.is_running = False
             except Exception:  # of the counter: do not pay for the same summary twice
@@ -199,6 +196,11 @@ class LiveSession:
         except BaseException:
             self._unread = source
             raise
+
+
+def _objects(messages: list[bytes]) -> list[Any]:
+    """Messages that a summary tells of; JSON that Python cannot read fails it."""
+    return list(map(loads, messages))
 
 
 def session_in(data: bytes, path: str) -> Any:

@@ -13,6 +13,7 @@ from recede._files import is_same_file, write_whole
 from recede._forks import RefusingLock, lock_of
 from recede._recall import recall_tool
 from recede._report import masked_words
+from recede._summarizer import Steps, adriven
 from recede.reduction._kinds import CEILING, whole_number
 from recede.reduction._masks import Masks
 from recede.session._stats import HistoryStats, stats_of
@@ -127,13 +128,20 @@ class HistoryReader:
             >>> asyncio.run(history.aview())
             [{'role': 'user', 'content': 'Find the bug.'}]
         """
-        summary: Any = None
-        with contextlib.closing(self._live.planning()) as planning, contextlib.suppress(StopIteration):
+        await adriven(self._locked(self._live.planning()), self._live.callbacks.asking)
+        return self.view()
+
+    def _locked(self, steps: Steps[None]) -> Steps[None]:
+        """Steps of which each holds the lock."""
+        answer: Any = None
+        with contextlib.closing(steps):
             while True:
                 with self._lock:
-                    asked = planning.send(summary)
-                summary = await self._live.callbacks.awaited_summary(asked)
-        return self.view()
+                    try:
+                        asked = steps.send(answer)
+                    except StopIteration:
+                        return
+                answer = yield asked
 
     def view_json(self) -> bytes:
         """The messages to send, serialized as a JSON array."""
@@ -171,7 +179,7 @@ class HistoryReader:
             [0, 1]
             >>> history.append({"role": "tool", "tool_call_id": "5", "content": "x" * 900})
             >>> history.masks(since=6)
-            Masks(first_changed=2, masks=[Mask(message_index=2, result_index=0, text=...)])
+            Masks(first_changed=2, masks=[Mask(message_index=2, result_index=0, text=...)], hidden=(), summary=None)
         """
         whole_number(optional=True)("since", since)
         if self._live.options.drops:
@@ -211,7 +219,8 @@ class HistoryReader:
         A summary that failed or did not help is retried after 1 new turn, then 2, 4, and so on up to 64, and once new
         messages take a quarter of the limit. Until then the views are those of `reduce` without a summary.
         """
-        return self._live.callbacks.summarizer_error
+        asking = self._live.callbacks.asking
+        return None if asking is None else asking.error
 
     @property
     def cold_requests(self) -> tuple[int, ...]:

@@ -5,16 +5,19 @@ use crate::error::Error;
 use crate::placeholder::Placeholder;
 use crate::plan::begins_with_summary;
 use crate::policy::Policy;
-use crate::py::convert::{PyPolicy, RawCostsAndTexts, Stopped, bytes_of, costs_and_texts_of};
+use crate::py::convert::{
+    PyPolicy, RawCostsAndTexts, Stopped, bytes_of, costs_and_texts_of, count_request, summary_of, summary_request,
+    to_str,
+};
 use crate::py::dicts::Dicts;
 use crate::py::facts::outline_of_facts;
 use crate::py::guard::guarded;
 use crate::py::marks::DictMarks;
-use crate::py::named::{NamedTuple, named};
+use crate::py::named::{NamedTuple, field_of, named};
 use crate::py::unread;
 use crate::py::values::Any;
 use crate::py::walk::walk;
-use crate::session::{Mask, ResultPlace, Session, TextFormat};
+use crate::session::{Asked, Mask, ResultPlace, Session, TextFormat, Update};
 use crate::source::Source;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -133,15 +136,26 @@ impl PyFactsSession {
         guarded(|| self.shared.change(py, |session, _| session.rewind(messages, None)))
     }
 
-    /// Makes the view current, and returns what changed in it since this was called last.
-    fn update<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    /// Makes the view current, and returns what changed in it since this was called last; or a `SummaryRequest`, to be called again
+    /// with the summary and the key of the request.
+    #[pyo3(signature = (summary=None, key=0))]
+    fn update<'py>(&self, py: Python<'py>, summary: Option<&Any<'py>>, key: u64) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let ((first, masks), counts, raw_chars, settled_moves, (pins_boundary, within_limit)) =
+            let summary = summary_of(summary)?;
+            let asked = self.shared.change(py, |session, _| session.update_facts(&summary, key))?;
+            match asked {
+                Update::Done => {}
+                Update::AskSummary(Asked { messages, previous, key }) => {
+                    return summary_request(field_of(py, messages)?, previous.as_deref(), b"", key);
+                }
+                Update::AskTextCosts(texts) => return count_request(py, &texts),
+            }
+            let ((first, masks), counts, raw_chars, settled_moves, (pins_boundary, within_limit), hiding) =
                 self.shared.change(py, |session, _| {
-                    session.update_facts();
                     let masks = session.masks(usize::MAX);
                     let decided = (session.pins_boundary(), session.is_within_limit());
-                    Ok((masks, session.counts(), session.raw_chars(), session.settled_moves(), decided))
+                    let sizes = (session.counts(), session.raw_chars(), session.settled_moves());
+                    Ok((masks, sizes.0, sizes.1, sizes.2, decided, session.hiding()))
                 })?;
             let column = |number: fn(&Mask) -> usize| {
                 let bytes: Vec<u8> = masks.iter().flat_map(|mask| (number(mask) as u32).to_ne_bytes()).collect();
@@ -160,8 +174,21 @@ impl PyFactsSession {
                 view_chars = counts.chars,
                 raw_chars = raw_chars,
                 pins_boundary = pins_boundary,
-                within_limit = within_limit
+                within_limit = within_limit,
+                hidden_count = hiding.0,
+                summary_key = hiding.1
             )
+        })
+    }
+
+    /// The hidden messages of the view; and its summary: before which message it stands, its text, and its message in JSON.
+    fn hidden<'py>(&self, py: Python<'py>) -> PyResult<(Vec<usize>, Option<(usize, Any<'py>, Any<'py>)>)> {
+        guarded(|| {
+            let (hidden, summary) = self.shared.change(py, |session, _| Ok(session.hidden()))?;
+            let to_python = |(place, text, message): (usize, Vec<u8>, Vec<u8>)| -> PyResult<_> {
+                Ok((place, to_str(py, &text)?.into_any(), PyBytes::new(py, &message).into_any()))
+            };
+            Ok((hidden, summary.map(to_python).transpose()?))
         })
     }
 
@@ -211,6 +238,16 @@ impl PyFactsSession {
                 found.write(view, &marks, pins)?;
             }
             Ok(found.messages())
+        })
+    }
+
+    fn give_text_costs(&self, py: Python<'_>, texts: Vec<(Bound<'_, PyString>, usize)>) -> PyResult<()> {
+        guarded(|| {
+            let texts: Vec<(Vec<u8>, usize)> = texts.into_iter().map(|(text, cost)| (bytes_of(&text), cost)).collect();
+            self.shared.change(py, |session, _| {
+                session.set_text_costs(texts);
+                Ok(())
+            })
         })
     }
 

@@ -13,7 +13,7 @@ use crate::store::Store;
 use crate::store::file::FileName;
 use crate::store::memory::Memory;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 /// The text of an observation after a cut, and its placeholder.
 type PyTextsToCount<'py> = (Option<Bound<'py, PyString>>, Option<Bound<'py, PyString>>);
@@ -179,7 +179,7 @@ impl PySession {
             let summary = summary_of(summary)?;
             let texts = texts.unwrap_or_default();
             let texts: Vec<(Vec<u8>, usize)> = texts.iter().map(|(text, cost)| (bytes_of(text), *cost)).collect();
-            let (update, moves) = self.shared.change(py, |session, store| {
+            let (update, moves, texts) = self.shared.change(py, |session, store| {
                 if let Some((value, elsewhere)) = mark {
                     session.mark_newest(value, elsewhere);
                 }
@@ -188,13 +188,19 @@ impl PySession {
                 }
                 let update = session.update_view(&summary, store)?;
                 let is_done = matches!(update, Update::Done);
-                Ok((update, if is_done { session.new_moves() } else { vec![] }))
+                let texts: Vec<Vec<u8>> = match &update {
+                    Update::AskSummary(asked) => {
+                        asked.messages.iter().map(|message| session.message(*message).to_vec()).collect()
+                    }
+                    _ => vec![],
+                };
+                Ok((update, if is_done { session.new_moves() } else { vec![] }, texts))
             })?;
             match update {
                 Update::Done => Ok(moves_of(py, &moves)?.into_any()),
-                Update::AskSummary(messages, previous) => {
-                    let messages = PyList::new(py, messages.iter().map(|message| PyBytes::new(py, message)))?;
-                    summary_request(messages.into_any(), previous.as_deref(), b"")
+                Update::AskSummary(asked) => {
+                    let messages = PyList::new(py, texts.iter().map(|message| PyBytes::new(py, message)))?;
+                    summary_request(messages.into_any(), asked.previous.as_deref(), b"", asked.key)
                 }
                 Update::AskTextCosts(texts) => count_request(py, &texts),
             }
@@ -235,7 +241,8 @@ impl PySession {
             for (((message, place), _), text) in masks.iter().zip(texts_of(py, &masks)?) {
                 list.append(named!(MASK, py, message_index = *message, result_index = *place, text = text)?)?;
             }
-            named!(MASKS, py, first_changed = first, masks = list)
+            let (hidden, summary) = (PyTuple::empty(py), py.None()); // of a history whose views drop nothing
+            named!(MASKS, py, first_changed = first, masks = list, hidden = hidden, summary = summary)
         })
     }
 

@@ -7,15 +7,18 @@ use crate::dispatch::has_dispatch;
 use crate::handle::Handle;
 use crate::outline::{Call, Half, Message, Outline, ToolResult, reserve};
 use crate::placeholder::Placeholder;
-use crate::plan::{Costs, PlanContext};
+use crate::plan::{Costs, PlanContext, SummaryInput};
 use crate::policy::Policy;
-use crate::session::Session;
+use crate::session::{Result, Session, Update};
 use crate::source::{OneText, Source};
 use crate::text::{clip, count_chars};
 use std::collections::HashMap;
 
 /// The place of a result: its message, and its place among the results of that.
 pub type ResultPlace = (usize, usize);
+
+/// A summary in a view: before which message it stands, its text, and the serialized message.
+pub type ShownSummary = (usize, Vec<u8>, Vec<u8>);
 
 /// The part of a result's text that must be kept.
 #[derive(Debug, Clone)]
@@ -206,14 +209,38 @@ impl Session {
         }
     }
 
-    /// Makes the view of messages given as facts current.
-    pub fn update_facts(&mut self) {
+    /// Makes the view of messages given as facts current, or asks for its summary. What is given is that with this key.
+    ///
+    /// # Errors
+    /// None: there is no store.
+    pub fn update_facts(&mut self, summary: &SummaryInput, key: u64) -> Result<Update> {
         self.make_requests();
         if !self.view.is_current {
             self.renew_policy_for_cold();
             self.decide_step();
+            let is_it = self.state.hidden_after(&self.step).summary.is_some_and(|standing| standing.key == key);
+            if let Some(asked) = self.summary_text(if is_it { summary } else { &SummaryInput::NotAsked })? {
+                return Ok(asked);
+            }
             self.show();
         }
+        Ok(Update::Done)
+    }
+
+    /// How many messages the current view hides, and the key of its summary.
+    #[must_use]
+    pub fn hiding(&self) -> (usize, Option<u64>) {
+        let layout = &self.view.layout;
+        (layout.hidden.count(), layout.summary.as_ref().map(|(key, _)| *key))
+    }
+
+    /// The hidden messages of the current view, ascending, and its summary.
+    #[must_use]
+    pub fn hidden(&self) -> (Vec<usize>, Option<ShownSummary>) {
+        let layout = &self.view.layout;
+        let summary = layout.hidden.summary.zip(layout.summary.as_ref());
+        let summary = summary.map(|(standing, (_, text))| (standing.place, text.clone(), self.summary_message()));
+        (layout.hidden.messages().collect(), summary)
     }
 
     /// Whether the view is within the limit.

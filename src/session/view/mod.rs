@@ -188,7 +188,11 @@ impl Session {
         if place < before.len() {
             self.view.changed = Some(place);
             self.invalidate_from(place);
-            self.view.masks_from = self.view.masks_from.min(changed.unwrap_or(0));
+            let first = match self.view.layout.item(place) {
+                Item::Message(message) => message,
+                Item::Summary => self.view.layout.hidden.summary.map_or(0, |summary| summary.place),
+            };
+            self.view.masks_from = self.view.masks_from.min(first).min(changed.unwrap_or(first));
         }
         (self.view.touched, self.view.is_current) = (self.log.len(), true);
     }

@@ -137,7 +137,7 @@ impl Session {
     }
 
     /// The message of the summary in the view.
-    fn summary_message(&self) -> Vec<u8> {
+    pub(in crate::session) fn summary_message(&self) -> Vec<u8> {
         let Layout { summary, form, .. } = &self.view.layout;
         let (text, mut out) = (summary.as_ref().map_or(vec![], |(_, text)| text.clone()), vec![]);
         self.with_context(|context| summary_message(&form.summary(context, text), &mut out));

@@ -15,6 +15,7 @@ from oracle.placeholder import Masked
 from oracle.plan.cost_bound import Bill, again, charged, stays_cached
 from oracle.plan.hide import Hiding, Standing
 from oracle.plan.window import carries_instructions
+from oracle.summary import alternates
 
 if TYPE_CHECKING:
     from oracle.plan.boundary import Fold
@@ -46,6 +47,8 @@ def summary_step(fold: Fold, bill: Bill | None) -> Paying | int:
     starts = [start for start in facts.runs.starts if start < end]
     reaches = None if rules is None else _reaches(fold, rules, len(starts))
     if reaches is None or reaches <= fold.reached or end in facts.failed:
+        return 0
+    if rules[0] is None and alternates(facts.outline):
         return 0
     first = facts.runs.starts[fold.reached]
     hideable = _hideable(fold, reaches)

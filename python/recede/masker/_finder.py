@@ -1,0 +1,140 @@
+"""How a `Masker` finds the conversation of the messages that it is given, and brings it up to date."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from recede._errors import TranscriptError
+from recede.masker._conversation import KnownConversation
+from recede.masker._remembered import Remembered
+from recede.masker._stats import MaskerStats
+from recede.session._known import NEWEST, KnownMessages
+
+if TYPE_CHECKING:
+    from recede.masker._readers import AdapterReader, DictReader
+    from recede.providers import Provider
+
+__all__ = ["ConversationFinder"]
+
+_M = TypeVar("_M")
+
+
+class ConversationFinder(Generic[_M]):
+    """The part of a `Masker` that knows its conversations."""
+
+    _lock: Any
+    _is_busy: bool
+    _core: Any
+    _reader: AdapterReader | DictReader
+    _options: Mapping[str, Any]
+    _compiled: Callable[..., Any]
+    _counter: Any
+    _has_limits: bool
+    _recall: bool
+    _check: bool
+    _remembered: Remembered
+    _of_thread: threading.local
+    _figures: MaskerStats
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock, and refuse an adapter that calls the masker meanwhile."""
+        with self._lock:
+            if self._is_busy:
+                raise RuntimeError("the methods of an adapter must not call the Masker that calls them")
+            self._is_busy = True
+            try:
+                yield
+            finally:
+                self._is_busy = False
+
+    def _synced(
+        self,
+        messages: list[_M],
+        provider: Provider | None = None,
+        static: int | None = None,
+        summary: tuple[Any, int] = (None, 0),
+    ) -> KnownConversation:
+        """The conversation of these messages, brought up to date; where nothing is around them, as in its last view."""
+        if not isinstance(messages, (list, tuple)):
+            raise TranscriptError("history")
+        given = list(messages)
+        if not given:
+            return self._new(None, provider, static or 0)  # nothing to remember
+        conversation, same, marked = self._found(given, provider)
+        # It was counted before its first request, or had no marks until now.
+        if provider is not None and (not conversation.has_provider or conversation.gets_cache(provider)):
+            self._remembered.forget(conversation)
+            static = conversation.static if static is None else static
+            conversation, same, marked = self._remembered.add(self._new(conversation.key, provider, static)), 0, []
+        elif static is not None and static != conversation.static:  # another prompt: nothing is cached of this one
+            self._remembered.forget(conversation)
+            new = self._new(conversation.key, provider, static, conversation.options)
+            conversation, same, marked = self._remembered.add(new), 0, []
+        try:
+            added = conversation.sync(given, same, marked, summary)
+        except BaseException:
+            self._remembered.forget(conversation)
+            raise
+        self._remembered.grow(added)
+        self._of_thread.last = weakref.ref(conversation)  # what is forgotten takes no memory
+        return conversation
+
+    def _has(self, conversation: KnownConversation, messages: list[_M]) -> bool:
+        """Whether these are the objects of its last call, so that nothing needs to be compared."""
+        known = conversation.known.messages
+        if len(known) != len(messages):
+            return False
+        given = messages if isinstance(messages, list) else list(messages)
+        identical, _ = self._core.common_prefix(known, given, lambda old, new: False)
+        return bool(identical == len(known))
+
+    def _found(self, messages: list[_M], provider: Provider | None) -> tuple[KnownConversation, int, list[int]]:
+        """The conversation to continue, how many of the messages it knows, and which of these differ in cache marks."""
+        for last in islice(self._remembered.newest_first(), 1):
+            same, marked = last.known.prefix(messages)
+            if same == len(last.known.messages) > 0:
+                self._count(continued=1)
+                return last, same, marked
+        key = self._reader.key(messages)
+        found = [(one, *one.known.prefix(messages)) for one in self._remembered.of_key(key)]
+        # What has changed in place for one of them has changed for those, too, that do not look.
+        changed = sorted(same for one, same, _ in found if one.known.changed_in_place(same, messages))
+        for number, (one, same, marked) in enumerate(found):
+            same = min(same, next((place for place in changed if one.known.trusts(place, messages)), same))
+            found[number] = (one, same, [place for place in marked if place < same])
+        best, same, marked = max(found, key=lambda one: one[1], default=(None, 0, []))
+        if best is None or same == 0:
+            self._count(begun=1)
+            return self._remembered.add(self._new(key, provider)), 0, []
+        if len(best.known.messages) - same > NEWEST or (self._recall and best.has_masks_from(same)):
+            self._count(forked=1)
+            return self._remembered.add(best.fork(key)), same, marked
+        self._remembered.use(best)
+        self._count(**{"continued" if same == len(best.known.messages) else "rewound": 1})
+        return best, same, marked
+
+    def _new(
+        self, key: Hashable, provider: Provider | None, static: int = 0, options: Mapping[str, Any] | None = None
+    ) -> KnownConversation:
+        has_provider = provider is not None or (options is not None and options is not self._options)
+        if options is None:
+            options = self._options if provider is None else {**self._options, "provider": provider}
+        policy = self._compiled(options, static=static)
+        session = self._core.FactsSession(policy)
+        known = KnownMessages(self._reader, check=self._check)
+        new = KnownConversation(self._reader, session, key, known, options=options)
+        new.has_provider, new.static = has_provider, static
+        if self._counter is not None and self._has_limits:
+            new.counts, new.counter = partial(self._reader.costs, policy, self._counter), self._counter
+        return new
+
+    def _count(self, **figures: int) -> None:
+        added = {name: getattr(self._figures, name) + count for name, count in figures.items()}
+        self._figures = self._figures._replace(**added)
