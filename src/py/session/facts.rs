@@ -24,6 +24,9 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 static FACTS_UPDATE: NamedTuple = NamedTuple::of_exchange("FactsUpdate");
 
+/// The hidden messages, and the summary: before which message it stands, its text, and its message in JSON.
+type HiddenForPython<'py> = (Vec<usize>, Option<(usize, Any<'py>, Any<'py>)>);
+
 /// Called by `recede.masker.Masker` only.
 #[pyclass(frozen, name = "FactsSession", module = "recede._core")]
 pub struct PyFactsSession {
@@ -182,7 +185,7 @@ impl PyFactsSession {
     }
 
     /// The hidden messages of the view; and its summary: before which message it stands, its text, and its message in JSON.
-    fn hidden<'py>(&self, py: Python<'py>) -> PyResult<(Vec<usize>, Option<(usize, Any<'py>, Any<'py>)>)> {
+    fn hidden<'py>(&self, py: Python<'py>) -> PyResult<HiddenForPython<'py>> {
         guarded(|| {
             let (hidden, summary) = self.shared.change(py, |session, _| Ok(session.hidden()))?;
             let to_python = |(place, text, message): (usize, Vec<u8>, Vec<u8>)| -> PyResult<_> {
