@@ -79,7 +79,7 @@ def test_many_files_are_a_table_with_a_total(tmp_path: Path) -> None:
 
 
 def test_a_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
-    good, bad, worse = written(tmp_path, good=SESSION, bad=gzip.compress(SESSION)[:-9], worse=b"")
+    good, bad, worse = written(tmp_path, good=SESSION, bad=gzip.compress(SESSION)[:9], worse=b"")
     done = run("stats", bad, good, worse, tmp_path / "missing", "--json", code=1)
     report = json.loads(done.stdout)
     assert [one["file"] for one in report["histories"]] == [str(good)]

@@ -8,6 +8,7 @@ import pickle
 import random
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -269,6 +270,32 @@ def test_a_damaged_line_is_skipped_and_the_session_stays(name: str) -> None:
     assert len(skipped) == 1 and transcript.skipped_lines
     assert skipped[0].endswith(f"line {first}") or not data.endswith(b"\n")
     assert transcripts.detect(data) == "codex"
+
+
+def test_what_precedes_a_cut_of_gzip_data_is_read(tmp_path: Path) -> None:
+    data = lines(*CODEX)
+    packed = gzip.compress(data, mtime=0)
+    whole = [line["payload"] for line in CODEX if line["type"] == "response_item"]
+    read = 0
+    for end in range(len(packed) - 1, len(packed) // 2, -3):
+        text = zlib.decompressobj(31).decompress(packed[:end])
+        transcript = transcripts.read(packed[:end])
+        assert transcript.messages == transcripts.read(text).messages == whole[: len(transcript.messages)]
+        assert transcript.warnings[-1] == "its gzip data is truncated or damaged: what precedes that was read"
+        assert transcript.skipped_lines == 1
+        read += len(transcript.messages) not in (0, len(whole))
+    assert read
+    for damaged in (packed + b"xx", packed[:-8] + bytes(8)):
+        assert (transcripts.read(damaged).messages, transcripts.read(damaged).skipped_lines) == (whole, 1)
+
+
+@pytest.mark.parametrize(("order", "first"), [((0, 1, 0, 1), 2), ((1, 0, 0, 1), 1), ((1, 1, 0, 0), 1)])
+def test_a_line_without_a_history_is_skipped_among_others(order: tuple[int, ...], first: int) -> None:
+    kinds = {"messages": [user("Go.")]}, {"event": "health check", "status": 200}
+    found = transcripts.read_all(lines(*(kinds[kind] for kind in order)))
+    assert [one.messages for one in found] == [[user("Go.")]] * 2
+    assert (found[0].skipped_lines, found[1].skipped_lines) == (2, 0)
+    assert found[0].warnings == (f"line without a history skipped: 2 times, first in line {first}",)
 
 
 def test_a_file_without_a_whole_line_names_the_first(tmp_path: Path) -> None:

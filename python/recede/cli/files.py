@@ -137,8 +137,9 @@ def _histories(path: str, name: str, reading: Reading) -> list[InputHistory]:
         if reading.path is None and not reading.text_mode and format in (None, *_OWN_FORMS):
             found = transcripts.detect(source, name=name, **limits)
         if found in _OWN_FORMS and format in (None, found):
-            data = source if isinstance(source, bytes) else read_bytes(path, most)
-            return [_own_form(name, found, data)]
+            if found == "json_lines":
+                return [_own_lines(name, source, most)]
+            return [_own_form(name, found, source if isinstance(source, bytes) else read_bytes(path, most))]
         if isinstance(source, bytes) or Path(path).stat().st_size < _LARGE_BYTES:
             reading = reading._replace(keep_texts=True)
         histories = transcripts.read_all(source, name=name, **reading._asdict())
@@ -193,8 +194,6 @@ def _misread(error: TranscriptError, name: str, source: str | bytes) -> BadFile:
 
 def _own_form(name: str, format: str, data: bytes) -> InputHistory:
     """A file whose bytes the reducer accepts directly."""
-    if format == "json_lines":
-        return _own_lines(name, data)
     if fault := fault_of(data):
         raise _failure(fault, name, data, None)
     messages = _messages_of(data)
@@ -202,21 +201,24 @@ def _own_form(name: str, format: str, data: bytes) -> InputHistory:
     return InputHistory(name, format, data, data, len(messages), len(messages), warnings=warnings, unread=unread)
 
 
-def _own_lines(name: str, data: bytes) -> InputHistory:
+def _own_lines(name: str, source: str | bytes, most: int) -> InputHistory:
     """Messages, one per line; the view has the form of the file, without lines that are damaged."""
     texts, numbers, messages = [], [], []
-    with open_source(data, name, max(1, len(data))) as source:
-        for message, line in source.records():
-            texts.append(source.text.removesuffix(b"\n"))
+    with open_source(source, name, most) as opened:
+        for message, line in opened.records():
+            texts.append(opened.text.removesuffix(b"\n"))
             numbers.append(line)
             messages.append(message)
-        skipped = len(source.skipped)
-        warnings = notes_of_lines(source)
+        skipped = len(opened.skipped)
+        warnings = notes_of_lines(opened)
+    data = b"\n".join([*texts, b""])
+    if not skipped:
+        data = source if isinstance(source, bytes) else read_bytes(source, most)
     unread, said = _understood(messages)
     return InputHistory(
         name,
         "json_lines",
-        b"\n".join([*texts, b""]) if skipped else data,
+        data,
         b"[\n" + b",\n".join(texts) + b"\n]",
         len(texts),
         len(texts),

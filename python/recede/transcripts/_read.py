@@ -173,7 +173,7 @@ def _drafts(source: Source, format: str | None, path: str | None, keep_texts: bo
     if value is not None:
         return _name(kind, value), kind.read(value)
     if isinstance(kind, DocumentFormat):
-        return _name(kind, value), _of_each_line(kind, records, source.name)
+        return _name(kind, value), _of_each_line(kind, records, source)
     return _name(kind, value), kind.read(records if keep_texts else _without_texts(records, kind.texts_at))
 
 
@@ -257,11 +257,12 @@ def _unknown(source: Source, wanted: str | None, values: list[Any]) -> Transcrip
     return TranscriptError("history", source=source.name, seen=seen_in(values, is_lines=source.has_lines))
 
 
-def _of_each_line(kind: DocumentFormat, records: Iterator[Record], name: str) -> Iterator[Draft]:
+def _of_each_line(kind: DocumentFormat, records: Iterator[Record], source: Source) -> Iterator[Draft]:
     for record in records:
-        if not kind.recognizes(record.value):
-            raise TranscriptError("history", source=name, line=record.line)
-        yield from kind.read(record.value)
+        if kind.recognizes(record.value):
+            yield from kind.read(record.value)
+        else:
+            source.skipped.append(TranscriptError("history", source=source.name, line=record.line))
 
 
 def _without_texts(records: Iterator[Record], texts_at: tuple[str, ...] | None) -> Iterator[Record]:

@@ -51,6 +51,29 @@ class _Line(NamedTuple):
     before: int
 
 
+class _Unpacked(io.RawIOBase):
+    """The text of gzip data, as far as it is whole.
+
+    Attributes:
+        is_cut: whether the data was found to be truncated or damaged.
+    """
+
+    def __init__(self, packed: BinaryIO) -> None:
+        self._file = gzip.GzipFile(fileobj=packed)
+        self.is_cut = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = b"" if self.is_cut else self._file.read1(len(buffer))
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            self.is_cut, data = True, b""
+        buffer[: len(data)] = data
+        return len(data)
+
+
 class Source:
     """An open file; what detection has read is kept for the reader.
 
@@ -63,8 +86,11 @@ class Source:
         text: the bytes of the record that was read last.
     """
 
-    def __init__(self, name: str, stream: BinaryIO, max_bytes: int, max_line_bytes: int) -> None:
+    def __init__(
+        self, name: str, stream: BinaryIO, max_bytes: int, max_line_bytes: int, packed: _Unpacked | None = None
+    ) -> None:
         self.name = name
+        self._packed = packed
         self._max_bytes = max_bytes
         self._max_line_bytes = max_line_bytes
         self.skipped: list[TranscriptError] = []
@@ -75,7 +101,7 @@ class Source:
         self._lines = self._numbered(stream)
         self._head: list[_Line] = []
         if not self._first(0):
-            raise TranscriptError("empty", source=name)
+            raise TranscriptError("gzip" if self.is_cut else "empty", source=name)
         self.has_lines = self._begins_lines()
 
     def records(self) -> Iterator[Record]:
@@ -84,6 +110,14 @@ class Source:
             yield from self._of_line(self._head.pop(0))
         for line in self._lines:
             yield from self._of_line(line)
+        if self.is_cut and not self.ends_early:
+            self.skipped.append(TranscriptError("gzip", source=self.name))
+            self.ends_early = True
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the file is gzip data that is truncated or damaged, and what precedes that has been read."""
+        return self._packed is not None and self._packed.is_cut
 
     def _first(self, index: int) -> bytes:
         """One of the first lines, without the space around it; empty after the last."""
@@ -108,6 +142,8 @@ class Source:
         """Return the single value of the file."""
         # Empty lines count in the offset of an error.
         data = b"".join(self._pieces())
+        if self.is_cut:
+            raise TranscriptError("gzip", source=self.name, offset=len(data))
         try:
             return _loads(data)
         except (ValueError, RecursionError) as error:
@@ -138,12 +174,8 @@ class Source:
 
     def _empty(self, stream: Any, read: int) -> int:
         """Skip the empty lines that follow, which may be very many; return how many are in the buffer."""
-        try:
-            ahead = stream.peek(1)
-            most = self._max_bytes - read
-            return len(stream.read(min(len(ahead) - len(ahead.lstrip(b"\n")), most)))
-        except (EOFError, gzip.BadGzipFile, zlib.error):
-            raise TranscriptError("gzip", source=self.name, offset=read) from None
+        ahead = stream.peek(1)
+        return len(stream.read(min(len(ahead) - len(ahead.lstrip(b"\n")), self._max_bytes - read)))
 
     def _line(self, stream: BinaryIO, read: int) -> bytes:
         """Read the next line in pieces, so that a line over the limit is refused before it is assembled."""
@@ -151,10 +183,7 @@ class Source:
         pieces: list[bytes] = []
         size = 0
         while True:
-            try:
-                piece = stream.readline(min(_PIECE, most + 1 - size))
-            except (EOFError, gzip.BadGzipFile, zlib.error):
-                raise TranscriptError("gzip", source=self.name, offset=read + size) from None
+            piece = stream.readline(min(_PIECE, most + 1 - size))
             size += len(piece)
             if size > most:
                 raise TranscriptError("size", source=self.name, offset=read + most)
@@ -216,8 +245,8 @@ def open_source(source: Input, name: str | None, max_bytes: int, max_line_bytes:
         if stream.peek(2)[:2] != b"\x1f\x8b":
             yield Source(name, stream, *limits)
             return
-        with gzip.open(stream) as unpacked:
-            yield Source(name, cast(BinaryIO, unpacked), *limits)
+        packed = _Unpacked(stream)
+        yield Source(name, io.BufferedReader(packed, _PIECE), *limits, packed)
 
 
 def _is_record(line: bytes) -> bool:

@@ -130,8 +130,10 @@ def notes_of_lines(source: Source) -> tuple[str, ...]:
     for line in source.glued:
         notes.note("several records on one line, all read", line)
     for error in source.skipped[: len(source.skipped) - source.ends_early]:
-        notes.note("damaged line skipped", error.line)
-    if source.ends_early:
+        notes.note(f"{'line without a history' if error.kind == 'history' else 'damaged line'} skipped", error.line)
+    if source.is_cut:
+        notes.note("its gzip data is truncated or damaged: what precedes that was read")
+    elif source.ends_early:
         notes.note("its last line is being written, or was never finished: left out")
     return notes.warnings()
 
