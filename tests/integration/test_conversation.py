@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 import typing
@@ -993,6 +994,33 @@ def test_a_stream_that_ends_in_silence_is_an_error() -> None:
     with pytest.raises(ConnectionError, match="before the answer was whole"):
         conversation.turn("Go.")
     assert conversation.history[1]["content"] == [{"type": "text", "text": "Half a"}]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
+def test_a_stream_is_closed_however_it_ends(error: type[BaseException] | None, is_async: bool) -> None:
+    closed: list[bool] = []
+
+    class Stream:
+        def __iter__(self) -> Iterator[Any]:
+            return iter([START, SAYS, piece(0, "One two."), ENDED])
+
+        async def __aiter__(self) -> Any:
+            for event in self:
+                yield event
+
+        def close(self) -> None:
+            closed.append(True)
+
+    def on_text(text: str) -> None:
+        if error is not None:
+            raise error
+
+    conversation = Conversation(lambda **request: Stream(), on_text=on_text)
+    with contextlib.nullcontext() if error is None else pytest.raises(error):
+        asyncio.run(conversation.turn_async("Go.")) if is_async else conversation.turn("Go.")
+    assert closed == [True]
+    assert kept(conversation)[1]["content"] == [{"type": "text", "text": "One two."}]
 
 
 def test_an_interruption_in_the_middle_of_an_answer_keeps_what_came(some_talk: Talk) -> None:

@@ -142,8 +142,7 @@ class Streamed:
         if kind in ("message_start", "content_block_start", "content_block_delta", "message_delta"):
             self._is_openai = False
         if kind == "message_start":
-            message = {**_dict(event.get("message")), **self._message.fields}
-            self._message.fields = {name: message[name] for name in message if name not in ("content", "stop_reason")}
+            self._message.fields = {**_dict(event.get("message")), **self._message.fields}
         elif kind == "content_block_start":
             self._add_block(event.get("index"), event.get("content_block"))
         elif kind == "content_block_delta":
