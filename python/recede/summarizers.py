@@ -1,6 +1,6 @@
-"""Summarizers for `HybridContextManager`, `reduce` and `History`, with or without a model.
+"""Summarizers for every door that takes one, and for `HybridContextManager`, with or without a model.
 
-Each is called with the turns or messages to summarize and the previous summary; it returns the new summary.
+Each is called with the messages or turns to summarize and the previous summary; it returns the new summary.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from recede.reduction._planning import reduced
 from recede.reduction._policy import compiled
 from recede.turns._records import Turn
 
-__all__ = ["PROMPT", "anthropic", "builtin", "openai"]
+__all__ = ["PROMPT", "anthropic", "builtin", "gemini", "openai"]
 
 # An outcome is labeled by the first line of its action, which may be a whole program.
 _ACTION_CHARS = 60
@@ -80,6 +80,32 @@ def openai(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PR
     return _summarizer(client, client.chat.completions.create, asked)
 
 
+def gemini(client: Any, model: str, *, max_tokens: int = 2_000, prompt: str = PROMPT, **config: Any) -> Asks:
+    """A summarizer that uses a ``google.genai.Client``, or an async one with its ``aio``.
+
+    Args:
+        client: the client, or ``client.aio``.
+        model: the name of the model.
+        max_tokens: the limit of the answer, in which the thoughts of the model count.
+        prompt: the system prompt; `PROMPT` by default.
+        **config: further fields of ``config``, such as ``thinking_config``.
+
+    Raises:
+        AttributeError: the client has no such method. Errors of the client are raised by the summarizer.
+
+    Example:
+        >>> import recede
+        >>> def make(client):
+        ...     return recede.History(summarizer=recede.summarizers.gemini(client, "gemini-2.5-flash"))
+    """
+    options = {"model": model, "config": {"system_instruction": prompt, "max_output_tokens": max_tokens, **config}}
+
+    def asked(items: Sequence[Any], previous: str | None) -> dict[str, Any]:
+        return {**options, "contents": prompt_text(items, previous)}
+
+    return _summarizer(client, client.models.generate_content, asked)
+
+
 def builtin() -> Summarize:
     """The deterministic built-in summary of `reduce`, without a model: the most recent outcomes of actions.
 
@@ -127,5 +153,7 @@ def _summarizer(client: Any, create: Any, asked: Any) -> Asks:
 
 def _summary(answer: Any) -> str:
     """Return the text of an answer; empty for a refusal."""
+    if hasattr(answer, "candidates"):  # of Gemini
+        return answer.text or ""
     message = answer_of(answer)
     return "" if message is None or message.get("refusal") else text_of(message)
