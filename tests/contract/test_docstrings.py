@@ -95,6 +95,7 @@ _REQUESTS = {
     "recede.designs.auto_continue",
     "recede.designs.auto_continue_async",
     "recede.summarizers.anthropic",
+    "recede.summarizers.gemini",
     "recede.summarizers.openai",
 }
 
