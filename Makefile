@@ -6,6 +6,8 @@ python := .venv/bin/python
 extension := python/recede/_core.abi3.so
 # A function, since cargo may not be there yet.
 rustflags = RUSTFLAGS="$$RUSTFLAGS $$(scripts/rustflags)"
+# What makes later builds faster takes a fifth of the first one.
+incremental = $(if $(wildcard $(extension)),1,0)
 sources := Cargo.toml pyproject.toml $(shell find src -name '*.rs')
 # The build script of PyO3 asks this Python; the path must be absolute.
 export PYO3_PYTHON := $(CURDIR)/$(python)
@@ -33,7 +35,7 @@ tools: setup
 build: setup $(extension) ## Build the Rust core into .venv
 $(extension): $(sources) .venv/.build
 	@echo "Building the Rust core ..."
-	@said=$$($(rustflags) PIP_QUIET=1 $(python) -m maturin develop --profile checkout --quiet 2>&1) || { echo "$$said"; exit 1; }
+	@said=$$($(rustflags) CARGO_INCREMENTAL=$(incremental) PIP_QUIET=1 $(python) -m maturin develop --profile checkout --quiet 2>&1) || { echo "$$said"; exit 1; }
 	@touch $@
 .venv/.build: | setup ;
 
