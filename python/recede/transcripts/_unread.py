@@ -30,6 +30,11 @@ _FIELDS = frozenset(
     inlineData inline_data reasoningContent searchResult text thought thoughtSignature toolCall toolResponse toolResult
     toolUse video""".split()
 )
+# Of results, besides their text.
+_OF_RESULTS = frozenset(
+    """acknowledged_safety_checks cache_control call_id id is_error max_output_length name role scheduling status
+    timestamp toolUseId tool_use_id type willContinue""".split()
+)
 _MOST_NAMES, _MOST_NAME_CHARS = 6, 40
 
 
@@ -94,13 +99,28 @@ def _unknown(message: dict[str, Any]) -> Iterator[str]:
         yield f"field {', '.join(map(str, list(message)[:2]))}"
     elif kind not in _ITEMS and not kind.endswith(_ITEM_ENDS):
         yield f"type {kind}"
+    elif kind.endswith("_call_output"):
+        yield from _without(message, "output")
     for part in objects(message.get("content", message.get("parts"))):
         of_part = part.get("type")
         if not isinstance(of_part, str):
             if _FIELDS.isdisjoint(part):
                 yield f"field {', '.join(map(str, list(part)[:2]))}"
+            for name in ("functionResponse", "function_response"):
+                yield from _without(part.get(name), "response", "parts")
+            yield from _without(part.get("toolResult"), "content")
+        elif of_part == "tool_result":
+            yield from _without(part, "content")
         elif of_part not in _PARTS and not of_part.endswith(_PART_ENDS):
             yield f"type {of_part}"
+
+
+def _without(result: Any, *texts: str) -> Iterator[str]:
+    """The fields of a result in which its text may be, where it has none in the known ones."""
+    if isinstance(result, dict) and not any(text in result for text in texts):
+        others = [str(name) for name in result if name not in _OF_RESULTS]
+        if others:
+            yield f"field {', '.join(others[:2])}"
 
 
 def seen_in(values: Iterable[Any], *, is_lines: bool) -> str:
