@@ -45,6 +45,19 @@ def test_what_is_unknown_of_messages_is_named(messages: list[Any], kinds: tuple[
     assert bool(read.warnings) == bool(kinds)
 
 
+def test_results_that_all_lose_their_text_are_said() -> None:
+    """A version of a log that names the text of its results otherwise."""
+    results = [{"functionResponse": {"id": str(one), "name": "f", "response": {"output": "a"}}} for one in range(2)]
+    turns = [
+        {"type": "gemini", "content": "", "toolCalls": [{"id": str(one), "name": "f", "result": [result]}]}
+        for one, result in enumerate(results)
+    ]
+    data = dumps({"sessionId": "1", "messages": turns})
+    assert transcripts.read(data).warnings == ()
+    renamed = transcripts.read(data.replace(b"response", b"answer"))
+    assert renamed.warnings == ("none of its 2 results has text: the log may be of another version than is read",)
+
+
 def said_of(path: Path, data: bytes, code: int = 0) -> list[str]:
     """What `stats`, `replay` and `reduce` say of a file."""
     path.write_bytes(data)

@@ -22,6 +22,8 @@ __all__ = ["FORMATS", "MAX_BYTES", "Transcript", "detect", "read", "read_all"]
 
 FORMATS = tuple(sorted({"body_lines", *(format.name for format in (*LINES, *DOCUMENTS))}))
 
+# Formats whose messages are the caller's own: what is not understood of them is said by its name.
+_UNCHANGED = frozenset({"body", "body_lines", "codex", "json_lines", "messages"})
 # How many lines detection reads: the first ones may be program state, which does not identify the format.
 _MOST_UNKNOWN_RECORDS = 100
 
@@ -285,6 +287,9 @@ def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode
     said = unrecognized(messages) or unread.words(has_results=bool(facts.tools))
     if said:
         draft.note(said)
+    results = sum(tool.observations for tool in facts.tools.values())
+    if results > 1 and format not in _UNCHANGED and not any(tool.chars for tool in facts.tools.values()):
+        draft.note(f"none of its {results:,} results has text: the log may be of another version than is read")
     has_branches = len(draft.branches) > 1
     return Transcript(
         messages,
