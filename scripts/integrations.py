@@ -72,12 +72,21 @@ def environment(path: Path, end: float) -> Path:
     if stamp.is_file() and stamp.read_text() == told:
         return python
     uv = installer(end)
-    install([uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder], end)
+    install([uv, "venv", "--quiet", "--clear", "--python", interpreter(path), folder], end)
     install([uv, "pip", "install", "--quiet", "--python", python, "-r", BASE, "-r", path], end)
     (packages,) = (folder / "lib").glob("python*/site-packages")
     (packages / "recede.pth").write_text(f"{ROOT / 'python'}\n")
     stamp.write_text(told)
     return python
+
+
+def interpreter(path: Path) -> Path | str:
+    """This Python, or the other one that the file asks for: beside this one, or where uv finds it."""
+    asked = re.search(r"python (3\.\d+)\.$", path.read_text(), re.MULTILINE)
+    if asked is None:
+        return Path(sys.executable)
+    beside = Path(sys.base_prefix).parent.glob(f"{asked[1]}.*/bin/python")
+    return next(beside, asked[1])
 
 
 def installer(end: float) -> Path:
@@ -100,11 +109,13 @@ def install(command: list[str | Path], end: float) -> None:
 def contract(python: Path, name: str, framework: str, end: float, *, is_slow: bool) -> tuple[bool, str]:
     """Whether the tests of a framework pass, for the newest its types too, and the last lines of what they print."""
     output = []
+    adapter = ROOT / "python/recede/integrations" / f"{framework}.py"
+    tests = TESTS if adapter.is_file() else TESTS / "test_listings.py"
     # The plugin for asyncio is that of the frameworks' own tests.
-    commands: list[list[str | Path]] = [["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", TESTS]]
+    commands: list[list[str | Path]] = [["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", tests]]
     commands[0] += [] if is_slow else ["-m", "not slow"]
-    if name.endswith("-newest"):
-        commands.append(["-m", "mypy", "--no-incremental", ROOT / "python/recede/integrations" / f"{framework}.py"])
+    if name.endswith("-newest") and adapter.is_file():
+        commands.append(["-m", "mypy", "--no-incremental", adapter])
     for command in commands:
         done = subprocess.run(
             [python, *command],

@@ -27,7 +27,7 @@ _MESSAGE_FIELDS = {
     "developer": {"role", "content", "name"},
     "user": {"role", "content", "name"},
     "assistant": {"role", "content", "name", "tool_calls", "refusal", "audio", "annotations", "function_call"},
-    "tool": {"role", "content", "tool_call_id"},
+    "tool": {"role", "content", "tool_call_id", "name"},  # `name`: so in OpenAI's own cookbook
 }
 
 
