@@ -106,7 +106,7 @@ pub(super) fn with_first_line(text: &[u8]) -> Vec<u8> {
 }
 
 /// The role and the shape of a summary: the first message whose shape names one decides.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SummaryForm {
     is_system: Option<bool>,
     shape: Option<Shape>,

@@ -8,6 +8,7 @@ from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
 from marks import client_histories
+from paying import CHEAP, FREE, Told, long
 
 import recede
 from recede import History, Provider
@@ -19,10 +20,6 @@ HEAD = "Conversation summary:\n"
 
 Messages = list[dict[str, Any]]
 
-# Prices at which summaries pay within a few turns, and those of a provider.
-CHEAP = Provider("cheap", cache="ideal", read=0.9, write=1.0, min_tokens=0, output=0.1)
-FREE = Provider("free", cache="none", read=1.0, write=1.0, min_tokens=0, output=0.0)
-
 OPTIONS = st.fixed_dictionaries(
     {"keep": st.integers(0, 2), "provider": st.sampled_from([CHEAP, FREE])},
     optional={
@@ -33,38 +30,6 @@ OPTIONS = st.fixed_dictionaries(
         "max_input_tokens": st.sampled_from([None, None, 1_500]),
     },
 )
-
-
-def long(messages: Messages, times: int) -> Messages:
-    """The history again and again, with its texts so long that summaries pay."""
-
-    def longer(value: Any, number: int) -> Any:
-        if isinstance(value, list):
-            return [longer(one, number) for one in value]
-        if not isinstance(value, dict):
-            return value
-        wide = {
-            name: f"{text} {number} " * 40 if name in ("text", "content") and isinstance(text, str) else text
-            for name, text in value.items()
-        }
-        return {name: longer(one, number) for name, one in wide.items()}
-
-    return [longer(message, number) for number in range(times) for message in messages]
-
-
-class Told:
-    """A summarizer that always says the same, but fails at some calls."""
-
-    def __init__(self, fails: set[int]) -> None:
-        self.fails, self.calls = fails, 0
-        self.given: list[Messages] = []
-
-    def __call__(self, messages: Messages, previous: str | None) -> str:
-        self.calls += 1
-        self.given.append(messages)
-        if self.calls in self.fails:
-            raise OSError("no model")
-        return "What was done."
 
 
 @given(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 from generated import histories
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+from paying import CHEAP, FREE, Told, long
 from strategies import own_options
 
 import recede
@@ -214,10 +216,33 @@ class PinnedConversations(Conversations):
         self.masker = recede.masker.Masker(check=check, **own)
 
 
+class SummarizedConversations(Conversations):
+    """With a summarizer that always says the same, each view is that of `reduce`, whatever was asked before."""
+
+    parts = histories().map(lambda history: long(history, 2))
+
+    @initialize(keep=st.integers(0, 2), prices=st.sampled_from([CHEAP, FREE]), most=st.sampled_from([1, 128]))
+    def begin(self, keep: int, prices: recede.Provider, most: int) -> None:
+        told = {"max_overcost": None, "summarizer": Told(set())}
+        self.options, self.check = {"keep": keep, "provider": prices, **told}, True
+        self.masker = recede.masker.Masker(most=most, check=True, **self.options)
+
+    def compare(self, messages: list[Any]) -> None:
+        expected = recede.reduce(messages, **self.options)
+        view, found = self.masker.view(messages), self.masker.masks(messages)
+        assert view == expected.messages
+        assert list(found.hidden) == list(expected.dropped)
+        if found.summary is not None:
+            place = found.summary.message_index - sum(index < found.summary.message_index for index in found.hidden)
+            assert found.summary.text.partition("\n")[2] in json.dumps(view[place])
+
+
 MACHINE = settings(stateful_step_count=20)
 TestDicts = Conversations.TestCase
 TestDicts.settings = MACHINE
 TestPinned = PinnedConversations.TestCase
 TestPinned.settings = MACHINE
+TestSummarized = SummarizedConversations.TestCase
+TestSummarized.settings = MACHINE
 TestOwnMessages = OwnConversations.TestCase
 TestOwnMessages.settings = MACHINE

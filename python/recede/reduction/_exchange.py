@@ -186,7 +186,7 @@ class FactsUpdate(NamedTuple):
         pins_boundary: whether views have cache marks at the boundary.
         within_limit: whether the view is within the limit.
         hidden_count: how many messages it hides.
-        summary_key: the key of its summary, if it has one.
+        summary_key: equal for equal messages of its summary, if it has one.
     """
 
     first_changed: int

@@ -13,6 +13,7 @@ use crate::session::{Result, Session, Update};
 use crate::source::{OneText, Source};
 use crate::text::{clip, count_chars};
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The place of a result: its message, and its place among the results of that.
 pub type ResultPlace = (usize, usize);
@@ -227,11 +228,17 @@ impl Session {
         Ok(Update::Done)
     }
 
-    /// How many messages the current view hides, and the key of its summary.
+    /// How many messages the current view hides, and a number that is the same for equal messages of its summary: a later message
+    /// may decide their shape.
     #[must_use]
     pub fn hiding(&self) -> (usize, Option<u64>) {
         let layout = &self.view.layout;
-        (layout.hidden.count(), layout.summary.as_ref().map(|(key, _)| *key))
+        let number = |(key, _): &(u64, Vec<u8>)| {
+            let mut hasher = DefaultHasher::new();
+            (key, layout.form).hash(&mut hasher);
+            hasher.finish()
+        };
+        (layout.hidden.count(), layout.summary.as_ref().map(number))
     }
 
     /// The hidden messages of the current view, ascending, and its summary.

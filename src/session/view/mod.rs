@@ -50,7 +50,7 @@ pub struct Layout {
     /// The key and the text of its summary.
     pub summary: Option<(u64, Vec<u8>)>,
     /// The form of a summary, by the messages so far.
-    form: SummaryForm,
+    pub form: SummaryForm,
     /// How many messages were appended.
     messages: usize,
 }
@@ -93,6 +93,14 @@ impl Layout {
             Some(summary) if place == summary => Item::Summary,
             Some(summary) if place > summary => Item::Message(self.hidden.shown_at(place - 1)),
             _ => Item::Message(self.hidden.shown_at(place)),
+        }
+    }
+
+    /// The first message at this place or after it.
+    fn message_from(&self, place: usize) -> usize {
+        match self.item(place) {
+            Item::Message(message) => message,
+            Item::Summary => self.hidden.summary.map_or(0, |summary| summary.place),
         }
     }
 
@@ -188,10 +196,7 @@ impl Session {
         if place < before.len() {
             self.view.changed = Some(place);
             self.invalidate_from(place);
-            let first = match self.view.layout.item(place) {
-                Item::Message(message) => message,
-                Item::Summary => self.view.layout.hidden.summary.map_or(0, |summary| summary.place),
-            };
+            let first = self.view.layout.message_from(place);
             self.view.masks_from = self.view.masks_from.min(first).min(changed.unwrap_or(first));
         }
         (self.view.touched, self.view.is_current) = (self.log.len(), true);
@@ -217,7 +222,7 @@ impl Session {
             if place < before.len() {
                 view.changed = Some(place);
             }
-            self.view.masks_from = self.view.masks_from.min(messages);
+            self.view.masks_from = self.view.masks_from.min(messages).min(self.view.layout.message_from(place));
             self.invalidate_from(place);
         }
     }
