@@ -161,6 +161,8 @@ class Conversations(RuleBasedStateMachine):
             content = message.get("content")
             for part in content if isinstance(content, list) else []:
                 for holder in (part, *(part.get("content") if isinstance(part.get("content"), list) else [])):
+                    if not holder.keys() - {"cache_control"}:
+                        continue  # a part that is a mark and nothing else counts a comma less
                     holder.pop("cache_control", None)
                     if place >= len(messages) - 2:
                         holder["cache_control"] = {"type": "ephemeral"}
