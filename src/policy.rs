@@ -243,6 +243,9 @@ macro_rules! parameters {
             ask_summary: bool = false,
             /// Summaries of old turns.
             summaries: Option<Summaries> = None,
+            /// The requests that may make one, since its text is there, by the messages before each, ascending; and the message that
+            /// no turn of it begins after. None: all requests.
+            summaries_at: Option<Vec<(usize, usize)>> = None,
             /// Who writes the summaries of histories over the limit, in replays; None: the built-in summary.
             model: Option<Model> = None,
             /// Requests have a cache breakpoint at the boundary.

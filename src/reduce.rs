@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::marks::{MarkEdits, Marks};
 use crate::outline::Outline;
-use crate::plan::{Costs, Outcome, Plan, SummaryInput, arrive, marks_in_view, masked_at, pins, plan};
+use crate::plan::{Costs, Outcome, Plan, SummaryInput, SummaryRequest, arrive, marks_in_view, masked_at, pins, plan};
 use crate::policy::Policy;
 use crate::scan::scan;
 use crate::source::{Bytes, count_newlines};
@@ -15,7 +15,7 @@ pub enum Reduced {
     /// The view; None if it is the input.
     View(Option<Spliced>, Outline, Box<Plan>),
     /// A summary is wanted; see [`Outcome::AskSummary`].
-    AskSummary(Outline, Vec<usize>, Option<Vec<u8>>, Vec<u8>),
+    AskSummary(Outline, Box<SummaryRequest>),
     /// The costs of these texts are wanted.
     AskCosts(Vec<Vec<u8>>),
 }
@@ -58,9 +58,7 @@ pub fn reduce_scanned(
     arrive(&mut outline, &Bytes(data), policy);
     let policy = &*policy.of(&outline);
     match plan(&outline, &Bytes(data), policy, costs, summary) {
-        Outcome::AskSummary { dropped, previous, built_in } => {
-            Reduced::AskSummary(outline, dropped, previous, built_in)
-        }
+        Outcome::AskSummary(request) => Reduced::AskSummary(outline, request),
         Outcome::AskCosts(texts) => Reduced::AskCosts(texts),
         Outcome::Plan(plan) => {
             let view =

@@ -102,6 +102,7 @@ _WITHOUT_ORACLE = frozenset(
     test_replayed_summaries
     test_reported
     test_request_masker
+    test_request_summaries
     test_rewind
     test_store
     test_texts

@@ -66,6 +66,8 @@ class Request:
     @property
     def is_kept_by_provider(self) -> bool: ...
     @property
+    def messages(self) -> int: ...
+    @property
     def model(self) -> str | None: ...
     @property
     def ttl(self) -> str | None: ...
@@ -74,7 +76,19 @@ class Request:
     @property
     def caches_messages(self) -> bool: ...
     def points(self) -> list[tuple[int, bytes]]: ...
-    def mask(self, policy: Policy, cold: list[int], costs: _CostsAndTexts | None = None) -> JsonReduction: ...
+    def unmarked(self, first: int, end: int) -> bytes: ...
+    def mask(
+        self,
+        policy: Policy,
+        cold: list[int],
+        costs: _CostsAndTexts | None = None,
+        at: list[tuple[int, int]] | None = None,
+        texts: list[tuple[int, str]] = ...,
+    ) -> (
+        tuple[JsonReduction, tuple[int, int] | None, None]
+        | tuple[None, tuple[int, int], tuple[list[int], int | None, str | None, int]]
+        | CountRequest
+    ): ...
 
 @final
 class Session:

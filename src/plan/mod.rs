@@ -37,7 +37,9 @@ pub use context::{Costs, PlanContext, Uncounted, facts, facts_of_pair, view_cost
 pub use decide::{Answer, Attempt, Limits, decide, is_within_budget};
 pub use hidden::{Hidden, Hiding, Standing};
 use outcome::Masking;
-pub use outcome::{Cut, Masked, Move, Need, Outcome, Plan, Stage, Summary, SummaryInput, Unmasked, masked_in, shown};
+pub use outcome::{
+    Cut, Masked, Move, Need, Outcome, Plan, Stage, Summary, SummaryInput, SummaryRequest, Unmasked, masked_in, shown,
+};
 pub use pins::{BlockPlace, Wanted, block_of, blocks_between, marks_in_view, masked_at, pins, previous_request};
 use planner::Planner;
 pub use replay::{NEVER, Replayed, Request, replay, requests};

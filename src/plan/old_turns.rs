@@ -115,15 +115,21 @@ impl State {
     /// The step of a request for which a summary of old turns pays, or is due; without it, the characters that it would have saved.
     pub(super) fn summary_step(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> Result<Step, usize> {
         let rules = context.policy.summaries.ok_or(0usize)?;
-        let turns = context.turns.starts.partition_point(|start| (*start as usize) < end);
+        let begun = |end: usize| context.turns.starts.partition_point(|start| (*start as usize) < end);
         let is_open = rules.due != Due::BreakEven || !context.outline.alternates_roles();
-        let most = rules.wanted(turns).filter(|_| is_open && context.failed.binary_search(&end).is_err());
+        let known = context.policy.summaries_at.as_deref();
+        let text = known.and_then(|known| known.iter().find(|(request, _)| *request == end));
+        let most = rules.wanted(begun(end)).filter(|_| is_open && context.failed.binary_search(&end).is_err());
+        let most = most.map(|most| text.map_or(most, |(_, before)| most.min(begun(*before))));
         let draft = most.and_then(|most| self.draft(context, end, most)).ok_or(0usize)?;
         let share = rules.model.map_or(context.policy.summary_max_chars, |model| model.summary_chars);
         if share >= draft.replaced {
             return Err(0);
         }
         let wasted = draft.replaced - share;
+        if known.is_some() && text.is_none() {
+            return Err(wasted);
+        }
         let place = self.hidden.summary.map_or(context.turns.starts[0] as usize, |summary| summary.place);
         let standing = share_of(self.hidden.summary);
         // Kept characters after the summary that the previous request had sent are written to the cache again.
@@ -136,7 +142,9 @@ impl State {
         let chars = (self.chars_before(end) - draft.replaced).saturating_add(share);
         let again = share + sent.saturating_sub(draft.sent_before);
         let is_permitted = || self.permits_summary(context.policy, bill, chars, call);
-        if !rules.pays(self.old_turns.waste.saturating_add(wasted), again, call, is_permitted) {
+        // What an earlier request has made is a fact.
+        let is_made = text.is_some() && end < context.outline.messages.len();
+        if !is_made && !rules.pays(self.old_turns.waste.saturating_add(wasted), again, call, is_permitted) {
             return Err(wasted);
         }
         let hidden = self.hidden_by(context, draft.turns);

@@ -222,6 +222,8 @@ pub struct Plan {
     pub cut_chars: usize,
     /// The summary, if any.
     pub summary: Option<Summary>,
+    /// The request that made it, by the messages before that, and its key.
+    pub standing: Option<(usize, u64)>,
     /// Why nothing is masked; empty where something is.
     pub unmasked: Unmasked,
     /// Whether the view is within the limit or budget; None without one.
@@ -269,6 +271,25 @@ pub enum SummaryInput {
     Failed,
     /// The decoded text, and its cost if that is not its characters.
     Given(Vec<u8>, Option<usize>),
+    /// The decoded texts that are known, by their keys.
+    Known(Vec<(u64, Vec<u8>)>),
+}
+
+/// What a summary is asked for.
+#[derive(Debug)]
+pub struct SummaryRequest {
+    /// Messages to summarize.
+    pub dropped: Vec<usize>,
+    /// The summary of an earlier reduction.
+    pub previous: Option<Vec<u8>>,
+    /// The built-in summary.
+    pub built_in: Vec<u8>,
+    /// The request that made it, by the messages before that, and its key; None if it is of no request.
+    pub standing: Option<(usize, u64)>,
+    /// Those of the messages of which no known text tells, and the key of the newest one that is known.
+    pub untold: Vec<usize>,
+    /// See `untold`.
+    pub known: Option<u64>,
 }
 
 /// The plan, or an input that it needs.
@@ -277,14 +298,7 @@ pub enum Outcome {
     /// The plan.
     Plan(Box<Plan>),
     /// A summary is needed.
-    AskSummary {
-        /// Messages to summarize.
-        dropped: Vec<usize>,
-        /// The summary of an earlier reduction.
-        previous: Option<Vec<u8>>,
-        /// The built-in summary.
-        built_in: Vec<u8>,
-    },
+    AskSummary(Box<SummaryRequest>),
     /// The costs of these texts are needed.
     AskCosts(Vec<Vec<u8>>),
 }

@@ -2,7 +2,7 @@
 
 use super::context::PlanContext;
 use super::hidden::Hidden;
-use super::outcome::{Masking, Outcome, Plan, Stage, Summary, SummaryInput};
+use super::outcome::{Masking, Outcome, Plan, Stage, Summary, SummaryInput, SummaryRequest};
 use super::planner::Planner;
 use crate::outline::{ItemType, Message, Outline, Role, Shape};
 use crate::source::Source;
@@ -44,7 +44,10 @@ impl Planner<'_> {
         } else {
             let built_in = writer.built_in(&writer.tagged());
             if self.policy.ask_summary {
-                return Ok(Outcome::AskSummary { previous: writer.previous(), dropped: writer.dropped, built_in });
+                let previous = writer.previous();
+                let (dropped, standing, untold, known) = (writer.dropped, None, vec![], None);
+                let request = SummaryRequest { dropped, previous, built_in, standing, untold, known };
+                return Ok(Outcome::AskSummary(Box::new(request)));
             }
             (built_in, None)
         };

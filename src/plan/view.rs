@@ -2,9 +2,10 @@
 
 use super::arrival::with_arrivals;
 use super::context::Uncounted;
-use super::outcome::{Masked, Outcome, Plan, Stage, Summary, SummaryInput};
+use super::outcome::{Masked, Outcome, Plan, Stage, Summary, SummaryInput, SummaryRequest};
 use super::planner::Planner;
 use super::state::State;
+use super::step::Step;
 use super::summarize::{SummaryWriter, text_of};
 use super::units::message_of;
 use crate::placeholder::Form;
@@ -30,14 +31,18 @@ impl Planner<'_> {
         let (mut cost, mut chars) = (state.cost(), state.chars_before(self.end));
         if let Some(standing) = hidden.summary {
             let writer = SummaryWriter::of(context, hidden);
-            let text = match input {
-                SummaryInput::Given(text, _) => text.clone(),
+            let texts = if let SummaryInput::Known(texts) = input { &texts[..] } else { &[] };
+            let known = |key| texts.iter().find(|(known, _)| *known == key);
+            let text = match (input, known(standing.key)) {
+                (SummaryInput::Given(text, _), _) | (_, Some((_, text))) => text.clone(),
                 _ if self.policy.ask_summary => {
-                    return Ok(Outcome::AskSummary {
-                        dropped: writer.summarized(),
-                        previous: writer.previous(),
-                        built_in: writer.built_in(&writer.tagged()),
-                    });
+                    let (mut untold, known) = state.to_tell(&Step::default(), |key| known(key).is_some());
+                    let dropped = writer.summarized();
+                    untold.retain(|message| dropped.binary_search(message).is_ok());
+                    let (previous, built_in) = (writer.previous(), writer.built_in(&writer.tagged()));
+                    let standing = Some((standing.request, standing.key));
+                    let request = SummaryRequest { dropped, previous, built_in, standing, untold, known };
+                    return Ok(Outcome::AskSummary(Box::new(request)));
                 }
                 _ => writer.built_in(&writer.tagged()),
             };
@@ -76,6 +81,7 @@ impl Planner<'_> {
             cut_chars: hidden.cuts.iter().map(|cut| cut_off(cut.message).saturating_sub(cut.clip.chars())).sum(),
             cuts: hidden.cuts.clone(),
             summary,
+            standing: hidden.summary.map(|standing| (standing.request, standing.key)),
             unmasked,
             kept,
             within_limit: self.max_cost().map(|max| cost <= max),

@@ -66,8 +66,8 @@ fn reduce<'py>(
         check_costs(costs.as_ref(), &outline)?;
         let policy = &*policy.policy.of(&outline);
         match plan::plan(&outline, &dicts, policy, costs.as_ref(), &summary_of(summary)?) {
-            Outcome::AskSummary { dropped, previous, built_in } => {
-                summary_request(field_of(py, dropped)?, previous.as_deref(), &built_in, 0)
+            Outcome::AskSummary(asked) => {
+                summary_request(field_of(py, asked.dropped)?, asked.previous.as_deref(), &asked.built_in, 0)
             }
             Outcome::AskCosts(texts) => count_request(py, &texts),
             Outcome::Plan(plan) => {
@@ -102,10 +102,10 @@ fn reduce_json<'py>(
             Ok(reduce_scanned(bytes, outline, rules, costs.as_ref(), &summary))
         });
         match reduced.map_err(|error| transcript_error(py, &error))? {
-            Reduced::AskSummary(outline, dropped, previous, built_in) => {
+            Reduced::AskSummary(outline, asked) => {
                 let span = |message: usize| (outline.spans[message].start, outline.spans[message].end);
-                let spans: Vec<(usize, usize)> = dropped.into_iter().map(span).collect();
-                summary_request(field_of(py, spans)?, previous.as_deref(), &built_in, 0)
+                let spans: Vec<(usize, usize)> = asked.dropped.into_iter().map(span).collect();
+                summary_request(field_of(py, spans)?, asked.previous.as_deref(), &asked.built_in, 0)
             }
             Reduced::AskCosts(texts) => count_request(py, &texts),
             Reduced::View(view, outline, plan) => json_reduction(data, view.as_ref(), outline, &plan, rules),

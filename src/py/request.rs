@@ -1,29 +1,35 @@
 //! Request bodies, for a proxy.
 
-use super::convert::{PyPolicy, RawCostsAndTexts, costs_and_texts_of, transcript_error};
+use super::convert::{
+    PyPolicy, RawCostsAndTexts, bytes_of, costs_and_texts_of, count_request, to_str, transcript_error,
+};
 use super::guard::guarded;
 use super::reduction::json_reduction;
-use crate::marks::{caches_messages, newest_in_body};
+use crate::marks::{caches_messages, newest_in_body, remarked};
 use crate::outline::{Outline, Span};
-use crate::plan::SummaryInput;
+use crate::plan::{SummaryInput, SummaryRequest};
 use crate::points::request_points;
 use crate::policy::Policy;
 use crate::reduce::{Reduced, reduce_scanned};
 use crate::scan::{field, has_field, member, scan_bounded, text};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyList, PyString};
+use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
-/// A request body that was scanned, to be masked once; see `recede.proxy.RequestMasker`.
+/// A request body that was scanned, to be masked; see `recede.proxy.RequestMasker`.
 #[pyclass(frozen, name = "Request", module = "recede._core")]
 pub struct PyRequest {
     data: Py<PyBytes>,
-    /// The facts of the body; None once it is masked.
+    /// The facts of the body; None once it is masked without summaries.
     outline: Mutex<Option<Outline>>,
     /// Whether it has one of the fields of a history that the provider keeps.
     #[pyo3(get)]
     is_kept_by_provider: bool,
+    /// How many messages it has.
+    #[pyo3(get)]
+    messages: usize,
     /// The model; None if the body names none.
     #[pyo3(get)]
     model: Option<String>,
@@ -49,6 +55,7 @@ impl PyRequest {
             Ok(PyRequest {
                 data: data.clone().unbind(),
                 is_kept_by_provider: kept_by_provider.into_iter().any(|name| has_field(bytes, &outline, &name)),
+                messages: outline.messages.len(),
                 model: text_of(field(bytes, &outline, "model")),
                 ttl: text_of(newest_in_body(bytes, &outline).and_then(|mark| member(bytes, mark, b"ttl"))),
                 caches_messages: caches_messages(bytes, &outline),
@@ -67,32 +74,69 @@ impl PyRequest {
         })
     }
 
-    /// Masks it, where the cache was cold at these requests besides those of the policy.
-    #[pyo3(signature = (policy, cold, costs=None))]
+    /// Its messages from one up to another, without cache marks, each after its length.
+    fn unmarked<'py>(&self, py: Python<'py>, first: usize, end: usize) -> PyResult<Bound<'py, PyBytes>> {
+        guarded(|| {
+            let (bytes, held) = (self.data.as_bytes(py), self.held());
+            let outline = held.as_ref().ok_or_else(masked_once)?;
+            let mut all = vec![];
+            for (message, span) in outline.spans.iter().enumerate().take(end).skip(first) {
+                let is_plain = outline.uncommon.binary_search(&(message as u32)).is_err();
+                let plain = if is_plain { Cow::Borrowed(span.of(bytes)) } else { remarked(span.of(bytes), &[]).into() };
+                all.extend((plain.len() as u64).to_le_bytes());
+                all.extend_from_slice(&plain);
+            }
+            Ok(PyBytes::new(py, &all))
+        })
+    }
+
+    /// Masks it, where the cache was cold at these requests besides those of the policy. `at` are the requests with summaries, as in
+    /// the policy; of a body that has none it is masked once. `texts` are those of summaries, by their keys.
+    ///
+    /// Returns the reduction, and of the summary in it the request and the key. If the text of that is not known: None, the same, and
+    /// what it has to tell, which is the messages, the key of the text before, that of an earlier reduction, and the number of messages
+    /// up to the last one that is hidden. Or the texts whose costs are needed.
+    #[pyo3(signature = (policy, cold, costs=None, at=None, texts=vec![]))]
     fn mask<'py>(
         &self,
         py: Python<'py>,
         policy: &PyPolicy,
         mut cold: Vec<usize>,
         costs: Option<RawCostsAndTexts>,
+        at: Option<Vec<(usize, usize)>>,
+        texts: Vec<(u64, Bound<'py, PyString>)>,
     ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let data = self.data.bind(py);
             let bytes = data.as_bytes();
-            let outline = self.held().take().ok_or_else(|| PyTypeError::new_err("a request is masked once"))?;
+            let outline = if at.is_none() { self.held().take() } else { self.held().clone() };
+            let outline = outline.ok_or_else(masked_once)?;
             cold.extend(&policy.policy.cold);
             cold.sort_unstable();
             cold.dedup();
-            let policy = Policy { cold, ..policy.policy.clone() };
+            let policy = Policy { cold, summaries_at: at, ..policy.policy.clone() };
             let costs = costs_and_texts_of(costs)?;
-            let reduced =
-                py.detach(|| reduce_scanned(bytes, outline, &policy, costs.as_ref(), &SummaryInput::NotAsked));
+            let texts = SummaryInput::Known(texts.into_iter().map(|(key, text)| (key, bytes_of(&text))).collect());
+            let reduced = py.detach(|| reduce_scanned(bytes, outline, &policy, costs.as_ref(), &texts));
             match reduced {
-                Reduced::View(view, outline, plan) => json_reduction(data, view.as_ref(), outline, &plan, &policy),
-                _ => Err(PyTypeError::new_err("the policy of a request masks, and asks for nothing")),
+                Reduced::View(view, outline, plan) => {
+                    let reduction = json_reduction(data, view.as_ref(), outline, &plan, &policy)?;
+                    Ok((reduction, plan.standing, py.None()).into_pyobject(py)?.into_any())
+                }
+                Reduced::AskSummary(_, asked) => {
+                    let SummaryRequest { untold, known, previous, dropped, standing, .. } = *asked;
+                    let previous = previous.map(|text| to_str(py, &text)).transpose()?;
+                    let told = (untold, known, previous, dropped.last().map_or(0, |last| last + 1));
+                    Ok((py.None(), standing, told).into_pyobject(py)?.into_any())
+                }
+                Reduced::AskCosts(texts) => count_request(py, &texts),
             }
         })
     }
+}
+
+fn masked_once() -> PyErr {
+    PyTypeError::new_err("a request is masked once")
 }
 
 impl PyRequest {

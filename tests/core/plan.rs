@@ -23,7 +23,7 @@ fn plan(sketch: &Sketch, policy: &Policy) -> Plan {
 fn plan_with(sketch: &Sketch, policy: &Policy, summary: &SummaryInput) -> Plan {
     match recede::plan::plan(&sketch.outline, sketch, policy, None, summary) {
         Outcome::Plan(plan) => *plan,
-        Outcome::AskSummary { .. } | Outcome::AskCosts(_) => panic!("asks"),
+        Outcome::AskSummary(_) | Outcome::AskCosts(_) => panic!("asks"),
     }
 }
 
@@ -168,10 +168,10 @@ fn a_summary_is_asked_for() {
     let sketch = session(3);
     let policy = Policy { goal: Goal::Summarize, ask_summary: true, keep_messages: Some(1), ..Policy::default() };
     let asked = recede::plan::plan(&sketch.outline, &sketch, &policy, None, &SummaryInput::NotAsked);
-    let Outcome::AskSummary { dropped, previous, built_in } = asked else { panic!("does not ask") };
-    assert_eq!((dropped, previous), (vec![1, 2, 3, 4, 5], None));
+    let Outcome::AskSummary(asked) = asked else { panic!("does not ask") };
+    assert_eq!((asked.dropped, asked.previous), (vec![1, 2, 3, 4, 5], None));
     assert_eq!(
-        String::from_utf8(built_in).unwrap(),
+        String::from_utf8(asked.built_in).unwrap(),
         format!("Conversation summary:\n- objective: the task\n- outcome: bash: {LONG}"),
         "doubles are left out"
     );
@@ -352,6 +352,7 @@ fn random_policy(random: &mut Random) -> Policy {
         summary_role: None,
         ask_summary: false,
         summaries: None,
+        summaries_at: None,
         model: None,
         cache: ProviderCache {
             rule: *random.pick(&[CacheRule::Ideal, CacheRule::Prefix, CacheRule::Breakpoints]),

@@ -26,6 +26,7 @@ from sessions import TASK, session
 
 import recede
 from provider_server import Failure, Server, serving, text
+from recede._summarizer import driven
 from recede.integrations.http import recede_client
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -156,7 +157,7 @@ def test_what_is_sent_raw_is_said_once(path: str, body: bytes, said: str, caplog
     headers = {"content-type": "application/json"}
     for _ in range(2):
         request = client.build_request("POST", f"http://a{path}", content=body, headers=headers)
-        assert client._transport._masked(request, body) is request
+        assert driven(client._transport._masked(request, body), None) is request
     assert [one.getMessage()[: len(said)] for one in caplog.records if "sent as they" in one.getMessage()] == [said][
         : len(said)
     ]
@@ -197,7 +198,7 @@ def test_proxies_are_masked_too_and_the_timeout_stays(kind: str, monkeypatch: py
         request = client.build_request(
             "POST", f"http://a/v1/{path}", content=body, headers={"content-type": "application/json", "x-own": "1"}
         )
-        result = transport._masked(request, body)
+        result = driven(transport._masked(request, body), None)
         seen.append(result)
         assert result.headers["content-length"] == str(len(result.content)) and len(result.content) < len(body)
         assert (result.headers["x-own"], result.extensions["timeout"]["read"]) == ("1", 7.0)
@@ -223,3 +224,32 @@ def test_wrong_arguments_are_refused() -> None:
         recede_client(http_client("openai"), keep=-1)
     with pytest.raises(TypeError, match=r"give the options to the masker: RequestMasker\(keep=...\)"):
         recede_client(http_client("openai"), recede.proxy.RequestMasker(), keep=4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_summarizer_is_asked_before_the_request(kind: str, fails: bool) -> None:
+    calls: list[int] = []
+
+    def summarizer(hidden: list[Any], previous: str | None) -> str:
+        calls.append(len(hidden))
+        if fails:
+            raise OSError("no model")
+        return "Done."
+
+    async def asynchronous(hidden: list[Any], previous: str | None) -> str:
+        return summarizer(hidden, previous)
+
+    free = recede.Provider("free", cache="none", read=1.0, write=1.0, min_tokens=0, output=0.0)
+    asked: Any = asynchronous if "async" in kind else summarizer
+    client = recede_client(http_client(kind), keep=2, provider=free, boundary=100, summarizer=asked)
+    sent = requests(kind, client, [history(kind, count) for count in range(1, 41)]).requests
+    assert calls
+    assert any("Conversation summary:" in json.dumps(body) for body in sent) is not fails
+
+
+def test_a_masker_with_summaries_needs_a_summarizer() -> None:
+    for summaries, summarizer in ((True, None), (False, str)):
+        masker = recede.proxy.RequestMasker(summaries=summaries)
+        with pytest.raises(TypeError, match="needs a summarizer"):
+            recede_client(http_client("openai"), masker, summarizer=summarizer)

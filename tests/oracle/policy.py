@@ -24,7 +24,7 @@ class Policy(SimpleNamespace):
         defaults |= {"provider": "", "terms_by_shape": (), "pins_boundary": False}
         defaults |= {"marks_elsewhere": 2, "markers": (), "stubs": (), "max_result_chars": None}
         defaults |= {"is_limit": False, "trigger": 0, "keeps_dispatch": False}
-        defaults |= {"summaries": None, "model": None}
+        defaults |= {"summaries": None, "summaries_at": None, "model": None}
         super().__init__(**{**defaults, **parameters, "cache": ProviderCache(*parameters["cache"])})
 
     def of(self, shapes: Iterable[str]) -> Policy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from generated import histories
@@ -11,9 +12,11 @@ from marks import client_histories
 from paying import CHEAP, FREE, Told, long
 
 import recede
-from recede import History, Provider
+from recede import History, Provider, _engine
 from recede.costs import Prices
-from recede.reduction._policy import SUMMARY_CHARS, SUMMARY_PROMPT_CHARS
+from recede.proxy import RequestMasker
+from recede.reduction._planning import reduced
+from recede.reduction._policy import SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, own_policy
 from support import ENGINES, using
 
 HEAD = "Conversation summary:\n"
@@ -68,6 +71,57 @@ def test_both_engines_hide_the_same_and_so_does_reduce(
             asked = told["core"].calls
             view = recede.reduce(messages[:count], **options, summarizer=Told(set()))
             assert view.messages == views["core"]
+
+
+@given(
+    messages=histories() | client_histories(),
+    times=st.integers(2, 4),
+    options=OPTIONS,
+    at=st.dictionaries(st.integers(2, 30), st.integers(1, 20), min_size=1),
+)
+def test_both_engines_hide_the_same_where_texts_come_late(
+    messages: Messages, times: int, options: dict[str, Any], at: dict[int, int]
+) -> None:
+    messages = long(messages, times)
+    views = {}
+    for name in ENGINES:
+        with using(name):
+            policy = own_policy(
+                _engine.engine, options, reduces=False, summarizer=str, summaries_at=tuple(sorted(at.items()))
+            )
+            asked = reduced(messages, policy)
+            answer = reduced(messages, policy, None, ("What was done.", None))
+            views[name] = getattr(asked, "dropped", None), answer.messages
+    assert views["core"] == views["oracle"]
+
+
+@given(messages=histories("openai") | histories("anthropic"), times=st.integers(2, 6), keep=st.integers(1, 4))
+def test_a_request_masker_that_is_told_at_once_hides_what_a_history_hides(
+    messages: Messages, times: int, keep: int
+) -> None:
+    messages = long(messages, times)
+    masker = RequestMasker(keep=keep, provider=CHEAP, summaries=True)
+    told: list[tuple[Messages, str | None]] = []
+
+    def summarizer(hidden: Messages, previous: str | None) -> str:
+        told.append((hidden, previous))
+        return f"Done {len(told)}."
+
+    history = History(keep=keep, provider=CHEAP, summarizer=summarizer)
+    for count, message in enumerate(messages, 1):
+        history.append(message)
+        if message["role"] == "assistant":
+            continue
+        body = json.dumps({"messages": messages[:count]}).encode()
+        path = "/v1/chat/completions"
+        before = len(told)
+        view = history.view()
+        masked = masker.mask("POST", path, {"x-api-key": "k"}, body)
+        if masked.asked is not None:
+            assert told[before:] == [(masked.asked.messages, masked.asked.previous)]
+            masker.give(masked.asked, f"Done {len(told)}.")
+            masked = masker.mask("POST", path, {"x-api-key": "k"}, body)
+        assert json.loads(masked.body)["messages"] == view
 
 
 @given(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from recede._kept_by_provider import kept_words
 from recede._off import is_off
+from recede._summarizer import Asking, Steps, adriven, driven
 from recede.integrations._shared import BATCHES_WORDS, say
 from recede.proxy import RequestMasker
 from recede.proxy._routes import route_of
@@ -16,7 +17,7 @@ from recede.reduction._signature import takes
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from recede.types import Options
+    from recede.types import Options, Summarizer
 
 __all__ = ["recede_client"]
 
@@ -29,12 +30,17 @@ _OF_BODY = {"content-length", "content-encoding", "transfer-encoding"}
 class _Transport:
     """The transport of a client, which is sent masked requests; the client keeps its own for redirects and retries."""
 
-    def __init__(self, transport: Any, masker: RequestMasker) -> None:
+    def __init__(self, transport: Any, masker: RequestMasker, asking: Asking | None) -> None:
         self._transport = transport
-        self._masker = masker
+        self._masker, self._asking = masker, asking
 
-    def _masked(self, request: Any, body: bytes) -> Any:
+    def _masked(self, request: Any, body: bytes) -> Steps[Any]:
         masked = self._masker.mask(request.method, request.url.path, request.headers, body)
+        if masked.asked is not None:
+            items = masked.asked.messages.copy
+            answer: Any = False if self._asking is None else (yield items, masked.asked.previous)
+            self._masker.give(masked.asked, answer[0] if answer else None)
+            masked = self._masker.mask(request.method, request.url.path, request.headers, body)
         if not masked.changed:
             if masked.provider is None and "x-recede" not in request.headers:
                 self._say_if_raw(request.url.path, body)
@@ -60,7 +66,7 @@ class _Transport:
 class _SyncTransport(_Transport):
     def handle_request(self, request: Any) -> Any:
         if _has_json(request):
-            request = self._masked(request, request.read())
+            request = driven(self._masked(request, request.read()), self._asking)
         return self._transport.handle_request(request)
 
     def close(self) -> None:
@@ -77,7 +83,7 @@ class _SyncTransport(_Transport):
 class _AsyncTransport(_Transport):
     async def handle_async_request(self, request: Any) -> Any:
         if _has_json(request):
-            request = self._masked(request, await request.aread())
+            request = await adriven(self._masked(request, await request.aread()), self._asking)
         return await self._transport.handle_async_request(request)
 
     async def aclose(self) -> None:
@@ -98,7 +104,13 @@ def _has_json(request: Any) -> bool:
 
 
 @takes(OPTIONS)
-def recede_client(http_client: _Client, masker: RequestMasker | None = None, **options: Unpack[Options]) -> _Client:
+def recede_client(
+    http_client: _Client,
+    masker: RequestMasker | None = None,
+    *,
+    summarizer: Summarizer | None = None,
+    **options: Unpack[Options],
+) -> _Client:
     """An HTTP client, for ``http_client=`` of an SDK, that masks old observations in the bodies that it sends.
 
     It is the client given, with its proxies, limits and timeouts; whatever the SDK sends through it is masked as by
@@ -108,6 +120,8 @@ def recede_client(http_client: _Client, masker: RequestMasker | None = None, **o
         http_client: ``DefaultHttpxClient()`` or ``DefaultAsyncHttpxClient()`` of the SDK, or a `Client` or
             `AsyncClient` of `httpx2` or `httpx`, as the SDK takes them.
         masker: the `recede.proxy.RequestMasker` to use; by default one with these options.
+        summarizer: called before a request for which a summary of old turns pays; see `recede.summarizers`. An async
+            client takes an async one too. A given masker must have ``summaries``.
         **options: as for `reduce`. No message is ever dropped.
 
     Raises:
@@ -127,9 +141,12 @@ def recede_client(http_client: _Client, masker: RequestMasker | None = None, **o
         raise TypeError("http_client masks already")
     if masker is not None and options:
         raise TypeError(f"give the options to the masker: RequestMasker({next(iter(options))}=...)")
-    masker = masker or RequestMasker(**options)
+    if masker is not None and masker.summarizes != (summarizer is not None):
+        raise TypeError("a masker with summaries=True needs a summarizer, and a summarizer such a masker")
+    asking = None if summarizer is None else Asking(summarizer, "give the client of an async SDK")
+    masker = masker or RequestMasker(summaries=asking is not None, **options)
     kind = _AsyncTransport if hasattr(client, "aclose") else _SyncTransport
-    client._transport = kind(client._transport, masker)
+    client._transport = kind(client._transport, masker, asking)
     # Those of proxies; None is the transport above.
-    client._mounts = {url: one and kind(one, masker) for url, one in client._mounts.items()}
+    client._mounts = {url: one and kind(one, masker, asking) for url, one in client._mounts.items()}
     return http_client

@@ -4,6 +4,6 @@ The server, `recede.proxy.server`, needs the extra ``recede[proxy]``; the rest n
 """
 
 from recede.proxy._ledger import ColdRequests
-from recede.proxy._masker import MaskedRequest, RequestMasker
+from recede.proxy._masker import AskedSummary, MaskedRequest, RequestMasker
 
-__all__ = ["ColdRequests", "MaskedRequest", "RequestMasker"]
+__all__ = ["AskedSummary", "ColdRequests", "MaskedRequest", "RequestMasker"]

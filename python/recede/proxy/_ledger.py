@@ -182,7 +182,7 @@ class ColdRequests:
                     self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600
                 )
                 self._read_bytes = 0
-            _lock(self._file)
+            lock_file(self._file)
             if identity(self._file) == identity(self._path):
                 break
             self._shut()  # replaced or deleted: the lock is one of the old file
@@ -200,7 +200,7 @@ class ColdRequests:
             records = (size - len(_HEADER)) // _RECORD.size
             self._read_bytes = 0 if records < 0 else len(_HEADER) + records * _RECORD.size
         if self._read_bytes == 0:
-            header = _pread(self._file, len(_HEADER), 0)
+            header = pread(self._file, len(_HEADER), 0)
             if header != _HEADER:
                 if not _HEADER.startswith(header):
                     self._shut()
@@ -212,7 +212,7 @@ class ColdRequests:
         torn = (size - self._read_bytes) % _RECORD.size
         if torn:
             os.ftruncate(self._file, size - torn)
-        new = _pread(self._file, size - torn - self._read_bytes, self._read_bytes)
+        new = pread(self._file, size - torn - self._read_bytes, self._read_bytes)
         for key, messages, value in _RECORD.iter_unpack(new):
             self._set(key + messages.to_bytes(4, "little"), value)
         self._read_bytes = size - torn
@@ -234,7 +234,7 @@ class ColdRequests:
             )
 
 
-def _lock(file: int) -> None:
+def lock_file(file: int) -> None:
     until = time.monotonic() + _LOCK_SECONDS
     while fcntl is not None:
         try:
@@ -245,7 +245,7 @@ def _lock(file: int) -> None:
             time.sleep(0.001)
 
 
-def _pread(file: int, size: int, offset: int) -> bytes:
+def pread(file: int, size: int, offset: int) -> bytes:
     """Read as many of these bytes as there are."""
     os.lseek(file, offset, os.SEEK_SET)  # appends are at the end wherever this is
     pieces = []

@@ -7,6 +7,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
@@ -20,10 +21,13 @@ from recede.costs import CACHES
 from recede.providers import Provider
 from recede.proxy._encodings import EncodingError, decoded
 from recede.proxy._ledger import ColdRequests
-from recede.proxy._routes import Route, route_of
-from recede.reduction._counting import costs_of, cut_costs
+from recede.proxy._routes import Route, credentials, has_login, route_of
+from recede.proxy._summaries import Summaries
+from recede.reduction import _kinds as kinds
+from recede.reduction._counting import costs_of, counted, cut_costs
+from recede.reduction._exchange import CountRequest
 from recede.reduction._options import OPTIONS
-from recede.reduction._policy import image_chars_of, own_policy
+from recede.reduction._policy import IS_OFF, image_chars_of, own_policy
 from recede.reduction._signature import takes
 from recede.reduction._static import OVER_LIMIT, has_limits, static_cost_of_json
 from recede.reduction._unrecognized import RequestsWithoutResults
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
 
     from recede.types import Options
 
-__all__ = ["MAX_BODY_BYTES", "MaskedRequest", "RequestMasker"]
+__all__ = ["MAX_BODY_BYTES", "AskedSummary", "MaskedRequest", "RequestMasker"]
 
 _log = logging.getLogger("recede")
 
@@ -41,6 +45,25 @@ MAX_BODY_BYTES = 256 << 20
 _MODEL = re.compile(r"/models/([^/:?]{1,100}):")
 _MOST_NAME = 100  # characters of a model's name
 _MOST_POLICIES = 256
+
+
+class AskedSummary(NamedTuple):
+    """A summary of old turns that pays; see `RequestMasker.give`.
+
+    Attributes:
+        messages: what it has to tell of, as they came.
+        previous: the text of the summary before, which it takes the place of; None for the first.
+        name: its name for `give`.
+
+    Example:
+        >>> import recede
+        >>> recede.proxy.AskedSummary([{"role": "user", "content": "Go."}], None, b"").previous is None
+        True
+    """
+
+    messages: list[Any]
+    previous: str | None
+    name: bytes
 
 
 class MaskedRequest(NamedTuple):
@@ -56,6 +79,7 @@ class MaskedRequest(NamedTuple):
             one.
         model: the model that the request names; None if it names none.
         agent: the agent that its User-Agent names, such as ``"Claude Code"``; None if it is not known.
+        asked: the summary of old turns that would pay from now on, if the masker has ``summaries``; else None.
         masked_count: masked observations.
         chars_before: characters of the history.
         chars_after: characters of the view.
@@ -85,6 +109,7 @@ class MaskedRequest(NamedTuple):
     points: tuple[tuple[int, bytes], ...] = ()
     model: str | None = None
     agent: str | None = None
+    asked: AskedSummary | None = None
 
     def __repr__(self) -> str:
         """Show the figures, without the body."""
@@ -104,11 +129,21 @@ class RequestMasker:
     were sent while a tool ran, instructions of a folder, skills. Their texts are those of the agent that the User-Agent
     names, or of any agent that uses the path.
 
+    With ``summaries`` old turns become a summary when that pays. The masker opens no connection: `MaskedRequest.asked`
+    has what a summary is to tell of, the request itself goes without it, and `give` takes its text. A text belongs to
+    the messages that it tells of: requests that begin with these have it, from the first one on at which it pays. For a
+    request with the login of a subscription nothing is asked.
+
     Args:
-        state: a file for the pauses (see `ColdRequests`), so that a restart changes no boundary; None: in memory.
+        state: a file for the pauses (see `ColdRequests`), so that a restart changes no boundary; None: in memory. With
+            ``summaries`` their texts are in a second file, named as this one with ``.summaries``.
+        summaries: ask for summaries of old turns.
         clock: seconds since 1970.
         **options: as for `recede.reduce`; ``provider="auto"`` is that of the path, at the prices of the model. No
             message is ever dropped.
+
+    Attributes:
+        summarizes: whether it asks for summaries.
 
     Raises:
         StoreError: the state cannot be read, or is another file.
@@ -135,6 +170,7 @@ class RequestMasker:
         self,
         *,
         state: str | os.PathLike[str] | None = None,
+        summaries: bool = False,
         clock: Callable[[], float] = time.time,
         **options: Unpack[Options],
     ) -> None:
@@ -144,6 +180,7 @@ class RequestMasker:
         for name, words in {"exclude_tools": USER_TOOLS, "keep_matching": ()}.items():  # nobody can switch these off
             self._options[name] = (*words, *OPTIONS[name].check(name, options.get(name, ())))
         self._is_auto = options.get("provider", "auto") == "auto"
+        self.summarizes = bool(kinds.FLAG.check("summaries", summaries)) and not IS_OFF
         self._policies: dict[tuple[Provider | None, int, str | None], Any] = {}
         self.counts_tokens = has_limits(options) and options.get("token_counter") is not None
         self._was_over = False  # which is said once
@@ -152,6 +189,9 @@ class RequestMasker:
         for cache in CACHES:
             self._policy(cache, None)
         self._ledger = ColdRequests(state)
+        self._summaries: Summaries | None = None
+        if self.summarizes:
+            self._summaries = Summaries(None if state is None else f"{os.fspath(state)}.summaries", clock)
         self._clock = clock
 
     def mask(
@@ -183,16 +223,21 @@ class RequestMasker:
         return MaskedRequest(body) if method != "POST" or route is None else self._mask_on(route, path, headers, body)
 
     def _mask_on(
-        self, route: Route, path: str, headers: Mapping[str, str] | Iterable[tuple[str, str]], body: bytes
+        self,
+        route: Route,
+        path: str,
+        headers: Mapping[str, str] | Iterable[tuple[str, str]],
+        body: bytes,
+        upstream: str = "",
     ) -> MaskedRequest:
-        """`mask` for the body of a POST request on this route."""
+        """`mask` for the body of a POST request on this route, which goes to this upstream."""
         pairs = headers.items() if isinstance(headers, Mapping) else headers
         named = {name.lower(): value for name, value in pairs}
         if named.get("x-recede", "").strip().lower() == "off":
             return MaskedRequest(body)
         try:
             agent = agent_named(named.get("user-agent", ""))
-            return self._mask(route, path, agent, named.get("content-encoding", ""), body)
+            return self._mask(route, path, agent, named, body, upstream)
         except EncodingError as error:
             fault = f"encoding {error}"
         except RecedeError as error:
@@ -202,8 +247,10 @@ class RequestMasker:
         _log.warning("a request to %s is sent as it came: %s", route.provider, fault)
         return MaskedRequest(body, provider=route.provider, counted=route.is_counted, fault=fault)
 
-    def _mask(self, route: Route, path: str, agent: Agent | None, encoding: str, body: bytes) -> MaskedRequest:
-        plain = decoded(body, encoding, MAX_BODY_BYTES)
+    def _mask(
+        self, route: Route, path: str, agent: Agent | None, headers: dict[str, str], body: bytes, upstream: str
+    ) -> MaskedRequest:
+        plain = decoded(body, headers.get("content-encoding", ""), MAX_BODY_BYTES)
         request = self._engine.Request(plain, KEPT_BY_PROVIDER)  # it refuses what would take very much memory
         if request.is_kept_by_provider:
             return MaskedRequest(body)
@@ -224,7 +271,22 @@ class RequestMasker:
         is_kept_a_day = cache == "openai" and request.retention == "24h"
         seconds = 86_400.0 if is_kept_a_day else Provider.of(cache, model).ttl_seconds
         cold = self._ledger.cold_requests(points, ttl_seconds=seconds, now=self._clock(), note=not route.is_counted)
-        done = request.mask(self._policy(cache, model, static, agent, route.provider), cold, costs)
+        policy = self._policy(cache, model, static, agent, route.provider)
+        asked: AskedSummary | None = None
+        if self._summaries is None:
+            done = request.mask(policy, cold, costs)[0]
+        else:
+            done, wanted = self._summaries.mask(
+                request,
+                partial(self._masked_at, request, policy, cold, costs),
+                b"\0".join(map(os.fsencode, (upstream, route.provider, *credentials(path, headers)))),
+                {messages for messages, _ in points},
+                is_sent=bool(points) and points[-1][0] == request.messages and not route.is_counted,
+                may_ask=not has_login(headers),
+            )
+            if wanted is not None:
+                messages = history_of(plain)
+                asked = AskedSummary([messages[one] for one in wanted.messages], wanted.previous, wanted.of)
         if done.within_limit is False and not self._was_over:
             self._was_over = True
             _log.warning("%s", OVER_LIMIT)
@@ -245,7 +307,35 @@ class RequestMasker:
             points=tuple(points),
             model=model,
             agent=agent.title if agent else None,
+            asked=asked,
         )
+
+    def _masked_at(self, request: Any, policy: Any, cold: list[int], costs: Any, at: Any, texts: Any) -> Any:
+        """Mask a request that has summaries, and count the tokens of their texts."""
+        while type(done := request.mask(policy, cold, costs, at, texts)) is CountRequest:
+            costs[2].update(counted(done.texts, self._options["token_counter"]))
+        return done
+
+    def give(self, asked: AskedSummary, text: str | None) -> None:
+        """Take the text of a summary that `mask` has asked for.
+
+        Args:
+            asked: `MaskedRequest.asked`.
+            text: the summary, clipped to 4,000 characters; None, or nothing but white space: there is none, and for
+                the next 1, 2, 4, ..., 64 requests of its conversation no other one is asked for.
+
+        Raises:
+            TypeError: it is no text.
+
+        Example:
+            >>> import recede
+            >>> masker = recede.proxy.RequestMasker(summaries=True)
+            >>> masker.give(recede.proxy.AskedSummary([], None, b""), "Nothing was asked.")
+        """
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"the text of a summary must be a string, not {type(text).__name__}")
+        if self._summaries is not None:
+            self._summaries.give(asked.name, text)
 
     def _policy(
         self, cache: str, model: str | None, static: int = 0, agent: Agent | None = None, whose: str | None = None
@@ -265,7 +355,13 @@ class RequestMasker:
             kept, markers, stubs = texts_of(agent, whose)
             named["keep_matching"] = (*kept, *self._options["keep_matching"])
             self._policies[key] = own_policy(
-                self._engine, {**self._options, **named}, reduces=False, static=static, markers=markers, stubs=stubs
+                self._engine,
+                {**self._options, **named},
+                reduces=False,
+                summarizer=str if self.summarizes else None,
+                static=static,
+                markers=markers,
+                stubs=stubs,
             )
         return self._policies[key]
 

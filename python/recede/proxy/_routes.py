@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["OF_MESSAGES", "UNKNOWN", "Route", "may_have_key", "provider_of", "route_of"]
+__all__ = ["OF_MESSAGES", "UNKNOWN", "Route", "credentials", "has_login", "may_have_key", "provider_of", "route_of"]
 
 
 UNKNOWN = (
@@ -38,7 +38,10 @@ _ROUTES = {
 OF_MESSAGES = ("/messages", "/messages/count_tokens")
 """Paths of clients of Anthropic that take the version for a part of the base URL."""
 _OF_GEMINI = ("/v1beta/", "/upload/v1beta/")
-_KEY = re.compile(r"[?&]key=")
+_KEY = re.compile(r"[?&]key=([^&]*)")
+_KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+# How bearers begin that are no keys: logins of Claude, tokens of OAuth, of Google, of GitHub and its Copilot.
+_LOGINS = ("sk-ant-oat", "eyJ", "ya29.", "gho_", "ghu_", "ghs_", "tid=")
 # How bearer keys begin, and the provider that they are for; "" is another company.
 _BEARERS = {
     "sk-ant-": "anthropic",
@@ -95,3 +98,20 @@ def may_have_key(provider: str, headers: Mapping[str, str]) -> bool:
     key = key.lstrip() if scheme.lower() == "bearer" else ""
     owner = next((owner for start, owner in _BEARERS.items() if key.startswith(start)), provider)
     return owner == provider
+
+
+def credentials(path: str, headers: Mapping[str, str]) -> list[str]:
+    """Return what identifies the client of a request; names of headers are in small letters."""
+    found = _KEY.search(path)
+    return [*(headers.get(name, "") for name in _KEYS), found[1] if found else ""]
+
+
+def has_login(headers: Mapping[str, str]) -> bool:
+    """Whether a request has the login of a subscription, which belongs to its agent, instead of a key of an API.
+
+    Names of headers are in small letters.
+    """
+    given = [headers.get(name, "").strip() for name in _KEYS]
+    tokens = [value.partition(" ")[2].lstrip() or value for value in given]
+    is_oauth = "oauth" in headers.get("anthropic-beta", "")
+    return "chatgpt-account-id" in headers or is_oauth or any(token.startswith(_LOGINS) for token in tokens)

@@ -82,6 +82,7 @@ DOORS = {
     "recall": ("History", "masker.Masker", "wrap"),
     "state": ("proxy.RequestMasker",),
     "store": ("History",),
+    "summaries": ("proxy.RequestMasker",),
     "summarizer": ("reduce", "History", "masker.Masker", "wrap"),
 }
 

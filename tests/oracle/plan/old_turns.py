@@ -50,6 +50,12 @@ def summary_step(fold: Fold, bill: Bill | None) -> Paying | int:
         return 0
     if rules[0] is None and alternates(facts.outline):
         return 0
+    known = facts.policy.summaries_at
+    text = None if known is None else dict(known).get(end)
+    if text is not None:
+        reaches = min(reaches, sum(start < text for start in starts))
+        if reaches <= fold.reached:
+            return 0
     first = facts.runs.starts[fold.reached]
     hideable = _hideable(fold, reaches)
     turns = {index: _turns_of(facts, index) for index in range(first, facts.runs.starts[reaches])}
@@ -59,6 +65,8 @@ def summary_step(fold: Fold, bill: Bill | None) -> Paying | int:
     replaced = before.share + sum(_view_chars(fold, index) for index in hidden)
     if share >= replaced:
         return 0
+    if known is not None and text is None:
+        return replaced - share
     # What stays of what the request before had sent is written again after the summary.
     place = first if before.summary is None else before.summary.place
     sent = {index for index in range(place, fold.before) if index not in before.messages} - hidden
@@ -67,7 +75,8 @@ def summary_step(fold: Fold, bill: Bill | None) -> Paying | int:
     raw = sum(fold.raw(index + 1) - fold.raw(index) for index in hidden | untold)
     call = (0, 0) if model is None else (raw + before.share + model[1], model[0])
     chars = fold.shown(end) - replaced + share
-    if not _pays(fold, rules, bill, fold.summary_waste + replaced - share, written_again, chars, call):
+    is_made = text is not None and end < len(facts.outline.messages)
+    if not is_made and not _pays(fold, rules, bill, fold.summary_waste + replaced - share, written_again, chars, call):
         return replaced - share
     if not hidden:
         return 0

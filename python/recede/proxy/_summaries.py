@@ -1,0 +1,253 @@
+"""Summaries of old turns in requests: each belongs to the first messages of a history, whoever sends it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from recede._encodable import encodable
+from recede._forks import lock_of
+from recede.proxy._summary_file import Record, SummaryFile
+from recede.reduction._policy import SUMMARY_CHARS
+
+__all__ = ["Summaries", "Wanted"]
+
+_MAX_BYTES = 64 << 20
+_OWN_BYTES = 256  # of a summary besides its text
+_RECENT_SECONDS = 60 * 60.0
+_TOUCH_SECONDS = 600.0  # after which a use is written down again
+_MOST_PAUSE = 64
+
+At = list[tuple[int, int]]
+Mask = Callable[[At, list[tuple[int, str]]], tuple[Any, Any, Any]]
+"""Masks a request that has summaries at these requests, with these texts by their keys: `Request.mask` of the core."""
+
+
+@dataclass(eq=False)
+class Summary:
+    """A summary of the first messages of a history: asked for, failed, or there.
+
+    Attributes:
+        messages: up to the last one that it tells of.
+        key: the core's.
+        text: None until it is there.
+        used_at: how many messages preceded the first request that has it; others after a rewind, and after a request
+            that had no answer.
+        seconds: since 1970, of its last use.
+        failures: in a row.
+        pause: requests for which no other one is asked for.
+    """
+
+    messages: int
+    key: int
+    text: str | None = None
+    used_at: set[int] = field(default_factory=set)
+    seconds: float = 0.0
+    is_asked: bool = False
+    failures: int = 0
+    pause: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes that it counts."""
+        return _OWN_BYTES + len(self.text or "")
+
+
+class Wanted(NamedTuple):
+    """A summary that is asked for: its name, the messages that it has to tell of, and the text before it."""
+
+    of: bytes
+    messages: list[int]
+    previous: str | None
+
+
+class Summaries:
+    """The summaries of all conversations, by a keyed hash of what they tell of.
+
+    Args:
+        path: a file that keeps them, so that a restart changes no request; None: in memory.
+        clock: seconds since 1970.
+
+    Raises:
+        StoreError: the file cannot be read, or is another one.
+    """
+
+    def __init__(self, path: str | None = None, clock: Callable[[], float] = time.time) -> None:
+        self._known: dict[bytes, Summary] = {}  # the one used last is the last
+        self._lengths: Counter[int] = Counter()
+        self._bytes = 0
+        self._clock = clock
+        self._lock = lock_of(self, threading.Lock)
+        self._file = None if path is None else SummaryFile(path)
+        self._secret = os.urandom(32) if self._file is None else self._file.secret
+        for record in [] if self._file is None else self._file.read():
+            self._take(record)
+
+    def _after_fork(self, *, was_changing: bool) -> None:
+        """Nothing is open."""
+
+    def mask(
+        self, request: Any, mask: Mask, whose: bytes, points: Collection[int], *, is_sent: bool, may_ask: bool
+    ) -> tuple[Any, Wanted | None]:
+        """The reduction of a request with the summaries of its first messages, and the one to ask for.
+
+        Args:
+            request: a `Request` of the core.
+            mask: masks it.
+            whose: whose summaries they are.
+            points: how many messages precede each request that it implies.
+            is_sent: it is sent to a model, and the history does not end with an answer.
+            may_ask: a summary may be asked for.
+        """
+        end = request.messages
+        with self._lock:
+            found = self._of(request, whose, end)
+            known = [one for one in found.values() if one.text is not None]
+            used = [one for one in known if not one.used_at.isdisjoint(points)]
+            # One that was used later only is none: this request was sent before, without it.
+            late = [one for one in known if is_sent and one not in used and max(one.used_at, default=0) < end]
+            waiting = late[-1:]
+            may_ask &= (
+                is_sent and len(used) == len(known) and not any(one.is_asked or one.pause for one in found.values())
+            )
+            for one in found.values():
+                one.pause = max(0, one.pause - is_sent)
+            at = sorted((min(one.used_at.intersection(points)), one.messages) for one in used)
+            texts = [(one.key, one.text or "") for one in known]
+        done, standing, _ = mask([*at, *((end, one.messages) for one in waiting)], texts)
+        if done is None and waiting:
+            done, standing, _ = mask(at, texts)
+        if done is None:  # with these options other turns are hidden, of which no text tells
+            with self._lock:
+                for of in [of for of, one in found.items() if one in used]:
+                    self._drop(of)
+            at, used = [], []
+            done, standing, _ = mask([], [])
+        with self._lock:
+            for of, one in found.items():
+                is_new = one in waiting and standing == (end, one.key)
+                if (is_new or one in used) and of in self._known:
+                    self._use(of, one, end if is_new else None)
+        if not may_ask:
+            return done, None
+        probe, standing, told = mask([*at, (end, end)], texts)
+        if probe is not None or standing[0] != end or told[3] == 0:
+            return done, None
+        return done, self._want(request, whose, standing[1], told, found)
+
+    def give(self, of: bytes, text: str | None) -> None:
+        """Take the text of a summary that is wanted; None: there is none."""
+        with self._lock:
+            summary = self._known.get(of)
+            if summary is None or not summary.is_asked:
+                return
+            summary.is_asked, summary.seconds = False, self._clock()
+            if text is None or not text.strip():
+                summary.failures += 1
+                summary.pause = min(1 << summary.failures - 1, _MOST_PAUSE)
+                return
+            self._bytes -= summary.size
+            summary.text, summary.failures = encodable(text)[:SUMMARY_CHARS], 0
+            self._bytes += summary.size
+            self._write(of, summary, text=summary.text)
+
+    # Which there are
+
+    def _of(self, request: Any, whose: bytes, end: int) -> dict[bytes, Summary]:
+        """Those whose messages a request begins with, the shortest first."""
+        lengths = sorted(length for length in self._lengths if length <= end)
+        names = self._names(request, whose, lengths) if lengths else ()
+        found = ((of, self._known.get(of)) for of in names)
+        return {of: one for of, one in found if one is not None}
+
+    def _names(self, request: Any, whose: bytes, lengths: Iterable[int]) -> Iterator[bytes]:
+        """The keyed hashes of so many first messages."""
+        hashed, first = hashlib.blake2b(whose, key=self._secret, digest_size=16), 0
+        for length in lengths:
+            hashed.update(request.unmarked(first, length))
+            first = length
+            yield hashed.copy().digest()
+
+    def _want(self, request: Any, whose: bytes, key: int, told: Any, found: dict[bytes, Summary]) -> Wanted | None:
+        """Note that a summary is asked for; None if it was before, or no other can be kept."""
+        messages, before, previous, length = told
+        (of,) = self._names(request, whose, [length])
+        with self._lock:
+            known = self._known.get(of)
+            if (known is not None and not known.failures) or not self._has_room():
+                return None
+            failed = [name for name, one in found.items() if one.failures]
+            failures = max((found[name].failures for name in failed), default=0)
+            for name in failed:
+                self._drop(name)
+            self._put(of, Summary(length, key, seconds=self._clock(), is_asked=True, failures=failures))
+        text = next((one.text for one in found.values() if one.key == before), None)
+        return Wanted(of, messages, previous if text is None else text)
+
+    def _put(self, of: bytes, summary: Summary) -> None:
+        self._drop(of)
+        self._known[of] = summary
+        self._lengths[summary.messages] += 1
+        self._bytes += summary.size
+
+    def _drop(self, of: bytes) -> None:
+        summary = self._known.pop(of, None)
+        if summary is None:
+            return
+        self._bytes -= summary.size
+        self._lengths[summary.messages] -= 1
+        if not self._lengths[summary.messages]:
+            del self._lengths[summary.messages]
+
+    def _has_room(self) -> bool:
+        """Whether another one can be kept: what was used last goes last, and nothing that was used in the last hour."""
+        while self._known and self._bytes + _OWN_BYTES + SUMMARY_CHARS > _MAX_BYTES:
+            of, oldest = next(iter(self._known.items()))
+            if oldest.seconds > self._clock() - _RECENT_SECONDS:
+                return False
+            self._drop(of)
+        return True
+
+    def _use(self, of: bytes, summary: Summary, used_at: int | None) -> None:
+        """Note a use; `used_at`: by another first request."""
+        self._known[of] = self._known.pop(of)
+        now, new = self._clock(), {} if used_at is None else {"used_at": [used_at]}
+        summary.used_at.update(*new.values())
+        if new or now - summary.seconds > _TOUCH_SECONDS:
+            summary.seconds = now
+            self._write(of, summary, **new)
+
+    # The file
+
+    def _write(self, of: bytes, summary: Summary, **facts: Any) -> None:
+        if self._file is not None:
+            record = {"of": of.hex(), "messages": summary.messages, "key": summary.key, "seconds": summary.seconds}
+            for other in self._file.write({**record, **facts}):
+                self._take(other)
+            if self._file.size > 2 * _MAX_BYTES:
+                self._file.replace(self._record(of, one) for of, one in self._known.items() if one.text is not None)
+
+    @staticmethod
+    def _record(of: bytes, one: Summary) -> Record:
+        told = {"of": of.hex(), "messages": one.messages, "key": one.key, "text": one.text}
+        return {**told, "used_at": sorted(one.used_at), "seconds": one.seconds}
+
+    def _take(self, record: Record) -> None:
+        """Add what a file has, of this process before or of another one."""
+        of = bytes.fromhex(record["of"])
+        known = self._known.get(of)
+        one = Summary(record["messages"], record["key"]) if known is None else known
+        text = record.get("text", one.text)
+        if text is None:
+            return
+        self._drop(of)
+        one.text, one.is_asked, one.failures = text, False, 0
+        one.used_at.update(record.get("used_at", ()))
+        one.seconds = max(one.seconds, record["seconds"])
+        self._put(of, one)
