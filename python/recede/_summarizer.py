@@ -8,7 +8,8 @@ import dataclasses
 import inspect
 import json
 import logging
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any, TypeVar, Union
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
 ]
 
 _log = logging.getLogger("recede")
+
+_running: ContextVar[tuple[Asking, ...]] = ContextVar("recede_summarizers", default=())
 
 _T = TypeVar("_T")
 
@@ -62,24 +65,42 @@ class Asking:
 
         Raises:
             TypeError: the summarizer is async.
+            RuntimeError: the summarizer asks for the view that it is asked for.
         """
+        self._refuse_itself()
         if self._is_async:
             raise TypeError(f"the summarizer is async: {self._instead}")
         try:
-            return self._arrived(self._function(items(), previous))
+            with self._running_now():
+                return self._arrived(self._function(items(), previous))
         except Exception as error:
             return self._failed(error)
 
     async def awaited(self, items: Callable[[], list[Any]], previous: str | None) -> tuple[str, None] | bool:
         """The same of a summarizer that may be async."""
+        self._refuse_itself()
         try:
-            if not self._is_async:  # it may take seconds, and the loop has other work
-                answer = await asyncio.to_thread(self._function, items(), previous)
-            else:
-                answer = self._function(items(), previous)
-            return self._arrived(await answer if inspect.isawaitable(answer) else answer)
+            with self._running_now():
+                if not self._is_async:  # it may take seconds, and the loop has other work
+                    answer = await asyncio.to_thread(self._function, items(), previous)
+                else:
+                    answer = self._function(items(), previous)
+                return self._arrived(await answer if inspect.isawaitable(answer) else answer)
         except Exception as error:
             return self._failed(error)
+
+    def _refuse_itself(self) -> None:
+        """Refuse a summarizer that asks for the view that it is asked for: that would ask it again."""
+        if self in _running.get():
+            raise RuntimeError("a summarizer must not ask for the view for which it is asked")
+
+    @contextlib.contextmanager
+    def _running_now(self) -> Iterator[None]:
+        token = _running.set((*_running.get(), self))
+        try:
+            yield
+        finally:
+            _running.reset(token)
 
     def _arrived(self, answer: Any) -> tuple[str, None]:
         text = checked_text(answer)

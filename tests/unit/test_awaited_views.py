@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -107,3 +108,33 @@ def test_one_that_fails_leaves_the_view_masked(answer: Any) -> None:
 def test_reduce_refuses_an_async_summarizer() -> None:
     with pytest.raises(TypeError, match="async"):
         recede.reduce(SESSION, summarizer=awaited)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_summarizer_that_asks_its_own_masker_has_failed(is_async: bool) -> None:
+    def ask(messages: Messages, previous: str | None) -> str:
+        masker.view(SESSION)
+        return "What was done."
+
+    async def aask(messages: Messages, previous: str | None) -> str:
+        await masker.aview(SESSION)
+        return "What was done."
+
+    masker: recede.masker.Masker[Any] = recede.masker.Masker(summarizer=aask if is_async else ask)
+    view = asyncio.run(masker.aview(SESSION)) if is_async else masker.view(SESSION)
+    assert view == recede.reduce(SESSION).messages
+    assert "must not ask for the view" in str(masker.summarizer_error)
+
+
+def test_threads_that_ask_for_one_conversation_have_the_same_views() -> None:
+    masker: recede.masker.Masker[Any] = recede.masker.Masker(summarizer=lambda messages, previous: "What was done.")
+    expected = [
+        recede.masker.Masker(summarizer=lambda *_: "What was done.").view(SESSION[:n]) for n in range(9, 240, 10)
+    ]
+
+    def play(_: int) -> list[Messages]:
+        return [masker.view(SESSION[:n]) for n in range(9, 240, 10)]
+
+    with ThreadPoolExecutor(4) as pool:
+        for views in pool.map(play, range(4)):
+            assert views == expected

@@ -38,6 +38,8 @@ _Client = TypeVar("_Client")
 
 # The masker and the history of the request that is being prepared.
 _preparing: ContextVar[tuple[Any, list[Any]] | None] = ContextVar("recede_preparing", default=None)
+# Its model, for the summarizer "model".
+_model: ContextVar[Any] = ContextVar("recede_model", default=None)
 _EXTENSION = "recede"
 
 
@@ -143,10 +145,6 @@ def _asked(masker: Masker[Any], providers: ModelProvider, options: Any) -> _Aske
         provider = Provider.of("none")
     _model.set(sent.get("model"))
     return _Asked(masker, key, history, sent, provider)
-
-
-# The model of the request that is being prepared, for the summarizer "model".
-_model: ContextVar[Any] = ContextVar("recede_model", default=None)
 
 
 def _own_summarizer(client: Any, package: str) -> Any:
