@@ -17,6 +17,7 @@ from recede.proxy._encodings import decoded
 from recede.proxy._masker import MAX_BODY_BYTES
 
 TURNS = 60
+HEAD = "Conversation summary:"
 LAST = "All of the work is done."
 # Characters of a result: the 40 quantiles of those of Claude Code's sessions in the corpus.
 CORPUS_SIZES = (
@@ -83,12 +84,14 @@ class PlayedModel:
             usage = self._usage(path, body)
             if usage is None:
                 return [answer_of(json.dumps({"error": {"message": self.refused[-1]}}).encode(), "400 Bad Request")]
-            call = self._call(body)
+            # Of hidden turns nothing is left to count.
+            number = len(self.requests) if HEAD in json.dumps(body) else _answered(body)
+            call = self._call(body, number)
             if call is not None:
                 self.requests.append(request)
             self._charge(path, body, usage, is_turn=call is not None)
-        done = _answered(body)
-        return answer(body, done, None if done >= self.turns else call, usage, ":generate" in path, call is not None)
+        shown = None if number >= self.turns else call
+        return answer(body, number, shown, usage, ":generate" in path, call is not None)
 
     def _usage(self, path: str, body: dict[str, Any]) -> Usage | None:
         """The tokens of a request; None if it is refused."""
@@ -113,9 +116,8 @@ class PlayedModel:
         self.usd += prices.cost(*usage, _OUTPUT_TOKENS)
         self.input_usd += prices.cost(*usage, 0) if is_turn else 0
 
-    def _call(self, body: dict[str, Any]) -> tuple[str, Any] | None:
+    def _call(self, body: dict[str, Any], number: int) -> tuple[str, Any] | None:
         """The next call, of a tool that the request has; None if that is not one of the agent's loop."""
-        number = _answered(body)
         inputs = self._inputs(number)
         added = [tool for item in body.get("input", ()) for tool in item.get("tools") or ()]  # Codex, in "code mode"
         declared = [
@@ -207,6 +209,8 @@ def _responses(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bo
     usage["total_tokens"] = sum(usage.values())
     usage["input_tokens_details"] = {"cached_tokens": tokens.read}
     usage["output_tokens_details"] = {"reasoning_tokens": 0}
+    if not body.get("stream"):
+        return [_json({**response, "output": [item], "status": "completed", "usage": usage})]
     events: list[Any] = [
         {"type": "response.created", "response": {**response, "status": "in_progress"}},
         {"type": "response.output_item.done", "output_index": 0, "item": item},

@@ -631,6 +631,7 @@ trigger-tokens = 1000
 max-input-tokens = 100000
 placeholder = "gone: {chars}"
 state = "none"
+summaries = "claude-haiku-4-5"
 observe = true
 verbose = true
 """

@@ -45,8 +45,14 @@ _GROUP_SECONDS = 1.0  # in which a command that has one ends, so that it is not 
 @policy_options()
 @click.option(
     "--state", metavar="FILE",
-    help="Pauses between requests, 28 bytes each, so that a restart changes no request; `none`: in memory.  "
+    help="Pauses between requests, 28 bytes each, so that a restart changes no request; the texts of --summaries are "
+    "in a second file beside it. `none`: in memory.  "
     "[default: ~/.local/state/recede/requests]",
+)  # fmt: skip
+@click.option(
+    "--summaries", is_flag=False, flag_value="", metavar="[MODEL]",
+    help="Replace old turns by a summary when that pays: of the model of the conversation, or of this one, with the "
+    "same key. Not for the login of a subscription.",
 )  # fmt: skip
 @click.option("--observe", is_flag=True, help="Send requests raw, and estimate what masking would have saved.")
 @click.option("-v", "--verbose", is_flag=True, help="A line for each request.")
@@ -56,6 +62,7 @@ def proxy(
     host: str,
     upstream: str | None,
     state: str | None,
+    summaries: str | None,
     observe: bool,
     verbose: bool,
     command: tuple[str, ...],
@@ -66,8 +73,9 @@ def proxy(
     The client is pointed at this proxy by its base URL, and the proxy sends on what it gets, with the same
     key. With a COMMAND it sets that for the command alone, and ends when it does, with its exit
     code. http://127.0.0.1:8787/recede/ shows what is saved. Nothing of a request is stored but 28
-    bytes: a hash, a count and a time. What you always want goes in the table [proxy] of recede.toml in
-    ~/.config: a line such as keep = 20 for each option. Needs the extra recede[proxy].
+    bytes: a hash, a count and a time; with --summaries also their texts. What you always want goes
+    in the table [proxy] of recede.toml in ~/.config: a line such as keep = 20 for each option.
+    Needs the extra recede[proxy].
 
     \b
     Example:
@@ -81,13 +89,15 @@ def proxy(
         if (error.name or "").partition(".")[0] not in ("aiohttp", "multidict", "yarl"):
             raise
         raise click.UsageError("this needs aiohttp: pip install 'recede[proxy]'") from None
+    if observe or summaries == "none":
+        summaries = None
     environment = dict(os.environ)
     try:
         upstreams = upstreams_of(given_urls(environment)) if command else {}
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     try:
-        masker = _masker(state, has_command=bool(command), **given(options))
+        masker = _masker(state, has_command=bool(command), summaries=summaries is not None, **given(options))
     except ValueError as error:
         raise usage_error(error) from None
     if port is None:
@@ -103,7 +113,11 @@ def proxy(
             of_command=bool(command),
             agent=started(command).agent,
             folder=Path.cwd().name if command else "",
+            summaries=summaries or "",
         )
+        if summaries is not None:
+            by = f"by {summaries}" if summaries else "by the model of each conversation"
+            say(f"old turns are replaced by summaries {by} when that pays, not for the login of a subscription")
         if host not in ("127.0.0.1", "::1", "localhost"):
             say(f"anyone who reaches {host} can use this proxy, and see what it saves")
         with _logged(verbose, held=bool(command)):

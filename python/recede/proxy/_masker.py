@@ -83,7 +83,8 @@ class MaskedRequest(NamedTuple):
         masked_count: masked observations.
         chars_before: characters of the history.
         chars_after: characters of the view.
-        moved: whether the boundary moved at this request, so that what follows it is written to the cache again.
+        moved: whether the boundary moved at this request, or a summary came into it, so that what follows is written
+            to the cache again.
         cold: whether the cache has probably expired since the request before.
         counted: whether this only counts tokens.
         fault: why a body with a history was left as it is, in one word; None if it was read.
@@ -273,10 +274,11 @@ class RequestMasker:
         cold = self._ledger.cold_requests(points, ttl_seconds=seconds, now=self._clock(), note=not route.is_counted)
         policy = self._policy(cache, model, static, agent, route.provider)
         asked: AskedSummary | None = None
+        is_new = False
         if self._summaries is None:
             done = request.mask(policy, cold, costs)[0]
         else:
-            done, wanted = self._summaries.mask(
+            done, is_new, wanted = self._summaries.mask(
                 request,
                 partial(self._masked_at, request, policy, cold, costs),
                 b"\0".join(map(os.fsencode, (upstream, route.provider, *credentials(path, headers)))),
@@ -301,7 +303,7 @@ class RequestMasker:
             masked_count=done.masked_count,
             chars_before=done.chars_before,
             chars_after=done.chars_after,
-            moved=bool(moves) and moves[-1].request == len(points) - 1,
+            moved=is_new or (bool(moves) and moves[-1].request == len(points) - 1),
             cold=bool(points) and points[-1][0] in cold,
             counted=route.is_counted,
             points=tuple(points),

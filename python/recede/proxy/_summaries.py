@@ -18,7 +18,8 @@ from recede.reduction._policy import SUMMARY_CHARS
 
 __all__ = ["Summaries", "Wanted"]
 
-_MAX_BYTES = 64 << 20
+_MAX_BYTES = 48 << 20
+_MAX_FILE_BYTES = 64 << 20  # then it is written again
 _OWN_BYTES = 256  # of a summary besides its text
 _RECENT_SECONDS = 60 * 60.0
 _TOUCH_SECONDS = 600.0  # after which a use is written down again
@@ -56,7 +57,7 @@ class Summary:
     @property
     def size(self) -> int:
         """Bytes that it counts."""
-        return _OWN_BYTES + len(self.text or "")
+        return _OWN_BYTES + len((self.text or "").encode("utf-8", "replace"))
 
 
 class Wanted(NamedTuple):
@@ -94,8 +95,8 @@ class Summaries:
 
     def mask(
         self, request: Any, mask: Mask, whose: bytes, points: Collection[int], *, is_sent: bool, may_ask: bool
-    ) -> tuple[Any, Wanted | None]:
-        """The reduction of a request with the summaries of its first messages, and the one to ask for.
+    ) -> tuple[Any, bool, Wanted | None]:
+        """The reduction of a request with the summaries of its first messages; whether one is new; the one to ask for.
 
         Args:
             request: a `Request` of the core.
@@ -131,15 +132,16 @@ class Summaries:
             done, standing, _ = mask([], [])
         with self._lock:
             for of, one in found.items():
-                is_new = one in waiting and standing == (end, one.key)
-                if (is_new or one in used) and of in self._known:
-                    self._use(of, one, end if is_new else None)
+                is_first = one in waiting and standing == (end, one.key)
+                if (is_first or one in used) and of in self._known:
+                    self._use(of, one, end if is_first else None)
+        is_new = standing is not None and standing[0] == end
         if not may_ask:
-            return done, None
+            return done, is_new, None
         probe, standing, told = mask([*at, (end, end)], texts)
         if probe is not None or standing[0] != end or told[3] == 0:
-            return done, None
-        return done, self._want(request, whose, standing[1], told, found)
+            return done, is_new, None
+        return done, is_new, self._want(request, whose, standing[1], told, found)
 
     def give(self, of: bytes, text: str | None) -> None:
         """Take the text of a summary that is wanted; None: there is none."""
@@ -230,7 +232,7 @@ class Summaries:
             record = {"of": of.hex(), "messages": summary.messages, "key": summary.key, "seconds": summary.seconds}
             for other in self._file.write({**record, **facts}):
                 self._take(other)
-            if self._file.size > 2 * _MAX_BYTES:
+            if self._file.size > _MAX_FILE_BYTES:
                 self._file.replace(self._record(of, one) for of, one in self._known.items() if one.text is not None)
 
     @staticmethod

@@ -55,7 +55,7 @@ class SummaryFile:
         """Append a record, and return what others have written. What cannot be written is logged once."""
         try:
             with self._locked() as file:
-                self._append(file, json.dumps(record).encode() + b"\n")
+                self._append(file, _line(record))
         except OSError as error:
             if not self._was_said:
                 self._was_said = True
@@ -63,15 +63,15 @@ class SummaryFile:
         return self.read()
 
     def replace(self, records: Iterable[Record]) -> None:
-        """Write it again, with these alone."""
+        """Write it again, with these, and with what others have just written."""
         with contextlib.suppress(OSError), self._locked():
-            lines = [self._head(), *(json.dumps(one).encode() + b"\n" for one in records)]
+            lines = [self._head(), *map(_line, records), *map(_line, self._new)]
             write_whole(self._path, lines)
             self._identity, self._read_bytes = identity(self._path), sum(map(len, lines))
             self.size = self._read_bytes
 
     def _head(self) -> bytes:
-        return json.dumps({"kind": _KIND, "secret": self.secret.hex()}).encode() + b"\n"
+        return _line({"kind": _KIND, "secret": self.secret.hex()})
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
@@ -121,6 +121,10 @@ class SummaryFile:
             raise OSError(28, "no space left on the device")
         self._read_bytes += written
         self.size = self._read_bytes
+
+
+def _line(record: Record) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 def _record(line: bytes) -> Record | None:

@@ -37,6 +37,9 @@ class RequestSums:
     raw_usd: float = 0.0
     paid_usd: float = 0.0
     without_usage: int = 0
+    summaries: int = 0  # calls for them, which are no requests
+    summary_tokens: int = 0
+    summary_usd: float = 0.0  # a part of what was paid
 
     def add(self, other: RequestSums) -> None:
         """Add the sums of another request."""
@@ -129,6 +132,17 @@ class Totals:
         points.append((round(time.time(), 1), sums.raw_tokens, sums.sent_tokens, sums.cached_tokens))
         if len(points) > _MAX_POINTS:
             del points[-2::-2]
+
+    def summarized(self, masked: MaskedRequest, usage: LoggedUsage, model: str | None) -> None:
+        """Count the call for a summary that this request has asked for."""
+        self.version += 1
+        prices, _ = self._prices(model or "", masked.provider or "")
+        usd = (usage.cached_tokens * prices.cached + usage.output_tokens * prices.output) / 1e6
+        usd += (usage.sent_tokens - usage.cached_tokens) * prices.input / 1e6
+        tokens = usage.sent_tokens + usage.output_tokens
+        sums = RequestSums(summaries=1, summary_tokens=tokens, summary_usd=usd, paid_usd=usd)
+        self._conversation(masked).sums.add(sums)
+        self.sums.add(sums)
 
     def _conversation(self, masked: MaskedRequest) -> ConversationTotals:
         """Find the conversation that a request continues. First requests look alike: nothing precedes them."""
@@ -264,7 +278,9 @@ class Totals:
         dollars = round(sums.raw_usd - sums.paid_usd, 2)
         money = f"about ${abs(dollars):,.2f} {'of' if dollars >= 0 else 'lost on'} ${sums.raw_usd:,.2f}"
         compared = " without compaction" if self._compacts else ""
+        calls = "call" if sums.summaries == 1 else "calls"
+        asked = f"; {sums.summaries:,} {calls} for summaries, counted in, for ${sums.summary_usd:,.2f}"
         return (
             f"{sums.requests:,} requests: {what} {saved:,} of {sums.raw_tokens:,} input tokens ({1 - part:.0%}), "
-            f"{money}{compared}{unknown}"
+            f"{money}{compared}{asked if sums.summaries else ''}{unknown}"
         )

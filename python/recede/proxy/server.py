@@ -25,6 +25,7 @@ from recede.proxy._answers import AnswerReader
 from recede.proxy._http import Answer, Request, Server, answer_headers, body_of, error_of, passed_on
 from recede.proxy._masker import MAX_BODY_BYTES, MaskedRequest, RequestMasker
 from recede.proxy._routes import UNKNOWN, Route, may_have_key, provider_of, route_of
+from recede.proxy._summary_calls import SummaryCalls
 from recede.proxy._totals import Totals
 from recede.proxy._upstreams import UPSTREAMS, checked_upstream, is_address, name_of, network_proxies, path_to, place_of
 
@@ -62,6 +63,8 @@ class Proxy:
         port: the port; 0: any that is free.
         observe: requests are sent raw, and what masking would have saved is estimated.
         folder: the name of the folder that the command works in, for the page.
+        summaries: the model that writes summaries of old turns, for a masker that asks for them; "": that of the
+            conversation.
         of_command: all requests are of one command; those of no known provider go where its others go.
         agent: the agent that the command starts, if it is known.
 
@@ -84,6 +87,7 @@ class Proxy:
         of_command: bool = False,
         agent: Agent | None = None,
         folder: str = "",
+        summaries: str = "",
     ) -> None:
         """Take the settings; `start` begins to listen."""
         self.totals = Totals(observe, masker.unknown_models, folder, compacts=agent is not None and agent.compacts)
@@ -96,9 +100,9 @@ class Proxy:
         self._of_command = {agent.provider} if agent is not None and agent.provider is not None else set()
         self._host, self._port = host, port
         self._proxies = network_proxies(self.upstreams.values())
-        self._name = secrets.token_hex(8)
+        self._summaries = SummaryCalls(masker, self.totals, summaries, self.upstreams, self._proxies)
         self._changed = asyncio.Event()
-        self._is_stopping = False
+        self._name, self._is_stopping = secrets.token_hex(8), False
         self._runner: web.ServerRunner | None = None
         self._session: aiohttp.ClientSession | None = None
 
@@ -148,6 +152,7 @@ class Proxy:
         """Accept no more requests, and wait up to half a minute for running ones."""
         self._is_stopping = True
         self._changed.set()
+        self._summaries.cancel()
         if self._runner is not None:
             late = asyncio.get_running_loop().call_later(_SHUTDOWN_SECONDS, self.break_off)
             await self._runner.cleanup()
@@ -157,8 +162,7 @@ class Proxy:
 
     def break_off(self) -> None:
         """Close every connection at once, so that `stop` waits for nothing."""
-        server = None if self._runner is None else self._runner.server
-        for connection in [] if server is None else server.connections:
+        for connection in getattr(self._runner and self._runner.server, "connections", ()):
             if connection.transport is not None:
                 connection.transport.abort()
 
@@ -216,6 +220,7 @@ class Proxy:
     async def _forward(
         self, request: web.BaseRequest, path: str, provider: str, route: Route | None
     ) -> web.StreamResponse:
+        assert self._session is not None
         began = time.monotonic()
         headers = passed_on(request.headers, _NOT_SENT)
         if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
@@ -227,7 +232,7 @@ class Proxy:
             given = await body_of(request, MAX_BODY_BYTES)
             if given is None:
                 return error_of(provider, 413, f"a request has at most {MAX_BODY_BYTES >> 20} MB")
-            mask = partial(self._masker._mask_on, route, path, tuple(request.headers.items()), given)
+            mask = partial(self._masker._mask_on, route, path, tuple(request.headers.items()), given, url)
             # The event loop is for work of a millisecond; unpacking, and counting of tokens, may take long.
             is_long = len(given) > _SHORT_BYTES or "Content-Encoding" in request.headers or self._masker.counts_tokens
             masked = await asyncio.to_thread(mask) if is_long else mask()
@@ -235,14 +240,12 @@ class Proxy:
             del given
             if masked.changed and not self.totals.is_observing:
                 headers.popall("Content-Encoding", None)
-            masked = masked._replace(body=b"")
-        elif request.body_exists:
-            body = request.content.iter_any()
+            self._summaries.ask(self._session, provider, path, request.headers, masked)
+            masked = masked._replace(body=b"", asked=None)
+        else:
+            body = request.content.iter_any() if request.body_exists else None
             if "Content-Length" in request.headers:
                 headers["Content-Length"] = request.headers["Content-Length"]
-        elif "Content-Length" in request.headers:
-            headers["Content-Length"] = request.headers["Content-Length"]
-        assert self._session is not None
         answer: Answer | None = None
         reader: AnswerReader | None = None
         status, is_whole = 0, False
@@ -299,9 +302,8 @@ class Proxy:
         self._changed.set()
 
     def _note_of(self, masked: MaskedRequest) -> str | None:
-        if not masked.changed or self.totals.is_observing:
-            return None
-        return f"masked; {masked.chars_before}->{masked.chars_after}"
+        is_masked = masked.changed and not self.totals.is_observing
+        return f"masked; {masked.chars_before}->{masked.chars_after}" if is_masked else None
 
     def _log_request(self, method: str, path: str, status: int, masked: MaskedRequest, seconds: float) -> None:
         done = ""

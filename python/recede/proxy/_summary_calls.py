@@ -1,0 +1,196 @@
+"""The calls of `recede proxy` for summaries: a request to the API of a conversation, and the text of its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import aiohttp
+from yarl import URL
+
+from recede._summarizer import PROMPT, prompt_text
+from recede._usage import LoggedUsage
+from recede.proxy._answers import AnswerReader
+from recede.proxy._encodings import decoded
+from recede.proxy._masker import AskedSummary, MaskedRequest, RequestMasker
+from recede.proxy._routes import has_login
+from recede.proxy._totals import Totals
+from recede.proxy._upstreams import path_to
+from recede.reduction._kinds import CHARS_PER_TOKEN
+
+__all__ = ["SummaryCalls", "call_of", "text_of_answer"]
+
+_log = logging.getLogger("recede.proxy")
+
+_MAX_TOKENS = 2_000  # of a text
+_SECONDS = 120
+_MOST_BYTES = 4 << 20  # of an answer
+_MOST_SAID = 20
+_SENT_ON = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "anthropic-version")
+_GENERATE = re.compile(r"/models/([^/]+):(?:streamG|g)enerateContent$")
+_KEY = re.compile(r"(?:^|&)(key=[^&]*)")
+
+
+class SummaryCall(NamedTuple):
+    """A request: its path, headers and body."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+def call_of(path: str, headers: Mapping[str, str], model: str | None, asked: AskedSummary) -> SummaryCall:
+    """Make the call for a summary, with the key of a request and nothing else of it.
+
+    Args:
+        path: the path of the request, with its query.
+        headers: those of the request, with names in small letters.
+        model: who writes it; None: the path names it.
+        asked: what it is to tell of.
+    """
+    place, _, query = path.replace("%3A", ":").partition("?")
+    text = prompt_text(asked.messages, asked.previous)
+    user = {"role": "user", "content": text}
+    named = {} if model is None else {"model": model}
+    body: dict[str, Any]
+    if _GENERATE.search(place):
+        name = r"\1" if model is None else urllib.parse.quote(model, safe="").replace("\\", "")
+        place = _GENERATE.sub(rf"/models/{name}:generateContent", place)
+        body = {
+            "systemInstruction": {"parts": [{"text": PROMPT}]},
+            "contents": [{"role": "user", "parts": [{"text": text}]}],
+            "generationConfig": {"maxOutputTokens": _MAX_TOKENS},
+        }
+    elif "/responses" in place:
+        place = place.removesuffix("/compact")
+        body = {**named, "instructions": PROMPT, "input": [user], "max_output_tokens": _MAX_TOKENS, "store": False}
+    elif place.endswith("/chat/completions"):
+        told = [{"role": "system", "content": PROMPT}, user]
+        body = {**named, "max_completion_tokens": _MAX_TOKENS, "messages": told}
+    else:
+        body = {**named, "max_tokens": _MAX_TOKENS, "system": PROMPT, "messages": [user]}
+    key = _KEY.search(query)
+    given = {name: headers[name] for name in _SENT_ON if name in headers}
+    given |= {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "recede"}
+    return SummaryCall(f"{place}?{key[1]}" if key else place, given, json.dumps(body).encode())
+
+
+def text_of_answer(answer: Any) -> str:
+    """Return the text of an answer of Anthropic, OpenAI or Gemini; empty if there is none.
+
+    Raises:
+        TypeError, AttributeError, KeyError, IndexError: it is no answer.
+    """
+    if "candidates" in answer:
+        parts = answer["candidates"][0]["content"]["parts"]
+        return "".join(part.get("text", "") for part in parts if not part.get("thought"))
+    if "output" in answer:
+        contents = [item["content"] for item in answer["output"] if item.get("type") == "message"]
+        return "".join(part.get("text", "") for content in contents for part in content)
+    content = answer["choices"][0]["message"]["content"] if "choices" in answer else answer["content"]
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content if part.get("type") == "text")
+
+
+class SummaryCalls:
+    """Asks for the summaries that a masker wants, in the background; whatever a provider answers, sessions go on.
+
+    Args:
+        masker: what takes the texts.
+        totals: what counts the calls.
+        model: who writes them; "": the model of the conversation.
+        upstreams: where calls go, by provider.
+        proxies: the proxies of the network, by upstream.
+    """
+
+    def __init__(
+        self, masker: RequestMasker, totals: Totals, model: str, upstreams: dict[str, str], proxies: dict[str, str]
+    ) -> None:
+        self._masker, self._totals, self._model = masker, totals, model
+        self._upstreams, self._proxies = upstreams, proxies
+        self._running: set[asyncio.Task[None]] = set()
+        self._said: set[str] = set()
+
+    def ask(
+        self,
+        session: aiohttp.ClientSession,
+        provider: str,
+        path: str,
+        headers: Mapping[str, str],
+        masked: MaskedRequest,
+    ) -> None:
+        """Ask for the summary that a request wants, if it does."""
+        if not self._masker.summarizes or masked.provider is None:
+            return
+        named = {name.lower(): value for name, value in headers.items()}
+        if has_login(named):
+            self._say("the login of a subscription belongs to its agent: its conversations get no summaries")
+        if masked.asked is not None:
+            work = self._give(session, provider, path, named, masked, masked.asked)
+            task = asyncio.get_running_loop().create_task(work)
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    def cancel(self) -> None:
+        """End those that run."""
+        for task in self._running:
+            task.cancel()
+
+    async def _give(self, *how: Any) -> None:
+        asked, text = how[-1], None
+        try:
+            text = await self._text(*how)
+        except Exception as error:
+            self._say(f"no summary: {type(error).__name__}; requests are masked alone")
+        finally:
+            self._masker.give(asked, text)
+
+    async def _text(
+        self,
+        session: aiohttp.ClientSession,
+        provider: str,
+        path: str,
+        headers: dict[str, str],
+        masked: MaskedRequest,
+        asked: AskedSummary,
+    ) -> str | None:
+        """The text of a summary; None if the provider refuses the call."""
+        url, model = self._upstreams[provider], self._model or masked.model
+        call = await asyncio.to_thread(call_of, path, headers, model, asked)
+        async with session.post(
+            URL(url + path_to(url, call.path), encoded=True),
+            headers=call.headers,
+            data=call.body,
+            skip_auto_headers=("Accept",),
+            allow_redirects=False,
+            proxy=self._proxies.get(url),
+            timeout=aiohttp.ClientTimeout(total=_SECONDS),
+        ) as found:
+            if found.status != 200:
+                self._say(f"no summary: {provider} answered {found.status}; requests are masked alone")
+                return None
+            data = await found.content.read(_MOST_BYTES + 1)
+            while len(data) <= _MOST_BYTES and (more := await found.content.read(_MOST_BYTES)):
+                data += more
+            data = decoded(data, found.headers.get("Content-Encoding", ""), _MOST_BYTES)
+        reader = AnswerReader("application/json", "")
+        reader.feed(data)
+        reader.end()
+        text = text_of_answer(json.loads(data))
+        usage = reader.usage or LoggedUsage(len(call.body) // CHARS_PER_TOKEN, 0, 0, 0, len(text) // CHARS_PER_TOKEN)
+        self._totals.summarized(masked, usage, model or reader.model)
+        if not text.strip():
+            self._say("no summary: an answer had no text; requests are masked alone")
+        return text
+
+    def _say(self, what: str) -> None:
+        """Say it once."""
+        if what not in self._said and len(self._said) < _MOST_SAID:
+            self._said.add(what)
+            _log.warning("%s", what)
