@@ -26,6 +26,7 @@ import pytest
 pytest.importorskip("aiohttp", reason="the proxy needs aiohttp")
 
 from proxied import proxying, recording
+from test_proxy_summaries import changed, played, summary_in
 
 import recede
 from played import CORPUS_SIZES, LAST, TURNS, PlayedModel
@@ -269,6 +270,21 @@ def test_250_turns_of_claude_code_cost_half(tmp_path: Path) -> None:
     assert cost < (0.6 if sent.model.bodies[-1]["model"] == "claude-opus-5-5" else 0.55)
 
 
+def test_250_turns_of_claude_code_cost_less_with_summaries(tmp_path: Path) -> None:
+    runs = []
+    for name, options in (("alone", ()), ("both", ("--summaries",))):
+        home = tmp_path / name
+        home.mkdir()
+        options = ("--state", str(home / "requests"), *options)
+        runs.append(_run(_claude(home, "claude-sonnet-4-5"), home, played(250), options))
+    alone, both = (run.model for run in runs)
+    assert any(map(summary_in, both.bodies)) and not any(map(summary_in, alone.bodies))
+    assert len(changed(both.bodies)) == runs[1].stderr.count("the boundary moved")
+    assert not any(recede.check_pairs(body["messages"]).findings for body in both.bodies)
+    assert both.usd <= 0.85 * alone.usd
+    assert "calls for summaries, counted in, for $" in runs[1].stderr
+
+
 # What the user has said
 
 
@@ -501,7 +517,8 @@ def test_codex_with_a_login_of_chatgpt_is_masked(tmp_path: Path) -> None:
 
 def test_claude_code_with_a_login_is_masked(tmp_path: Path) -> None:
     login = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-none"}
-    run = _run(_claude(tmp_path), tmp_path, PlayedModel(8), EAGER, **login)
+    run = _run(_claude(tmp_path), tmp_path, PlayedModel(8), (*EAGER, "--summaries"), **login)
+    assert run.stderr.count("belongs to its agent: its conversations get no summaries") == 1
     assert {one.named("authorization") for one in run.model.requests} == {"Bearer sk-ant-oat01-none"}
     assert json.dumps(run.model.bodies[-1]).count("old tool output cleared") >= 5
 

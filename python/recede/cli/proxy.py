@@ -116,8 +116,8 @@ def proxy(
             summaries=summaries or "",
         )
         if summaries is not None:
-            by = f"by {summaries}" if summaries else "by the model of each conversation"
-            say(f"old turns are replaced by summaries {by} when that pays, not for the login of a subscription")
+            writer = summaries or "the model of each conversation"
+            say(f"old turns become summaries by {writer} when that pays; not with the login of a subscription")
         if host not in ("127.0.0.1", "::1", "localhost"):
             say(f"anyone who reaches {host} can use this proxy, and see what it saves")
         with _logged(verbose, held=bool(command)):
