@@ -88,6 +88,7 @@ ONLY_PUBLIC_NAMES = {"testing", "cli"}
 FRAMEWORKS = {
     "agent_framework": {"agent_framework"},
     "anthropic": {"anthropic"},
+    "crewai": {"crewai", "httpx"},
     "google_adk": {"google"},
     "http": set[str](),
     "inspect_ai": {"inspect_ai"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from frameworks import LIMITS, installed
 
 from recede._encodable import warn_once
+
+os.environ.update(CREWAI_DISABLE_TELEMETRY="true", CREWAI_TRACING_ENABLED="false")  # it waits for a site of its own
 
 
 @pytest.fixture(autouse=True)

@@ -403,7 +403,8 @@ def test_wrong_options_are_refused_at_construction(case: Any, options: Any, erro
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))])
 def test_a_copy_masks_as_the_first_does(case: Any, how: Any) -> None:
-    turns, masking = session(30), case.masking(keep=4, recall=case.__name__ not in ("case_http", "case_own"))
+    has_recall = case.__name__ not in ("case_crewai", "case_own")
+    turns, masking = session(30), case.masking(keep=4, **({"recall": True} if has_recall else {}))
     messages = case.history(turns)
     assert case.results(case.view(how(masking), messages)) == case.results(case.view(masking, messages))
 

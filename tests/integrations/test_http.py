@@ -26,7 +26,6 @@ from sessions import TASK, session
 
 import recede
 from provider_server import Failure, Server, serving, text
-from recede._summarizer import driven
 from recede.integrations.http import recede_client
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -157,7 +156,7 @@ def test_what_is_sent_raw_is_said_once(path: str, body: bytes, said: str, caplog
     headers = {"content-type": "application/json"}
     for _ in range(2):
         request = client.build_request("POST", f"http://a{path}", content=body, headers=headers)
-        assert driven(client._transport._masked(request, body), None) is request
+        assert client._transport._requests.masked(request) is request
     assert [one.getMessage()[: len(said)] for one in caplog.records if "sent as they" in one.getMessage()] == [said][
         : len(said)
     ]
@@ -198,7 +197,7 @@ def test_proxies_are_masked_too_and_the_timeout_stays(kind: str, monkeypatch: py
         request = client.build_request(
             "POST", f"http://a/v1/{path}", content=body, headers={"content-type": "application/json", "x-own": "1"}
         )
-        result = driven(transport._masked(request, body), None)
+        result = transport._requests.masked(request)
         seen.append(result)
         assert result.headers["content-length"] == str(len(result.content)) and len(result.content) < len(body)
         assert (result.headers["x-own"], result.extensions["timeout"]["read"]) == ("1", 7.0)

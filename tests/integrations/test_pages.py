@@ -17,6 +17,7 @@ from support import ROOT
 PAGES = {
     "agent_framework": "agent_framework",
     "anthropic": "anthropic",
+    "crewai": "crewai",
     "google_adk": "google.adk",
     "http": "openai",
     "inspect_ai": "inspect_ai",

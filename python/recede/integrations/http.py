@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from recede.types import Options, Summarizer
 
-__all__ = ["recede_client"]
+__all__ = ["Requests", "recede_client"]
 
 _Client = TypeVar("_Client")
 
@@ -27,14 +27,31 @@ _Client = TypeVar("_Client")
 _OF_BODY = {"content-length", "content-encoding", "transfer-encoding"}
 
 
-class _Transport:
-    """The transport of a client, which is sent masked requests; the client keeps its own for redirects and retries."""
+class Requests:
+    """The masker of requests of a client, and who is asked for summaries."""
 
-    def __init__(self, transport: Any, masker: RequestMasker, asking: Asking | None) -> None:
-        self._transport = transport
-        self._masker, self._asking = masker, asking
+    def __init__(
+        self, masker: RequestMasker | None, summarizer: Summarizer | None, options: dict[str, Any], otherwise: str
+    ) -> None:
+        """Take a masker, or options for one; `otherwise` is what to do where an async summarizer cannot be awaited."""
+        if masker is not None and options:
+            raise TypeError(f"give the options to the masker: RequestMasker({next(iter(options))}=...)")
+        if masker is not None and masker.summarizes != (summarizer is not None):
+            raise TypeError("a masker with summaries=True needs a summarizer, and a summarizer such a masker")
+        self._asking = None if summarizer is None else Asking(summarizer, otherwise)
+        self._masker = masker or RequestMasker(summaries=summarizer is not None, **options)
 
-    def _masked(self, request: Any, body: bytes) -> Steps[Any]:
+    def masked(self, request: Any) -> Any:
+        """Return the request to send: the one given, or one with another body."""
+        return driven(self._steps(request, request.read()), self._asking) if _has_json(request) else request
+
+    async def amasked(self, request: Any) -> Any:
+        """Return the same for an async client."""
+        if not _has_json(request):
+            return request
+        return await adriven(self._steps(request, await request.aread()), self._asking)
+
+    def _steps(self, request: Any, body: bytes) -> Steps[Any]:
         masked = self._masker.mask(request.method, request.url.path, request.headers, body)
         if masked.asked is not None:
             items = masked.asked.messages.copy
@@ -63,11 +80,17 @@ class _Transport:
                 say(kept)
 
 
+class _Transport:
+    """The transport of a client, which is sent masked requests; the client keeps its own for redirects and retries."""
+
+    def __init__(self, transport: Any, requests: Requests) -> None:
+        self._transport = transport
+        self._requests = requests
+
+
 class _SyncTransport(_Transport):
     def handle_request(self, request: Any) -> Any:
-        if _has_json(request):
-            request = driven(self._masked(request, request.read()), self._asking)
-        return self._transport.handle_request(request)
+        return self._transport.handle_request(self._requests.masked(request))
 
     def close(self) -> None:
         self._transport.close()
@@ -82,9 +105,7 @@ class _SyncTransport(_Transport):
 
 class _AsyncTransport(_Transport):
     async def handle_async_request(self, request: Any) -> Any:
-        if _has_json(request):
-            request = await adriven(self._masked(request, await request.aread()), self._asking)
-        return await self._transport.handle_async_request(request)
+        return await self._transport.handle_async_request(await self._requests.amasked(request))
 
     async def aclose(self) -> None:
         await self._transport.aclose()
@@ -139,14 +160,9 @@ def recede_client(
         )
     if isinstance(client._transport, _Transport):
         raise TypeError("http_client masks already")
-    if masker is not None and options:
-        raise TypeError(f"give the options to the masker: RequestMasker({next(iter(options))}=...)")
-    if masker is not None and masker.summarizes != (summarizer is not None):
-        raise TypeError("a masker with summaries=True needs a summarizer, and a summarizer such a masker")
-    asking = None if summarizer is None else Asking(summarizer, "give the client of an async SDK")
-    masker = masker or RequestMasker(summaries=asking is not None, **options)
+    requests = Requests(masker, summarizer, {**options}, "give the client of an async SDK")
     kind = _AsyncTransport if hasattr(client, "aclose") else _SyncTransport
-    client._transport = kind(client._transport, masker, asking)
+    client._transport = kind(client._transport, requests)
     # Those of proxies; None is the transport above.
-    client._mounts = {url: one and kind(one, masker, asking) for url, one in client._mounts.items()}
+    client._mounts = {url: one and kind(one, requests) for url, one in client._mounts.items()}
     return http_client
