@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 import json
 import logging
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar, Union
@@ -29,6 +30,9 @@ _log = logging.getLogger("recede")
 _running: ContextVar[tuple[Asking, ...]] = ContextVar("recede_summarizers", default=())
 
 _T = TypeVar("_T")
+
+# An image or another file in a message, which a model of texts cannot read.
+_FILE = re.compile(r'"(?:data:[\w/+.;=-]{0,100},)?[A-Za-z0-9+/_-]{400,}={0,2}"')
 
 Steps = Generator[tuple[Callable[[], list[Any]], Union[str, None]], Any, _T]
 """Work that yields what a summary is needed of, with the text before, and is sent what `Asking` gives."""
@@ -223,8 +227,12 @@ def prompt_text(items: Sequence[Any], previous: str | None) -> str:
 
 def _item(item: Any) -> str:
     if not hasattr(item, "observation"):  # a message: a dict, or one of a framework
-        return json.dumps(item, ensure_ascii=False, default=_plain)
+        return _FILE.sub(_size, json.dumps(item, ensure_ascii=False, default=_plain))
     return f"Turn {item.turn}:\nReasoning: {item.reasoning}\nAction: {item.action}\nObservation: {item.observation}"
+
+
+def _size(file: re.Match[str]) -> str:
+    return f'"[a file of {len(file[0]) - 2} characters in base64]"'
 
 
 def _plain(value: Any) -> Any:
