@@ -142,7 +142,8 @@ class OpenAIAgents:
 
         given = ModelInputData(input=messages, instructions=None)
         data: Any = CallModelData(given, agent=self.case.Agent(name="a", model="m"), context=None)
-        view: list[Any] = hook(data).input
+        sent = hook(data)
+        view: list[Any] = (finished(sent) if asyncio.iscoroutine(sent) else sent).input  # the adapter's is async
         if hasattr(hook, "on_llm_end"):
             details = self.case.InputTokensDetails.model_construct(cached_tokens=8_900)
             usage = Counted(requests=1, input_tokens=9_000, output_tokens=10, input_tokens_details=details)
