@@ -107,10 +107,17 @@ def kept_at_least(history: History, budget: int, options: dict[str, Any]) -> Any
     return reduced(history, _policy(_engine.engine, "reduce", rule, masks_unseen=False), None, False)
 
 
+def _broken(messages: History) -> set[tuple[str, Any]]:
+    """What is wrong with the pairs; an id is open twice, or used again, by what is between."""
+    kinds = {"id_used_again": "id_open_twice"}
+    found = findings(messages)
+    return {(kinds.get(kind, kind), call_id) for kind, _, call_id in found if kind != "open_call"}
+
+
 def check_budgets(history: History, count: int, **options: Any) -> None:
     """The properties of tests/property/test_even_budgets.py at many budgets of one numbered history."""
     before = copy.deepcopy(history)
-    orphans = {(kind, call_id) for kind, _, call_id in findings(history) if kind != "open_call"}
+    orphans = _broken(history)
     window = kept_at_least(history, 0, options)
     chars, task, replaced = recede.count_chars(history), task_of(history), summaries_of(history)
     # The definition is of whole pairs, and of the window that `reduce` has by itself.
@@ -122,7 +129,7 @@ def check_budgets(history: History, count: int, **options: Any) -> None:
         assert view.within_limit is (view.chars_after <= budget)
         assert view.chars_after == recede.count_chars(view.messages)
         assert view.within_limit or window.chars_after + LEAST_TASK > budget
-        assert {(kind, i) for kind, _, i in findings(view.messages) if kind != "open_call"} <= orphans
+        assert _broken(view.messages) <= orphans
         kept = {message["place"] for message in view.messages if "place" in message}
         whole = {message["place"] for message in view.messages if message is history[message.get("place", 0)]}
         assert smaller <= kept | replaced and unchanged <= whole | replaced, "a larger budget never keeps less"

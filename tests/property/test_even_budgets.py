@@ -11,7 +11,7 @@ import pytest
 from answers import numbered, torn
 from even import check_budgets, even, failing, kept_at_least, summaries_of, task_of
 from generated import histories
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import words
 
@@ -124,6 +124,7 @@ def test_the_views_of_64_budgets_degrade_evenly(engine_name: str, history: Histo
 def test_what_is_kept_is_what_the_page_says(
     engine_name: str, history: History, options: dict[str, Any], budget: int
 ) -> None:
+    assume("'compaction'" not in repr(history))  # what precedes one goes first: see test_compactions
     history = numbered(history)
     options = {
         name: options[name]

@@ -64,7 +64,11 @@ def test_each_long_result_keeps_its_ends(texts: list[str], max_chars: int, recal
 @given(history=histories(), options=own_options(), max_chars=st.integers(60, 120))
 def test_every_other_rule_sees_the_cut_text(history: list[Any], options: dict[str, Any], max_chars: int) -> None:
     """Where nothing is masked all is cut; that cut history is masked as the given one is."""
-    exempt = {name: options[name] for name in ("exclude_tools", "keep_errors", "keep_matching") if name in options}
+    exempt = {
+        name: options[name]
+        for name in ("exclude_tools", "keep_errors", "keep_matching", "placeholder")
+        if name in options
+    }
     options |= {"max_result_chars": max_chars}
     cut_history = recede.reduce(history, keep=10**9, max_result_chars=max_chars, **exempt)
     both = recede.reduce(history, **options)

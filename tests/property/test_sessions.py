@@ -242,7 +242,8 @@ class Sessions(RuleBasedStateMachine):
                     session._live.core.changed_at = None
                     session._live.core.needed, session._live.core.asked_at = [], -1
                     session._live.reports.forget()
-                    session._live.callbacks.summary_failures = 0
+                    if session._live.callbacks.asking is not None:
+                        session._live.callbacks.asking.failures = 0
                 self.before[name] = session.view_json(), session.stats()
 
     @invariant()

@@ -163,7 +163,7 @@ def test_an_option_of_other_doors_names_them(name: str) -> None:
         "proxy.RequestMasker": recede.proxy.RequestMasker,
     }
     assert {door for door in doors if name in inspect.signature(doors[door]).parameters} == set(DOORS[name])
-    refuses = Masker if name in ("store", "calibrate", "summarizer", "state", "clock") else recede.proxy.RequestMasker
+    refuses = Masker if name in ("store", "calibrate", "state", "clock", "summaries") else recede.proxy.RequestMasker
     for door in DOORS[name]:
         with pytest.raises(TypeError, match=rf"no option '{name}' here: it is one of .*recede\.{door}\b"):
             refuses(**{name: None})
