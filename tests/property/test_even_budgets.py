@@ -124,7 +124,7 @@ def test_the_views_of_64_budgets_degrade_evenly(engine_name: str, history: Histo
 def test_what_is_kept_is_what_the_page_says(
     engine_name: str, history: History, options: dict[str, Any], budget: int
 ) -> None:
-    assume("'compaction'" not in repr(history))  # what precedes one goes first: see test_compactions
+    assume("'compaction'" not in repr(history))  # what precedes one goes first
     history = numbered(history)
     options = {
         name: options[name]
