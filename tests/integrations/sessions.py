@@ -55,7 +55,8 @@ def session(turns: int = 60, seed: int = 1) -> list[Turn]:
 
 def asked_for(turns: list[Turn], requests: list[Any], *, is_failing: bool = False) -> Turn:
     """The turn that the newest of these requests is answered with; every other one fails, if they do."""
-    return turns[(len(requests) - 1) // (2 if is_failing else 1)]
+    number = (len(requests) - 1) // (2 if is_failing else 1)
+    return turns[min(number, len(turns) - 1)]  # who asks on has the last one again
 
 
 def numbered_from_zero(turns: list[Turn]) -> list[Turn]:
