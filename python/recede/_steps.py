@@ -6,7 +6,6 @@ yields it and is given its result or its error; it does not know whether the ste
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -51,6 +50,8 @@ class Call(NamedTuple):
     async def run_async(self) -> Any:
         """The result, awaited if it is awaitable."""
         if self.in_thread:
+            import asyncio  # lazily: it takes as long to import as a History
+
             value = await asyncio.to_thread(self.function, *self.arguments)
         else:
             value = self.function(*self.arguments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 import inspect
@@ -11,15 +10,17 @@ import logging
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextvars import ContextVar
-from typing import Any, TypeVar, Union
+from typing import Any, NamedTuple, TypeVar, Union
+
+from recede._steps import Call, Step
 
 __all__ = [
     "PROMPT",
+    "Ask",
     "Asking",
-    "adriven",
+    "Steps",
     "bound",
     "checked_text",
-    "driven",
     "is_async",
     "prompt_text",
     "text_of_summary",
@@ -34,10 +35,10 @@ _T = TypeVar("_T")
 # An image or another file in a message, which a model of texts cannot read.
 _FILE = re.compile(r'"(?:data:[\w/+.;=-]{0,100},)?[A-Za-z0-9+/_-]{400,}={0,2}"')
 
-Steps = Generator[tuple[Callable[[], list[Any]], Union[str, None]], Any, _T]
-"""Work that yields what a summary is needed of, with the text before, and is sent what `Asking` gives."""
+Steps = Generator[Step, Any, _T]
+"""Work that yields an `Ask` for each summary that it needs, to be driven."""
 
-Call = Callable[[Sequence[Any], Union[str, None]], Any]
+_Bound = Callable[[Sequence[Any], Union[str, None]], Any]
 
 PROMPT = """\
 You keep the memory of a software agent whose history grows too long. Write the summary that takes the place of the
@@ -53,6 +54,24 @@ Errors: each error that is not solved, word for word.
 Keep names, paths, numbers, commands and messages exactly as they are. Carry on what the summary so far says, where it
 still holds. Do not invent anything, and do not address anybody: give the summary alone."""
 """The default system prompt of `anthropic` and `openai`, and the beginning of what ``.generate`` is given."""
+
+
+class Ask(NamedTuple):
+    """A step that is given the summary of some items, with the text before; who has no summarizer runs none."""
+
+    asking: Asking | None
+    items: Callable[[], list[Any]]
+    previous: str | None
+
+    def run(self) -> Any:
+        """See `Asking.summary`."""
+        assert self.asking is not None, "a core asks only where there is a summarizer"
+        return self.asking.summary(self.items, self.previous)
+
+    async def run_async(self) -> Any:
+        """See `Asking.awaited`."""
+        assert self.asking is not None, "a core asks only where there is a summarizer"
+        return await self.asking.awaited(self.items, self.previous)
 
 
 class Asking:
@@ -81,15 +100,13 @@ class Asking:
             return self._failed(error)
 
     async def awaited(self, items: Callable[[], list[Any]], previous: str | None) -> tuple[str, None] | bool:
-        """The same of a summarizer that may be async."""
+        """The same of a summarizer that may be async; one that is not may take seconds, and the loop has other work."""
         self._refuse_itself()
         try:
             with self._running_now():
-                if not self._is_async:  # it may take seconds, and the loop has other work
-                    answer = await asyncio.to_thread(self._function, items(), previous)
-                else:
-                    answer = self._function(items(), previous)
-                return self._arrived(await answer if inspect.isawaitable(answer) else answer)
+                given = items(), previous
+                call = Call("the summarizer", self._function, given, in_thread=not self._is_async)
+                return self._arrived(await call.run_async())
         except Exception as error:
             return self._failed(error)
 
@@ -119,32 +136,7 @@ class Asking:
         return False
 
 
-def driven(steps: Steps[_T], asking: Asking | None) -> _T:
-    """The result of steps, whose summaries are asked for."""
-    answer: Any = None
-    while True:
-        try:
-            asked = steps.send(answer)
-        except StopIteration as done:
-            return done.value  # type: ignore[no-any-return]
-        assert asking is not None, "a core asks only where there is a summarizer"
-        answer = asking.summary(*asked)
-
-
-async def adriven(steps: Steps[_T], asking: Asking | None) -> _T:
-    """The same, where the summarizer may be async. If it is canceled, the steps end."""
-    answer: Any = None
-    with contextlib.closing(steps):
-        while True:
-            try:
-                asked = steps.send(answer)
-            except StopIteration as done:
-                return done.value  # type: ignore[no-any-return]
-            assert asking is not None, "a core asks only where there is a summarizer"
-            answer = await asking.awaited(*asked)
-
-
-def bound(name: str, summarizer: Any) -> Call:
+def bound(name: str, summarizer: Any) -> _Bound:
     """Wrap a summarizer as a function of the items (turns or messages) and the previous summary.
 
     A callable goes before ``.generate``. What has no signature, such as a function of C, is called with both.

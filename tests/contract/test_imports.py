@@ -62,7 +62,7 @@ PYTHON: dict[str, set[str]] = {
     "_encodable": {"_objects"},
     "_response": {"_objects"},
     "_answer": {"_encodable", "_objects", "_response"},
-    "_summarizer": {"_encodable"},
+    "_summarizer": {"_encodable", "_steps"},
     "reduction": LEAVES | {"_option_types", "_encodable", "_engine", "_summarizer"},
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "_summarizer", "_usage", "reduction", "store"},

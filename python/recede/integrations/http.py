@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from recede._kept_by_provider import kept_words
 from recede._off import is_off
-from recede._summarizer import Asking, Steps, adriven, driven
+from recede._steps import drive, drive_async
+from recede._summarizer import Ask, Asking, Steps
 from recede.integrations._shared import BATCHES_WORDS, say
 from recede.proxy import RequestMasker
 from recede.proxy._routes import route_of
@@ -43,19 +44,19 @@ class Requests:
 
     def masked(self, request: Any) -> Any:
         """Return the request to send: the one given, or one with another body."""
-        return driven(self._steps(request, request.read()), self._asking) if _has_json(request) else request
+        return drive(self._steps(request, request.read())) if _has_json(request) else request
 
     async def amasked(self, request: Any) -> Any:
         """Return the same for an async client."""
         if not _has_json(request):
             return request
-        return await adriven(self._steps(request, await request.aread()), self._asking)
+        return await drive_async(self._steps(request, await request.aread()))
 
     def _steps(self, request: Any, body: bytes) -> Steps[Any]:
         masked = self._masker.mask(request.method, request.url.path, request.headers, body)
         if masked.asked is not None:
             items = masked.asked.messages.copy
-            answer: Any = False if self._asking is None else (yield items, masked.asked.previous)
+            answer: Any = False if self._asking is None else (yield Ask(self._asking, items, masked.asked.previous))
             self._masker.give(masked.asked, answer[0] if answer else None)
             masked = self._masker.mask(request.method, request.url.path, request.headers, body)
         if not masked.changed:

@@ -12,7 +12,8 @@ from recede import _engine
 from recede._errors import no_such, without_text
 from recede._forks import lock_of
 from recede._off import is_off
-from recede._summarizer import Asking, Steps, adriven, driven
+from recede._steps import drive, drive_async
+from recede._summarizer import Ask, Asking, Steps
 from recede.masker._conversation import KnownConversation
 from recede.masker._finder import ConversationFinder
 from recede.masker._readers import AdapterReader, DictReader
@@ -184,7 +185,7 @@ class Masker(ConversationFinder[_M]):
             TranscriptError: the messages are no history.
             TypeError, ValueError: the facts of a message have another form; `provider` is none.
         """
-        return driven(self._viewing(messages, marks_elsewhere, provider, request), self._asking)
+        return drive(self._viewing(messages, marks_elsewhere, provider, request))
 
     async def aview(
         self,
@@ -195,7 +196,7 @@ class Masker(ConversationFinder[_M]):
         request: Mapping[str, Any] | None = None,
     ) -> list[_M]:
         """`view`, awaiting a summarizer that is async."""
-        return await adriven(self._viewing(messages, marks_elsewhere, provider, request), self._asking)
+        return await drive_async(self._viewing(messages, marks_elsewhere, provider, request))
 
     def _viewing(
         self, messages: list[_M], marks_elsewhere: int, provider: Provider | None, request: Mapping[str, Any] | None
@@ -232,7 +233,7 @@ class Masker(ConversationFinder[_M]):
                 if asked is None:
                     return result(conversation)
                 hidden = [conversation.known.messages[index] for index in asked.dropped]
-            summary = (yield partial(list, hidden), asked.previous), asked.key
+            summary = (yield Ask(self._asking, partial(list, hidden), asked.previous)), asked.key
 
     def _view(self, conversation: KnownConversation, marks_elsewhere: int) -> list[_M]:
         view = conversation.pinned_view(marks_elsewhere)
@@ -251,11 +252,11 @@ class Masker(ConversationFinder[_M]):
             TranscriptError: the messages are no history.
             TypeError: the facts of a message have another form.
         """
-        return driven(self._steps(messages, _masks), self._asking)
+        return drive(self._steps(messages, _masks))
 
     async def amasks(self, messages: list[_M]) -> Masks:
         """`masks`, awaiting a summarizer that is async."""
-        return await adriven(self._steps(messages, _masks), self._asking)
+        return await drive_async(self._steps(messages, _masks))
 
     def count_tokens(self, messages: list[_M]) -> int:
         """The approximate tokens of the view of these messages: a quarter of its characters.
@@ -269,7 +270,7 @@ class Masker(ConversationFinder[_M]):
             update = conversation.update
             return approx_tokens(update.raw_chars if is_off() else update.view_chars)
 
-        return driven(self._steps(messages, tokens), self._asking)
+        return drive(self._steps(messages, tokens))
 
     def place(self, messages: list[_M], observation: int | str) -> tuple[int, int]:
         """The place of an observation: its message, and its place among the results of that.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from recede import _engine
 from recede._bodies import loads
 from recede._errors import StoreError, TranscriptError
-from recede._summarizer import Steps, driven
+from recede._steps import drive
+from recede._summarizer import Ask, Steps
 from recede.reduction._exchange import CountRequest
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.reduction._unrecognized import RequestsWithoutResults
@@ -126,7 +127,7 @@ class LiveSession:
 
     def update_view(self) -> None:
         """Make the view current, with a summary if one is needed, and report its moves."""
-        driven(self.planning(), self.callbacks.asking)
+        drive(self.planning())
 
     def planning(self) -> Steps[None]:
         """The same, as steps. Between them the history refuses to be changed."""
@@ -142,19 +143,19 @@ class LiveSession:
         summary: Any = None
         texts: list[tuple[str, int]] | None = None
         while not isinstance(asked := self.core.update_view(summary, texts, mark=self._own_mark), list):
-            try:
-                if isinstance(asked, CountRequest):
+            if isinstance(asked, CountRequest):
+                try:
                     texts = self.callbacks.counted(asked.texts)
-                else:
-                    self.callbacks.is_running = True
-                    try:
-                        summary = yield partial(_objects, asked.dropped), asked.previous
-                    finally:
-                        self.callbacks.is_running = False
-            except Exception:  # of the counter: do not pay for the same summary twice
-                if summary is not None:
-                    self.core.update_view(False)
-                raise
+                except Exception:
+                    if summary is not None:  # do not pay for the same one twice
+                        self.core.update_view(False)
+                    raise
+            else:
+                self.callbacks.is_running = True
+                try:
+                    summary = yield Ask(self.callbacks.asking, partial(_objects, asked.dropped), asked.previous)
+                finally:
+                    self.callbacks.is_running = False
         return asked
 
     def mark_newest(self, mark: tuple[bytes, int]) -> None:

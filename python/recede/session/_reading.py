@@ -13,7 +13,8 @@ from recede._files import is_same_file, write_whole
 from recede._forks import RefusingLock, lock_of
 from recede._recall import recall_tool
 from recede._report import masked_words
-from recede._summarizer import Steps, adriven
+from recede._steps import drive_async
+from recede._summarizer import Steps
 from recede.reduction._kinds import CEILING, whole_number
 from recede.reduction._masks import Masks
 from recede.session._stats import HistoryStats, stats_of
@@ -128,7 +129,7 @@ class HistoryReader:
             >>> asyncio.run(history.aview())
             [{'role': 'user', 'content': 'Find the bug.'}]
         """
-        await adriven(self._locked(self._live.planning()), self._live.callbacks.asking)
+        await drive_async(self._locked(self._live.planning()))
         return self.view()
 
     def _locked(self, steps: Steps[None]) -> Steps[None]:
