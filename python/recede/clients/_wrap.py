@@ -11,7 +11,7 @@ import inspect
 import logging
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from recede._encodable import warn_once
 from recede._kept_by_provider import kept_words
@@ -55,8 +55,10 @@ def _class_of(kind: Any, masker: Masker[Any], providers: ModelProvider) -> Any:
 
     class Sync(Wrapped):
         def _prepare_options(self, options: Any) -> Any:
-            asked = _asked(masker, providers, options)
-            return super()._prepare_options(options if asked is None else _sent(options, asked, asked.view()))
+            asked = _asked(providers, options)
+            if asked is not None:
+                options = _sent(masker, options, asked, masker.view(asked.history, **asked.around))
+            return super()._prepare_options(options)
 
         def _prepare_request(self, request: Any) -> None:
             _note(request)
@@ -64,10 +66,10 @@ def _class_of(kind: Any, masker: Masker[Any], providers: ModelProvider) -> Any:
 
     class Async(Wrapped):
         async def _prepare_options(self, options: Any) -> Any:
-            asked = _asked(masker, providers, options)
-            return await super()._prepare_options(
-                options if asked is None else _sent(options, asked, await asked.aview())
-            )
+            asked = _asked(providers, options)
+            if asked is not None:
+                options = _sent(masker, options, asked, await masker.aview(asked.history, **asked.around))
+            return await super()._prepare_options(options)
 
         async def _prepare_request(self, request: Any) -> None:
             _note(request)
@@ -97,35 +99,24 @@ def _set_address(client: Any, address: Any) -> None:
     vars(client)["websocket_base_url"] = address.address if isinstance(address, _NoSockets) else address
 
 
-class _Asked:
-    """A request whose history is to be masked."""
+class _Asked(NamedTuple):
+    """A request whose history is to be masked: the field that has it, and the options of its view."""
 
-    def __init__(self, masker: Masker[Any], key: str, history: list[Any], sent: dict[str, Any], provider: Any) -> None:
-        self.key, self._masker, self._history = key, masker, history
-        self._given = {"marks_elsewhere": marks_elsewhere(sent), "provider": provider, "request": sent}
-
-    def view(self) -> list[Any]:
-        """The view of the history."""
-        return self._shown(self._masker.view(self._history, **self._given))
-
-    async def aview(self) -> list[Any]:
-        """The same, awaiting the summarizer."""
-        return self._shown(await self._masker.aview(self._history, **self._given))
-
-    def _shown(self, view: list[Any]) -> list[Any]:
-        _preparing.set((self._masker, self._history))
-        return view
+    key: str
+    history: list[Any]
+    around: dict[str, Any]
 
 
-def _sent(options: Any, asked: _Asked, view: list[Any]) -> Any:
+def _sent(masker: Masker[Any], options: Any, asked: _Asked, view: list[Any]) -> Any:
     """The options of the request, with the view in place of the history."""
     options = copy.copy(options)  # a retry begins with the history again
     body = options.json_data if options.json_data is not None else options.content
     options.json_data = {**body, asked.key: view}
+    _preparing.set((masker, asked.history))
     return options
 
 
-def _asked(masker: Masker[Any], providers: ModelProvider, options: Any) -> _Asked | None:
+def _asked(providers: ModelProvider, options: Any) -> _Asked | None:
     """What is to be masked of a request; None if nothing is."""
     _preparing.set(None)
     if is_off() or options.method.lower() != "post":
@@ -144,7 +135,7 @@ def _asked(masker: Masker[Any], providers: ModelProvider, options: Any) -> _Aske
     if provider is not None and provider.cache == "marks" and not caches_messages(sent, history):
         provider = Provider.of("none")
     _model.set(sent.get("model"))
-    return _Asked(masker, key, history, sent, provider)
+    return _Asked(key, history, {"marks_elsewhere": marks_elsewhere(sent), "provider": provider, "request": sent})
 
 
 def _own_summarizer(client: Any, package: str) -> Any:
