@@ -23,7 +23,7 @@ impl State {
     /// The messages that the summary after a step has to tell of, besides those of the newest one of which `is_known` has the key;
     /// and that key.
     #[must_use]
-    pub fn to_tell(&self, step: &Step, is_known: impl Fn(u64) -> bool) -> (Vec<usize>, Option<u64>) {
+    pub(super) fn to_tell(&self, step: &Step, is_known: impl Fn(u64) -> bool) -> (Vec<usize>, Option<u64>) {
         let new = step.hiding.as_ref().map_or(&[][..], |hiding| &hiding.messages);
         let is_new = step
             .hiding
@@ -41,8 +41,6 @@ impl State {
             }
             messages.extend(told.iter().map(|message| *message as usize));
         }
-        let compacted = step.hiding.as_ref().map_or(0, |hiding| hiding.compacted).max(self.hidden.compacted);
-        messages.retain(|message| *message >= compacted);
         messages.sort_unstable();
         (messages, known)
     }

@@ -223,8 +223,7 @@ impl Played<'_> {
             return hiding.call.unwrap_or((0, 0));
         };
         let writer = SummaryWriter::of(context, &self.state.hidden_after(step));
-        let (mut messages, known) = self.state.to_tell(step, |_| true);
-        messages.retain(|message| writer.tells_of(*message));
+        let (messages, known) = writer.untold(&self.state, step, |_| true);
         let of = messages.iter().map(|message| context.outline.chars_of(*message, context.policy.image_chars));
         let earlier = || writer.previous().map_or(0, |text| count_chars(&text));
         let previous = known.map_or_else(earlier, |_| SummaryWriter::body_chars(self.summary_chars));

@@ -4,6 +4,8 @@ use super::context::PlanContext;
 use super::hidden::Hidden;
 use super::outcome::{Masking, Outcome, Plan, Stage, Summary, SummaryInput, SummaryRequest};
 use super::planner::Planner;
+use super::state::State;
+use super::step::Step;
 use crate::outline::{ItemType, Message, Outline, Role, Shape};
 use crate::source::Source;
 use crate::text::{clip, count_chars, is_space};
@@ -171,6 +173,14 @@ impl<'a> SummaryWriter<'a> {
     #[must_use]
     pub fn summarized(&self) -> Vec<usize> {
         self.dropped.clone()
+    }
+
+    /// Those of the messages of which no known text tells, and the key of the newest text that is known; `step` is what made the
+    /// writer's view of this state.
+    pub fn untold(&self, state: &State, step: &Step, is_known: impl Fn(u64) -> bool) -> (Vec<usize>, Option<u64>) {
+        let (mut messages, known) = state.to_tell(step, is_known);
+        messages.retain(|message| self.tells_of(*message));
+        (messages, known)
     }
 
     /// The text of earlier summaries, without their first lines.

@@ -36,9 +36,8 @@ impl Planner<'_> {
             let text = match (input, known(standing.key)) {
                 (SummaryInput::Given(text, _), _) | (_, Some((_, text))) => text.clone(),
                 _ if self.policy.ask_summary => {
-                    let (mut untold, known) = state.to_tell(&Step::default(), |key| known(key).is_some());
+                    let (untold, known) = writer.untold(state, &Step::default(), |key| known(key).is_some());
                     let dropped = writer.summarized();
-                    untold.retain(|message| dropped.binary_search(message).is_ok());
                     let (previous, built_in) = (writer.previous(), writer.built_in(&writer.tagged()));
                     let standing = Some((standing.request, standing.key));
                     let request = SummaryRequest { dropped, previous, built_in, standing, untold, known };

@@ -134,11 +134,9 @@ impl Session {
     /// The messages that the summary of the view has to tell of, with the previous text.
     fn ask_summary(&self, standing: Standing) -> Update {
         let is_known = |key| key != standing.key && self.summaries.text_of(key).is_some();
-        let (mut messages, known) = self.state.to_tell(&self.step, is_known);
         self.with_context(|context| {
             let writer = SummaryWriter::of(context, &self.state.hidden_after(&self.step));
-            let said = writer.summarized();
-            messages.retain(|message| said.binary_search(message).is_ok());
+            let (messages, known) = writer.untold(&self.state, &self.step, is_known);
             let previous = known.and_then(|key| self.summaries.text_of(key));
             let previous = previous.map(|text| SummaryWriter::body(text)).or_else(|| writer.previous());
             Update::AskSummary(Asked { messages, previous, key: standing.key })
