@@ -57,11 +57,15 @@ def masking(**options: Any) -> RecedeInputFilter:
 
 
 def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
+    return asyncio.run(aview(masking, messages, model))
+
+
+async def aview(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
     from agents.run import CallModelData, ModelInputData
 
     agent: Any = Agent(name="a", model=model)
     data: Any = CallModelData(model_data=ModelInputData(input=messages, instructions=None), agent=agent, context=None)
-    given: list[Any] = asyncio.run(masking(data)).input
+    given: list[Any] = (await masking(data)).input
     return given
 
 

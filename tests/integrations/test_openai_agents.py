@@ -87,7 +87,7 @@ def test_recall_is_of_the_run_that_asks() -> None:
         return await masking.recall_tool.on_invoke_tool(None, json.dumps({"handle": handle}))  # type: ignore[arg-type]
 
     async def run(seed: int) -> None:
-        case.view(masking, case.history(session(10, seed)))
+        await case.aview(masking, case.history(session(10, seed)))
         await asyncio.sleep(0)  # the other runs are filtered meanwhile
         for other in (1, 2, 3):
             result = next(iter(session(10, other)[1].results.values()))
