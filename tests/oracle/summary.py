@@ -69,7 +69,8 @@ def built_in_summary(facts: Facts, dropped: Iterable[int], previous: str | None,
                 _add(lines, kind, _text_of(message), _LINE_CHARS)
         for result in message.results:
             tool = _one_line(facts.tools[result.index] or "")
-            _add(lines, _OUTCOME, result.text.joined, _LINE_CHARS, f"{tool}: " if tool else "")
+            whole = facts.given.results[result.index].text.joined  # not as it was cut when it arrived
+            _add(lines, _OUTCOME, whole, _LINE_CHARS, f"{tool}: " if tool else "")
     chosen = list(dict.fromkeys([FIRST_LINE, *lines[_OBJECTIVE][:names_task], *lines[""]]))
     for kind, most in _MAX_LINES.items():
         newest = dict.fromkeys(line for line in reversed(lines[kind]) if line not in chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -199,3 +200,11 @@ def test_a_token_counter_counts_the_cut_text(exempt: dict[str, Any]) -> None:
     history = recede.History.from_messages(messages, **options)
     assert len(history.view()) == len(messages), "the newest alone is over the limit, so nothing is dropped for it"
     assert history.stats().view_chars == recede.count_chars(history.view())
+
+
+def test_the_built_in_summary_is_made_of_whole_texts(engine: str) -> None:
+    texts = [f"{number} " + "x" * 50 + f" the middle of {number} " + "y" * 200 for number in range(8)]
+    options = {"max_result_chars": 100, "max_input_chars": 600, "observation_masking": False}
+    view = published.reduce_json(json.dumps(session_of(texts)), **options)
+    (summary,) = re.findall(r'"(Conversation summary:[^"]*)"', view.json.decode())
+    assert " the middle of " in summary and "omitted" not in summary
