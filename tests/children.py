@@ -14,6 +14,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 
 
@@ -52,6 +53,9 @@ def recede_command(
     command = [sys.executable, "-m", "recede.cli", *map(str, arguments)]
     variables = {**os.environ, "COLUMNS": str(columns), **environment}
     begin = forked(command, variables) if sys.platform == "linux" and not environment else None
+    if begin:  # imported once, and not in each fork
+        for name in import_module("recede.cli.commands").recede.commands:
+            import_module(f"recede.cli.{name}")
     with warnings.catch_warnings():
         # Of Python 3.12 and newer, where a process with threads forks; the child waits for none of them.
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -11,33 +11,6 @@ import sys
 
 from recede._engine import __version__
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from recede import agent as agent
-    from recede import arrow as arrow
-    from recede import costs as costs
-    from recede import designs as designs
-    from recede import integrations as integrations
-    from recede import masker as masker
-    from recede import proxy as proxy
-    from recede import store as store
-    from recede import summarizers as summarizers
-    from recede import transcripts as transcripts
-    from recede import turns as turns
-    from recede import types as types
-    from recede._errors import RecedeError, StoreError, TranscriptError
-    from recede._report import Reduction
-    from recede.clients import wrap
-    from recede.providers import Provider
-    from recede.reduction import (
-        check_pairs,
-        count_chars,
-        reduce,
-        repair_pairs,
-    )
-    from recede.session import History
-del TYPE_CHECKING
-
 __all__ = [
     "History",
     "Provider",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from recede._errors import TranscriptError
+from typing import Any
 
-TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
-if TYPE_CHECKING:
-    from typing import Any
+from recede._errors import TranscriptError
 
 __all__ = ["BODY_KEYS", "body_key", "dumps", "history_of", "loads", "messages_of"]
 

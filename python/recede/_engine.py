@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-
-TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
-if TYPE_CHECKING:
-    from typing import Any
+from types import ModuleType
 
 __all__ = ["__version__", "engine", "scanner"]
 
 
-def _load() -> Any:
+def _load() -> ModuleType:
     try:
         from recede import _core
     except ImportError as error:
@@ -46,7 +43,7 @@ def scanner() -> str:
 
 
 _core = _load()
-engine: Any = _core
+engine: ModuleType = _core
 """The core; tests put the oracle in its place."""
 
 __version__: str = engine.__version__

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import Any
 
 from recede._printable import printable
-
-TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
 
 __all__ = ["RecedeError", "StoreError", "TranscriptError", "meant", "no_such", "one_of", "without_text"]
 

@@ -7,10 +7,7 @@ what is unchanged in a view is the caller's own object, what is masked is a copy
 from __future__ import annotations
 
 from operator import is_
-
-TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 __all__ = ["MOST_LEVELS", "Forms", "changed", "is_object", "plain", "plain_message", "read", "restored", "sent_form"]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # spares the import of typing, which takes longer than all of recede
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 __all__ = ["PLACEHOLDER", "RECALL_DESCRIPTION", "RECALL_PARAMETERS", "recall_tool", "turn_tool", "with_handle"]
 

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from recede._named import NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
 from recede._off import is_off
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    Stage = Literal["masking", "summarization", "fallback"]
-    Invariant = Literal["ok", "fallback"]
-    FindingKind = Literal[
-        "call_without_result",
-        "result_without_call",
-        "open_call",
-        "missing_id",
-        "id_open_twice",
-        "second_result",
-        "id_used_again",
-        "other_kind",
-        "not_adjacent",
-        "split_results",
-        "not_leading",
-        "reasoning_alone",
-    ]
+Stage = Literal["masking", "summarization", "fallback"]
+Invariant = Literal["ok", "fallback"]
+FindingKind = Literal[
+    "call_without_result",
+    "result_without_call",
+    "open_call",
+    "missing_id",
+    "id_open_twice",
+    "second_result",
+    "id_used_again",
+    "other_kind",
+    "not_adjacent",
+    "split_results",
+    "not_leading",
+    "reasoning_alone",
+]
 
 __all__ = [
     "BoundaryMove",

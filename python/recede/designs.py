@@ -3,40 +3,38 @@
 docs/coming-from.md has every statement of the designs beside what these do.
 """
 
-from recede.agent._auto_continue import auto_continue, auto_continue_async
-from recede.agent._budget import Budget
-from recede.agent._conversation import Conversation
-from recede.reduction import (
-    HistoryReducer,
-    approx_tokens,
-    mask_observation,
-    mask_observations,
-    mask_observations_json,
-    mask_old_observations,
-    mask_old_observations_json,
-    summarize_history,
-    truncate_history,
-)
-from recede.turns._hybrid import HybridContextManager
-from recede.turns._masking import ObservationMaskingContextManager, apply_observation_masking
-from recede.turns._production import ProductionHybridContextManager
+from importlib import import_module
 
-__all__ = [
-    "Budget",
-    "Conversation",
-    "HistoryReducer",
-    "HybridContextManager",
-    "ObservationMaskingContextManager",
-    "ProductionHybridContextManager",
-    "apply_observation_masking",
-    "approx_tokens",
-    "auto_continue",
-    "auto_continue_async",
-    "mask_observation",
-    "mask_observations",
-    "mask_observations_json",
-    "mask_old_observations",
-    "mask_old_observations_json",
-    "summarize_history",
-    "truncate_history",
-]
+# Where each name is: imported on first use, since the kit alone takes as long to import as all else.
+_HOMES = {
+    "Budget": "agent._budget",
+    "Conversation": "agent._conversation",
+    "HistoryReducer": "reduction",
+    "HybridContextManager": "turns._hybrid",
+    "ObservationMaskingContextManager": "turns._masking",
+    "ProductionHybridContextManager": "turns._production",
+    "apply_observation_masking": "turns._masking",
+    "approx_tokens": "reduction",
+    "auto_continue": "agent._auto_continue",
+    "auto_continue_async": "agent._auto_continue",
+    "mask_observation": "reduction",
+    "mask_observations": "reduction",
+    "mask_observations_json": "reduction",
+    "mask_old_observations": "reduction",
+    "mask_old_observations_json": "reduction",
+    "summarize_history": "reduction",
+    "truncate_history": "reduction",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"recede.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

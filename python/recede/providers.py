@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any, Literal, NamedTuple
 
 from recede._errors import meant, one_of
-from recede._named import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Literal
 
 __all__ = ["Provider"]
 

@@ -32,7 +32,9 @@ ROOMS = sorted(
 
 def _commands(group: click.Group, path: str = "recede") -> Iterator[tuple[str, click.Command]]:
     """Each command that does something, with all its names."""
-    for name, command in group.commands.items():
+    for name in group.commands:
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
         if isinstance(command, click.Group):
             yield from _commands(command, f"{path} {name}")
         else:

@@ -26,7 +26,6 @@ LEAVES = {
     "_errors",
     "_files",
     "_forks",
-    "_named",
     "_objects",
     "_off",
     "_recall",
@@ -52,11 +51,10 @@ PYTHON: dict[str, set[str]] = {
     "_kept_by_provider": set(),
     "_models": set(),
     "_unknown_models": set(),
-    "_named": set(),
-    "_report": {"_bodies", "_named", "_off"},
+    "_report": {"_bodies", "_off"},
     "_bodies": {"_errors"},
     "_option_types": {"providers"},
-    "providers": {"_errors", "_models", "_named"},
+    "providers": {"_errors", "_models"},
     "_recall": set(),
     "_engine": {"_core"},
     "_encodable": {"_objects"},
@@ -489,15 +487,54 @@ def test_names_of_test_files_are_used_once() -> None:
 # What an import costs
 
 
-def test_import_loads_no_large_module() -> None:
-    """Each of these takes as long as recede itself; what needs one imports it then. The CLI begins with less."""
-    code = "import sys; before = set(sys.modules); import recede.cli; first = set(sys.modules) - before; "
-    code += "recede.reduce; print(*sorted(first)); print(*sorted(set(sys.modules) - before))"
+_LARGE = {"asyncio", "email", "http", "multiprocessing", "rich.console", "ssl", "recede.agent", "recede.turns"}
+
+
+def loaded_by(code: str) -> set[str]:
+    code = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\nprint(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    first, loaded = map(str.split, done.stdout.splitlines())
-    assert set(first) <= {"__future__", "recede", "recede._core", "recede._engine", "recede.cli"}
-    assert "recede.reduction._reduce" in loaded
-    assert not {"typing", "re", "enum", "difflib", "string", "json", "recede.types", "oracle"} & set(loaded)
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("module", ["recede", "recede.designs", "recede.cli"])
+def test_an_import_loads_the_core_alone(module: str) -> None:
+    """Even typing takes twenty times as long; what needs more imports it then."""
+    ours = {name for name in loaded_by(f"import {module}") - loaded_by("pass") if name.startswith("recede")}
+    assert ours == {"recede", "recede._engine", "recede._core", module}
+    assert not {"typing", "re", "inspect", "logging"} & loaded_by(f"import {module}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        (["--version"], _LARGE | {"rich", "recede.costs", "recede.session", "recede.transcripts"}),
+        (["prices"], _LARGE),
+        (["reduce", "FILE"], _LARGE),
+        (["stats", "FILE"], _LARGE),
+        (["replay", "FILE"], _LARGE),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_a_command_loads_what_it_needs(arguments: list[str], unwanted: set[str], tmp_path: Path) -> None:
+    file = tmp_path / "history.json"
+    file.write_text('[{"role": "user", "content": "Find the bug."}]')
+    typed = ["recede", *(str(file) if one == "FILE" else one for one in arguments)]
+    loaded = loaded_by(f"sys.argv = {typed!r}; import recede.cli; recede.cli.main()")
+    assert "click" in loaded
+    assert not unwanted & loaded
+
+
+@pytest.mark.parametrize("module", ["recede", "recede.designs"])
+def test_stubs_have_what_is_imported_on_first_use(module: str) -> None:
+    """Under the names of the module, from where it takes them itself."""
+    real = import_module(module)
+    path = Path(real.__file__ or "").with_suffix(".pyi")
+    found = {name: home for home, name in imports_of(path) if home != "recede"}
+    assert found.keys() == {*real.__all__}
+    for name, home in found.items():
+        assert getattr(import_module(home), name) is getattr(real, name)
+    modules = {name for home, name in imports_of(path) if home == "recede"}
+    assert {name for name in modules if import_module(f"recede.{name}") is not getattr(recede, name)} == set()
 
 
 def test_types_of_messages_come_when_they_are_asked_for() -> None:

@@ -560,8 +560,9 @@ def test_version_and_help() -> None:
         assert b"Usage: recede" in ok(*command, "--help")
 
 
-def test_without_the_extra_one_line_says_how_to_get_it(tmp_path: Path) -> None:
-    (tmp_path / "click.py").write_text("raise ModuleNotFoundError(name='click')")
+@pytest.mark.parametrize("missing", ["click", "rich"])
+def test_without_the_extra_one_line_says_how_to_get_it(tmp_path: Path, missing: str) -> None:
+    (tmp_path / f"{missing}.py").write_text(f"raise ModuleNotFoundError(name={missing!r})")
     without = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
     assert run("--version", **without).stdout.decode().startswith(f"recede {recede.__version__} (")
     done = run("stats", **without)

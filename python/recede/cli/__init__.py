@@ -17,7 +17,14 @@ def main() -> None:
 
 def _run() -> None:
     try:
+        import logging
+
         from recede.cli.commands import recede
+
+        # Commands warn of a file themselves, with its name.
+        logging.getLogger("recede").addHandler(logging.NullHandler())
+        sys.setrecursionlimit(5_000)  # recede reads 1,024 levels of nesting, where json stops below 1,000
+        recede(prog_name="recede")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("click", "rich"):
             raise
@@ -32,9 +39,3 @@ def _run() -> None:
             file=sys.stderr,
         )
         sys.exit(2)
-    import logging
-
-    # Commands warn of a file themselves, with its name.
-    logging.getLogger("recede").addHandler(logging.NullHandler())
-    sys.setrecursionlimit(5_000)  # recede reads 1,024 levels of nesting, where json stops below 1,000
-    recede(prog_name="recede")

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
 from recede import __version__
 from recede._printable import printable
 from recede.cli.about import ABOUT
-from recede.cli.prices import prices
-from recede.cli.proxy import proxy
-from recede.cli.reduce import reduce
-from recede.cli.replay import replay
-from recede.cli.stats import stats
-from recede.cli.store import store
 
 
 class _Group(click.Group):
-    """Without a command it is `recede replay`; Ctrl-C ends every command with 130, as shells have it."""
+    """Imports a command when it is asked for. None is `recede replay`; Ctrl-C ends each with 130, as in shells."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return getattr(import_module(f"recede.cli.{cmd_name}"), cmd_name) if cmd_name in self.commands else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] not in ("-h", "--help", "--version")):
@@ -33,7 +32,11 @@ class _Group(click.Group):
             raise
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=_Group,
+    commands=dict.fromkeys(("prices", "proxy", "reduce", "replay", "stats", "store")),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, message=ABOUT, help="Print the version, the engine and the scanner, and exit.")
 def recede() -> None:
     """Keep the history of a long-running LLM agent small.
@@ -50,11 +53,3 @@ def recede() -> None:
     Exit codes: 0, 1 for bad input (a line on standard error for each file says what and where), 2 for wrong
     usage, 130 for Ctrl-C.
     """
-
-
-recede.add_command(prices)
-recede.add_command(proxy)
-recede.add_command(reduce)
-recede.add_command(replay)
-recede.add_command(stats)
-recede.add_command(store)

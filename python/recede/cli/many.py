@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 
 from recede.cli.errors import BadFile, say
 from recede.cli.files import InputHistory, read, write_json
 from recede.cli.notices import counted, warning_lines
-from recede.cli.processes import in_processes
 from recede.cli.reading import Reading
 from recede.cli.sessions import Chosen
 
@@ -58,15 +55,28 @@ def over(
 
     done: list[tuple[InputHistory, _Done]] = []
     failed: list[Failure] = []
-    hidden = len(files) < 2 or not sys.stderr.isatty()
-    outcomes = in_processes(outcome, files) if is_parallel else map(outcome, files)
-    with Progress(console=Console(stderr=True), transient=True, disable=hidden) as bar:
-        for found in bar.track(outcomes, total=len(files), description="reading"):
-            if isinstance(found, Failure):
-                failed.append(found)
-            else:
-                done += found
+    outcomes: Iterable[list[tuple[InputHistory, _Done]] | Failure] = map(outcome, files)
+    if is_parallel and len(files) > 1:
+        from recede.cli.processes import in_processes  # lazily, as the bar below: one file needs neither
+
+        outcomes = in_processes(outcome, files)
+    for found in _tracked(outcomes, len(files)):
+        if isinstance(found, Failure):
+            failed.append(found)
+        else:
+            done += found
     return done, failed
+
+
+def _tracked(outcomes: Iterable[_Done], files: int) -> Iterator[_Done]:
+    if files < 2 or not sys.stderr.isatty():
+        yield from outcomes
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        yield from bar.track(outcomes, total=files, description="reading")
 
 
 def _without_text(history: InputHistory) -> InputHistory:

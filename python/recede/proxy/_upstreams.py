@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import urllib.parse
-import urllib.request
 from collections.abc import Iterable
 
 from recede.proxy._routes import OF_MESSAGES
@@ -59,6 +58,8 @@ def checked_upstream(url: str) -> str:
 
 def network_proxies(urls: Iterable[str]) -> dict[str, str]:
     """Return the network proxies of the environment, by upstream."""
+    import urllib.request  # lazily: what only names an upstream needs no client of http
+
     known = urllib.request.getproxies()
     found = {}
     for url in urls:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from recede import _engine
 from recede.reduction._input import ask_about, ask_engine
 from recede.reduction._kinds import CHARS_PER_TOKEN, tokens_of
 from recede.reduction._policy import compiled, image_chars_of
 
-TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
-    from typing import Any
-
     from recede.reduction._exchange import MessageTexts
     from recede.reduction._input import Json
     from recede.types import TokenCounter

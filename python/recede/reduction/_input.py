@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
 from recede import _engine
 from recede._bodies import body_key, messages_of
 from recede._errors import TranscriptError
 
-TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias, Union
-
     from recede._objects import Forms
 
     Json: TypeAlias = Union[bytes, bytearray, memoryview, str]

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from recede.providers import PROVIDERS, Provider, checked_provider
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    _Check = Callable[[str, Any], Any]
+_Check = Callable[[str, Any], Any]
 
 __all__ = [
     "BOUNDARIES",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 __all__ = ["newest_mark_only"]
 

@@ -7,12 +7,10 @@ options of the command line; `recede._option_types` has them for type checkers.
 
 from __future__ import annotations
 
-from recede.reduction import _kinds as kinds
+from collections.abc import Callable, Iterable
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
+from recede.reduction import _kinds as kinds
 
 __all__ = ["BUDGETS", "DESIGN_OPTIONS", "OPTIONS", "SESSION_DEFAULTS", "Option"]
 

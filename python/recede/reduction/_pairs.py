@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, TypeVar
+
 from recede import _engine
 from recede._bodies import body_key, loads, messages_of
 from recede._report import PairReport
 from recede.reduction._input import as_bytes, ask_about, ask_engine, copy_of
 
-TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
-
     from recede.reduction._exchange import Repair
     from recede.reduction._input import Json
 

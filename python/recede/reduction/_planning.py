@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from recede import _engine
 from recede._bodies import history_of, loads
@@ -14,11 +16,7 @@ from recede.reduction._input import as_bytes, ask_engine, copy_of, forms_of
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.reduction._policy import compiled, image_chars_of
 
-TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from recede.reduction._exchange import MessageTexts
     from recede.reduction._input import Json
     from recede.types import Summarizer, TokenCounter

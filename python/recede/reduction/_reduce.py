@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, overload
+
 from recede import _engine
 from recede._bodies import body_key
 from recede.reduction._input import as_bytes, marks_elsewhere
@@ -11,20 +13,12 @@ from recede.reduction._policy import MARKS_ELSEWHERE, own_policy
 from recede.reduction._signature import takes
 from recede.reduction._static import has_limits, static_cost, static_cost_of_json
 
-TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
-    from typing import Any, overload
-
     from typing_extensions import Unpack
 
     from recede._report import JsonReduction, Reduction
     from recede.reduction._input import Json
     from recede.types import Options, Summarizer
-else:
-
-    def overload(declared: Any) -> Any:
-        return declared
-
 
 __all__ = ["reduce"]
 
@@ -34,11 +28,9 @@ def reduce(
     messages: list[Any] | dict[str, Any], *, summarizer: Summarizer | None = None, **options: Unpack[Options]
 ) -> Reduction: ...
 @overload
-def reduce(  # noqa: F811
-    messages: Json, *, summarizer: Summarizer | None = None, **options: Unpack[Options]
-) -> JsonReduction: ...
+def reduce(messages: Json, *, summarizer: Summarizer | None = None, **options: Unpack[Options]) -> JsonReduction: ...
 @takes(OPTIONS)
-def reduce(  # noqa: F811, D417 - more is an error
+def reduce(  # noqa: D417 - more is an error
     messages: list[Any] | dict[str, Any] | Json,
     *more: Any,
     summarizer: Summarizer | None = None,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from recede import _engine
 from recede.reduction._options import BUDGETS, DESIGN_OPTIONS
 from recede.reduction._planning import reduce_bytes, reduce_messages
 from recede.reduction._policy import compiled
 from recede.reduction._signature import takes
 
-TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from typing_extensions import Unpack
 
     from recede._option_types import ReducerOptions

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from recede import _engine
 from recede.reduction._input import as_bytes
 from recede.reduction._options import DESIGN_OPTIONS
@@ -9,10 +11,7 @@ from recede.reduction._planning import reduce_bytes, reduce_messages, reduced
 from recede.reduction._policy import block_policy, compiled, template_policy
 from recede.reduction._signature import takes
 
-TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
-    from typing import Any
-
     from typing_extensions import Unpack
 
     from recede._option_types import BlockOptions, MaskOptions, SummaryOptions, TruncateOptions

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from recede._bodies import loads
 from recede.reduction._counting import count_tokens
 from recede.reduction._kinds import CHARS_PER_TOKEN
 
-TYPE_CHECKING = False  # to type checkers that of typing, whose import would take longer than all of ours
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from recede.types import TokenCounter
 
 __all__ = ["OVER_LIMIT", "has_limits", "static_cost", "static_cost_of_json"]

@@ -1,0 +1,25 @@
+# What `__init__.py` imports on first use, for type checkers.
+from recede import agent as agent
+from recede import arrow as arrow
+from recede import costs as costs
+from recede import designs as designs
+from recede import integrations as integrations
+from recede import masker as masker
+from recede import proxy as proxy
+from recede import store as store
+from recede import summarizers as summarizers
+from recede import transcripts as transcripts
+from recede import turns as turns
+from recede import types as types
+from recede._engine import __version__ as __version__
+from recede._errors import RecedeError as RecedeError
+from recede._errors import StoreError as StoreError
+from recede._errors import TranscriptError as TranscriptError
+from recede._report import Reduction as Reduction
+from recede.clients import wrap as wrap
+from recede.providers import Provider as Provider
+from recede.reduction import check_pairs as check_pairs
+from recede.reduction import count_chars as count_chars
+from recede.reduction import reduce as reduce
+from recede.reduction import repair_pairs as repair_pairs
+from recede.session import History as History
