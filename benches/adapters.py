@@ -1,8 +1,9 @@
 """What a model call costs with each adapter, with its framework alone and with the framework's own context editing.
 
 `make bench-integrations`, or `python benches/adapters.py` with a core of the release profile, measures in the
-environments of `make test-integrations` and prints the table of docs/integrations/README.md. First the views are
-compared: they are those of `reduce`, mapped back. Times are CPU time, the best of several calls.
+environments of `make test-integrations` and prints the tables of docs/integrations/README.md. First the views are
+compared: they are those of `reduce`, mapped back. Times are CPU time, the best of several calls. `--costs` prints the
+column of costs alone, which are sums and the same on every machine.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ from recede.costs import CACHES, Prices, Usage, replay
 KEEP = 10
 TURNS = 2_000
 SHORT = 60  # turns, each a request, whose changes are counted
+LONG = 300  # turns whose costs are told, besides
 ASKED = 20  # turns from one message of the user to the next
 STEPS = 10  # calls that are measured
 SYSTEM_CHARS = 12_000
+COST = "cost of raw, own reducer → recede"
 PRICES = Prices(output=0)
 CACHE = CACHES["anthropic"]
 AT_MOST = {"same": 0.3, "copied": 2.0, "loaded": 2.0}  # milliseconds that an adapter may add
@@ -234,10 +237,50 @@ class PydanticAI:
         asyncio.run(agent.run(message_history=messages, usage_limits=limits))
 
 
+class Inspect:
+    """The compaction of Inspect's agents, for its costs alone."""
+
+    def __init__(self) -> None:
+        import case_inspect_ai as case
+        from inspect_ai.model import CompactionEdit, compaction, get_model
+
+        async def count_text_tokens(text: str) -> int:  # without the tables that a tokenizer downloads
+            return len(text) // 4
+
+        model = get_model("scripted/m", turns=[], is_failing=False)
+        model.api.count_text_tokens = count_text_tokens  # type: ignore[method-assign]
+        self.case = case
+        self._made: list[Any] = []  # compaction knows messages by their ids
+        edit = CompactionEdit(threshold=30_000, keep_tool_uses=KEEP)
+        self.reducer = lambda: compaction(edit, prefix=self._made[:1], model=model)
+        self.adapter = lambda: case.masking(keep=KEEP)
+
+    def messages(self, turns: list[Turn]) -> list[Any]:
+        size = sum(len(self.case.history(part)) for part in asked(turns))
+        if size > len(self._made):
+            whole = [message for part in asked(conversation(LONG)) for message in self.case.history(part)]
+            self._made = [message.model_copy(update={"id": f"m{place}"}) for place, message in enumerate(whole)]
+        return self._made[:size]
+
+    def sent(self, hook: Any, messages: list[Any]) -> list[Any]:
+        if hasattr(hook, "masker"):
+            return list(self.case.view(hook, messages))
+        compacted: list[Any] = asyncio.run(hook.compact_input(messages))[0]
+        return compacted
+
+
 FRAMEWORKS: dict[str, type[Any]] = {
     "langchain": LangChain,
     "openai_agents": OpenAIAgents,
     "pydantic_ai": PydanticAI,
+}
+COSTED = FRAMEWORKS | {"inspect_ai": Inspect}
+# The rows of the page's table; the other frameworks have no reducer, or one that drops messages.
+ROWS = {
+    "langchain": "LangChain, LangGraph, deepagents",
+    "openai_agents": "OpenAI Agents SDK",
+    "pydantic_ai": "Pydantic AI",
+    "inspect_ai": "Inspect",
 }
 
 
@@ -352,6 +395,21 @@ def cost_units(requests: Sequence[list[Any]]) -> float:
     return round(Usage.total(usages).cost(PRICES) / PRICES.input * 1_000, 1)
 
 
+def costs(framework: Any, turns: int) -> dict[str, float]:
+    """The cost units of the history as it is, with the framework's own reducer and with recede."""
+    whole = conversation(turns)
+    framework.messages(whole)
+    hooks = {"alone": None, "reducer": framework.reducer(), "recede": framework.adapter()}
+    return {way: cost_units(checked_requests(framework, hook, whole)) for way, hook in hooks.items()}
+
+
+def of_raw(name: str) -> dict[str, list[str]]:
+    """The costs of both as shares of the raw history's, after so many turns: in the environment of the framework."""
+    warnings.simplefilter("ignore")
+    found = [costs(COSTED[name](), turns) for turns in (SHORT, LONG)]
+    return {way: [f"{one[way] / one['alone']:.2f}".removeprefix("0") for one in found] for way in ("reducer", "recede")}
+
+
 # Times, in milliseconds of CPU
 
 
@@ -404,10 +462,10 @@ def measure(name: str, start: int) -> Figures:
     }
     short = conversation(SHORT)
     requests = {way: checked_requests(framework, make(), short) for way, make in hooks.items()}
-    costs = {way: cost_units(sent) for way, sent in requests.items()}
+    units = {way: cost_units(sent) for way, sent in requests.items()}
     replayed = replay(dicts(short), [], prices=PRICES, cache=CACHE, system_chars=SYSTEM_CHARS).costs[0].cost
-    if abs(replayed / PRICES.input * 1_000 - costs["alone"]) > 0.1:
-        raise SystemExit(f"the raw history costs {costs['alone']}, by recede.costs.replay {replayed}")
+    if abs(replayed / PRICES.input * 1_000 - units["alone"]) > 0.1:
+        raise SystemExit(f"the raw history costs {units['alone']}, by recede.costs.replay {replayed}")
     turns = conversation(start + STEPS + 1)
     whole = framework.messages(turns)
     ends = [len(framework.messages(turns[:count])) for count in range(start, start + STEPS + 1)]
@@ -427,7 +485,7 @@ def measure(name: str, start: int) -> Figures:
         steps={way: steps(framework, make(), turns, start) for way, make in hooks.items()},
         hooks=timed,
         changes={way: changes(sent) for way, sent in requests.items()},
-        costs=costs,
+        costs=units,
     )
 
 
@@ -443,22 +501,28 @@ def main() -> None:
     parser.add_argument(
         "--turns", type=int, default=TURNS, help="at so many turns; those of 10, 30, 50, ... end a task"
     )
-    parser.add_argument("--here", choices=FRAMEWORKS, help="measure this one in this environment, and print JSON")
+    parser.add_argument("--costs", action="store_true", help="only the costs, as shares of the raw history's")
+    parser.add_argument("--here", choices=COSTED, help="measure this one in this environment, and print JSON")
     given = parser.parse_args()
     if given.here:
-        print(json.dumps(measure(given.here, given.turns)))
+        print(json.dumps(of_raw(given.here) if given.costs else measure(given.here, given.turns)))
         return
     from integrations import TESTS, environment
 
     from formatting import measured_here  # not where a framework is measured, whose environment has less
 
     found = {}
-    for name in [name for name in given.only.split(",") if name] or FRAMEWORKS:
+    for name in [name for name in given.only.split(",") if name] or (COSTED if given.costs else FRAMEWORKS):
         python = environment(TESTS / "requirements" / f"{name}-newest.txt", time.monotonic() + 600)
-        command = [python, __file__, "--here", name, "--turns", str(given.turns)]
+        command = [python, __file__, "--here", name, "--turns", str(given.turns), *["--costs"] * given.costs]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        found[name] = Figures(*json.loads(done.stdout.splitlines()[-1]))
-    print(f"{measured_here()}\n\n{report(found, given.turns)}")
+        found[name] = json.loads(done.stdout.splitlines()[-1])
+    if given.costs:
+        print(f"| framework | {COST} |\n|---|---|")
+        for name, ways in found.items():
+            print(f"| {ROWS[name]} | {', '.join(ways['reducer'])} → {', '.join(ways['recede'])} |")
+        return
+    print(f"{measured_here()}\n\n{report({name: Figures(*one) for name, one in found.items()}, given.turns)}")
 
 
 def report(found: dict[str, Figures], turns: int) -> str:
