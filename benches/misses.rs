@@ -38,7 +38,7 @@ impl Decoded {
     }
 
     fn quotations(&self) -> usize {
-        Answers::of(self, MOST_GRAMS).quotations(self, &self.ranks).len()
+        Answers::of(self, MOST_GRAMS).quotations(self, &[&self.ranks])[0].len()
     }
 }
 

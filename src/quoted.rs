@@ -8,6 +8,8 @@ use crate::policy::Policy;
 use crate::source::Bytes;
 use crate::turns::Turns;
 
+const MOST_AT_ONCE: usize = 16;
+
 /// A quotation of a result that an earlier request has shown: under a window that is no larger than its distance, it is a miss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FromResult {
@@ -62,18 +64,30 @@ impl Examined<'_> {
         let ranks: Vec<u32> =
             is_kept.iter().zip(0..).map(|(is_kept, result)| if *is_kept { ALWAYS } else { result }).collect();
         let answers = Answers::of(&context, most_grams);
-        let by_age = answers.quotations(&context, &ranks);
-        let by_policy = policies.iter().map(|policy| {
+        let by_age = answers.quotations(&context, &[&ranks]).remove(0);
+        let mut by_policy: Vec<Vec<u32>> = vec![vec![]; policies.len()];
+        let mut others: Vec<(usize, Order)> = vec![];
+        for (place, policy) in policies.iter().enumerate() {
             let Replayed { hidden_from, summaries, .. } = replay(policy);
             let max_result_chars = policy.max_result_chars;
             let maskable = hidden_from.iter().zip(&is_kept).filter(|(_, is_kept)| !**is_kept).map(|(from, _)| *from);
-            if maskable.is_sorted() && summaries.is_empty() && max_result_chars.is_none() {
-                return missed(&by_age, |result| hidden_from[result]);
+            if !summaries.is_empty() || max_result_chars.is_some() {
+                let context = Context { max_result_chars, summaries: &summaries, turns: &turns, ..context };
+                let hidden = Order::of(hidden_from, &is_kept);
+                by_policy[place] = hidden.missed(&answers.quotations(&context, &[&hidden.ranks])[0]);
+            } else if maskable.is_sorted() {
+                by_policy[place] = missed(&by_age, |result| hidden_from[result]);
+            } else {
+                others.push((place, Order::of(hidden_from, &is_kept)));
             }
-            let context = Context { max_result_chars, summaries: &summaries, turns: &turns, ..context };
-            let (order, ranks) = order_of(&hidden_from, &is_kept);
-            missed(&answers.quotations(&context, &ranks), |rank| hidden_from[order[rank]])
-        });
+        }
+        // Texts are read once for several policies; what is held of each is four bytes for a gram.
+        for some in others.chunks(MOST_AT_ONCE) {
+            let ranks: Vec<&[u32]> = some.iter().map(|(_, hidden)| &hidden.ranks[..]).collect();
+            for ((place, hidden), found) in some.iter().zip(answers.quotations(&context, &ranks)) {
+                by_policy[*place] = hidden.missed(&found);
+            }
+        }
         let first = turns.starts.partition_point(|start| (*start as usize) < shown);
         let first_result = outline.results_before(shown);
         let pairs = Pairs::of(outline);
@@ -95,6 +109,7 @@ impl Examined<'_> {
             examined: (first..turns.count()).filter(|request| request.is_multiple_of(answers.every)).count(),
             quotations: by_age.iter().filter_map(seen).collect(),
             by_policy: by_policy
+                .into_iter()
                 .map(|requests| requests.into_iter().map(|one| one as usize - first).collect())
                 .collect(),
         }
@@ -111,10 +126,22 @@ fn missed(quotations: &[Quotation], hidden_from: impl Fn(usize) -> u32) -> Vec<u
 
 /// The results that are not kept in the order in which they are hidden, and the place of each in it. A result that this policy never
 /// hides is the last, not visible text: a quotation is the same under every policy.
-fn order_of(hidden_from: &[u32], is_kept: &[bool]) -> (Vec<usize>, Vec<u32>) {
-    let mut order: Vec<usize> = (0..hidden_from.len()).filter(|result| !is_kept[*result]).collect();
-    order.sort_by_key(|result| hidden_from[*result]);
-    let mut ranks = vec![ALWAYS; hidden_from.len()];
-    order.iter().zip(0..).for_each(|(result, place)| ranks[*result] = place);
-    (order, ranks)
+struct Order {
+    hidden_from: Vec<u32>,
+    results: Vec<usize>,
+    ranks: Vec<u32>,
+}
+
+impl Order {
+    fn of(hidden_from: Vec<u32>, is_kept: &[bool]) -> Self {
+        let mut results: Vec<usize> = (0..hidden_from.len()).filter(|result| !is_kept[*result]).collect();
+        results.sort_by_key(|result| hidden_from[*result]);
+        let mut ranks = vec![ALWAYS; hidden_from.len()];
+        results.iter().zip(0..).for_each(|(result, place)| ranks[*result] = place);
+        Order { hidden_from, results, ranks }
+    }
+
+    fn missed(&self, quotations: &[Quotation]) -> Vec<u32> {
+        missed(quotations, |rank| self.hidden_from[self.results[rank]])
+    }
 }

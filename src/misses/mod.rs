@@ -96,12 +96,12 @@ impl Answers {
         answers
     }
 
-    /// Quotations of the answers, in order. Each result has a rank: the order in which results are hidden, [`ALWAYS`] for what never
-    /// is.
-    pub fn quotations(&self, texts: &impl Texts, ranks: &[u32]) -> Vec<Quotation> {
-        let mut shown = Ranks(vec![0; self.table.len()]);
-        let (mut normal, mut counts, mut grams, mut found) =
-            (Normalizer::default(), self.counts.iter(), &self.grams[..], vec![]);
+    /// Quotations of the answers, in order, for each list of ranks. Each result has a rank: the order in which results are hidden,
+    /// [`ALWAYS`] for what never is.
+    pub fn quotations(&self, texts: &impl Texts, ranks: &[&[u32]]) -> Vec<Vec<Quotation>> {
+        let mut shown: Vec<Ranks> = ranks.iter().map(|_| Ranks(vec![0; self.table.len()])).collect();
+        let mut found: Vec<Vec<Quotation>> = ranks.iter().map(|_| vec![]).collect();
+        let (mut normal, mut counts, mut grams) = (Normalizer::default(), self.counts.iter(), &self.grams[..]);
         texts.each(false, &mut |part, text| {
             check();
             if let Part::Answer(request) = part
@@ -110,34 +110,43 @@ impl Answers {
                 let mut examined = vec![];
                 for end in ends(text) {
                     let (of_end, later) = grams.split_at(counts.next().copied().unwrap_or(0));
-                    let runs = shown.runs(of_end);
-                    if !runs.is_empty() {
-                        let mut chars = vec![];
-                        normal.read(end, false, |char| chars.push(char));
+                    let mut chars = vec![];
+                    for (shown, found) in shown.iter().zip(&mut found) {
+                        let runs = shown.runs(of_end);
+                        if !runs.is_empty() && chars.is_empty() {
+                            normal.read(end, false, |char| chars.push(char));
+                        }
                         found.extend(runs.into_iter().filter_map(|run| run.quotation(request, &chars)));
                     }
                     examined.extend_from_slice(of_end);
                     grams = later;
                 }
-                for gram in examined {
-                    shown.show(gram, ALWAYS);
+                for shown in &mut shown {
+                    for gram in &examined {
+                        shown.show(*gram, ALWAYS);
+                    }
                 }
                 return;
             }
-            let rank = match part {
+            let rank = |ranks: &&[u32]| match part {
                 Part::Result(result) => ranks.get(result as usize).copied().unwrap_or(ALWAYS),
                 _ => ALWAYS,
             };
+            let ranks: Vec<u32> = ranks.iter().map(rank).collect();
             let is_written = matches!(part, Part::Answer(_) | Part::Written);
             for end in ends(text) {
-                let mut show = |is_numbered| {
-                    let show_gram = |gram| self.table.find(gram).into_iter().for_each(|gram| shown.show(gram, rank));
+                let mut show = |is_numbered, least: u32| {
+                    let show_gram = |gram| {
+                        let Some(gram) = self.table.find(gram) else { return };
+                        let of_lists = shown.iter_mut().zip(&ranks).filter(|(_, rank)| **rank >= least);
+                        of_lists.for_each(|(shown, rank)| shown.show(gram, *rank));
+                    };
                     normal.read(end, is_numbered, each_gram(show_gram))
                 };
                 // Agents repeat lines without their numbers.
-                let has_numbers = show(!is_written);
-                if has_numbers && rank == ALWAYS {
-                    show(false);
+                let has_numbers = show(!is_written, 0);
+                if has_numbers && ranks.contains(&ALWAYS) {
+                    show(false, ALWAYS);
                 }
             }
         });
