@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from math import isfinite
 from typing import Any, NamedTuple
 
 from recede import _engine
@@ -249,7 +250,8 @@ def _compiled(
         )
     if boundary is not None and boundary[0] == "break_even" and name != "budget":
         is_known = facts.rule == "breakpoints" or facts.step_tokens
-        options["provider"] = _PROVIDERS[facts.rule] if is_known else "ideal"
+        unstepped = "gemini" if isfinite(facts.ttl_seconds) else "ideal"
+        options["provider"] = _PROVIDERS[facts.rule] if is_known else unstepped
         options["max_overcost"] = None if values["max_overcost"] == "none" else float(values["max_overcost"])
         options["cold"] = facts.cold_requests()
     pins = {"pins_boundary": goal == "mask" and values.get("cache_breakpoint") == "boundary"}
