@@ -18,41 +18,46 @@ import recede
 from recede import costs, transcripts
 from recede._agents import AGENTS
 from recede.cli.advice import advice
-from recede.cli.played import MASKED
+from recede.cli.played import MASKED, summarized
 from recede.costs import PRESETS
-from support import dumps, tool_result, tool_use, turns, user
+from support import dumps, tool_result, tool_use, turns_of, user
 
 STEPS = 90
 SYSTEM = "s" * costs.SYSTEM_CHARS
+TALK = "Next, I look into that. " * 125, 250  # what the agent says with each call, and the calls: summaries pay
 MARK = {"cache_control": {"type": "ephemeral"}}
 Messages = list[dict[str, Any]]
 
 
-def answers() -> list[tuple[str, dict[str, Any], str]]:
+def answers(steps: int) -> list[tuple[str, dict[str, Any], str]]:
     """Calls and results of a session, of sizes that agents have."""
     return [
-        (f"c{step}", {"command": f"make {step}"}, f"{step} passed " * (40 + step * 37 % 500)) for step in range(STEPS)
+        (f"c{step}", {"command": f"make {step}"}, f"{step} passed " * (40 + step * 37 % 500)) for step in range(steps)
     ]
 
 
-def anthropic() -> Messages:
+def texts(said: str, kind: str = "text") -> Messages:
+    return [{"type": kind, "text": said}] if said else []
+
+
+def anthropic(said: str = "", steps: int = STEPS) -> Messages:
     history: Messages = [user("Go.")]
-    for name, value, text in answers():
+    for name, value, text in answers(steps):
         call = tool_use(name, name="Bash", value=value)
-        history += [{"role": "assistant", "content": [call]}, user([tool_result(name, text)])]
+        history += [{"role": "assistant", "content": [*texts(said), call]}, user([tool_result(name, text)])]
     return [*history, {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}]
 
 
-def claude_log() -> bytes:
-    return lines(*(claude(message["role"], message) for message in anthropic()))
+def claude_log(said: str = "", steps: int = STEPS) -> bytes:
+    return lines(*(claude(message["role"], message) for message in anthropic(said, steps)))
 
 
-def pi_log() -> bytes:
+def pi_log(said: str = "", steps: int = STEPS) -> bytes:
     records: list[Any] = [{"type": "session", "id": "1"}, {"type": "message", "message": user("Go.")}]
-    for name, value, text in answers():
+    for name, value, text in answers(steps):
         call = {"type": "toolCall", "id": name, "name": "bash", "arguments": value}
         result = {"role": "toolResult", "toolCallId": name, "content": [{"type": "text", "text": text}]}
-        records.append({"type": "message", "message": {"role": "assistant", "content": [call]}})
+        records.append({"type": "message", "message": {"role": "assistant", "content": [*texts(said), call]}})
         records.append({"type": "message", "message": result})
     records.append(
         {"type": "message", "message": {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}}
@@ -60,34 +65,39 @@ def pi_log() -> bytes:
     return lines(*records)
 
 
-def responses() -> Messages:
+def responses(said: str = "", steps: int = STEPS) -> Messages:
     items: Messages = [{"type": "message", **user([{"type": "input_text", "text": "Go."}])}]
-    for name, value, text in answers():
+    for name, value, text in answers(steps):
+        content = texts(said, "output_text")
+        items += [{"type": "message", "role": "assistant", "content": content}] if content else []
         items.append({"type": "function_call", "call_id": name, "name": "run", "arguments": json.dumps(value)})
         items.append({"type": "function_call_output", "call_id": name, "output": text})
     done = {"type": "output_text", "text": "Done."}
     return [*items, {"type": "message", "role": "assistant", "content": [done]}]
 
 
-def codex_log() -> bytes:
-    return lines(*({"type": "response_item", "payload": item} for item in responses()))
+def codex_log(said: str = "", steps: int = STEPS) -> bytes:
+    return lines(*({"type": "response_item", "payload": item} for item in responses(said, steps)))
 
 
-def contents() -> Messages:
+def contents(said: str = "", steps: int = STEPS) -> Messages:
     history: Messages = [{"role": "user", "parts": [{"text": "Go."}]}]
-    for name, value, text in answers():
+    for name, value, text in answers(steps):
         call = {"functionCall": {"id": name, "name": "run", "args": value}}
         result = {"functionResponse": {"id": name, "name": "run", "response": {"output": text}}}
-        history += [{"role": "model", "parts": [call]}, {"role": "user", "parts": [result]}]
+        history += [
+            {"role": "model", "parts": [*([{"text": said}] if said else []), call]},
+            {"role": "user", "parts": [result]},
+        ]
     return [*history, {"role": "model", "parts": [{"text": "Done."}]}]
 
 
-def gemini_log() -> bytes:
+def gemini_log(said: str = "", steps: int = STEPS) -> bytes:
     records: list[Any] = [{"type": "user", "content": "Go."}]
-    for name, value, text in answers():
+    for name, value, text in answers(steps):
         result = [{"functionResponse": {"id": name, "name": "run", "response": {"output": text}}}]
         call = {"id": name, "name": "run", "args": value, "result": result}
-        records.append({"type": "gemini", "content": "", "toolCalls": [call]})
+        records.append({"type": "gemini", "content": said, "toolCalls": [call]})
     return dumps({"sessionId": "1", "messages": [*records, {"type": "gemini", "content": "Done."}]})
 
 
@@ -106,9 +116,9 @@ def bodies(history: Messages, field: str, model: str | None) -> list[bytes]:
     fixed: dict[str, Any] = {"tools": [{"name": "run", "description": SYSTEM}]}
     if is_marked:
         fixed = {"system": [{"type": "text", "text": SYSTEM, **MARK}], "max_tokens": 1}
-    for end, message in enumerate(history):
-        kind = str(message.get("type"))
-        if end == 0 or not (message.get("role") in ("assistant", "model") or kind == "function_call"):
+    is_made = [one.get("role") in ("assistant", "model") or one.get("type") == "function_call" for one in history]
+    for end in range(1, len(history)):
+        if is_made[end - 1] or not is_made[end]:
             continue
         sent = list(history[:end])
         for place in {before - 1, end - 1} - {-1} if is_marked else set():
@@ -153,28 +163,48 @@ def test_the_proxy_saves_at_least_what_the_screen_says(command: str) -> None:
     assert masked.of_raw < 0.9 and share <= masked.of_raw + 0.01
 
 
-def test_the_line_for_a_loop_of_ones_own_sends_what_the_screen_has_counted() -> None:
-    history = [user("Fix the test."), *turns(60, chars=3_000)]
-    [one] = advice(["messages"])
-    raw, masked = costs.replay(history, [MASKED], system_chars=0).policies
-    assert masked.turns[-1].view_chars < raw.turns[-1].view_chars / 2
-    own = eval(one.line, {"recede": recede})
-    sent = {turn.messages: turn.view_chars for turn in masked.turns}
+@pytest.mark.parametrize("command", SENT)
+def test_the_proxy_with_summaries_saves_at_least_what_the_screen_says(command: str) -> None:
+    """But for what it costs that a text is there only when the next request comes; the calls are counted."""
+    log, history, field, path, model, preset = SENT[command]
+    session = transcripts.read(log(*TALK))
+    [one] = advice([session.format], summarizes=True)
+    assert one.line == f"recede proxy --summaries -- {command}"
+    prices = costs.session_prices(session)
+    prices = prices._replace(prices=prices.prices._replace(output=0))
+    policies, whole = [MASKED, summarized(10)], PRESETS[preset]
+    _, masked, more = costs.replay_transcript(session, policies, prices=prices, summary_prices=whole).costs
+    sent = bodies(history(*TALK), field, model)
+    masker, views, calls = recede.proxy.RequestMasker(summaries=True), [], []
+    for body in sent:
+        done = masker.mask("POST", path, {}, body)
+        views.append(done.body)
+        if done.asked is not None:
+            given = recede.count_chars(done.asked.messages) + len(done.asked.previous or "") + 1_200
+            calls.append(whole.cost(given / 4, 0, 0, 1_000))
+            masker.give(done.asked, "s" * 4_000)
+    share = (cost(views, path, preset) + sum(calls)) / cost(sent, path, preset)
+    assert calls and more.of_raw < masked.of_raw and share <= more.of_raw + 0.02
+
+
+@pytest.mark.parametrize("summarizes", [False, True])
+def test_the_lines_of_python_send_what_the_screen_has_counted(summarizes: bool) -> None:
+    """The adapter of LangChain is a `Masker` over its messages; here over the same ones as dicts."""
+    history = turns_of([(3_000, 3_000)] * 260)
+    policy = summarized(10) if summarizes else MASKED
+    raw, found = costs.replay(history, [policy], system_chars=0).policies
+    assert found.turns[-1].view_chars < 0.6 * raw.turns[-1].view_chars
+    assert bool(found.usage.summary_calls) is summarizes
+    [own] = advice(["messages"], summarizes=summarizes)
+    [langchain] = advice(["langsmith"], summarizes=summarizes)
+    names = {"recede": recede, "f": lambda hidden, text: "s" * 4_000, "RecedeMiddleware": recede.masker.Masker}
+    names["create_agent"] = lambda *_, middleware: middleware[0]
+    kept, masker = eval(own.line, names), eval(langchain.line, names)
+    sent = {turn.messages: turn.view_chars for turn in found.turns}
     for place, message in enumerate(history):
         if place in sent:
-            assert recede.count_chars(own.view()) == sent[place]
-        own.append(message)
-
-
-def test_the_line_for_langchain_masks_as_the_screen_has_counted() -> None:
-    """The adapter is a `Masker` over the messages of the framework; here over the same ones as dicts."""
-    [one] = advice(["langsmith"])
-    assert one.line == "create_agent(..., middleware=[RecedeMiddleware(keep=10)])"
-    history = [user("Fix the test."), *turns(60, chars=3_000)]
-    [_, masked] = costs.replay(history, [MASKED], system_chars=0).policies
-    masker = recede.masker.Masker(keep=10)
-    for turn in masked.turns:
-        assert recede.count_chars(masker.view(history[: turn.messages])) == turn.view_chars
+            assert recede.count_chars(kept.view()) == recede.count_chars(masker.view(history[:place])) == sent[place]
+        kept.append(message)
 
 
 def test_every_known_agent_with_a_command_is_told_its_command() -> None:
@@ -183,6 +213,8 @@ def test_every_known_agent_with_a_command_is_told_its_command() -> None:
     assert [one.line for one in advice(["openhands", "openhands_v1"])] == ["recede proxy"]
     told = [one.line for one in advice(["codex", "openhands", "messages"], keep=20)]
     assert told == ["recede proxy --keep 20 -- codex", "recede proxy --keep 20", "recede.History(keep=20)"]
+    told = [one.line for one in advice(["codex", "openhands"], keep=20, summarizes=True)]
+    assert told == ["recede proxy --keep 20 --summaries -- codex", "recede proxy --keep 20 --summaries"]
 
 
 @pytest.mark.parametrize("folder", ["openhands", "swe_agent", "mini_swe"])
@@ -212,15 +244,17 @@ def test_the_line_for_a_program_saves_at_least_what_the_screen_says(folder: str)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the agent is a shell script")
+@pytest.mark.parametrize("options", ["", "--keep 30 --summaries "])
 @pytest.mark.parametrize("command", SENT)
-def test_a_command_of_the_screen_is_accepted_when_typed(command: str, tmp_path: Path) -> None:
+def test_a_command_of_the_screen_is_accepted_when_typed(command: str, options: str, tmp_path: Path) -> None:
     pytest.importorskip("aiohttp", reason="the proxy needs aiohttp")
     agent = tmp_path / command
     agent.write_text("#!/bin/sh\nexit 7\n")
     agent.chmod(0o755)
-    _, *arguments = shlex.split(f"recede proxy -- {command}")
+    _, *arguments = shlex.split(f"recede proxy {options}-- {command}")
     done = recede_command(
         *arguments, PATH=f"{tmp_path}:/usr/bin:/bin", HOME=str(tmp_path), XDG_STATE_HOME=str(tmp_path)
     )
     assert done.returncode == 7, done.stderr
     assert f"{AGENTS[command].title} has the proxy".encode() in done.stderr
+    assert (b"old turns become summaries by the model of each conversation" in done.stderr) is bool(options)

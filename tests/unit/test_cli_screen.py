@@ -16,7 +16,7 @@ from recede import costs, transcripts
 from recede.cli.played import Session
 from recede.cli.screen import Asked, screen
 from recede.cli.words import compact, gain, middle, span_of, words_of
-from support import dumps, tool_result, tool_use, turns, user
+from support import dumps, tool_result, tool_use, turns, turns_of, user
 
 LONG = [user("Fix the test."), *turns(60, chars=4_000)]
 SHORT = [user("Hello."), *turns(3, chars=50)]
@@ -77,6 +77,12 @@ def codex_log(steps: int, *, chars: int = 4_000, plan: str | None = None) -> byt
 GEMINI = dumps(
     {"sessionId": "1", "messages": [{"type": "user", "content": "Go."}, {"type": "gemini", "content": "Ok"}]}
 )
+
+
+PI = [
+    {"type": "message", "message": {"role": role, "content": [{"type": "text", "text": "Go."}]}}
+    for role in ("user", "assistant")
+]
 
 
 @pytest.fixture
@@ -223,6 +229,54 @@ def test_those_who_pay_a_subscription_see_tokens_first(home: Path) -> None:
     put(home / ".claude.json", dumps({"oauthAccount": {"billingType": "prepaid"}}))
     assert amounts(shown())
     assert not amounts(shown("--subscription"))
+
+
+def test_summaries_are_shown_where_they_save_more_and_can_be_had(home: Path) -> None:
+    """With the line that has them, what a model takes for them, and with more turns; not for subscriptions."""
+    put(home / ".claude/projects/a/one.jsonl", claude_log(300, chars=2_000, said=6_000))
+    found = shown()
+    dollars = amounts(found)
+    paid, masked, more = dollars.values()
+    assert list(dollars)[2] == "with summaries of old turns too" and more < masked - 0.05 * paid
+    place = found.index("  summaries  Claude Code    recede proxy --summaries -- claude")
+    said = " ".join(line.strip() for line in found[place + 1 : place + 3])
+    priced = re.fullmatch(
+        r"With an API key; \$([\d.]+) of it is for the model that reads old turns\. "
+        r"15 % more turns, as in research, make it \$([\d.]+), \d+ % less\.",
+        said,
+    )
+    assert priced and 0 < float(priced[1]) < more and float(priced[2]) == pytest.approx(1.15 * more, abs=0.02)
+    assert "50 % more turns" in "\n".join(shown("replay", "--elongation", "0.5"))
+    assert not [line for line in shown("--subscription") if "summar" in line]
+    put(home / ".codex/sessions/rollout-1.jsonl", codex_log(45, plan="plus"))
+    found = shown()
+    with_codex = amounts(found)
+    assert with_codex["masked when it pays"] - with_codex["with summaries of old turns too"] == pytest.approx(
+        masked - more, abs=0.02
+    ), "a subscription's own turns are masked alone"
+    assert [line for line in found if "--summaries" in line] == [found[place + 1]]
+    put(home / ".claude.json", dumps({"oauthAccount": {"billingType": "stripe_subscription"}}))
+    assert not [line for line in shown() if "summar" in line]
+
+
+def test_summaries_may_save_where_masks_do_not(home: Path) -> None:
+    put(home / "one.json", dumps(turns_of([(6_000, 60)] * 300)))
+    found = shown("replay", home / "one.json")
+    assert found[0] == "masks save nothing: your tool results are too small for masking to pay"
+    assert "  summaries  your own loop  recede.History(keep=10, summarizer=f)" in found
+    assert "             f is one of recede.summarizers, or your own function." in found
+
+
+def test_of_many_agents_summaries_have_one_line(four: Path) -> None:
+    """So that the screen has 24 lines."""
+    put(four / ".claude/projects/a/two.jsonl", claude_log(300, chars=2_000, said=6_000, name="n"))
+    assert sum("--summaries" in line for line in shown()) == 4
+    put(four / ".codex/sessions/rollout-1.jsonl", codex_log(45)[:-40])
+    put(four / ".pi/agent/sessions/one.jsonl", lines({"type": "session", "id": "1"}, *PI))
+    put(four / "own.json", dumps(turns_of([(60, 60)] * 3)))
+    found = shown("replay", four)
+    place = found.index("  summaries  add --summaries to recede proxy, summarizer=f to a line of Python")
+    assert found[place + 1].startswith("             With an API key; $") and found[place + 2].endswith(" % less.")
 
 
 @pytest.mark.parametrize(

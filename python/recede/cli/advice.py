@@ -49,20 +49,29 @@ def title_of(format: str) -> str:
     return _PROGRAMS.get(format) or ("LangChain" if format == "langsmith" else "your own loop")
 
 
-def advice(formats: Iterable[str], textual: Container[str] = (), keep: int = 10) -> list[Advice]:
+def advice(
+    formats: Iterable[str], textual: Container[str] = (), keep: int = 10, *, summarizes: bool = False
+) -> list[Advice]:
     """A line for each origin, in order; agents of the `textual` ones call tools in texts, which a proxy cannot see.
+
+    With `summarizes` it is the line that has summaries of old turns too; `f` in it is a summarizer.
 
     Example:
         >>> from recede.cli.advice import advice
         >>> [(one.title, one.line) for one in advice(["claude_code", "messages", "claude_code"])]
         [('Claude Code', 'recede proxy -- claude'), ('your own loop', 'recede.History(keep=10)')]
+        >>> [one.line for one in advice(["claude_code", "messages"], summarizes=True)]
+        ['recede proxy --summaries -- claude', 'recede.History(keep=10, summarizer=f)']
     """
-    return list(dict.fromkeys(_advice(format, format in textual, keep) for format in formats))
+    found = (_advice(format, format in textual, keep, summarizes) for format in formats)
+    return list(dict.fromkeys(one._replace(note="") if summarizes else one for one in found))
 
 
-def _advice(format: str, is_textual: bool, keep: int) -> Advice:
-    title, own = title_of(format), f"recede.History(keep={keep})"
+def _advice(format: str, is_textual: bool, keep: int, summarizes: bool) -> Advice:
+    options = f"keep={keep}, summarizer=f" if summarizes else f"keep={keep}"
+    title, own = title_of(format), f"recede.History({options})"
     proxy = "recede proxy" if keep == 10 else f"recede proxy --keep {keep}"
+    proxy += " --summaries" if summarizes else ""
     if format in _COMMANDS:
         return Advice(title, f"{proxy} -- {_COMMANDS[format]}")
     if format in _PROGRAMS and is_textual:
@@ -70,5 +79,10 @@ def _advice(format: str, is_textual: bool, keep: int) -> Advice:
     if format in _PROGRAMS:
         return Advice(title, proxy, "and set its base URL to that address")
     if format == "langsmith":
-        return Advice(title, f"create_agent(..., middleware=[RecedeMiddleware(keep={keep})])")
+        return Advice(
+            title,
+            f"RecedeMiddleware({options})"
+            if summarizes
+            else f"create_agent(..., middleware=[RecedeMiddleware({options})])",
+        )
     return Advice(title, own, "append(...), send view()")

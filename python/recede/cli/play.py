@@ -11,10 +11,11 @@ import click
 from recede.cli.bill import logged, without_copies
 from recede.cli.files import InputHistory
 from recede.cli.many import Failure, named, over, short_names
-from recede.cli.played import MASKED, STUDY, TABLE, Session
+from recede.cli.played import MASKED, STUDY, TABLE, Session, summarized
 from recede.cli.reading import Reading
 from recede.cli.sessions import Chosen
 from recede.costs import (
+    CURVE_WINDOWS,
     ModelPrices,
     Prices,
     curve_policies,
@@ -23,6 +24,7 @@ from recede.costs import (
     replay_policies,
     replay_transcript,
 )
+from recede.costs._misses import LEAST_WINDOW
 from recede.designs import mask_observations
 
 _EVERYTHING = 1 << 60
@@ -34,6 +36,7 @@ class Plan(NamedTuple):
     Attributes:
         policies: those of the table, with all their numbers; raw first.
         is_screen: whether the first screen is asked for, and not a table.
+        has_screen: whether it is shown, also on a page: its row with summaries is played for each window it may advise.
         has_advice: whether a window is advised, by a curve that is played besides.
         has_texts: whether all texts are read, for quotations in large files too.
         prices: those that were given; None: those of the logged models.
@@ -48,6 +51,7 @@ class Plan(NamedTuple):
 
     policies: tuple[str, ...]
     is_screen: bool
+    has_screen: bool
     has_advice: bool
     has_texts: bool
     prices: Prices | None
@@ -62,7 +66,9 @@ class Plan(NamedTuple):
     @property
     def played(self) -> tuple[str, ...]:
         """The policies of the table, of the advice, of the screen and of the pictures."""
-        return tuple(dict.fromkeys((*self.policies, *curve_policies()) if self.has_advice else self.policies))
+        curve = curve_policies() if self.has_advice else ()
+        windows = [window for window in CURVE_WINDOWS if window >= LEAST_WINDOW] if self.has_screen else []
+        return tuple(dict.fromkeys((*self.policies, *curve, *map(summarized, windows))))
 
 
 class Played(NamedTuple):
@@ -109,7 +115,7 @@ def planned(
         raise click.BadParameter(str(error), param_hint="--policy") from None
     needs_texts = has_texts or has_curve or has_pictures or reads_texts(wanted, how["options"]["summary_chars"])
     has_advice = is_screen or grid is not None or has_curve or has_pictures or has_texts
-    return Plan(names, is_screen, has_advice, needs_texts, **how)
+    return Plan(names, is_screen, is_screen or has_pictures, has_advice, needs_texts, **how)
 
 
 def play(plan: Plan, files: Sequence[Chosen], reading: Reading) -> Played:

@@ -11,7 +11,13 @@ from recede.reduction import ToolReport
 MASKED = "break_even:window=10"
 """The choice where no window is advised: `keep=10`, as at every door."""
 
-TABLE = ("raw", MASKED, "hybrid:window=10,at=43,tail=10,boundary=break_even", "sliding:window=10")
+
+def summarized(window: int) -> str:
+    """The same with summaries of old turns when they pay: what a door with this `keep` and a summarizer sends."""
+    return f"hybrid:window={window},at=break_even,tail={window},boundary=break_even"
+
+
+TABLE = ("raw", MASKED, summarized(10), "sliding:window=10")
 """The policies of the table, if none are named."""
 
 _BOUNDARIES = ("", ",boundary=break_even")
@@ -75,10 +81,28 @@ class Session(NamedTuple):
         """The number of its tool results."""
         return sum(tool.observations for tool in self.tools.values())
 
-    def cost(self, policy: str) -> float:
-        """The cost of the session under a policy that was played."""
-        played = next(one for one in self.replay.policies if one.policy == policy)
-        return played.usage.cost(self.replay.prices, self.replay.summary_prices)
+    @property
+    def is_plan(self) -> bool:
+        """Whether a subscription has paid for it, by its log."""
+        return self.log is not None and bool(self.log.plan)
+
+    def cost(self, policy: str, *, of_summaries: bool = False) -> float:
+        """The cost of the session under a policy that was played, or that of its summaries alone."""
+        usage = next(one for one in self.replay.policies if one.policy == policy).usage
+        both = self.replay.prices, self.replay.summary_prices
+        return usage.summary_cost(both[1] or both[0]) if of_summaries else usage.cost(*both)
+
+    def plays(self, policy: str) -> bool:
+        """Whether it was played under a policy."""
+        return any(one.policy == policy for one in self.replay.policies)
+
+    def instead_of(self, policy: str, other: str) -> Session:
+        """The session as if another policy had been played under this name."""
+        found = self.replay
+        played = tuple(one._replace(policy=policy) for one in found.policies if one.policy == other)
+        misses = found.misses and found.misses._replace(by_policy={policy: found.misses.by_policy[other]})
+        policies = (found.policies[0], *played)
+        return self._replace(replay=found._replace(policies=policies, misses=misses))
 
     def under(self, policies: Sequence[str]) -> Session:
         """The session as if only these policies had been played."""

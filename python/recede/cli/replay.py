@@ -30,7 +30,7 @@ from recede.cli.quoted import (
     quoted_shares,
 )
 from recede.cli.reading import reading_options
-from recede.cli.screen import Asked, LeftOut, screen
+from recede.cli.screen import ELONGATION, Asked, LeftOut, screen
 from recede.cli.sessions import chosen, plan_of_claude, project_option, since_option
 from recede.cli.tables import prose
 from recede.costs import CACHES, SUMMARY_CHARS, SYSTEM_CHARS, compare_costs, window_curve
@@ -256,6 +256,7 @@ def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> No
         asked.subscription,
         asked.context_window,
         None if best is None else best.window,
+        asked.elongation or ELONGATION,
         names_html=asked.html is None,
     )
     if asked.html is not None:

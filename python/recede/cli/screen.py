@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import median
+from textwrap import wrap
 from typing import NamedTuple
 
-from recede.cli.advice import advice, title_of
+from recede.cli.advice import Advice, advice, title_of
 from recede.cli.notices import counted
-from recede.cli.played import MASKED, Session
+from recede.cli.played import MASKED, Session, summarized
 from recede.cli.words import compact, gain, money, percent, span_of, tenths
 from recede.costs import quoted_share
 from recede.costs._misses import LONG_SESSION
@@ -16,8 +17,11 @@ from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.transcripts._unread import NOTHING, Unread
 
 COLUMNS = 80
+LINES = 24
+ELONGATION = 0.15  # the research has 13 to 18 % more turns of agents with summaries
 
 _LEAST = 0.005  # a share below it is nothing
+_WORTH = 0.05  # of what was paid: summaries that save less than that besides are no reason to ask a model
 _MOST = 0.9  # the sessions that are named bring this share of what is saved
 _WINDOWS = (200_000, 400_000, 1_000_000, 2_000_000)  # of current models, in tokens
 
@@ -59,6 +63,7 @@ class Asked(NamedTuple):
         is_plan: whether a subscription is assumed, whatever the logs say.
         context_window: the tokens that the model takes; 0: the smallest usual number that all requests fit into.
         window: the advised one: how many of the newest results stay raw; None: there is no advice.
+        elongation: by what share agents with summaries take more turns.
         names_html: whether `--html` is named; not where it was given, and not on the page itself.
     """
 
@@ -69,12 +74,18 @@ class Asked(NamedTuple):
     is_plan: bool = False
     context_window: int = 0
     window: int | None = None
+    elongation: float = ELONGATION
     names_html: bool = True
 
     @property
     def masked(self) -> str:
         """The policy of the advised window."""
         return MASKED if self.window is None else f"break_even:window={self.window}"
+
+    @property
+    def summarized(self) -> str:
+        """The same with summaries of old turns."""
+        return summarized(self.window or 10)
 
     def typed(self, option: str) -> str:
         """The command with another option."""
@@ -90,6 +101,7 @@ class Choice(NamedTuple):
         tokens: what was sent, or would have been.
         largest: the tokens of the largest request.
         quoted: the share of requests that quote what it had hidden; None if that is not known.
+        summaries: what a model took for summaries, in dollars.
     """
 
     policy: str
@@ -97,6 +109,7 @@ class Choice(NamedTuple):
     tokens: float
     largest: int
     quoted: float | None
+    summaries: float = 0.0
 
 
 def paid(session: Session, *, is_flat: bool) -> float:
@@ -105,10 +118,20 @@ def paid(session: Session, *, is_flat: bool) -> float:
     return session.log.bill.cost if is_logged and session.log is not None else session.cost("raw")
 
 
-def would_pay(session: Session, policy: str, *, is_flat: bool) -> float:
-    """The cost that a session would have had: its share of raw as replayed, of what was paid."""
-    raw = session.cost("raw")
-    return paid(session, is_flat=is_flat) * (session.cost(policy) / raw if raw else 1.0)
+def would_pay(session: Session, policy: str, *, is_flat: bool, of_summaries: bool = False) -> float:
+    """The cost that a session would have had, or its summaries: the share of raw as replayed, of what was paid."""
+    raw, cost = session.cost("raw"), session.cost(policy, of_summaries=of_summaries)
+    return paid(session, is_flat=is_flat) * (cost / raw if raw else float(not of_summaries))
+
+
+def _with_summaries(sessions: Sequence[Session], raw: Choice, masked: Choice, asked: Asked) -> Choice | None:
+    """Summaries of old turns, where a door can have them; None where they do not save enough besides."""
+    policy = asked.summarized
+    if not all(session.plays(policy) for session in sessions):
+        return None
+    played = [one.instead_of(policy, asked.masked) if one.is_plan else one for one in sessions]
+    found = _choice(played, policy, asked)
+    return found if found.dollars < masked.dollars - _WORTH * raw.dollars else None
 
 
 def _choice(sessions: Sequence[Session], policy: str, asked: Asked) -> Choice:
@@ -119,6 +142,7 @@ def _choice(sessions: Sequence[Session], policy: str, asked: Asked) -> Choice:
         sum(one.usage.sent_chars for one in played) / CHARS_PER_TOKEN,
         max((turn.view_tokens for one in played for turn in one.turns), default=0),
         None if policy == "raw" else quoted_share([session.replay for session in sessions], policy),
+        sum(would_pay(session, policy, is_flat=asked.is_flat, of_summaries=True) for session in sessions),
     )
 
 
@@ -134,23 +158,34 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
         why = said or "no request was made: nothing here is an answer of an agent"
         return [_head(sessions), why, *_not_read(asked, is_said=True)]
     raw, masked = (_choice(sessions, policy, asked) for policy in ("raw", asked.masked))
-    is_plan = asked.is_plan or all(session.log is not None and session.log.plan for session in sessions)
+    is_plan = asked.is_plan or all(session.is_plan for session in sessions)
+    more = None if is_plan else _with_summaries(sessions, raw, masked, asked)
     unit = _by_tokens if is_plan else _by_dollars
     saves = unit(masked) < (1 - _LEAST) * unit(raw)
     has_results = any(session.results for session in sessions if session.requests)
     lines = [] if saves else [*_nothing(sessions, asked.left_out.unread, has_results=has_results), ""]
+    if more is not None and not saves:
+        lines[0] = lines[0].replace("nothing would be saved", "masks save nothing")
     is_logged = any(session.log is not None and session.log.bill.requests for session in sessions) and not asked.is_flat
-    rows = _plan_rows(raw, masked, asked) if is_plan else _rows(raw, masked, is_logged=is_logged)
+    rows = _plan_rows(raw, masked, asked) if is_plan else _rows(raw, masked, more, is_logged=is_logged)
     lines += [_head(sessions), "", *rows, ""]
     lines += _quoted(sessions, masked, asked)
     if saves:
         lines += [*_saved_by(sessions, asked, is_plan=is_plan), *_to_type(sessions, asked, is_plan=is_plan)]
-    lines.append("")
+    end = _end(asked, is_said=not (saves or has_results))
+    if more is not None:
+        lines += _summaries(sessions, raw, more, asked, LINES - len(lines) - len(end))
+    return lines + end
+
+
+def _end(asked: Asked, *, is_said: bool) -> list[str]:
+    """The last lines: what else there is to type, what could not be read, and how many notes there are."""
+    lines = [""]
     every = "all choices: recede replay -h"
     pictures = f"  pictures: {asked.typed('--html report.html')}" if asked.names_html else ""
     fits = pictures and len(pictures) + 3 + len(every) <= COLUMNS
     lines += [f"{pictures}{every:>{COLUMNS - len(pictures)}}"] if fits else filter(None, [pictures, f"  {every}"])
-    lines += _not_read(asked, is_said=not (saves or has_results))
+    lines += _not_read(asked, is_said=is_said)
     if asked.notes:
         verbose = "recede -v" if asked.again == "recede replay" else asked.typed("-v")
         lines.append(f"  {counted(asked.notes, 'note')}: {verbose}")
@@ -171,14 +206,15 @@ def _head(sessions: Sequence[Session]) -> str:
     return next((line for line in tries if len(line) <= COLUMNS), f"{head}; {requests}")
 
 
-def _rows(raw: Choice, masked: Choice, *, is_logged: bool) -> list[str]:
+def _rows(raw: Choice, masked: Choice, more: Choice | None, *, is_logged: bool) -> list[str]:
     """A line for each choice, in dollars."""
-    quoted = "" if masked.quoted is None else f"   quoted in {tenths(masked.quoted)}"
-    less = gain(masked.dollars / raw.dollars if raw.dollars else 1.0)
-    return [
-        f"  {'you paid' if is_logged else 'you paid, as estimated':31} {money(raw.dollars):>11}",
-        f"  {'masked when it pays':31} {money(masked.dollars):>11}   {less:9}{quoted}".rstrip(),
-    ]
+    lines = [f"  {'you paid' if is_logged else 'you paid, as estimated':31} {money(raw.dollars):>11}"]
+    for words, one in (("masked when it pays", masked), ("with summaries of old turns too", more)):
+        if one is not None:
+            quoted = "" if one.quoted is None else f"   quoted in {tenths(one.quoted)}"
+            less = gain(one.dollars / raw.dollars if raw.dollars else 1.0)
+            lines.append(f"  {words:31} {money(one.dollars):>11}   {less:9}{quoted}".rstrip())
+    return lines
 
 
 def _plan_rows(raw: Choice, masked: Choice, asked: Asked) -> list[str]:
@@ -248,17 +284,43 @@ def _tokens(session: Session, policy: str) -> float:
 def _to_type(sessions: Sequence[Session], asked: Asked, *, is_plan: bool) -> list[str]:
     """Lines on which window to take, and how to get the saving, for each origin of the sessions that have requests."""
     said = f"  window     {asked.window} saves most for each quotation ({asked.typed('--curve')})"
-    lines, played = [] if asked.window is None else [said], [session for session in sessions if session.requests]
-    named = {session.format for session in played if any(session.tools)}
-    textual = {session.format for session in played if session.results} - named
-    advised = advice((session.format for session in played), textual, asked.window or 10)
-    for number, one in enumerate(advised):
-        label = "" if number else "to get it"
-        line = f"  {label:10} {one.title:14} {one.line}"
-        lines.append(f"{line}   {one.note}" if one.note else line)
+    advised = _advised(sessions, asked)
+    lines = [*([] if asked.window is None else [said]), *_listed("to get it", advised)]
     if is_plan and any(one.line.startswith("recede proxy") for one in advised):
         lines.append(f"{'':13}recede proxy was not tried with a subscription")
     return lines
+
+
+def _advised(sessions: Sequence[Session], asked: Asked, *, summarizes: bool = False) -> list[Advice]:
+    """The advice for each origin of the sessions that have requests."""
+    played = [session for session in sessions if session.requests]
+    named = {session.format for session in played if any(session.tools)}
+    textual = {session.format for session in played if session.results} - named
+    return advice((session.format for session in played), textual, asked.window or 10, summarizes=summarizes)
+
+
+def _listed(label: str, advised: Sequence[Advice]) -> list[str]:
+    labels = [label, *[""] * len(advised)]
+    return [
+        f"  {label:10} {one.title:14} {one.line}   {one.note}".rstrip()
+        for label, one in zip(labels, advised, strict=False)
+    ]
+
+
+def _summaries(sessions: Sequence[Session], raw: Choice, more: Choice, asked: Asked, room: int) -> list[str]:
+    """Lines on how to have summaries, which need an API key, and on what they cost; as many as there is room for."""
+    advised = _advised([session for session in sessions if not session.is_plan], asked, summarizes=True)
+    longer = more.dollars * (1 + asked.elongation)
+    said = f"With an API key; {money(more.summaries)} of it is for the model that reads old turns. "
+    share = gain(longer / raw.dollars)
+    said += f"{percent(asked.elongation)} more turns, as in research, make it {money(longer)}, {share}."
+    lines = wrap(said, COLUMNS - 13)
+    if any(one.line.endswith("f)") for one in advised):
+        lines.insert(0, "f is one of recede.summarizers, or your own function.")
+    if len(advised) + len(lines) > room:
+        every = "add --summaries to recede proxy, summarizer=f to a line of Python"
+        return [f"  {'summaries':10} {every}", *(f"{'':13}{line}" for line in lines[-2:] if room > 2)]
+    return [*_listed("summaries", advised), *(f"{'':13}{line}" for line in lines)]
 
 
 def _not_read(asked: Asked, *, is_said: bool) -> list[str]:

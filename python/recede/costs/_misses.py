@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CURVE_WINDOWS",
+    "LEAST_WINDOW",
     "LONG_SESSION",
     "WindowChoice",
     "WindowCurve",
@@ -36,7 +37,8 @@ percent; of those with more half do. `pytest tests/integration/test_measured_fig
 # One session does not predict itself, so advice needs several; and fewer misses do not differ from chance.
 _LEAST_SESSIONS = 5
 _CHANCE = 0.02
-_LEAST_WINDOW = 3
+LEAST_WINDOW = 3
+"""The smallest window that is advised."""
 
 
 class WindowChoice(NamedTuple):
@@ -93,7 +95,7 @@ class WindowCurve(NamedTuple):
         saved = [
             ((1 - one.cost.of_raw) / max(one.quoted, _CHANCE), one.window, one)
             for one in self.choices
-            if one.window >= _LEAST_WINDOW and one.quoted is not None and one.cost.of_raw < 1
+            if one.window >= LEAST_WINDOW and one.quoted is not None and one.cost.of_raw < 1
         ]
         return max(saved)[2] if saved and self.sessions >= _LEAST_SESSIONS else None
 
