@@ -29,7 +29,7 @@ def test_what_was_masked_is_recalled_after_a_retry() -> None:
     assert dict(case.results(stored))["again"] == text
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_the_notebook_of_two_arms_prints_what_it_shows() -> None:
     path = ROOT / "examples" / "notebooks" / "does_it_hurt_my_tasks.ipynb"
     notebook = json.loads(path.read_text(encoding="utf-8"))

@@ -53,6 +53,21 @@ SUITES = {
         ),
         passed=90,
     ),
+    "strands": Suite(
+        "strands-agents",
+        (
+            "tests/strands/agent/test_agent.py",
+            "tests/strands/agent/test_agent_cancellation.py",
+            "tests/strands/agent/test_agent_hooks.py",
+            "tests/strands/agent/test_agent_limits.py",
+            "tests/strands/agent/test_agent_retry.py",
+            "tests/strands/agent/test_agent_structured_output.py",
+            "tests/strands/agent/test_snapshot.py",
+            "tests/strands/event_loop",
+            "tests/strands/middleware",
+        ),
+        passed=600,
+    ),
 }
 _NO_TRIGGER = "recede masks by the window and the cache, not by a number of tokens"
 _SHORT = "a mask removes at least 64 characters, and these results have 65"
@@ -66,6 +81,7 @@ DIFFERENT = {
     "test_custom_token_counter_forces_clearing": _NO_TRIGGER,
     "test_custom_token_counter_forces_clearing_async": _NO_TRIGGER,
     "test_custom_token_counter_takes_precedence_over_method": _NO_TRIGGER,
+    "test_baggage_attributes_stamped_on_agent_span": "it needs the exporters of OpenTelemetry",
 }
 
 ONLY = os.environ.get("RECEDE_INTEGRATION")

@@ -55,7 +55,8 @@ class RecedePlugin(Masking, Plugin):
     async def _masked(self, context: Any, next_fn: Any) -> AsyncGenerator[Any, None]:
         """Send the view, and report the usage of the answer."""
         given = list(context.messages)
-        model = (context.model.get_config() or {}).get("model_id")
+        configured: Any = getattr(context.model, "get_config", dict)()  # models of one's own may have none
+        model = (configured or {}).get("model_id")
         around = {"system": context.system_prompt, "tools": context.tool_specs}
         view = await self._asent(given, model, lambda: around)
         async for event in next_fn(context.replace(messages=view)):
