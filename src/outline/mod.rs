@@ -252,7 +252,7 @@ impl Outline {
     #[must_use]
     pub fn mark_before(&self, message: usize) -> Mark {
         let (calls, results) = (self.calls_before(message), self.results_before(message));
-        let pieces = self.messages.get(message).map_or(self.pieces.len(), |next| next.first_piece as usize);
+        let pieces = self.pieces_before(message);
         let ids = self.calls[calls..].iter().map(|call| call.id);
         let ids = ids.chain(self.results[results..].iter().map(|result| result.id)).flatten();
         let halves = self.halves_before(message);
@@ -323,8 +323,12 @@ impl Outline {
     /// Pieces of a message's text, observations included.
     #[must_use]
     pub fn pieces_of(&self, message: usize) -> Range<usize> {
-        let end = self.messages.get(message + 1).map_or(self.pieces.len(), |next| next.first_piece as usize);
-        self.messages[message].first_piece as usize..end
+        self.messages[message].first_piece as usize..self.pieces_before(message + 1)
+    }
+
+    /// How many pieces precede this message; all if its bytes are not known.
+    fn pieces_before(&self, message: usize) -> usize {
+        if message < self.spans.len() { self.messages[message].first_piece as usize } else { self.pieces.len() }
     }
 
     /// Whether a message has results.

@@ -8,6 +8,7 @@ use crate::clip::handle_of_whole;
 use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::error::{Error, Kind};
 use crate::handle::Handle;
+use crate::marks::FIELD;
 use crate::outline::Outline;
 use crate::scan::CALL_CHARS;
 use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
@@ -15,7 +16,7 @@ use crate::source::Source;
 use pyo3::IntoPyObjectExt;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyList, PyString};
+use pyo3::types::{IntoPyDict, PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 
 /// Bytes of the next observation to prefetch while one is searched.
 const LINES_AHEAD: usize = 1024;
@@ -135,6 +136,47 @@ impl<'py> Sink<Any<'py>> for Pieces {
         }
         Ok(())
     }
+}
+
+/// A copy of a value that shares what cannot change. None where its JSON may be another value: of other types than those of `json`,
+/// subclasses included, with other keys than texts, numbers that are not finite or of over 64 bits, or more levels than this; and
+/// where it has a cache mark, whose place rules read in the text.
+pub fn plain_copy<'py>(value: &Any<'py>, levels: usize) -> PyResult<Option<Any<'py>>> {
+    let is_container =
+        |value: &Any<'py>| value.is_exact_instance_of::<PyDict>() || value.is_exact_instance_of::<PyList>();
+    let is_plain = |value: &Any<'py>| {
+        value.is_exact_instance_of::<PyString>()
+            || value.is_none()
+            || value.is_exact_instance_of::<PyBool>()
+            || (value.is_exact_instance_of::<PyInt>() && value.extract::<i64>().is_ok())
+            || (value.is_exact_instance_of::<PyFloat>() && value.extract::<f64>().is_ok_and(f64::is_finite))
+    };
+    if levels == 0 || !is_container(value) {
+        return Ok(Some(value.clone()).filter(is_plain));
+    }
+    if let Ok(list) = value.cast::<PyList>() {
+        let copy = list.get_slice(0, list.len());
+        for index in 0..copy.len() {
+            let Some(inner) = plain_copy(&copy.get_item(index)?, levels - 1)? else { return Ok(None) };
+            copy.set_item(index, inner)?;
+        }
+        return Ok(Some(copy.into_any()));
+    }
+    let (copy, mut inner) = (value.cast::<PyDict>()?.copy()?, vec![]);
+    for (key, value) in &copy {
+        let is_key = key.is_exact_instance_of::<PyString>();
+        if !is_key || key.len()? == FIELD.len() && key.eq(FIELD)? || !(is_container(&value) || is_plain(&value)) {
+            return Ok(None);
+        }
+        if is_container(&value) {
+            inner.push((key, value));
+        }
+    }
+    for (key, value) in inner {
+        let Some(value) = plain_copy(&value, levels - 1)? else { return Ok(None) };
+        copy.set_item(key, value)?;
+    }
+    Ok(Some(copy.into_any()))
 }
 
 /// A quick check of the first character, in which most texts differ from a placeholder.

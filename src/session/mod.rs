@@ -227,15 +227,20 @@ impl Session {
         if let Some(costs) = costs {
             self.log.set_costs(&self.policy, costs);
         }
+        self.appended(index, was_run);
+        let Some(store) = store else { return Ok(()) };
+        self.stored.missing += usize::from(self.len() > self.stored.known);
+        self.write(store)
+    }
+
+    /// A message was appended, before which there were so many and the last was one of a run or not.
+    fn appended(&mut self, index: usize, was_run: bool) {
         self.decide_provider(index);
         self.view.is_current = false;
         if self.log.ends_with_run() && !was_run {
             self.settle_cold(index);
             self.make_request(index);
         }
-        let Some(store) = store else { return Ok(()) };
-        self.stored.missing += usize::from(self.len() > self.stored.known);
-        self.write(store)
     }
 
     /// An error in the next message.

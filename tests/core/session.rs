@@ -111,6 +111,7 @@ impl Reader {
         self.view.extend(messages.into_iter().map(|message| match message {
             ViewMessage::Unchanged(index) => history.message(index).to_vec(),
             ViewMessage::Rendered(_, bytes) | ViewMessage::Bytes(bytes) => bytes,
+            ViewMessage::Masked(..) => panic!("each message is written"),
         }));
         String::from_utf8([b"[", &self.view.join(&b',')[..], b"]"].concat()).unwrap()
     }

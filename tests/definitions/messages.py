@@ -116,6 +116,12 @@ class Messages:
         self.is_current = False
         return self._new_moves(self._settled())
 
+    def append_dict(self, message: object) -> None:
+        """Nothing: here each message is text."""
+
+    def has_results(self) -> bool:
+        return bool(self._observations())
+
     def rewind(self, messages: int) -> None:
         """It is as it was before the next message came."""
         if messages < len(self.messages):

@@ -167,11 +167,12 @@ class Changes(NamedTuple):
 
     Attributes:
         first: the first message that changed.
-        messages: from there on: the place of an unchanged message, `Rendered`, or the bytes of another one.
+        messages: from there on: the place of an unchanged message, a masked one as a dict or as `Rendered`, or the bytes of
+            another one.
     """
 
     first: int
-    messages: list[int | Rendered | bytes]
+    messages: list[int | dict[str, Any] | Rendered | bytes]
 
 
 class FactsUpdate(NamedTuple):

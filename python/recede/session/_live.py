@@ -82,9 +82,15 @@ class LiveSession:
         self.callbacks.report_moves(moves)
 
     def append_object(self, message: Any) -> None:
-        """Append a message that is an object."""
-        data, surrogates, has_objects = serialized(message)
-        self.append(data, surrogates, message, has_objects)
+        """Append a message that is an object: by what the core finds in it, or by its text where that is needed."""
+        self.prepare()
+        moves = None if self.options.counts else self.core.append_dict(message)
+        if moves is None:
+            data, surrogates, has_objects = serialized(message)
+            self.append(data, surrogates, message, has_objects)
+        else:
+            self.messages.add(len(self.core) - 1, message, False)
+            self.callbacks.report_moves(moves)
 
     def message(self, index: int) -> Any:
         """A message as an object."""
@@ -133,7 +139,7 @@ class LiveSession:
         """The same, as steps. Between them the history refuses to be changed."""
         self.prepare()
         self.callbacks.report_moves((yield from self._plan_view()))
-        self._without_results.note(self.core.__len__, lambda: self.core.recall(1) is not None)
+        self._without_results.note(self.core.__len__, self.core.has_results)
         self.callbacks.is_loading = False
         self.viewed = len(self.core)
         self.callbacks.report_view(self.core)

@@ -66,10 +66,12 @@ class Messages:
             self.add(index, message, False)
         return message
 
-    def shown(self, session: Any, item: int | bytes | Rendered) -> Any:
-        """A message of the view: unchanged; a summary; or masked, in the kind in which it was appended."""
+    def shown(self, session: Any, item: int | bytes | dict[str, Any] | Rendered) -> Any:
+        """A message of the view: unchanged; masked; a summary; or masked, in the kind in which it was appended."""
         if isinstance(item, int):
             return self.at(session, item)
+        if isinstance(item, dict):
+            return item
         if isinstance(item, bytes):
             return loads(item)
         if item.message_index not in self._of_clients:

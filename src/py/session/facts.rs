@@ -2,12 +2,13 @@
 
 use super::shared::{Observation, Shared, moves_of};
 use crate::error::Error;
+use crate::outline::Outline;
 use crate::placeholder::Placeholder;
 use crate::plan::begins_with_summary;
 use crate::policy::Policy;
 use crate::py::convert::{
-    PyPolicy, RawCostsAndTexts, Stopped, bytes_of, costs_and_texts_of, count_request, summary_of, summary_request,
-    to_str,
+    PyPolicy, RawCostsAndTexts, Stopped, Walked, bytes_of, costs_and_texts_of, count_request, summary_of,
+    summary_request, to_str,
 };
 use crate::py::dicts::Dicts;
 use crate::py::facts::outline_of_facts;
@@ -32,6 +33,35 @@ type HiddenForPython<'py> = (Vec<usize>, Option<(usize, Any<'py>, Any<'py>)>);
 pub struct PyFactsSession {
     shared: Shared,
     policy: Policy,
+}
+
+/// Texts of results, by their number among those that are given.
+type ResultTexts = Vec<(usize, Vec<u8>)>;
+
+/// The facts of messages, and those texts of results that rules read.
+pub fn facts_of(dicts: &mut Dicts, policy: &Policy) -> Walked<(Outline, ResultTexts)> {
+    let outline = walk(dicts, &[policy])?;
+    let placeholder = Placeholder::of(policy);
+    let reads_all =
+        policy.max_observation_chars.is_some() || !policy.keep_matching.0.is_empty() || placeholder.names_handle();
+    let cut_chars = policy.clip_results.filter(|_| policy.is_limit);
+    let is_needed = |result: &usize| {
+        let is_long = |max_chars| outline.results[*result].chars > max_chars;
+        cut_chars.is_some_and(is_long)
+            || policy.max_result_chars.is_some_and(is_long)
+            || reads_all
+            || placeholder.is_placeholder(&outline, dicts, *result)
+    };
+    let needed = (0..outline.results.len()).filter(is_needed);
+    let text_of = |result| {
+        if placeholder.names_handle() {
+            dicts.counted_text(&outline, result).unwrap_or_default()
+        } else {
+            dicts.observation(&outline, result)
+        }
+    };
+    let texts = needed.map(|result| (result, text_of(result))).collect();
+    Ok((outline, texts))
 }
 
 #[pymethods]
@@ -98,31 +128,10 @@ impl PyFactsSession {
         guarded(|| {
             let mut dicts = Dicts::of(messages.as_any())?;
             let in_history = |error: Error| Error { message_index: error.message_index.map(|at| at + first), ..error };
-            let mut outline = walk(&mut dicts, &[&self.policy]).map_err(|stopped| match stopped {
+            let (mut outline, texts) = facts_of(&mut dicts, &self.policy).map_err(|stopped| match stopped {
                 Stopped::Shape(error) => Stopped::Shape(in_history(error)),
                 Stopped::Python(_) => stopped,
             })?;
-            let placeholder = Placeholder::of(&self.policy);
-            let reads_all = self.policy.max_observation_chars.is_some()
-                || !self.policy.keep_matching.0.is_empty()
-                || placeholder.names_handle();
-            let cut_chars = self.policy.clip_results.filter(|_| self.policy.is_limit);
-            let is_needed = |result: &usize| {
-                let is_long = |max_chars| outline.results[*result].chars > max_chars;
-                cut_chars.is_some_and(is_long)
-                    || self.policy.max_result_chars.is_some_and(is_long)
-                    || reads_all
-                    || placeholder.is_placeholder(&outline, &dicts, *result)
-            };
-            let needed = (0..outline.results.len()).filter(is_needed);
-            let text_of = |result| {
-                if placeholder.names_handle() {
-                    dicts.counted_text(&outline, result).unwrap_or_default()
-                } else {
-                    dicts.observation(&outline, result)
-                }
-            };
-            let texts = needed.map(|result| (result, text_of(result))).collect();
             if first == 0 && self.policy.trigger > 0 {
                 outline.begins_with_summary = begins_with_summary(&outline, &dicts);
             }

@@ -1,19 +1,25 @@
 //! The session of messages for Python.
 
+use super::facts::facts_of;
 use super::shared::{Observation, Shared, chunks_of, moves_of, texts_of};
+use crate::policy::Policy;
+use crate::py::apply::masked_message;
 use crate::py::convert::{PyPolicy, bytes_of, count_request, summary_of, summary_request, text_of, to_str};
+use crate::py::dicts::{Dicts, plain_copy};
 use crate::py::guard::guarded;
 use crate::py::named::{NamedTuple, named};
 use crate::py::reduction::unmasked_of;
 use crate::py::store::PyStore;
 use crate::py::unread;
 use crate::py::values::Any;
-use crate::session::{Failure, MessageCosts, Session, TextFormat, TextsToCount, Update, ViewMessage};
+use crate::session::{Failure, Mask, MessageCosts, Session, TextFormat, TextsToCount, Update, ViewMessage};
 use crate::store::Store;
 use crate::store::file::FileName;
 use crate::store::memory::Memory;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The text of an observation after a cut, and its placeholder.
 type PyTextsToCount<'py> = (Option<Bound<'py, PyString>>, Option<Bound<'py, PyString>>);
@@ -28,6 +34,43 @@ static MASK: NamedTuple = NamedTuple::new("recede.reduction._masks", "Mask");
 #[pyclass(frozen, name = "Session", module = "recede._core")]
 pub struct PySession {
     shared: Shared,
+    policy: Policy,
+    /// Copies of the newest messages, whose texts are not written.
+    unwritten: Mutex<Vec<Py<PyAny>>>,
+    /// Whether the view was read as JSON last: then texts are written at once.
+    reads_json: AtomicBool,
+}
+
+/// More levels of a message are read in its text.
+const MOST_LEVELS: usize = 64;
+
+impl PySession {
+    fn unwritten(&self) -> MutexGuard<'_, Vec<Py<PyAny>>> {
+        self.unwritten.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the texts of all messages.
+    fn write_all(&self, py: Python<'_>) -> PyResult<()> {
+        let messages: Vec<Py<PyAny>> = self.unwritten().iter().map(|message| message.clone_ref(py)).collect();
+        if messages.is_empty() {
+            return Ok(());
+        }
+        let dumps = py.import("recede._bodies")?.getattr("dumps")?;
+        let written = |message| Ok(bytes_of(dumps.call1((message,))?.cast::<PyString>()?));
+        let texts = messages.into_iter().map(written).collect::<PyResult<Vec<_>>>()?;
+        self.shared.change(py, |session, _| session.write_texts(session.len() - texts.len(), &texts))?;
+        self.unwritten().drain(..texts.len());
+        Ok(())
+    }
+
+    /// A copy of an unwritten message with these texts for its results.
+    fn masked<'py>(&self, py: Python<'py>, index: usize, masks: &[Mask]) -> PyResult<Any<'py>> {
+        let first = self.shared.look(py, Session::len) - self.unwritten().len();
+        let message = self.unwritten()[index - first].clone_ref(py).into_bound(py);
+        let texts = masks.iter().zip(texts_of(py, masks)?).map(|(((_, place), _), text)| (*place, text)).collect();
+        let masked = masked_message(message.cast()?, texts)?.into_any();
+        Ok(plain_copy(&masked, MOST_LEVELS)?.unwrap_or(masked))
+    }
 }
 
 #[pymethods]
@@ -38,7 +81,8 @@ impl PySession {
         guarded(|| {
             let session = Session::new(policy.policy.clone(), raw_cost_at_most, TextFormat::Json);
             let session = if calibrates { session.calibrating() } else { session };
-            Ok(PySession { shared: Shared::of(session, store) })
+            let (policy, shared) = (policy.policy.clone(), Shared::of(session, store));
+            Ok(PySession { shared, policy, unwritten: Mutex::default(), reads_json: AtomicBool::new(false) })
         })
     }
 
@@ -50,6 +94,7 @@ impl PySession {
     #[pyo3(signature = (options=None, source=None))]
     fn open(&self, py: Python<'_>, options: Option<&[u8]>, source: Option<&PyStore>) -> PyResult<usize> {
         guarded(|| {
+            self.write_all(py)?;
             let Some(source) = source else {
                 let options = options.unwrap_or_default();
                 return self.shared.change(py, |session, store| session.open(store.ok_or(Failure::Closed)?, options));
@@ -73,6 +118,7 @@ impl PySession {
         surrogates: bool,
     ) -> PyResult<Vec<PyTextsToCount<'py>>> {
         guarded(|| {
+            self.write_all(py)?;
             let texts = self.shared.change(py, |session, _| session.texts_to_count(message, surrogates))?;
             let both =
                 |(cut, masked): &TextsToCount| Ok((text_of(py, cut.as_deref())?, text_of(py, masked.as_deref())?));
@@ -91,6 +137,7 @@ impl PySession {
         texts: Option<Vec<(Bound<'py, PyString>, usize)>>,
     ) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
+            self.write_all(py)?;
             let texts = texts.unwrap_or_default().into_iter();
             let texts: Vec<_> = texts.map(|(text, cost)| (bytes_of(&text), cost)).collect();
             let (moves, is_of_unknown_role) = self.shared.change(py, |session, store| {
@@ -104,6 +151,28 @@ impl PySession {
                 unread::warn_appended(py, message)?;
             }
             moves_of(py, &moves)
+        })
+    }
+
+    /// Appends a message by what a walk finds in it; its text is written once that is read. Returns the new moves; None, and nothing has
+    /// happened, where the text is needed at once, or the walk does not read the message.
+    fn append_dict<'py>(&self, message: &Any<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        guarded(|| {
+            let py = message.py();
+            let reads_texts = self.reads_json.load(Ordering::Relaxed) || self.shared.has_store();
+            if reads_texts || self.shared.look(py, Session::reads_texts) {
+                return Ok(None);
+            }
+            let Some(copy) = plain_copy(message, MOST_LEVELS)? else { return Ok(None) };
+            let mut dicts = Dicts::of(PyList::new(py, [&copy])?.as_any())?;
+            let Ok((outline, texts)) = facts_of(&mut dicts, &self.policy) else { return Ok(None) };
+            let moves = self.shared.change(py, |session, _| {
+                session.append_facts(&outline, texts);
+                Ok(session.new_moves())
+            })?;
+            self.unwritten().push(copy.unbind());
+            unread::warn_taken(py, &outline, |index| dicts.message(index))?;
+            moves_of(py, &moves).map(Some)
         })
     }
 
@@ -121,12 +190,18 @@ impl PySession {
 
     /// Drops all but the first messages.
     fn rewind(&self, py: Python<'_>, messages: usize) -> PyResult<()> {
-        guarded(|| self.shared.change(py, |session, store| session.rewind(messages, store)))
+        guarded(|| {
+            self.shared.change(py, |session, store| session.rewind(messages, store))?;
+            let written = self.shared.look(py, Session::written);
+            self.unwritten().truncate(messages.saturating_sub(written));
+            Ok(())
+        })
     }
 
     /// The first messages of the session as the bytes of a closed store.
     fn save<'py>(&self, py: Python<'py>, options: &[u8], messages: usize) -> PyResult<Bound<'py, PyBytes>> {
         guarded(|| {
+            self.write_all(py)?;
             let files = Memory::default();
             self.shared.read(py, |session, _| {
                 let mut target = Store::open(Box::new(files.clone()))?;
@@ -142,6 +217,7 @@ impl PySession {
 
     fn message<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyBytes>> {
         guarded(|| {
+            self.write_all(py)?;
             let data = self.shared.look(py, |session| session.message(index).to_vec());
             Ok(PyBytes::new(py, &data))
         })
@@ -151,6 +227,7 @@ impl PySession {
     fn recall<'py>(&self, observation: &Any<'py>) -> PyResult<Option<(Bound<'py, PyString>, usize)>> {
         guarded(|| {
             let (py, observation) = (observation.py(), Observation::of(observation)?);
+            self.write_all(py)?;
             let found = self.shared.look(py, |session| {
                 let number = match observation {
                     Observation::Number(number) => Some(number),
@@ -160,6 +237,11 @@ impl PySession {
             });
             found.map(|(text, images)| Ok((to_str(py, &text)?, images))).transpose()
         })
+    }
+
+    /// Whether there is an observation.
+    fn has_results(&self, py: Python<'_>) -> PyResult<bool> {
+        guarded(|| Ok(self.shared.look(py, |session| session.unmasked().0 > 0)))
     }
 
     // Views
@@ -177,6 +259,9 @@ impl PySession {
     ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let summary = summary_of(summary)?;
+            if mark.is_some() || self.shared.look(py, Session::reads_texts) {
+                self.write_all(py)?;
+            }
             let texts = texts.unwrap_or_default();
             let texts: Vec<(Vec<u8>, usize)> = texts.iter().map(|(text, cost)| (bytes_of(text), *cost)).collect();
             let (update, moves, texts) = self.shared.change(py, |session, store| {
@@ -210,6 +295,8 @@ impl PySession {
     /// The chunks of the view, for a reader that has this many of the closed ones.
     fn chunks<'py>(&self, py: Python<'py>, known: usize) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
+            self.reads_json.store(true, Ordering::Relaxed);
+            self.write_all(py)?;
             let chunks = self.shared.change(py, |session, _| Ok(session.chunks(known)))?;
             chunks_of(py, &chunks, |chunk| Ok(PyBytes::new(py, chunk).into_any()))
         })
@@ -218,6 +305,7 @@ impl PySession {
     /// The changes of the view's list, for a reader that has this many of its messages.
     fn changes<'py>(&self, py: Python<'py>, known: usize) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
+            self.reads_json.store(false, Ordering::Relaxed);
             let (first, items) = self.shared.change(py, |session, _| Ok(session.changes(known)))?;
             let list = PyList::empty(py);
             for item in items {
@@ -226,6 +314,7 @@ impl PySession {
                     ViewMessage::Rendered(index, bytes) => {
                         list.append(named!(RENDERED, py, message_index = index, data = PyBytes::new(py, &bytes))?)?;
                     }
+                    ViewMessage::Masked(index, masks) => list.append(self.masked(py, index, &masks)?)?,
                     ViewMessage::Bytes(bytes) => list.append(PyBytes::new(py, &bytes))?,
                 }
             }
@@ -250,6 +339,7 @@ impl PySession {
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
+            self.write_all(py)?;
             let (totals, counts, changed, moves, reports, (observations, unmasked), needs) =
                 self.shared.look(py, |session| {
                     let reports =

@@ -37,6 +37,10 @@ impl Shared {
         Shared { session: Arc::new(Mutex::new(session)), store }
     }
 
+    pub fn has_store(&self) -> bool {
+        self.store.is_some()
+    }
+
     pub fn held(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }

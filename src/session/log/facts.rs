@@ -10,7 +10,7 @@ use crate::placeholder::Placeholder;
 use crate::plan::{Costs, PlanContext, SummaryInput};
 use crate::policy::Policy;
 use crate::session::{Result, Session, Update};
-use crate::source::{OneText, Source};
+use crate::source::{Bytes, OneText, Source};
 use crate::text::{clip, count_chars};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -35,6 +35,56 @@ pub struct KnownText {
 
 /// The texts that are kept, by result.
 pub type KnownTexts = HashMap<u32, KnownText>;
+
+/// Messages of which the first are written.
+pub struct Partly<'a> {
+    pub written: Bytes<'a>,
+    pub known: Known<'a>,
+}
+
+impl Partly<'_> {
+    fn source(&self, outline: &Outline, message: usize) -> &dyn Source {
+        if message < outline.spans.len() { &self.written } else { &self.known }
+    }
+
+    fn of(&self, outline: &Outline, result: usize) -> &dyn Source {
+        self.source(outline, outline.results[result].message as usize)
+    }
+}
+
+impl Source for Partly<'_> {
+    fn observation(&self, outline: &Outline, result: usize) -> Vec<u8> {
+        self.of(outline, result).observation(outline, result)
+    }
+
+    fn clipped(&self, outline: &Outline, result: usize, clip: &Clip) -> Vec<u8> {
+        self.of(outline, result).clipped(outline, result, clip)
+    }
+
+    fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {
+        self.of(outline, result).observation_begins(outline, result, prefix)
+    }
+
+    fn observation_may_end(&self, outline: &Outline, result: usize, suffix: &[u8]) -> bool {
+        self.of(outline, result).observation_may_end(outline, result, suffix)
+    }
+
+    fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool {
+        self.of(outline, result).observation_may_hold_dispatch(outline, result)
+    }
+
+    fn handle(&self, outline: &Outline, result: usize) -> Handle {
+        self.of(outline, result).handle(outline, result)
+    }
+
+    fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>> {
+        self.source(outline, message).pieces(outline, message)
+    }
+
+    fn has_tag(&self, outline: &Outline, message: usize, tag: &str) -> bool {
+        self.source(outline, message).has_tag(outline, message, tag)
+    }
+}
 
 /// The kept texts as a source.
 pub struct Known<'a>(pub &'a KnownTexts);
@@ -159,16 +209,57 @@ impl Log {
 impl Session {
     /// Appends the messages of an outline. Texts of results that are not given are asked for by [`Session::texts_needed`].
     pub fn extend(&mut self, new: &Outline, texts: Vec<(usize, Vec<u8>)>) {
-        let (messages, results) = (self.log.len(), self.log.outline.results.len());
+        let messages = self.log.len();
         if messages == 0 {
             self.log.outline.begins_with_summary = new.begins_with_summary;
         }
+        self.take(new, texts);
+        self.view.is_current = false;
+        self.unrequested.get_or_insert(messages);
+    }
+
+    fn take(&mut self, new: &Outline, texts: Vec<(usize, Vec<u8>)>) {
+        let results = self.log.outline.results.len();
         self.log.extend(&self.policy, new);
         for (result, text) in texts {
             self.log.know(&self.policy, results + result, text);
         }
-        self.view.is_current = false;
-        self.unrequested.get_or_insert(messages);
+    }
+
+    /// Appends a message to a session of JSON by its facts; [`Session::write_texts`] gives its text once that is read.
+    pub fn append_facts(&mut self, message: &Outline, texts: Vec<(usize, Vec<u8>)>) {
+        let (index, was_run) = (self.len(), self.log.ends_with_run());
+        self.take(message, texts);
+        self.appended(index, was_run);
+    }
+
+    /// Whether views are made of texts, not of facts alone: messages may be hidden, tokens are counted, or marks are moved.
+    #[must_use]
+    pub fn reads_texts(&self) -> bool {
+        let Policy { summaries, ask_summary, is_limit, trigger, markers, stubs, .. } = &self.policy;
+        let asks = *ask_summary
+            || summaries.is_some()
+            || self.given.terms_by_shape.iter().any(|(_, terms)| terms.summaries.is_some());
+        let reads =
+            asks || *is_limit || *trigger > 0 || self.policy.keeps_dispatch || !markers.is_empty() || !stubs.is_empty();
+        reads || self.own_mark.is_some() || !self.log.marks.is_empty() || self.log.costs.is_some()
+    }
+
+    /// How many messages have texts.
+    #[must_use]
+    pub fn written(&self) -> usize {
+        self.log.outline.spans.len()
+    }
+
+    /// Writes the texts of messages from this one on, as far as they have none.
+    ///
+    /// # Errors
+    /// Malformed JSON, which no message is that was read.
+    pub fn write_texts(&mut self, first: usize, messages: &[Vec<u8>]) -> Result<()> {
+        for message in &messages[self.log.outline.spans.len().saturating_sub(first).min(messages.len())..] {
+            self.log.write(message)?;
+        }
+        Ok(())
     }
 
     /// The results of which the text decides how they are masked or cut: those that leave the window now, and of the messages from

@@ -6,7 +6,7 @@ pub use facts::ResultPlace;
 
 use crate::error::Error;
 use crate::marks::{self, MarkEdits};
-use crate::outline::{Mark, Outline, Span};
+use crate::outline::{Mark, Outline, Span, ToolResult};
 use crate::pairs::GrowingPairs;
 use crate::placeholder::Placeholder;
 use crate::plan::{BlockPlace, Costs, Cut, Masked, PlanContext, facts_of_pair};
@@ -15,12 +15,12 @@ use crate::scan::scan_message;
 use crate::source::{Bytes, Source, count_newlines};
 use crate::splice::{splice_cut, splice_stretch};
 use crate::turns::Turns;
-use facts::{Known, KnownTexts};
+use facts::{Known, KnownTexts, Partly};
 
 /// How messages are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TextFormat {
-    /// A JSON array without its end.
+    /// A JSON array without its end. Of the newest messages, which were given as facts, the text may be written later.
     #[default]
     Json,
     /// No text: only facts are known.
@@ -74,14 +74,15 @@ impl Log {
     pub fn admit(&mut self, policy: &Policy) {
         self.pairs.push(&self.outline);
         let message = self.len() - 1;
-        if self.format == TextFormat::Json {
+        let is_written = self.outline.spans.len() == self.len();
+        if is_written {
             self.arrive(policy, message);
         }
         self.turns.push(message, self.outline.messages[message].is_agent_made);
         let chars = self.outline.chars_of(message, policy.image_chars);
         self.chars = self.chars.saturating_add(chars);
         self.cost = self.cost.saturating_add(chars);
-        if policy.may_pin() && self.format == TextFormat::Json {
+        if policy.may_pin() && is_written {
             let newest = marks::newest(&self.data, self.outline.spans[message]);
             self.marks.extend(newest.map(|(block, value)| (message, block, value)));
         }
@@ -118,7 +119,7 @@ impl Log {
         });
         (self.chars, self.cost) = (self.chars.saturating_sub(chars), self.cost.saturating_sub(cost));
         self.pairs.truncate(outline, messages);
-        let last = messages.checked_sub(1).and_then(|last| outline.spans.get(last));
+        let last = outline.spans[..messages.min(outline.spans.len())].last();
         let bytes = last.map_or(outline.array_start, |last| last.end);
         self.truncate(&(self.outline.mark_before(messages), bytes));
         self.turns.truncate(messages);
@@ -190,10 +191,34 @@ impl Log {
         Ok(())
     }
 
+    /// Writes the text of the first message that has none; on errors nothing.
+    pub fn write(&mut self, message: &[u8]) -> Result<(), Error> {
+        let (before, place) = (self.data.len(), self.outline.spans.len());
+        if place > 0 {
+            self.data.push(b',');
+        }
+        let (start, mut read) = (self.data.len(), Outline::default());
+        self.data.extend_from_slice(message);
+        scan_message(&self.data, start, true, &mut read).inspect_err(|_| self.data.truncate(before))?;
+        let outline = &mut self.outline;
+        let pieces = outline.pieces.len() as u32;
+        let results = outline.results_of(place);
+        for (known, ToolResult { value, first_piece, pieces: count, first_byte, may_hold_dispatch, .. }) in
+            outline.results[results].iter_mut().zip(read.results)
+        {
+            (known.value, known.first_piece, known.pieces) = (value, pieces + first_piece, count);
+            (known.first_byte, known.may_hold_dispatch) = (first_byte, may_hold_dispatch);
+        }
+        outline.messages[place].first_piece = pieces;
+        outline.pieces.extend(read.pieces);
+        outline.spans.extend(read.spans);
+        Ok(())
+    }
+
     /// Runs a rule of the plan, where no text of a summary arrived at these requests.
     pub fn with_context<T>(&self, policy: &Policy, failed: &[usize], rule: impl FnOnce(PlanContext) -> T) -> T {
         let Log { data, texts, format, outline, pairs, turns, costs, .. } = self;
-        let source = &*format.source(data, texts);
+        let source = &*format.source(data, outline, texts);
         let (costs, pairs, placeholder) = (costs.as_ref(), &pairs.pairs, &Placeholder::of(policy));
         rule(PlanContext { outline, source, policy, placeholder, costs, pairs, turns, related: &[], failed })
     }
@@ -222,9 +247,10 @@ impl Log {
 }
 
 impl TextFormat {
-    fn source<'a>(self, data: &'a [u8], texts: &'a KnownTexts) -> Box<dyn Source + 'a> {
+    fn source<'a>(self, data: &'a [u8], outline: &Outline, texts: &'a KnownTexts) -> Box<dyn Source + 'a> {
         match self {
-            TextFormat::Json => Box::new(Bytes(data)),
+            TextFormat::Json if outline.spans.len() == outline.messages.len() => Box::new(Bytes(data)),
+            TextFormat::Json => Box::new(Partly { written: Bytes(data), known: Known(texts) }),
             TextFormat::Facts => Box::new(Known(texts)),
         }
     }

@@ -6,6 +6,7 @@ use crate::plan::facts;
 use crate::session::Session;
 use crate::session::log::ResultPlace;
 use crate::splice::summary_message;
+use core::ops::Range;
 
 /// A chunk is closed at about this many bytes: a view of 40 MB is a few hundred chunks, and the open one is copied in
 /// microseconds.
@@ -24,6 +25,8 @@ pub enum ViewMessage {
     Unchanged(usize),
     /// The appended message of this index, with its rendering.
     Rendered(usize, Vec<u8>),
+    /// The appended message of this index, whose text is not written, with the texts of its masked results.
+    Masked(usize, Vec<Mask>),
     /// The summary.
     Bytes(Vec<u8>),
 }
@@ -99,6 +102,14 @@ impl Session {
             Item::Summary => return ViewMessage::Bytes(self.summary_message()),
             Item::Message(message) => message,
         };
+        if message >= self.log.outline.spans.len() {
+            let masks = self.masks_of(message..message + 1);
+            return if masks.is_empty() {
+                ViewMessage::Unchanged(message)
+            } else {
+                ViewMessage::Masked(message, masks)
+            };
+        }
         let is_marked = self.is_marked(message);
         let is_cut = self.view.layout.hidden.cut_of(message).is_some();
         let is_changed = is_cut || !self.masked(message..message + 1).is_empty();
@@ -117,8 +128,15 @@ impl Session {
     /// this message on if it is earlier.
     pub fn masks(&mut self, since: usize) -> (usize, Vec<Mask>) {
         let first = self.view.masks_from;
-        let masked = self.masked(first.min(since).min(self.log.len())..self.log.len());
-        let masks = self.with_context(|context| {
+        let masks = self.masks_of(first.min(since).min(self.log.len())..self.log.len());
+        self.view.masks_from = self.log.len();
+        (first, masks)
+    }
+
+    /// The masked results of these messages.
+    fn masks_of(&self, messages: Range<usize>) -> Vec<Mask> {
+        let masked = self.masked(messages);
+        self.with_context(|context| {
             let placeholder = context.placeholder;
             let text = |one: &crate::plan::Masked| {
                 let result = one.result as usize;
@@ -131,9 +149,7 @@ impl Session {
                 text.map(|text| (self.place_of(result), text))
             };
             masked.iter().filter_map(text).collect()
-        });
-        self.view.masks_from = self.log.len();
-        (first, masks)
+        })
     }
 
     /// The message of the summary in the view.
