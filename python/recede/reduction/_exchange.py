@@ -167,8 +167,8 @@ class Changes(NamedTuple):
 
     Attributes:
         first: the first message that changed.
-        messages: from there on: the place of an unchanged message, a masked one as a dict or as `Rendered`, or the bytes of
-            another one.
+        messages: from there on: the place of an unchanged message, a masked one as `Rendered` or a dict, or the bytes
+            of another one.
     """
 
     first: int
