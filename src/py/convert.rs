@@ -1,7 +1,7 @@
 //! Plain values between Python and the core.
 
 use super::guard::guarded;
-use super::named::{NamedTuple, field_of, named};
+use super::named::named;
 use crate::error::Error;
 use crate::outline::Outline;
 use crate::patterns::{ByTool, TextPatterns};
@@ -285,9 +285,6 @@ pub fn text_of<'py>(py: Python<'py>, text: Option<&[u8]>) -> PyResult<Option<Bou
     text.map(|text| to_str(py, text)).transpose()
 }
 
-static SUMMARY_REQUEST: NamedTuple = NamedTuple::of_exchange("SummaryRequest");
-static COUNT_REQUEST: NamedTuple = NamedTuple::of_exchange("CountRequest");
-
 /// A request for a summary: the messages that it will replace, the previous summary, the built-in one.
 pub fn summary_request<'py>(
     dropped: Bound<'py, PyAny>,
@@ -296,15 +293,21 @@ pub fn summary_request<'py>(
     key: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = dropped.py();
-    let previous = field_of(py, text_of(py, previous)?)?;
-    let built_in = to_str(py, built_in)?.into_any();
-    named!(SUMMARY_REQUEST, py, dropped = dropped, previous = previous, built_in = built_in, key = key)
+    let (previous, built_in) = (text_of(py, previous)?, to_str(py, built_in)?);
+    named!(
+        "recede.reduction._exchange.SummaryRequest",
+        py,
+        dropped = dropped,
+        previous = previous,
+        built_in = built_in,
+        key = key
+    )
 }
 
 /// The request for the costs of these texts.
 pub fn count_request<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> PyResult<Bound<'py, PyAny>> {
     let texts: PyResult<Vec<_>> = texts.iter().map(|text| to_str(py, text)).collect();
-    named!(COUNT_REQUEST, py, texts = texts?)
+    named!("recede.reduction._exchange.CountRequest", py, texts = texts?)
 }
 
 /// Makes a `recede.TranscriptError`, which is defined in Python, for both engines.

@@ -40,7 +40,7 @@ use convert::{
 use dicts::Dicts;
 use guard::guarded;
 use marks::DictMarks;
-use named::{NamedTuple, field_of, named};
+use named::{field_of, named};
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
@@ -113,11 +113,6 @@ fn reduce_json<'py>(
     })
 }
 
-static MESSAGE_TEXTS: NamedTuple = NamedTuple::of_exchange("MessageTexts");
-static OBSERVATION_TEXTS: NamedTuple = NamedTuple::of_exchange("ObservationTexts");
-static FINDING: NamedTuple = NamedTuple::of_report("Finding");
-static REPAIR: NamedTuple = NamedTuple::of_exchange("Repair");
-
 /// The outline of a list of dicts, or of bytes, which are scanned with the GIL released.
 fn outline_of(history: &Bound<'_, PyAny>, surrogates: bool) -> PyResult<Outline> {
     let py = history.py();
@@ -157,7 +152,7 @@ fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy, whole: bool) -> P
                 let recall = placeholder.names_handle().then_some(facts.handle);
                 let cut = max_chars.map(|max| Clip::of(facts.chars, 0, max, recall).apply(&text));
                 observations.append(named!(
-                    OBSERVATION_TEXTS,
+                    "recede.reduction._exchange.ObservationTexts",
                     py,
                     text = to_str(py, &text)?,
                     images = outline.results[result].images,
@@ -167,7 +162,7 @@ fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy, whole: bool) -> P
             }
             let own_images = outline.messages[message].images - of_results;
             list.append(named!(
-                MESSAGE_TEXTS,
+                "recede.reduction._exchange.MessageTexts",
                 py,
                 text = to_str(py, &own_text)?,
                 constant_chars = constant_chars,
@@ -188,7 +183,13 @@ fn check_pairs<'py>(history: &Bound<'py, PyAny>, surrogates: bool) -> PyResult<B
         let outline = outline_of(history, surrogates)?;
         let list = PyList::empty(py);
         for (kind, message, id) in pairs::findings(&outline) {
-            list.append(named!(FINDING, py, kind = kind.name(), message_index = message, id = text_of(py, id)?)?)?;
+            list.append(named!(
+                "recede._report.Finding",
+                py,
+                kind = kind.name(),
+                message_index = message,
+                id = text_of(py, id)?
+            )?)?;
         }
         Ok(list)
     })
@@ -219,7 +220,7 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
                 Some(Added::Block(message, block)) => (vec![], Some((message, block))),
             };
             list.append(named!(
-                REPAIR,
+                "recede.reduction._exchange.Repair",
                 py,
                 kind = kind,
                 message = step.message,

@@ -1,4 +1,4 @@
-//! Named tuples of Python, built from fields by name; the class defines their order.
+//! Named tuples of Python, built from fields by name; the class, which stands in Python, defines their order.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
@@ -8,8 +8,8 @@ use pyo3::types::{PyTuple, PyType};
 
 /// A class of the package.
 pub struct NamedTuple {
-    module: &'static str,
-    name: &'static str,
+    /// Its module and its name, with a dot between.
+    path: &'static str,
     /// Cached by the first call: the class, `tuple.__new__`, and the index of each field of the class among those given.
     found: PyOnceLock<(Py<PyAny>, Py<PyAny>, Vec<usize>)>,
 }
@@ -18,19 +18,8 @@ pub struct NamedTuple {
 pub type NamedField<'py> = (&'static str, Bound<'py, PyAny>);
 
 impl NamedTuple {
-    /// A class of `recede._report`.
-    pub const fn of_report(name: &'static str) -> Self {
-        NamedTuple::new("recede._report", name)
-    }
-
-    /// A class of `recede.reduction._exchange`.
-    pub const fn of_exchange(name: &'static str) -> Self {
-        NamedTuple::new("recede.reduction._exchange", name)
-    }
-
-    /// A class with these names in this module.
-    pub const fn new(module: &'static str, name: &'static str) -> Self {
-        NamedTuple { module, name, found: PyOnceLock::new() }
+    pub const fn new(path: &'static str) -> Self {
+        NamedTuple { path, found: PyOnceLock::new() }
     }
 
     /// A tuple with these fields, whose names must be the same in each call.
@@ -41,13 +30,14 @@ impl NamedTuple {
     }
 
     fn find(&self, py: Python<'_>, fields: &[NamedField<'_>]) -> PyResult<(Py<PyAny>, Py<PyAny>, Vec<usize>)> {
-        let class = py.import(self.module)?.getattr(self.name)?;
+        let (module, name) = self.path.rsplit_once('.').unwrap_or(("builtins", self.path));
+        let class = py.import(module)?.getattr(name)?;
         let names: Vec<String> = class.getattr("_fields")?.extract()?;
         let order: Vec<usize> =
             names.iter().filter_map(|name| fields.iter().position(|field| field.0 == name)).collect();
         if order.len() != names.len() || names.len() != fields.len() {
             let given: Vec<&str> = fields.iter().map(|field| field.0).collect();
-            return Err(PyTypeError::new_err(format!("{} has the fields {names:?}, not {given:?}", self.name)));
+            return Err(PyTypeError::new_err(format!("{name} has the fields {names:?}, not {given:?}")));
         }
         let tuple: Bound<'_, PyType> = py.get_type::<PyTuple>();
         Ok((class.unbind(), tuple.getattr("__new__")?.unbind(), order))
@@ -59,10 +49,11 @@ pub fn field_of<'py, T: IntoPyObjectExt<'py>>(py: Python<'py>, value: T) -> PyRe
     value.into_bound_py_any(py)
 }
 
-/// A tuple of this class, of fields by name.
+/// A tuple of the class at this path, of fields by name.
 macro_rules! named {
-    ($class:expr, $py:expr, $($name:ident = $value:expr),+ $(,)?) => {
-        $class.make($py, &[$((stringify!($name), $crate::py::named::field_of($py, $value)?)),+])
-    };
+    ($path:literal, $py:expr, $($name:ident = $value:expr),+ $(,)?) => {{
+        static CLASS: $crate::py::named::NamedTuple = $crate::py::named::NamedTuple::new($path);
+        CLASS.make($py, &[$((stringify!($name), $crate::py::named::field_of($py, $value)?)),+])
+    }};
 }
 pub(crate) use named;

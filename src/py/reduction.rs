@@ -12,11 +12,8 @@ use crate::splice::Spliced;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
-static REDUCTION: NamedTuple = NamedTuple::of_report("Reduction");
-static JSON_REDUCTION: NamedTuple = NamedTuple::of_report("JsonReduction");
-static TOOL_REPORT: NamedTuple = NamedTuple::of_report("ToolReport");
-static UNMASKED: NamedTuple = NamedTuple::of_report("Unmasked");
-static BOUNDARY_MOVE: NamedTuple = NamedTuple::of_report("BoundaryMove");
+static REDUCTION: NamedTuple = NamedTuple::new("recede._report.Reduction");
+static JSON_REDUCTION: NamedTuple = NamedTuple::new("recede._report.JsonReduction");
 
 /// The reduction of dicts.
 pub fn reduction<'py>(
@@ -87,7 +84,7 @@ fn figure_of<'py>(py: Python<'py>, outline: &Outline, figure: Figure<'_>) -> PyR
                 reports.set_item(
                     name,
                     named!(
-                        TOOL_REPORT,
+                        "recede._report.ToolReport",
                         py,
                         observations = count.observations,
                         masked = count.masked,
@@ -109,7 +106,7 @@ fn figure_of<'py>(py: Python<'py>, outline: &Outline, figure: Figure<'_>) -> PyR
 pub fn unmasked_of(py: Python<'_>, unmasked: Unmasked) -> PyResult<Bound<'_, PyAny>> {
     let Unmasked { outside_window, maskable, is_below_trigger, is_below_step } = unmasked;
     named!(
-        UNMASKED,
+        "recede._report.Unmasked",
         py,
         outside_window = outside_window,
         maskable = maskable,
@@ -121,7 +118,7 @@ pub fn unmasked_of(py: Python<'_>, unmasked: Unmasked) -> PyResult<Bound<'_, PyA
 /// A `BoundaryMove`.
 pub fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny>> {
     named!(
-        BOUNDARY_MOVE,
+        "recede._report.BoundaryMove",
         py,
         request = step.request,
         masked_count = step.masked,

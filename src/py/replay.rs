@@ -3,8 +3,9 @@
 use super::convert::{PyPolicy, RawCache, text_of, to_str, transcript_error};
 use super::dicts::Dicts;
 use super::guard::guarded;
-use super::named::{NamedTuple, named};
+use super::named::named;
 use super::signals::until_signal;
+use super::values::Any;
 use super::walk;
 use crate::misses::MOST_GRAMS;
 use crate::outline::Outline;
@@ -15,10 +16,6 @@ use crate::scan::scan;
 use crate::source::{Bytes, Source, count_newlines};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-
-static REQUEST: NamedTuple = NamedTuple::of_exchange("ReplayedRequest");
-static SENT_VIEW: NamedTuple = NamedTuple::of_exchange("SentView");
-static QUOTED: NamedTuple = NamedTuple::of_exchange("Quoted");
 
 /// A request as sent, and what of it a prompt cache would have served.
 type SentView = (plan::Sent, plan::Served);
@@ -33,7 +30,7 @@ pub fn replay<'py>(
     policies: Vec<PyRef<'py, PyPolicy>>,
     image_chars: usize,
     cache: RawCache,
-) -> PyResult<Bound<'py, PyTuple>> {
+) -> PyResult<Vec<Vec<Any<'py>>>> {
     guarded(|| {
         let mut dicts = Dicts::of(messages)?;
         let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
@@ -53,7 +50,7 @@ pub fn replay_json<'py>(
     policies: Vec<PyRef<'py, PyPolicy>>,
     image_chars: usize,
     cache: RawCache,
-) -> PyResult<Bound<'py, PyTuple>> {
+) -> PyResult<Vec<Vec<Any<'py>>>> {
     guarded(|| {
         let (py, bytes) = (data.py(), data.as_bytes());
         let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
@@ -72,6 +69,8 @@ pub fn replay_json<'py>(
 
 /// Finds what the requests of a context quote from results, and for each policy which of them quote what it had hidden; see
 /// `recede.costs.misses`. The first `shown` messages are those of an earlier context; `all` masks whatever is ever masked.
+/// Returns how many requests it made, how many results it got, how many of the requests were examined, the fields of each
+/// quotation, and the requests by policy.
 #[pyfunction]
 #[pyo3(signature = (data, surrogates, all, policies, shown, most_grams=None))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
@@ -82,7 +81,7 @@ pub fn quoted<'py>(
     policies: Vec<PyRef<'py, PyPolicy>>,
     shown: usize,
     most_grams: Option<usize>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Bound<'py, PyTuple>> {
     guarded(|| {
         let (py, bytes, all) = (data.py(), data.as_bytes(), &all.policy);
         let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
@@ -97,15 +96,7 @@ pub fn quoted<'py>(
             Ok((one.request, one.result, text_of(py, one.tool.as_deref())?, one.distance, to_str(py, &one.text)?))
         };
         let quotations = found.quotations.into_iter().map(quotation).collect::<PyResult<Vec<_>>>()?;
-        named!(
-            QUOTED,
-            py,
-            requests = found.requests,
-            results = found.results,
-            examined = found.examined,
-            quotations = quotations,
-            by_policy = found.by_policy
-        )
+        (found.requests, found.results, found.examined, quotations, found.by_policy).into_pyobject(py)
     })
 }
 
@@ -129,30 +120,30 @@ fn served(requests: &[plan::Request], sent: Vec<plan::Sent>, policy: &Policy, ca
     sent.into_iter().zip(served).collect()
 }
 
-fn replayed(py: Python<'_>, (requests, by_policy): Replay) -> PyResult<Bound<'_, PyTuple>> {
-    let request = |request: plan::Request| {
-        let plan::Request { messages, answer_chars } = request;
-        named!(REQUEST, py, messages = messages, answer_chars = answer_chars)
+/// A list of `ReplayedTurn`s for each policy.
+fn replayed(py: Python<'_>, (requests, by_policy): Replay) -> PyResult<Vec<Vec<Any<'_>>>> {
+    let of_policy = |views: Vec<SentView>| {
+        let both = requests.iter().zip(views);
+        both.map(|(request, view)| replayed_turn(py, request, view)).collect::<PyResult<Vec<_>>>()
     };
-    let requests = requests.into_iter().map(request).collect::<PyResult<Vec<_>>>()?;
-    let of_policy =
-        |views: Vec<SentView>| views.into_iter().map(|view| sent_view(py, view)).collect::<PyResult<Vec<_>>>();
-    let by_policy = by_policy.into_iter().map(of_policy).collect::<PyResult<Vec<_>>>()?;
-    (requests, by_policy).into_pyobject(py)
+    by_policy.into_iter().map(of_policy).collect()
 }
 
-fn sent_view(py: Python<'_>, (sent, served): SentView) -> PyResult<Bound<'_, PyAny>> {
+fn replayed_turn<'py>(py: Python<'py>, request: &plan::Request, (sent, served): SentView) -> PyResult<Any<'py>> {
     let (input, output) = sent.summary;
     named!(
-        SENT_VIEW,
+        "recede.costs._turn.ReplayedTurn",
         py,
+        messages = request.messages,
         view_chars = served.view,
         cached_chars = served.read,
         written_chars = served.written,
+        answer_chars = request.answer_chars,
         masked_count = sent.masked,
         summarized_turns = sent.summarized,
         summary_input_chars = input,
         summary_output_chars = output,
-        needed = sent.need.map_or("", Need::name)
+        needed = sent.need.map_or("", Need::name),
+        branch = 0
     )
 }

@@ -2,7 +2,7 @@
 
 use super::convert::{bytes_of, to_str};
 use super::guard::guarded;
-use super::named::{NamedField, NamedTuple, field_of, named};
+use super::named::named;
 use super::values::number;
 use crate::store::error::{StoreError, StoreErrorKind};
 use crate::store::file::{Disk, FileName};
@@ -24,11 +24,6 @@ pub struct PyStore {
     /// The process that opened it: a fork has the same locks and could overwrite it.
     process: u32,
 }
-
-static STORED_TURN: NamedTuple = NamedTuple::new("recede.store._turn_store", "StoredTurn");
-static STORE_STATS: NamedTuple = NamedTuple::new("recede.store._turn_store", "StoreStats");
-static STORE_REPORT: NamedTuple = NamedTuple::new("recede.store._turn_store", "StoreReport");
-static STORE_FAULT: NamedTuple = NamedTuple::new("recede.store._turn_store", "StoreFault");
 
 #[pymethods]
 impl PyStore {
@@ -148,7 +143,7 @@ impl PyStore {
                     fields.get(2).and_then(|field| field.as_slice().try_into().ok()).map(f64::from_le_bytes);
                 let observation = last.map(|last| self.text(py, &last)).transpose()?;
                 list.append(named!(
-                    STORED_TURN,
+                    "recede.store._turn_store.StoredTurn",
                     py,
                     turn_id = id,
                     reasoning = text(0)?,
@@ -219,33 +214,47 @@ impl PyStore {
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let stats = self.with(py, |store| store.stats())?;
-            let mut fields = counts_of(py, stats.records)?;
-            fields.extend([
-                ("masked_turns", field_of(py, stats.masked_before - 1)?),
-                ("buckets", field_of(py, stats.buckets)?),
-                ("overflow_pages", field_of(py, stats.overflow_pages)?),
-                ("load", field_of(py, stats.load)?),
-                ("splits", field_of(py, stats.splits)?),
-                ("pages", field_of(py, stats.pages)?),
-                ("free_pages", field_of(py, stats.free_pages)?),
-                ("text_pages", field_of(py, stats.text_pages)?),
-                ("commits", field_of(py, stats.commits)?),
-                ("file_bytes", field_of(py, stats.file_bytes)?),
-                ("log_bytes", field_of(py, stats.log_bytes)?),
-            ]);
-            STORE_STATS.make(py, &fields)
+            let [turns, messages, summaries, sessions] = stats.records;
+            named!(
+                "recede.store._turn_store.StoreStats",
+                py,
+                turns = turns,
+                messages = messages,
+                summaries = summaries,
+                sessions = sessions,
+                masked_turns = stats.masked_before - 1,
+                buckets = stats.buckets,
+                overflow_pages = stats.overflow_pages,
+                load = stats.load,
+                splits = stats.splits,
+                pages = stats.pages,
+                free_pages = stats.free_pages,
+                text_pages = stats.text_pages,
+                commits = stats.commits,
+                file_bytes = stats.file_bytes,
+                log_bytes = stats.log_bytes
+            )
         })
     }
 
     fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let report = self.with(py, Store::verify)?;
-            let fault = |fault: StoreFault| named!(STORE_FAULT, py, page = fault.page, what = fault.what);
+            let fault = |fault: StoreFault| {
+                named!("recede.store._turn_store.StoreFault", py, page = fault.page, what = fault.what)
+            };
             let faults = report.faults.into_iter().map(fault).collect::<PyResult<Vec<_>>>()?;
-            let mut fields = counts_of(py, report.records)?;
-            fields.push(("longest_chain", field_of(py, report.longest_chain)?));
-            fields.push(("faults", PyTuple::new(py, faults)?.into_any()));
-            STORE_REPORT.make(py, &fields)
+            let [turns, messages, summaries, sessions] = report.records;
+            named!(
+                "recede.store._turn_store.StoreReport",
+                py,
+                turns = turns,
+                messages = messages,
+                summaries = summaries,
+                sessions = sessions,
+                longest_chain = report.longest_chain,
+                faults = PyTuple::new(py, faults)?
+            )
         })
     }
 
@@ -340,16 +349,6 @@ impl PyStore {
     pub(super) fn raised(&self, py: Python<'_>, error: &StoreError) -> PyErr {
         store_error(py, &self.path, error)
     }
-}
-
-/// The number of records of each kind.
-fn counts_of(py: Python<'_>, [turns, messages, summaries, sessions]: [u64; 4]) -> PyResult<Vec<NamedField<'_>>> {
-    Ok(vec![
-        ("turns", field_of(py, turns)?),
-        ("messages", field_of(py, messages)?),
-        ("summaries", field_of(py, summaries)?),
-        ("sessions", field_of(py, sessions)?),
-    ])
 }
 
 fn kind_of(kind: u8) -> PyResult<RecordKind> {

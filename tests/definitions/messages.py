@@ -23,10 +23,11 @@ from oracle.summary import earlier_summaries, previous_summary
 from oracle.walk import walk
 from recede._errors import TranscriptError
 from recede._report import BoundaryMove, OverLimit, Unmasked
-from recede.reduction._exchange import Changes, Chunks, CountRequest, MessageTexts, SummaryRequest
+from recede.reduction._exchange import CountRequest, MessageTexts, SummaryRequest
 from recede.reduction._masks import Mask, Masks
 from recede.reduction._unrecognized import warn_of_roles
-from recede.session._stats import SessionStats
+from recede.session._reported import ReportedUsage
+from recede.session._stats import HistoryStats
 
 
 def facts_of(messages: list[bytes], policy: Policy, costs: Costs | None = None) -> Facts:
@@ -312,11 +313,11 @@ class Messages:
         facts = facts_of(messages, policy, self.costs)
         return splice(written(messages), parsed, self.plan, changes_of(facts, self.plan, parsed))
 
-    def chunks(self, known: int) -> Chunks:
-        return Chunks(0, [], self.view)
+    def chunks(self, known: int) -> tuple[int, list[bytes], bytes]:
+        return 0, [], self.view
 
-    def changes(self, known: int) -> Changes:
-        return Changes(0, [*_elements(self.view)])
+    def changes(self, known: int) -> tuple[int, list[bytes]]:
+        return 0, _elements(self.view)
 
     def masks(self, since: int) -> Masks:
         """The first message that changed since this was called last, and the masks from there or from `since` on."""
@@ -345,24 +346,32 @@ class Messages:
         is_small = 0 < self.facts.cost(self._raw()) <= self.raw_cost_at_most
         return Unmasked(0, 0, True, False) if is_small else unmasked_of(self.facts, self.plan)
 
-    def stats(self) -> SessionStats:
+    def stats(self, summary_failures: int, reported: ReportedUsage) -> HistoryStats:
         """What the core's session says of itself."""
-        return SessionStats(
-            *self._totals(),
+        raw_chars, turns, orphans = self._totals()
+        message, byte = self.changed_at or (None, None)
+        return HistoryStats(
+            len(self),
+            turns,
+            raw_chars,
             *self.counted,
+            orphans,
+            message,
+            byte,
+            tuple(BoundaryMove(*move) for move in self.plan.moves),
+            self.facts.policy.provider,
+            summary_failures,
             len(self._observations()),
             self._unmasked(),
-            self.changed_at,
-            len(self.plan.moves),
-            self._cold_requests(),
-            self.facts.policy.provider,
-            self.sums,
-            tuple(map(self.needed.count, OverLimit._fields)),
+            reported,
+            OverLimit(*map(self.needed.count, OverLimit._fields)),
         )
 
-    def moves(self) -> list[BoundaryMove]:
-        """The moves of the boundary."""
-        return [BoundaryMove(*move) for move in self.plan.moves]
+    def reported(self) -> tuple[list[int], list[int]]:
+        return self.sums, self._cold_requests()
+
+    def view_identity(self) -> tuple[tuple[int, tuple[int, int] | None], int]:
+        return (len(self.plan.moves), self.changed_at), self.counted[1]
 
     def message(self, index: int) -> bytes:
         return self.messages[index]

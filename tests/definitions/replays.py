@@ -20,7 +20,7 @@ from oracle.scan import scan
 from oracle.summary import earlier_summaries, previous_summary
 from oracle.turns import Turns
 from oracle.walk import walk
-from recede.reduction._exchange import Quoted
+from recede.costs import ReplayedTurn
 
 Request = tuple[int, int]
 """How many messages came before a request, and the chars of its answer."""
@@ -33,29 +33,21 @@ def requests(outline: Outline, image_chars: int) -> list[Request]:
     return [(answer[0].index, sum(message.chars(image_chars) for message in answer)) for answer in answers]
 
 
-Row = tuple[int, ...]
-"""A request: chars sent, read from the cache and written to it; masked observations, summarized turns, and the chars
-that a model was given for a summary and wrote."""
-
-
-def replay(
-    messages: list[Any], policies: list[Policy], image_chars: int, cache: Any
-) -> tuple[list[Request], list[list[Row]]]:
-    """The requests of a session, and what they would have sent under each policy."""
+def replay(messages: list[Any], policies: list[Policy], image_chars: int, cache: Any) -> list[list[ReplayedTurn]]:
+    """What the requests of a session would have sent under each policy."""
     return _replayed(walk(messages), policies, image_chars, cache)
 
 
 def replay_json(
     data: bytes, surrogates: bool, policies: list[Policy], image_chars: int, cache: Any
-) -> tuple[list[Request], list[list[Row]]]:
+) -> list[list[ReplayedTurn]]:
     """The same for bytes."""
     return _replayed(walk(scan(data, surrogates=surrogates)[0]), policies, image_chars, cache)
 
 
-def _replayed(
-    outline: Outline, policies: list[Policy], image_chars: int, cache: Any
-) -> tuple[list[Request], list[list[Row]]]:
-    return requests(outline, image_chars), [_rows(outline, policy, cache) for policy in policies]
+def _replayed(outline: Outline, policies: list[Policy], image_chars: int, cache: Any) -> list[list[ReplayedTurn]]:
+    made = requests(outline, image_chars)
+    return [_turns(outline, made, policy, cache) for policy in policies]
 
 
 def quoted(
@@ -65,7 +57,7 @@ def quoted(
     policies: list[Policy],
     shown: int,
     most_grams: int | None = None,
-) -> Quoted:
+) -> tuple[int, int, int, list[tuple[int, int, str | None, int, str]], list[list[int]]]:
     """What the requests of a context quote from results; under policies that summarize, nothing."""
     messages = scan(data, surrogates=surrogates)[0]
     outline = walk(messages)
@@ -88,7 +80,7 @@ def quoted(
         }
         by_policy.append(sorted(missed))
     made = len(starts) - first
-    return Quoted(made, len(outline.results) - first_result, made, rows, by_policy)
+    return made, len(outline.results) - first_result, made, rows, by_policy
 
 
 def _hidden(outline: Outline, policy: Policy) -> set[int]:
@@ -99,11 +91,13 @@ def _hidden(outline: Outline, policy: Policy) -> set[int]:
     return {*facts.shown(plan), *(result.index for result in outline.results if result.message not in kept)}
 
 
-def _rows(outline: Outline, policy: Policy, cache: Any) -> list[Row]:
-    sent = [_sent(outline, policy, end) for end, _ in requests(outline, policy.image_chars)]
+def _turns(outline: Outline, made: list[Request], policy: Policy, cache: Any) -> list[ReplayedTurn]:
+    sent = [_sent(outline, policy, end) for end, _ in made]
     return [
-        (*figures, one.masked, one.summarized, *one.call, one.needed)
-        for one, figures in zip(sent, served(cache, sent, policy.pins_boundary), strict=True)
+        ReplayedTurn(messages, *figures, answer_chars, one.masked, one.summarized, *one.call, one.needed)
+        for (messages, answer_chars), one, figures in zip(
+            made, sent, served(cache, sent, policy.pins_boundary), strict=True
+        )
     ]
 
 

@@ -187,10 +187,10 @@ def found_in(history: History, most_grams: int | None = None) -> Any:
 def test_above_a_limit_every_nth_request_is_examined() -> None:
     history = session(LINE + FILLER, LINE, others=19)
     every = found_in(history)
-    assert (every.requests, every.examined, len(every.quotations)) == (21, 21, 1)
+    assert (every[0], every[2], len(every[3])) == (21, 21, 1)
     some = found_in(history, most_grams=70)
-    assert some.examined in range(5, 21)
-    assert {request for request, *_ in some.quotations} <= {request for request, *_ in every.quotations}
+    assert some[2] in range(5, 21)
+    assert {request for request, *_ in some[3]} <= {request for request, *_ in every[3]}
 
 
 HOSTILE = {

@@ -125,8 +125,7 @@ def misses_of(data: tuple[bytes, bool], policies: Mapping[str, Any], shown: int)
     # Whatever is ever masked; the user's own words in results are not.
     all_of_it = {"keep_results": 0, "exclude_tools": sorted(USER_TOOLS)}
     maskable = replay_policy(_engine.engine, "mask", all_of_it, masks_unseen=True)
-    found = _engine.engine.quoted(*data, maskable, list(policies.values()), shown)
-    by_policy = {name: frozenset(requests) for name, requests in zip(policies, found.by_policy, strict=True)}
-    return Misses(
-        found.requests, found.results, found.examined, [Quotation(*one) for one in found.quotations], by_policy
-    )
+    asked = maskable, list(policies.values()), shown
+    requests, results, examined, quotations, missed = _engine.engine.quoted(*data, *asked)
+    by_policy = {name: frozenset(numbers) for name, numbers in zip(policies, missed, strict=True)}
+    return Misses(requests, results, examined, [Quotation(*one) for one in quotations], by_policy)

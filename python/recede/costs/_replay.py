@@ -22,7 +22,6 @@ from recede.reduction._kinds import whole_number
 from recede.reduction._policy import image_chars_of
 
 if TYPE_CHECKING:
-    from recede.reduction._exchange import ReplayedRequest, SentView
     from recede.reduction._input import Json
 
 __all__ = [
@@ -312,15 +311,11 @@ class AskedReplay(NamedTuple):
         found = misses_of(raw, self.policies, 0) if with_misses else None
         return self.answer(replayed)._replace(misses=found)
 
-    def answer(self, replayed: tuple[list[ReplayedRequest], list[list[SentView]]]) -> Replay:
-        """The replay, by what each policy sent."""
-        requests, views = replayed
+    def answer(self, replayed: list[list[ReplayedTurn]]) -> Replay:
+        """The replay, by the turns under each policy."""
         policies = []
-        for name, sent in zip(self.policies, views, strict=True):
-            turns = tuple(
-                ReplayedTurn._make((messages, *one[:3], answer_chars, *one[3:], 0))
-                for (messages, answer_chars), one in zip(requests, sent, strict=True)
-            )
+        for name, sent in zip(self.policies, replayed, strict=True):
+            turns = tuple(sent)
             counted = turns if self.calibration is None else calibrated(turns, name, self.calibration)
             policies.append(PolicyReplay(name, counted))
         return Replay(tuple(policies), self.prices, self.summary_prices, self.cache)

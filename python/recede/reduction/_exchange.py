@@ -5,17 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 __all__ = [
-    "Changes",
-    "Chunks",
     "CountRequest",
     "FactsUpdate",
     "MessageTexts",
     "ObservationTexts",
-    "Quoted",
-    "Rendered",
     "Repair",
-    "ReplayedRequest",
-    "SentView",
     "SummaryRequest",
 ]
 
@@ -96,83 +90,6 @@ class MessageTexts(NamedTuple):
     constant_chars: int
     images: int
     observations: list[ObservationTexts]
-
-
-class Quoted(NamedTuple):
-    """Quotations from results in the requests of a context.
-
-    Attributes:
-        requests: how many requests it made.
-        results: how many results it got.
-        examined: how many of the requests were examined.
-        quotations: request, result, tool, distance and text of each, as `recede.costs.Quotation` has them.
-        by_policy: for each policy, the requests that quote what it had hidden.
-    """
-
-    requests: int
-    results: int
-    examined: int
-    quotations: list[tuple[int, int, str | None, int, str]]
-    by_policy: list[list[int]]
-
-
-class ReplayedRequest(NamedTuple):
-    """A request of a session that is replayed.
-
-    Attributes:
-        messages: the number of messages before it.
-        answer_chars: characters of its answer.
-    """
-
-    messages: int
-    answer_chars: int
-
-
-class SentView(NamedTuple):
-    """The view that a policy would have sent at a request; see `recede.costs.ReplayedTurn`."""
-
-    view_chars: int
-    cached_chars: int
-    written_chars: int
-    masked_count: int
-    summarized_turns: int
-    summary_input_chars: int
-    summary_output_chars: int
-    needed: str
-
-
-class Chunks(NamedTuple):
-    """The serialized view of a session: bytes, or of turns text.
-
-    Attributes:
-        reused: how many of the closed chunks that the reader has are still valid.
-        closed: the closed chunks after them.
-        open: the end of the view, which still grows.
-    """
-
-    reused: int
-    closed: list[Any]
-    open: Any
-
-
-class Rendered(NamedTuple):
-    """A message of a view that was appended and is masked: its place, and what is sent."""
-
-    message_index: int
-    data: bytes
-
-
-class Changes(NamedTuple):
-    """The view of a session as a list, from the first change on.
-
-    Attributes:
-        first: the first message that changed.
-        messages: from there on: the place of an unchanged message, a masked one as `Rendered` or a dict, or the bytes
-            of another one.
-    """
-
-    first: int
-    messages: list[int | dict[str, Any] | Rendered | bytes]
 
 
 class FactsUpdate(NamedTuple):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recede._bodies import dumps, loads
 from recede._objects import is_object, plain, plain_message, restored
 from recede.reduction._input import as_bytes
-
-if TYPE_CHECKING:
-    from recede.reduction._exchange import Rendered
 
 __all__ = ["Messages", "serialized"]
 
@@ -66,7 +63,7 @@ class Messages:
             self.add(index, message, False)
         return message
 
-    def shown(self, session: Any, item: int | bytes | dict[str, Any] | Rendered) -> Any:
+    def shown(self, session: Any, item: int | bytes | dict[str, Any] | tuple[int, bytes]) -> Any:
         """A message of the view: unchanged; masked; a summary; or masked, in the kind in which it was appended."""
         if isinstance(item, int):
             return self.at(session, item)
@@ -74,7 +71,7 @@ class Messages:
             return item
         if isinstance(item, bytes):
             return loads(item)
-        if item.message_index not in self._of_clients:
-            return loads(item.data)
-        appended = loads(session.message(item.message_index))
-        return restored(self._objects[item.message_index], appended, loads(item.data))
+        index, data = item
+        if index not in self._of_clients:
+            return loads(data)
+        return restored(self._objects[index], loads(session.message(index)), loads(data))

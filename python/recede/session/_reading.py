@@ -206,7 +206,7 @@ class HistoryReader:
 
     def __repr__(self) -> str:
         with self._lock:
-            stats = self._live.core.stats()
+            stats = stats_of(self._live.core, 0)
             masked = ""
             if self._live.viewed == len(self):  # a view of fewer messages says nothing about the next one
                 results = stats.observations if stats.view_messages == len(self) else 0
@@ -230,7 +230,8 @@ class HistoryReader:
         A report about the next request is listed with the current number of messages until that request is made.
         """
         with self._lock:
-            return tuple(request for request in self._live.core.stats().cold_requests if request < CEILING)
+            _, cold = self._live.core.reported()
+            return tuple(request for request in cold if request < CEILING)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write messages, options and summaries to a file, atomically.

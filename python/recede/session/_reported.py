@@ -103,11 +103,11 @@ class Reports:
 
     def take(self, session: Any, usage: Any, calibrates: bool) -> None:
         """Record what was reported of the request of the current view."""
-        stats = session.stats()
-        reported = Reported.of(usage, (stats.moves, stats.changed), stats.view_chars)
+        (before, _), view = session.reported(), session.view_identity()
+        reported = Reported.of(usage, *view)
         if reported is None:
             return
-        sums, is_cold = self.add(stats.reported_sums, reported)
+        sums, is_cold = self.add(before, reported)
         *_, chars, tokens = sums
         measured = min(max(1_000 * chars // tokens, _LEAST_CHARS), _MOST_CHARS) if calibrates and tokens else None
         session.report(sums, measured, is_cold)

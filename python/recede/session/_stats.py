@@ -8,26 +8,7 @@ from recede._report import BoundaryMove, OverLimit, Unmasked, changes_of, why_un
 from recede.reduction._kinds import tokens_of
 from recede.session._reported import ReportedUsage, usage_of_sums
 
-__all__ = ["HistoryStats", "SessionStats", "stats_of"]
-
-
-class SessionStats(NamedTuple):
-    """The figures of a session of messages, as the core has them."""
-
-    raw_chars: int
-    turns: int
-    orphans: int
-    view_messages: int
-    view_chars: int
-    masked_count: int
-    observations: int
-    unmasked: Unmasked
-    changed: tuple[int, int] | None  # message, byte
-    moves: int
-    cold_requests: list[int]
-    provider: str
-    reported_sums: list[int]
-    needs: tuple[int, int, int, int]
+__all__ = ["HistoryStats", "stats_of"]
 
 
 class HistoryStats(NamedTuple):
@@ -99,23 +80,6 @@ class HistoryStats(NamedTuple):
 
 def stats_of(session: Any, summary_failures: int) -> HistoryStats:
     """The figures of a session, whose view is current."""
-    stats: SessionStats = session.stats()
-    changed_message, changed_byte = stats.changed or (None, None)
-    return HistoryStats(
-        messages=len(session),
-        turns=stats.turns,
-        raw_chars=stats.raw_chars,
-        view_messages=stats.view_messages,
-        view_chars=stats.view_chars,
-        masked_count=stats.masked_count,
-        orphans=stats.orphans,
-        changed_message=changed_message,
-        changed_byte=changed_byte,
-        boundary_moves=tuple(session.moves()),
-        provider=stats.provider,
-        summary_failures=summary_failures,
-        observations=stats.observations,
-        unmasked=stats.unmasked,
-        reported=usage_of_sums(stats.reported_sums),
-        over_limit=OverLimit(*stats.needs),
-    )
+    sums, _ = session.reported()
+    stats: HistoryStats = session.stats(summary_failures, usage_of_sums(sums))
+    return stats

@@ -27,9 +27,9 @@ class CurrentView:
 
     def messages(self, core: Any, objects: Messages) -> list[Any]:
         """A new list of the messages."""
-        changes = core.changes(len(self._messages))
+        first, changed = core.changes(len(self._messages))
         try:
-            self._messages[changes.first :] = [objects.shown(core, item) for item in changes.messages]
+            self._messages[first:] = [objects.shown(core, item) for item in changed]
         except BaseException:
             self.clear()
             raise
@@ -37,8 +37,8 @@ class CurrentView:
 
     def chunks(self, core: Any) -> list[bytes]:
         """A new list of the chunks, most of them the objects of the last time."""
-        found = core.chunks(len(self._chunks))
-        del self._chunks[found.reused :]
-        self._chunks += found.closed
-        self._last = self._last if found.open == self._last else found.open
+        reused, closed, growing = core.chunks(len(self._chunks))
+        del self._chunks[reused:]
+        self._chunks += closed
+        self._last = self._last if growing == self._last else growing
         return [*self._chunks, self._last]

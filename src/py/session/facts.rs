@@ -14,7 +14,7 @@ use crate::py::dicts::Dicts;
 use crate::py::facts::outline_of_facts;
 use crate::py::guard::guarded;
 use crate::py::marks::DictMarks;
-use crate::py::named::{NamedTuple, field_of, named};
+use crate::py::named::{field_of, named};
 use crate::py::unread;
 use crate::py::values::Any;
 use crate::py::walk::walk;
@@ -22,8 +22,6 @@ use crate::session::{Asked, Mask, ResultPlace, Session, TextFormat, Update};
 use crate::source::Source;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
-
-static FACTS_UPDATE: NamedTuple = NamedTuple::of_exchange("FactsUpdate");
 
 /// The hidden messages, and the summary: before which message it stands, its text, and its message in JSON.
 type HiddenForPython<'py> = (Vec<usize>, Option<(usize, Any<'py>, Any<'py>)>);
@@ -175,7 +173,7 @@ impl PyFactsSession {
             };
             let texts: Vec<u8> = masks.iter().flat_map(|(_, text)| text).copied().collect();
             named!(
-                FACTS_UPDATE,
+                "recede.reduction._exchange.FactsUpdate",
                 py,
                 first_changed = first,
                 message_indices = column(|((message, _), _)| *message),

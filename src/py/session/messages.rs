@@ -1,18 +1,18 @@
 //! The session of messages for Python.
 
 use super::facts::facts_of;
-use super::shared::{Observation, Shared, chunks_of, moves_of, texts_of};
+use super::shared::{Observation, Shared, moves_of, texts_of};
 use crate::policy::Policy;
 use crate::py::apply::masked_message;
 use crate::py::convert::{PyPolicy, bytes_of, count_request, summary_of, summary_request, text_of, to_str};
 use crate::py::dicts::{Dicts, plain_copy};
 use crate::py::guard::guarded;
-use crate::py::named::{NamedTuple, named};
+use crate::py::named::{field_of, named};
 use crate::py::reduction::unmasked_of;
 use crate::py::store::PyStore;
 use crate::py::unread;
 use crate::py::values::Any;
-use crate::session::{Failure, Mask, MessageCosts, Session, TextFormat, TextsToCount, Update, ViewMessage};
+use crate::session::{Chunks, Failure, Mask, MessageCosts, Session, TextFormat, TextsToCount, Update, ViewMessage};
 use crate::store::Store;
 use crate::store::file::FileName;
 use crate::store::memory::Memory;
@@ -23,12 +23,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The text of an observation after a cut, and its placeholder.
 type PyTextsToCount<'py> = (Option<Bound<'py, PyString>>, Option<Bound<'py, PyString>>);
-
-static SESSION_STATS: NamedTuple = NamedTuple::new("recede.session._stats", "SessionStats");
-static CHANGES: NamedTuple = NamedTuple::of_exchange("Changes");
-static RENDERED: NamedTuple = NamedTuple::of_exchange("Rendered");
-static MASKS: NamedTuple = NamedTuple::new("recede.reduction._masks", "Masks");
-static MASK: NamedTuple = NamedTuple::new("recede.reduction._masks", "Mask");
+type PyChunks<'py> = (usize, Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>);
+/// What identifies a view: the moves of the boundary, and the message and the byte of its last change.
+type ViewIdentity = (usize, Option<(usize, usize)>);
 
 /// Called by `recede.History` only.
 #[pyclass(frozen, name = "Session", module = "recede._core")]
@@ -292,33 +289,31 @@ impl PySession {
         })
     }
 
-    /// The chunks of the view, for a reader that has this many of the closed ones.
-    fn chunks<'py>(&self, py: Python<'py>, known: usize) -> PyResult<Bound<'py, PyAny>> {
+    /// The chunks of the view, for a reader that has this many of the closed ones: how many of these are still valid, the closed
+    /// ones after them, and the end of the view, which still grows.
+    fn chunks<'py>(&self, py: Python<'py>, known: usize) -> PyResult<PyChunks<'py>> {
         guarded(|| {
             self.reads_json.store(true, Ordering::Relaxed);
             self.write_all(py)?;
-            let chunks = self.shared.change(py, |session, _| Ok(session.chunks(known)))?;
-            chunks_of(py, &chunks, |chunk| Ok(PyBytes::new(py, chunk).into_any()))
+            let Chunks { reused, closed, open } = self.shared.change(py, |session, _| Ok(session.chunks(known)))?;
+            let closed = closed.iter().map(|chunk| PyBytes::new(py, chunk)).collect();
+            Ok((reused, closed, PyBytes::new(py, &open)))
         })
     }
 
-    /// The changes of the view's list, for a reader that has this many of its messages.
-    fn changes<'py>(&self, py: Python<'py>, known: usize) -> PyResult<Bound<'py, PyAny>> {
+    /// The changes of the view's list, for a reader that has this many of its messages: the first message that changed, and from
+    /// there on the place of an unchanged one, a masked one as a dict or its place and bytes, or the bytes of another one.
+    fn changes<'py>(&self, py: Python<'py>, known: usize) -> PyResult<(usize, Vec<Any<'py>>)> {
         guarded(|| {
             self.reads_json.store(false, Ordering::Relaxed);
             let (first, items) = self.shared.change(py, |session, _| Ok(session.changes(known)))?;
-            let list = PyList::empty(py);
-            for item in items {
-                match item {
-                    ViewMessage::Unchanged(index) => list.append(index)?,
-                    ViewMessage::Rendered(index, bytes) => {
-                        list.append(named!(RENDERED, py, message_index = index, data = PyBytes::new(py, &bytes))?)?;
-                    }
-                    ViewMessage::Masked(index, masks) => list.append(self.masked(py, index, &masks)?)?,
-                    ViewMessage::Bytes(bytes) => list.append(PyBytes::new(py, &bytes))?,
-                }
-            }
-            named!(CHANGES, py, first = first, messages = list)
+            let to_python = |item| match item {
+                ViewMessage::Unchanged(index) => field_of(py, index),
+                ViewMessage::Rendered(index, bytes) => field_of(py, (index, PyBytes::new(py, &bytes))),
+                ViewMessage::Masked(index, masks) => field_of(py, self.masked(py, index, &masks)?),
+                ViewMessage::Bytes(bytes) => field_of(py, PyBytes::new(py, &bytes)),
+            };
+            Ok((first, items.into_iter().map(to_python).collect::<PyResult<_>>()?))
         })
     }
 
@@ -328,50 +323,84 @@ impl PySession {
             let (first, masks) = self.shared.change(py, |session, _| Ok(session.masks(since)))?;
             let list = PyList::empty(py);
             for (((message, place), _), text) in masks.iter().zip(texts_of(py, &masks)?) {
-                list.append(named!(MASK, py, message_index = *message, result_index = *place, text = text)?)?;
+                list.append(named!(
+                    "recede.reduction._masks.Mask",
+                    py,
+                    message_index = *message,
+                    result_index = *place,
+                    text = text
+                )?)?;
             }
             let (hidden, summary) = (PyTuple::empty(py), py.None()); // of a history whose views drop nothing
-            named!(MASKS, py, first_changed = first, masks = list, hidden = hidden, summary = summary)
+            named!(
+                "recede.reduction._masks.Masks",
+                py,
+                first_changed = first,
+                masks = list,
+                hidden = hidden,
+                summary = summary
+            )
         })
     }
 
     // Figures
 
-    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    /// The `HistoryStats`, with what only Python counts: failures of the summarizer, and the sums of what was reported.
+    fn stats<'py>(&self, py: Python<'py>, summary_failures: usize, reported: Any<'py>) -> PyResult<Any<'py>> {
         guarded(|| {
             self.write_all(py)?;
-            let (totals, counts, changed, moves, reports, (observations, unmasked), needs) =
+            let (messages, totals, counts, changed, moves, (observations, unmasked), provider, needs) =
                 self.shared.look(py, |session| {
-                    let reports =
-                        (session.cold_requests(), session.reports().sums.clone(), session.provider().to_owned());
-                    let moves = session.moves_from(0).len();
                     let (counts, changed) = (session.counts(), session.changed());
-                    (session.totals(), counts, changed, moves, reports, session.unmasked(), session.needs())
+                    let (moves, provider) = (session.moves_from(0), session.provider().to_owned());
+                    let (totals, unmasked) = (session.totals(), session.unmasked());
+                    (session.len(), totals, counts, changed, moves, unmasked, provider, session.needs())
                 });
-            named!(
-                SESSION_STATS,
+            let (raw_chars, turns, orphans) = totals;
+            let [masks, cuts, summary, truncation] = needs;
+            let over_limit = named!(
+                "recede._report.OverLimit",
                 py,
-                raw_chars = totals.0,
-                turns = totals.1,
-                orphans = totals.2,
+                masks = masks,
+                cuts = cuts,
+                summary = summary,
+                truncation = truncation
+            );
+            named!(
+                "recede.session._stats.HistoryStats",
+                py,
+                messages = messages,
+                turns = turns,
+                raw_chars = raw_chars,
                 view_messages = counts.messages,
                 view_chars = counts.chars,
                 masked_count = counts.masked,
+                orphans = orphans,
+                changed_message = changed.map(|(message, _)| message),
+                changed_byte = changed.map(|(_, byte)| byte),
+                boundary_moves = moves_of(py, &moves)?.to_tuple(),
+                provider = provider,
+                summary_failures = summary_failures,
                 observations = observations,
                 unmasked = unmasked_of(py, unmasked)?,
-                changed = changed,
-                moves = moves,
-                cold_requests = reports.0,
-                provider = reports.2,
-                reported_sums = reports.1,
-                needs = needs
+                reported = reported,
+                over_limit = over_limit?
             )
         })
     }
 
-    /// The moves of the boundary.
-    fn moves<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        guarded(|| moves_of(py, &self.shared.look(py, |session| session.moves_from(0))))
+    /// The sums of what was reported, and how many messages came before each request with a cold cache.
+    fn reported(&self, py: Python<'_>) -> PyResult<(Vec<usize>, Vec<usize>)> {
+        guarded(|| Ok(self.shared.look(py, |session| (session.reports().sums.clone(), session.cold_requests()))))
+    }
+
+    /// What is the same as long as views only grow, and the characters of the view.
+    fn view_identity(&self, py: Python<'_>) -> PyResult<(ViewIdentity, usize)> {
+        guarded(|| {
+            self.write_all(py)?;
+            let identity = |session: &Session| (session.moves_from(0).len(), session.changed());
+            Ok(self.shared.look(py, |session| (identity(session), session.counts().chars)))
+        })
     }
 }
 

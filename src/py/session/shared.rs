@@ -2,11 +2,10 @@
 
 use crate::plan::Move;
 use crate::py::convert::{bytes_of, to_str, transcript_error};
-use crate::py::named::{NamedTuple, named};
 use crate::py::reduction::boundary_move;
 use crate::py::store::PyStore;
 use crate::py::values::{Any, number};
-use crate::session::{Chunks, Failure, Mask, Result, Session};
+use crate::session::{Failure, Mask, Result, Session};
 use crate::store::Store;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -14,8 +13,6 @@ use pyo3::types::{PyList, PyString};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-
-static CHUNKS: NamedTuple = NamedTuple::of_exchange("Chunks");
 
 /// A session and its store.
 pub struct Shared {
@@ -115,16 +112,6 @@ impl Observation {
 pub fn moves_of<'py>(py: Python<'py>, moves: &[Move]) -> PyResult<Bound<'py, PyList>> {
     let moves: PyResult<Vec<_>> = moves.iter().map(|step| boundary_move(py, step)).collect();
     PyList::new(py, moves?)
-}
-
-/// The chunks of a view as Python has them, each made by `made`.
-pub fn chunks_of<'py>(
-    py: Python<'py>,
-    chunks: &Chunks,
-    made: impl Fn(&[u8]) -> PyResult<Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let closed = chunks.closed.iter().map(|chunk| made(chunk)).collect::<PyResult<Vec<_>>>()?;
-    named!(CHUNKS, py, reused = chunks.reused, closed = closed, open = made(&chunks.open)?)
 }
 
 /// The texts of masks; placeholders repeat, so there is one object for equal ones.
