@@ -276,6 +276,20 @@ class JsonReduction(Reduction):
         return _describe("JsonReduction", f"{len(self.json)} bytes", self)
 
 
+def _asdict(self: Reduction) -> dict[str, Any]:
+    """The fields as `json.dumps` takes them: places in pairs, the view as text, an error as its words."""
+    fields: dict[str, Any] = dict(zip(self._fields, self, strict=True))
+    fields |= {"mask_places": self.masks, "cut_places": self.clipped}
+    if fields["json"] is not None:
+        fields["json"] = self.json.decode("utf-8", "surrogatepass")  # type: ignore[union-attr]
+    if self.summarizer_error is not None:
+        fields["summarizer_error"] = repr(self.summarizer_error)
+    return fields
+
+
+Reduction._asdict = _asdict  # type: ignore[assignment, method-assign]  # the body of a named tuple may not define it
+
+
 def _places(packed: bytes) -> tuple[tuple[int, int], ...]:
     numbers = [int.from_bytes(packed[at : at + 4], "little") for at in range(0, len(packed), 4)]
     return tuple(zip(numbers[::2], numbers[1::2], strict=True))

@@ -134,3 +134,11 @@ class Masks(NamedTuple):
     masks: Sequence[Mask]
     hidden: Sequence[int] = ()
     summary: SummaryPlace | None = None
+
+
+def _asdict(self: Masks) -> dict[str, Any]:
+    """The fields as `json.dumps` takes them: the masks as a list."""
+    return {**dict(zip(self._fields, self, strict=True)), "masks": [*self.masks]}
+
+
+Masks._asdict = _asdict  # type: ignore[assignment, method-assign]  # the body of a named tuple may not define it

@@ -10,6 +10,8 @@ from recede.session._reported import ReportedUsage, usage_of_sums
 
 __all__ = ["HistoryStats", "stats_of"]
 
+_SHOWN_MOVES = 3  # by `repr`, the newest: a long session has hundreds
+
 
 class HistoryStats(NamedTuple):
     """The figures of a `History`, for a status line.
@@ -66,6 +68,13 @@ class HistoryStats(NamedTuple):
         dropped = max(0, self.messages - self.view_messages)
         done = changes_of(self.masked_count, self.observations, request, 0, dropped)
         return done or "nothing masked: " + why_unmasked(self.observations, self.unmasked, self.provider)
+
+    def __repr__(self) -> str:
+        moves = repr(self.boundary_moves[-_SHOWN_MOVES:])
+        if (earlier := len(self.boundary_moves) - _SHOWN_MOVES) > 0:
+            moves = f"(<{earlier} earlier>, {moves[1:]}"
+        shown = {name: moves if name == "boundary_moves" else repr(value) for name, value in self._asdict().items()}
+        return f"HistoryStats({', '.join(f'{name}={value}' for name, value in shown.items())})"
 
     @property
     def raw_tokens(self) -> int:
