@@ -18,11 +18,9 @@ pub const MIN_CLIP_CHARS: usize = 60;
 /// A cut of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clip {
-    /// Characters of its beginning.
     pub beginning: usize,
     /// Omitted characters, including those of images.
     pub omitted: usize,
-    /// Characters of its end.
     pub end: usize,
     /// The handle of the observation, if the marker names it.
     pub recall: Option<Handle>,
@@ -47,15 +45,13 @@ impl Clip {
         }
     }
 
-    /// Characters after the cut.
     #[must_use]
     pub fn chars(&self) -> usize {
         self.beginning + count_chars(self.marker().as_bytes()) + self.end
     }
 
     /// Characters that it removes.
-    #[must_use]
-    pub fn removed(&self) -> usize {
+    pub(crate) fn removed(&self) -> usize {
         self.omitted - count_chars(self.marker().as_bytes())
     }
 
@@ -67,7 +63,6 @@ impl Clip {
         format!("{HEAD}{}{OMITTED}{recall}{TAIL}", self.omitted)
     }
 
-    /// Cuts decoded text.
     #[must_use]
     pub fn apply(&self, text: &[u8]) -> Vec<u8> {
         let (beginning, end) = self.ends(text);
@@ -75,8 +70,7 @@ impl Clip {
     }
 
     /// The part of decoded text that it keeps, of which [`Clip::apply`] makes the same.
-    #[must_use]
-    pub fn kept(&self, text: &[u8]) -> Vec<u8> {
+    pub(crate) fn kept(&self, text: &[u8]) -> Vec<u8> {
         let (beginning, end) = self.ends(text);
         [beginning, end].concat()
     }
@@ -88,7 +82,7 @@ impl Clip {
 
 /// A part of a message.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct PartFacts {
+pub(crate) struct PartFacts {
     /// Whether it has text that counts.
     pub has_text: bool,
     /// Whether it counts, but has no text: an image, or a part of an unknown type.
@@ -99,10 +93,9 @@ pub struct PartFacts {
 
 /// The parts that stay of a message that is cut: one part has all text, images and unknown parts go, and those that do not count stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CutParts {
+pub(crate) struct CutParts {
     /// The part with the text: the first that had some.
     pub text: usize,
-    /// The parts that stay.
     pub kept: Vec<usize>,
     /// The part whose cache mark it takes over.
     pub mark_of: Option<usize>,
@@ -110,8 +103,7 @@ pub struct CutParts {
 
 impl CutParts {
     /// The cut of these parts; None if none has text.
-    #[must_use]
-    pub fn of(parts: &[PartFacts]) -> Option<Self> {
+    pub(crate) fn of(parts: &[PartFacts]) -> Option<Self> {
         let text = parts.iter().position(|part| part.has_text)?;
         let stays = |place: &usize| *place == text || !(parts[*place].has_text || parts[*place].is_image);
         let mark_of = (0..parts.len()).rfind(|place| parts[*place].is_marked && !stays(place));
@@ -131,8 +123,7 @@ pub fn is_clipped(text: &[u8]) -> bool {
 }
 
 /// The handle of an observation; of one that was cut before, that of the whole text, if its marker names it.
-#[must_use]
-pub fn handle_of_whole(id: &[u8], text: &[u8]) -> Handle {
+pub(crate) fn handle_of_whole(id: &[u8], text: &[u8]) -> Handle {
     let digits = |marker: &[u8]| marker[..marker.len() - TAIL.len()].last_chunk().copied();
     let named = middle_marker(text).and_then(digits).filter(|handle| is_handle(handle));
     named.unwrap_or_else(|| handle_of(id, text))

@@ -10,7 +10,7 @@ pub const BEGIN_DISPATCH: &str = "BEGIN_DISPATCH_RESULT";
 
 const END: &str = "END_DISPATCH_RESULT";
 /// Characters of the shortest dispatch block.
-pub const MIN_DISPATCH_CHARS: usize = BEGIN_DISPATCH.len() + END.len();
+pub(crate) const MIN_DISPATCH_CHARS: usize = BEGIN_DISPATCH.len() + END.len();
 const DISPATCH_HEAD: &str = "[dispatch output masked — ";
 const DISPATCH_TAIL: &str = " chars]";
 
@@ -18,13 +18,13 @@ const DISPATCH_TAIL: &str = " chars]";
 pub static NEEDLE: Needle = Needle::new(BEGIN_DISPATCH, 4, 13);
 
 /// A finder of [`BEGIN_DISPATCH`]; built once, since every observation is searched.
-pub fn begin_dispatch() -> &'static Finder<'static> {
+pub(crate) fn begin_dispatch() -> &'static Finder<'static> {
     static FINDER: OnceLock<Finder> = OnceLock::new();
     FINDER.get_or_init(|| Finder::new(BEGIN_DISPATCH))
 }
 
 /// False only if no block begins in the raw text: an escaped capital or underscore is `\u004.` or `\u005.`.
-pub fn may_begin_in(raw: &[u8]) -> bool {
+pub(crate) fn may_begin_in(raw: &[u8]) -> bool {
     static ESCAPES: OnceLock<[Finder; 2]> = OnceLock::new();
     let escapes = ESCAPES.get_or_init(|| [Finder::new("\\u004"), Finder::new("\\u005")]);
     begin_dispatch().find(raw).is_some() || escapes.iter().any(|finder| finder.find(raw).is_some())
@@ -46,14 +46,12 @@ pub fn dispatch_blocks(text: &[u8]) -> Vec<(usize, usize)> {
 }
 
 /// Whether a text has dispatch blocks.
-#[must_use]
-pub fn has_dispatch(text: &[u8]) -> bool {
+pub(crate) fn has_dispatch(text: &[u8]) -> bool {
     !dispatch_blocks(text).is_empty()
 }
 
 /// How the blocks replace their text: whether with the line, and the characters then; None if neither is short enough.
-#[must_use]
-pub fn dispatch_form(
+pub(crate) fn dispatch_form(
     text: &[u8],
     blocks: &[(usize, usize)],
     is_short_enough: impl Fn(usize) -> bool,
@@ -68,14 +66,12 @@ fn chars_inside(text: &[u8], blocks: &[(usize, usize)]) -> usize {
 }
 
 /// The line with the number of characters outside of the blocks.
-#[must_use]
-pub fn dispatch_head(text: &[u8], blocks: &[(usize, usize)]) -> String {
+pub(crate) fn dispatch_head(text: &[u8], blocks: &[(usize, usize)]) -> String {
     format!("{DISPATCH_HEAD}{}{DISPATCH_TAIL}", count_chars(text) - chars_inside(text, blocks))
 }
 
 /// Whether a whole text is such a line and such blocks.
-#[must_use]
-pub fn is_dispatch_form(text: &[u8]) -> bool {
+pub(crate) fn is_dispatch_form(text: &[u8]) -> bool {
     let blocks = dispatch_blocks(text);
     let Some((first, _)) = blocks.first() else { return false };
     let head = text[..*first].strip_prefix(DISPATCH_HEAD.as_bytes());

@@ -1,21 +1,16 @@
 //! Errors in an input: what and where. Messages are written in Python, for both engines.
 
-/// Kinds of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The input ends in the middle of a value.
     Eof,
-    /// An unexpected byte.
     Syntax,
     /// A raw control character in a string.
     Control,
-    /// An invalid escape.
     Escape,
     /// Bytes that are not UTF-8.
     Utf8,
-    /// Nesting over [`crate::json::MAX_DEPTH`].
     Depth,
-    /// An invalid number.
     Number,
     /// Something follows the end of the value.
     Trailing,
@@ -35,8 +30,7 @@ pub enum Kind {
 
 impl Kind {
     /// The name in both engines.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Eof => "eof",
             Kind::Syntax => "syntax",
@@ -59,7 +53,6 @@ impl Kind {
 /// Why an input is not a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    /// The kind.
     pub kind: Kind,
     /// The first offending byte, where the input was bytes.
     pub offset: Option<usize>,
@@ -71,8 +64,7 @@ pub struct Error {
 
 impl Error {
     /// A shape error in a field of a message.
-    #[must_use]
-    pub fn in_message(kind: Kind, offset: Option<usize>, message_index: usize, field: Option<String>) -> Self {
+    pub(crate) fn in_message(kind: Kind, offset: Option<usize>, message_index: usize, field: Option<String>) -> Self {
         Error { kind, offset, message_index: Some(message_index), field }
     }
 }

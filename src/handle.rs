@@ -2,15 +2,12 @@
 
 use sha2::{Digest, Sha256};
 
-/// Characters of a handle.
-pub const HANDLE_CHARS: usize = 12;
+pub(crate) const HANDLE_CHARS: usize = 12;
 
-/// Hexadecimal digits.
-pub type Handle = [u8; HANDLE_CHARS];
+pub(crate) type Handle = [u8; HANDLE_CHARS];
 
 /// The handle of an observation. The length of the id separates it from the text.
-#[must_use]
-pub fn handle_of(id: &[u8], text: &[u8]) -> Handle {
+pub(crate) fn handle_of(id: &[u8], text: &[u8]) -> Handle {
     let digest = Sha256::new().chain_update(format!("{}:", id.len())).chain_update(id).chain_update(text).finalize();
     core::array::from_fn(|place| b"0123456789abcdef"[(digest[place / 2] >> (4 * (1 - place % 2))) as usize & 0xf])
 }

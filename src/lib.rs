@@ -9,32 +9,36 @@
 //! The Outline is facts, no text. A rule that needs text asks the [`source::Source`] of the Outline. Only the module `py`
 //! knows Python, and it only converts.
 
+// What no test or bench needs is `pub(crate)`, so that the compiler tells what is dead. Without Python, what only that uses is.
+#![warn(unreachable_pub)]
+#![cfg_attr(not(feature = "python"), allow(dead_code, unused_imports))]
+
 pub mod clip;
 pub mod dispatch;
 pub mod error;
 pub mod handle;
 pub mod json;
-pub mod marks;
+mod marks;
 pub mod misses;
 pub mod outline;
 pub mod pairs;
 pub mod patterns;
 pub mod placeholder;
 pub mod plan;
-pub mod points;
+mod points;
 pub mod policy;
 pub mod provider;
-pub mod quoted;
-pub mod raw_text;
+mod quoted;
+mod raw_text;
 pub mod reduce;
-pub mod repaired;
+mod repaired;
 pub mod report;
 pub mod scan;
 pub mod session;
 pub mod shape;
 pub mod source;
-pub mod splice;
-pub mod stop;
+mod splice;
+mod stop;
 pub mod store;
 mod template;
 pub mod text;

@@ -8,14 +8,14 @@ use crate::scan::{elements, field, is_body, member, text};
 use crate::shape::{Key, REFERENCE};
 
 /// The field of a mark.
-pub const FIELD: &str = "cache_control";
+pub(crate) const FIELD: &str = "cache_control";
 
 /// How deep parts of a block may have marks: a result has documents, and these have texts.
-pub const LEVELS: usize = 2;
+pub(crate) const LEVELS: usize = 2;
 
 /// The new place of a mark whose observation is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moved {
+pub(crate) enum Moved {
     /// After the observation, as a new field of its block.
     After(Span),
     /// Over the null that the block has in its place.
@@ -26,8 +26,7 @@ pub enum Moved {
 
 /// The mark in the observation of a result, and where it goes; None if there is none, or its block has one.
 #[inline]
-#[must_use]
-pub fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
+pub(crate) fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
     let facts = &outline.results[result];
     let is_list = facts.frame.may_hold_marks() && data[facts.value.start] == b'[';
     if is_list { moved_from_list(data, outline, facts) } else { None }
@@ -52,8 +51,7 @@ fn moved_from_list(data: &[u8], outline: &Outline, facts: &ToolResult) -> Option
 }
 
 /// The field of a mark, after others.
-#[must_use]
-pub fn next_field(mark: &[u8]) -> Vec<u8> {
+pub(crate) fn next_field(mark: &[u8]) -> Vec<u8> {
     [b",\"", FIELD.as_bytes(), b"\":", mark].concat()
 }
 
@@ -88,8 +86,7 @@ fn may_name_mark(bytes: &[u8]) -> bool {
 
 /// A block that has marks: its own, or those of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Marked {
-    /// The message.
+pub(crate) struct Marked {
     pub message: usize,
     /// The place in the content.
     pub block: usize,
@@ -101,7 +98,7 @@ pub struct Marked {
 
 /// The marks of a request.
 #[derive(Debug, Default, Clone)]
-pub struct Marks {
+pub(crate) struct Marks {
     /// The blocks of messages that have some, in order.
     pub blocks: Vec<Marked>,
     /// Marks outside of messages, those on tools included.
@@ -112,18 +109,17 @@ pub struct Marks {
 
 /// The changes that a plan makes to marks.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Pins {
+pub(crate) struct Pins {
     /// Blocks that get a mark, in order: message, place, and the marked block whose oldest mark is copied.
     pub added: Vec<(usize, usize, usize)>,
     /// The marked block that loses its marks.
     pub removed: Option<usize>,
-    /// Whether tools lose theirs.
     pub clears_tools: bool,
 }
 
 /// Changes of the input that write marks, in order; and the blocks that lose theirs.
 #[derive(Debug, Default)]
-pub struct MarkEdits {
+pub(crate) struct MarkEdits {
     /// A span of the input and what replaces it; none of them in an observation that is replaced.
     pub edits: Vec<(Span, Vec<u8>)>,
     /// Message and place of blocks that lose their marks.
@@ -132,8 +128,7 @@ pub struct MarkEdits {
 
 impl Marks {
     /// The marks of serialized input. A list of messages is assumed to have `elsewhere` marks around it.
-    #[must_use]
-    pub fn of(data: &[u8], outline: &Outline, elsewhere: usize) -> Self {
+    pub(crate) fn of(data: &[u8], outline: &Outline, elsewhere: usize) -> Self {
         let mut marks = Marks { elsewhere, ..Marks::default() };
         for message in may_be_marked(data, outline) {
             marks.add_message(data, outline.spans[message], message);
@@ -161,8 +156,7 @@ impl Marks {
     }
 
     /// The changes of the input that these pins are.
-    #[must_use]
-    pub fn edits(
+    pub(crate) fn edits(
         &self,
         data: &[u8],
         outline: &Outline,
@@ -196,8 +190,7 @@ impl Marks {
 }
 
 /// The parts of a list that name tools, without their marks: one in an observation that is replaced has moved.
-#[must_use]
-pub fn references(data: &[u8], list: Span) -> Vec<Vec<u8>> {
+pub(crate) fn references(data: &[u8], list: Span) -> Vec<Vec<u8>> {
     let is_reference = |part: &Span| {
         let kind = member(data, *part, b"type").and_then(|kind| text(kind.of(data)));
         kind.as_deref() == Some(REFERENCE.as_bytes())
@@ -211,8 +204,7 @@ pub fn references(data: &[u8], list: Span) -> Vec<Vec<u8>> {
 }
 
 /// The block of a message that has its newest mark, and the value of that; None if the message has none.
-#[must_use]
-pub fn newest(data: &[u8], message: Span) -> Option<(usize, Span)> {
+pub(crate) fn newest(data: &[u8], message: Span) -> Option<(usize, Span)> {
     if !may_name_mark(message.of(data)) {
         return None;
     }
@@ -223,8 +215,7 @@ pub fn newest(data: &[u8], message: Span) -> Option<(usize, Span)> {
 
 /// The value of the newest mark of a request body: of its own, which is for its end, else the last one of its messages, of its
 /// system prompt, or of its tools.
-#[must_use]
-pub fn newest_in_body(data: &[u8], outline: &Outline) -> Option<Span> {
+pub(crate) fn newest_in_body(data: &[u8], outline: &Outline) -> Option<Span> {
     let in_list = |name: &str| marked_in(data, field(data, outline, name)?, 0).pop();
     let in_message = |message: usize| newest(data, outline.spans[message]).map(|(_, mark)| mark);
     let own = field(data, outline, FIELD).filter(|mark| !is_null(data, *mark));
@@ -234,15 +225,13 @@ pub fn newest_in_body(data: &[u8], outline: &Outline) -> Option<Span> {
 }
 
 /// Whether a request has its messages cached: one of them has a mark, or the body has one, for its end.
-#[must_use]
-pub fn caches_messages(data: &[u8], outline: &Outline) -> bool {
+pub(crate) fn caches_messages(data: &[u8], outline: &Outline) -> bool {
     let own = field(data, outline, FIELD).filter(|mark| !is_null(data, *mark));
     own.is_some() || may_be_marked(data, outline).rev().any(|message| newest(data, outline.spans[message]).is_some())
 }
 
 /// The last block of a message that a provider takes a mark on: no thinking, and no blank text.
-#[must_use]
-pub fn last_markable(message: &[u8]) -> Option<usize> {
+pub(crate) fn last_markable(message: &[u8]) -> Option<usize> {
     let content = member(message, Span { start: 0, end: message.len() }, b"content")?;
     let is = |object: Span, key: &str, is: &dyn Fn(&[u8]) -> bool| {
         member(message, object, key.as_bytes()).is_some_and(|value| is(value.of(message)))
@@ -262,18 +251,15 @@ pub fn last_markable(message: &[u8]) -> Option<usize> {
 
 /// A mark that a message is to have.
 #[derive(Debug, Clone, Copy)]
-pub struct WantedMark<'a> {
-    /// The block.
+pub(crate) struct WantedMark<'a> {
     pub block: usize,
-    /// The value.
     pub value: &'a [u8],
     /// Whether the newest mark that the block has stays instead.
     pub is_own: bool,
 }
 
 /// A message with these marks only. A text that gets one becomes a part.
-#[must_use]
-pub fn remarked(message: &[u8], marks: &[WantedMark]) -> Vec<u8> {
+pub(crate) fn remarked(message: &[u8], marks: &[WantedMark]) -> Vec<u8> {
     let whole = Span { start: 0, end: message.len() };
     let mut edits = vec![];
     match member(message, whole, b"content") {

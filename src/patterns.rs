@@ -15,20 +15,17 @@ pub struct ByTool<T> {
 
 impl<T> ByTool<T> {
     /// Whether there are no rules.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// The rules, in order.
     #[must_use]
     pub fn rules(&self) -> &[(Vec<u8>, T)] {
         &self.rules
     }
 
     /// The value for a tool.
-    #[must_use]
-    pub fn get(&self, name: &[u8]) -> Option<&T> {
+    pub(crate) fn get(&self, name: &[u8]) -> Option<&T> {
         let by_pattern = || self.patterns.iter().find(|rule| matches(&self.rules[**rule].0, name));
         self.names.get(name).or_else(by_pattern).map(|rule| &self.rules[*rule].1)
     }
@@ -55,7 +52,7 @@ pub struct TextPatterns(pub Vec<Vec<u8>>);
 
 impl TextPatterns {
     /// Whether one fits a text, as [`fits`] has it.
-    pub fn fit(
+    pub(crate) fn fit(
         &self,
         begins: impl Fn(&[u8]) -> bool,
         may_end: impl Fn(&[u8]) -> bool,
@@ -68,7 +65,7 @@ impl TextPatterns {
 
 /// Whether a text begins so, or with `*` matches as a whole; `begins` decides how it begins, and `may_end` may know that it does not
 /// end so, if that is printable ASCII. In linear time.
-pub fn fits<'a>(
+pub(crate) fn fits<'a>(
     pattern: &[u8],
     begins: impl Fn(&[u8]) -> bool,
     may_end: impl Fn(&[u8]) -> bool,

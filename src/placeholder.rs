@@ -14,13 +14,10 @@ use std::borrow::Cow;
 /// How masking replaces an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
-    /// The observation itself.
     Stay,
-    /// The placeholder.
     Placeholder,
     /// The first characters and the placeholder; without such characters, the placeholder is clipped.
     Cut {
-        /// Characters of the beginning.
         text_chars: usize,
     },
     /// The beginning and the end; boxed, since there are few, and many placeholders.
@@ -29,7 +26,6 @@ pub enum Form {
     Arrival(Box<Clip>),
     /// The text of an earlier result, to which it refers.
     Restored {
-        /// The earlier result.
         source: u32,
     },
     /// The dispatch blocks, with or without the line that reports what is omitted.
@@ -44,7 +40,6 @@ pub enum Form {
 pub struct CountedClip {
     /// How much of beginning and end.
     pub clip: Clip,
-    /// The cost of that.
     pub cost: usize,
 }
 
@@ -55,17 +50,12 @@ pub struct ObservationFacts<'a> {
     pub chars: usize,
     /// Whether it is JSON, of which a cut keeps nothing.
     pub is_json: bool,
-    /// The newlines.
     pub newlines: usize,
-    /// The images.
     pub images: usize,
-    /// The turn.
     pub turn: usize,
     /// The number among all observations, from 1.
     pub number: usize,
-    /// The tool's name.
     pub tool: &'a [u8],
-    /// The id.
     pub id: &'a [u8],
     /// The handle, where the placeholder names it.
     pub handle: Handle,
@@ -109,20 +99,17 @@ impl<'a> Placeholder<'a> {
     }
 
     /// Whether the template names the turn.
-    #[must_use]
-    pub fn names_turn(&self) -> bool {
+    pub(crate) fn names_turn(&self) -> bool {
         self.templates.iter().any(|(_, field)| *field == Some(Field::Turn))
     }
 
     /// Whether the template names the handle.
-    #[must_use]
-    pub fn names_handle(&self) -> bool {
+    pub(crate) fn names_handle(&self) -> bool {
         self.templates.iter().any(|(_, field)| *field == Some(Field::Handle))
     }
 
     /// The values of an observation with the handle, where the template names it.
-    #[must_use]
-    pub fn with_handle<'f>(
+    pub(crate) fn with_handle<'f>(
         &self,
         facts: ObservationFacts<'f>,
         outline: &Outline,
@@ -143,9 +130,7 @@ impl<'a> Placeholder<'a> {
         }
     }
 
-    /// Characters of the placeholder.
-    #[must_use]
-    pub fn chars(&self, facts: &ObservationFacts) -> usize {
+    pub(crate) fn chars(&self, facts: &ObservationFacts) -> usize {
         let field_chars = |field: &Field| match facts.field(*field) {
             FieldValue::Number(number) => number.checked_ilog10().unwrap_or(0) as usize + 1,
             FieldValue::Text(_) if *field == Field::Handle => 0,
@@ -156,8 +141,7 @@ impl<'a> Placeholder<'a> {
     }
 
     /// The placeholder as a number and the text around it, where it names at most one number and no text.
-    #[must_use]
-    pub fn around_number(&self, facts: &ObservationFacts) -> Option<(&[u8], Option<usize>, &[u8])> {
+    pub(crate) fn around_number(&self, facts: &ObservationFacts) -> Option<(&[u8], Option<usize>, &[u8])> {
         let (before, field, after) = match self.template(facts).0.as_slice() {
             [(text, None)] => return Some((text, None, &[])),
             [(before, Some(field))] => (before, *field, &[][..]),
@@ -170,7 +154,6 @@ impl<'a> Placeholder<'a> {
         }
     }
 
-    /// Appends the placeholder.
     pub fn write(&self, facts: &ObservationFacts, out: &mut Vec<u8>) {
         for (literal, field) in self.template(facts).0 {
             out.extend_from_slice(literal);
@@ -184,15 +167,14 @@ impl<'a> Placeholder<'a> {
     }
 
     /// Appends the placeholder of a text that is cut, within the limit for that.
-    pub fn write_clipped(&self, facts: &ObservationFacts, out: &mut Vec<u8>) {
+    pub(crate) fn write_clipped(&self, facts: &ObservationFacts, out: &mut Vec<u8>) {
         let start = out.len();
         self.write(facts, out);
         out.truncate(start + clip(&out[start..], self.max_chars.unwrap_or(usize::MAX)));
     }
 
     /// The placeholder, written as the inside of a JSON string.
-    #[must_use]
-    pub fn encoded(&self) -> Placeholder<'static> {
+    pub(crate) fn encoded(&self) -> Placeholder<'static> {
         let encode = |template: &Template| -> Template {
             let literal = |literal: &[u8]| {
                 let mut encoded = Vec::new();
@@ -210,7 +192,7 @@ impl<'a> Placeholder<'a> {
     }
 
     /// How masking replaces an observation, and the characters it then has.
-    pub fn form(
+    pub(crate) fn form(
         &self,
         outline: &Outline,
         source: &dyn Source,
@@ -244,8 +226,7 @@ impl<'a> Placeholder<'a> {
     }
 
     /// Whether an observation is replaced by a text of so many characters.
-    #[must_use]
-    pub fn removes_enough(&self, before: usize, after: usize, frame: Frame) -> bool {
+    pub(crate) fn removes_enough(&self, before: usize, after: usize, frame: Frame) -> bool {
         match self.least_removed {
             None => after < before,
             Some(least) => before >= after.saturating_add(frame.added_chars()).saturating_add(least),
@@ -282,15 +263,13 @@ impl<'a> Placeholder<'a> {
     }
 
     /// Whether a placeholder may have this many characters, if no number in it has more digits than recede writes.
-    #[must_use]
-    pub fn may_have(&self, chars: usize) -> bool {
+    pub(crate) fn may_have(&self, chars: usize) -> bool {
         built_ins().iter().chain([&*self.templates]).any(|template| template::may_have(template, chars))
     }
 
     /// Whether a whole observation is a placeholder: a built-in one, or one of the policy.
     #[inline]
-    #[must_use]
-    pub fn is_placeholder(&self, outline: &Outline, source: &dyn Source, result: usize) -> bool {
+    pub(crate) fn is_placeholder(&self, outline: &Outline, source: &dyn Source, result: usize) -> bool {
         let begins = |prefix: &[u8]| prefix.is_empty() || source.observation_begins(outline, result, prefix);
         let has_bracket = begins(b"[");
         let own = &self.templates[0].0;

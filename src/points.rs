@@ -6,15 +6,14 @@ use crate::turns::Turns;
 
 /// Identifies the messages before a request: an FNV-1a hash of 128 bits over their roles and the ids of their results. It is stored,
 /// so it must never change.
-pub type RequestKey = u128;
+pub(crate) type RequestKey = u128;
 
 const BASIS: RequestKey = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 const PRIME: RequestKey = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
 /// The number of messages before each request, and their key: one request before each run, and one now unless the history ends
 /// with a run.
-#[must_use]
-pub fn request_points(outline: &Outline) -> Vec<(usize, RequestKey)> {
+pub(crate) fn request_points(outline: &Outline) -> Vec<(usize, RequestKey)> {
     let end = outline.messages.len();
     let is_over = outline.messages.last().is_none_or(|message| message.is_agent_made);
     let starts = Turns::of(outline).starts.into_iter().map(|start| start as usize);

@@ -6,17 +6,13 @@ use crate::provider::ProviderCache;
 use crate::shape::Shape;
 use std::borrow::Cow;
 
-/// Goals of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Goal {
     /// Every stage, by the budget.
     #[default]
     Reduce,
-    /// Stage 1 alone.
     Mask,
-    /// Stage 2 alone.
     Summarize,
-    /// Stage 3 alone.
     Truncate,
 }
 
@@ -25,15 +21,11 @@ pub enum Goal {
 pub enum Field {
     /// Characters of the observation's text.
     Chars,
-    /// The lines.
     Lines,
-    /// The images.
     Images,
-    /// The turn.
     Turn,
     /// The number among all observations, from 1.
     Number,
-    /// The tool's name.
     Tool,
     /// The id of the call.
     Id,
@@ -58,7 +50,6 @@ pub enum Boundary {
     },
     /// When the view exceeds this many characters and the move removes enough; in replays.
     HighWater {
-        /// Characters of the view.
         chars: usize,
         /// Characters that the move has to remove.
         at_least: usize,
@@ -66,15 +57,14 @@ pub enum Boundary {
 }
 
 /// Characters that count as a token where nothing counts tokens; costs are in characters, or quarter tokens.
-pub const CHARS_PER_TOKEN: usize = 4;
+pub(crate) const CHARS_PER_TOKEN: usize = 4;
 
 /// The current request, in the list of requests that found nothing in the cache.
-pub const NOW: usize = 1 << 60;
+pub(crate) const NOW: usize = 1 << 60;
 
 impl Boundary {
     /// The boundary with this name and numbers: of observations or characters, or the prices of reading and writing.
-    #[must_use]
-    pub fn of(name: &str, first: f64, second: f64) -> Option<Self> {
+    pub(crate) fn of(name: &str, first: f64, second: f64) -> Option<Self> {
         #[expect(clippy::cast_sign_loss, reason = "counts were checked where people give them")]
         let (count, at_least) = (first as usize, second as usize);
         let (read, write) = (first, second);
@@ -88,8 +78,7 @@ impl Boundary {
     }
 
     /// Whether it depends on earlier requests.
-    #[must_use]
-    pub fn remembers(self) -> bool {
+    pub(crate) fn remembers(self) -> bool {
         !matches!(self, Boundary::Sliding | Boundary::Stepped(_))
     }
 }
@@ -97,9 +86,7 @@ impl Boundary {
 /// Summaries of old turns: at doors that have a summarizer, when they pay; in replays and managers also by their number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summaries {
-    /// When one is made.
     pub due: Due,
-    /// The prices of one.
     pub prices: SummaryPrices,
     /// How many of the newest turns stay raw.
     pub tail: usize,
@@ -111,12 +98,7 @@ pub struct Summaries {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Due {
     /// A number of turns.
-    Turns {
-        /// Turns before the first.
-        first: usize,
-        /// Turns until the next.
-        every: usize,
-    },
+    Turns { first: usize, every: usize },
     /// When reading the older turns again has cost as much as a summary.
     BreakEven,
 }
@@ -124,20 +106,16 @@ pub enum Due {
 /// Prices of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SummaryPrices {
-    /// Read from the cache.
     pub read: f64,
-    /// Written to the cache.
     pub write: f64,
     /// Input of the model that writes summaries.
     pub input: f64,
-    /// The output.
     pub output: f64,
 }
 
 /// A model that writes summaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
-    /// Characters that it writes.
     pub summary_chars: usize,
     /// Characters of its prompt besides the turns and the previous summary.
     pub prompt_chars: usize,
@@ -146,11 +124,9 @@ pub struct Model {
 /// The provider whose prompt cache the rule of the boundary assumes, for histories of one shape.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
-    /// The provider's name.
     pub provider: String,
     /// The boundary, with its prices.
     pub boundary: Boundary,
-    /// The cache.
     pub cache: ProviderCache,
     /// Summaries of old turns, with its prices.
     pub summaries: Option<Summaries>,
@@ -166,9 +142,7 @@ pub type Template = Vec<(Vec<u8>, Option<Field>)>;
 macro_rules! parameters {
     ($then:ident) => {
         $then! {
-            /// The goal.
             goal: Goal = Goal::Reduce,
-            /// The budget.
             max_cost: Option<usize> = None,
             /// The budget is a limit that each request of the history keeps, not only its view.
             is_limit: bool = false,
@@ -208,7 +182,6 @@ macro_rules! parameters {
             provider: String = String::new(),
             /// The terms of the provider that the shape of a history names, by the shape of its first call or result.
             terms_by_shape: Vec<(Shape, Terms)> = vec![],
-            /// When the boundary moves.
             boundary: Boundary = Boundary::Sliding,
             /// The facts of the cache: what it serves, and which marks it takes.
             cache: ProviderCache = ProviderCache::default(),
@@ -241,7 +214,6 @@ macro_rules! parameters {
             summary_role: Option<String> = None,
             /// Ask the caller for the summary.
             ask_summary: bool = false,
-            /// Summaries of old turns.
             summaries: Option<Summaries> = None,
             /// The requests that may make one, since its text is there, by the messages before each, ascending; and the message that
             /// no turn of it begins after. None: all requests.
@@ -277,14 +249,12 @@ parameters!(declare);
 
 impl Policy {
     /// Whether results may be masked.
-    #[must_use]
-    pub fn masks(&self) -> bool {
+    pub(crate) fn masks(&self) -> bool {
         self.enabled && self.observation_masking
     }
 
     /// The policy of a history: its first call or result decides whose cache is assumed, and nothing changes that.
-    #[must_use]
-    pub fn of(&self, outline: &Outline) -> Cow<'_, Policy> {
+    pub(crate) fn of(&self, outline: &Outline) -> Cow<'_, Policy> {
         if self.terms_by_shape.is_empty() {
             return Cow::Borrowed(self);
         }
@@ -293,40 +263,34 @@ impl Policy {
     }
 
     /// The policy of a history of this shape; None if it has no other terms.
-    #[must_use]
-    pub fn decided(&self, shape: Shape) -> Option<Policy> {
+    pub(crate) fn decided(&self, shape: Shape) -> Option<Policy> {
         let (_, terms) = self.terms_by_shape.iter().find(|(other, _)| *other == shape)?;
         Some(self.clone().with_terms(terms.clone()))
     }
 
     /// Whether views of some history have marks at the boundary.
-    #[must_use]
-    pub fn may_pin(&self) -> bool {
+    pub(crate) fn may_pin(&self) -> bool {
         self.pins_boundary || self.terms_by_shape.iter().any(|(_, terms)| terms.pins_boundary)
     }
 
     /// The policy with these terms.
-    #[must_use]
-    pub fn with_terms(self, Terms { provider, boundary, cache, summaries, pins_boundary }: Terms) -> Self {
+    pub(crate) fn with_terms(self, Terms { provider, boundary, cache, summaries, pins_boundary }: Terms) -> Self {
         Policy { provider, boundary, cache, summaries, pins_boundary, ..self }
     }
 
     /// The budget of a request after this many messages.
-    #[must_use]
-    pub fn max_cost_at(&self, messages: usize) -> Option<usize> {
+    pub(crate) fn max_cost_at(&self, messages: usize) -> Option<usize> {
         let known = self.max_cost_since.partition_point(|(since, _)| *since <= messages);
         self.max_cost_since[..known].last().map_or(self.max_cost, |(_, max)| Some(*max))
     }
 
     /// The limit of a request after this many messages.
-    #[must_use]
-    pub fn limit_at(&self, messages: usize) -> Option<usize> {
+    pub(crate) fn limit_at(&self, messages: usize) -> Option<usize> {
         self.max_cost_at(messages).filter(|_| self.is_limit && self.enabled)
     }
 
     /// Whether what is masked depends on earlier requests.
-    #[must_use]
-    pub fn remembers(&self) -> bool {
+    pub(crate) fn remembers(&self) -> bool {
         self.boundary.remembers()
             || self.trigger > 0
             || self.summaries.is_some()
@@ -334,8 +298,7 @@ impl Policy {
     }
 
     /// A boundary, rounded down to steps.
-    #[must_use]
-    pub fn rounded(&self, boundary: usize) -> usize {
+    pub(crate) fn rounded(&self, boundary: usize) -> usize {
         match self.boundary {
             Boundary::Stepped(chunk) => boundary / chunk * chunk,
             _ => boundary,
@@ -343,17 +306,10 @@ impl Policy {
     }
 
     /// Whether the placeholder names the lines of an observation, which takes a separate pass to count.
-    #[must_use]
-    pub fn names_lines(&self) -> bool {
+    pub(crate) fn names_lines(&self) -> bool {
         match &self.placeholder {
             None => self.lines_form,
             Some(template) => template.iter().any(|(_, field)| *field == Some(Field::Lines)),
         }
-    }
-
-    /// Whether the placeholder names the handle by which an observation can be recalled.
-    #[must_use]
-    pub fn names_handle(&self) -> bool {
-        self.placeholder.iter().flatten().any(|(_, field)| *field == Some(Field::Handle))
     }
 }

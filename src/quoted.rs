@@ -12,22 +12,18 @@ const MOST_AT_ONCE: usize = 16;
 
 /// A quotation of a result that an earlier request has shown: under a window that is no larger than its distance, it is a miss.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FromResult {
-    /// The request.
+pub(crate) struct FromResult {
     pub request: usize,
-    /// The result.
     pub result: usize,
-    /// The tool.
     pub tool: Option<Vec<u8>>,
     /// How many results before the request are newer.
     pub distance: usize,
-    /// The normalized text.
     pub text: Vec<u8>,
 }
 
 /// The quotations of a session.
 #[derive(Debug, Default)]
-pub struct Quoted {
+pub(crate) struct Quoted {
     /// The session's own requests, after those shared with an earlier context; numbers count from the first.
     pub requests: usize,
     /// The session's own results, likewise.
@@ -40,11 +36,8 @@ pub struct Quoted {
     pub by_policy: Vec<Vec<usize>>,
 }
 
-/// A context to examine.
-pub struct Examined<'a> {
-    /// The serialized history.
+pub(crate) struct Examined<'a> {
     pub data: &'a [u8],
-    /// The outline.
     pub outline: &'a Outline,
     /// How many of the first messages belong to an earlier context: they are visible, and their requests do not count.
     pub shown: usize,
@@ -54,8 +47,7 @@ pub struct Examined<'a> {
 
 impl Examined<'_> {
     /// Finds what the requests quote. Results that `all`, a policy without a window, leaves raw are visible.
-    #[must_use]
-    pub fn quoted(&self, all: &Policy, policies: &[&Policy]) -> Quoted {
+    pub(crate) fn quoted(&self, all: &Policy, policies: &[&Policy]) -> Quoted {
         let Examined { data, outline, shown, most_grams } = *self;
         let replay = |policy| plan::replay(outline, &Bytes(data), policy);
         let turns = Turns::of(outline);

@@ -7,7 +7,7 @@ use crate::outline::{Outline, Span};
 use crate::text::{count_chars, encode_text};
 
 /// A reader of raw text. Characters are counted per piece: the halves of a surrogate pair in two pieces are two.
-pub struct RawText<'a> {
+pub(crate) struct RawText<'a> {
     data: &'a [u8],
     pieces: &'a [Span],
     /// Bytes of the first piece already read.
@@ -16,26 +16,22 @@ pub struct RawText<'a> {
 
 impl<'a> RawText<'a> {
     /// The characters of these pieces.
-    #[must_use]
-    pub fn of(data: &'a [u8], pieces: &'a [Span]) -> Self {
+    pub(crate) fn of(data: &'a [u8], pieces: &'a [Span]) -> Self {
         RawText { data, pieces, at: 0 }
     }
 
     /// The characters of an observation.
-    #[must_use]
-    pub fn of_result(data: &'a [u8], outline: &'a Outline, result: usize) -> Self {
+    pub(crate) fn of_result(data: &'a [u8], outline: &'a Outline, result: usize) -> Self {
         let result = &outline.results[result];
         RawText::of(data, &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize])
     }
 
     /// How many characters it has.
-    #[must_use]
-    pub fn chars(&self) -> usize {
+    pub(crate) fn chars(&self) -> usize {
         self.pieces.iter().map(|piece| usize::MAX - skip_chars(piece.of(self.data), usize::MAX).1).sum()
     }
 
-    /// Copies the next characters.
-    pub fn copy(&mut self, mut chars: usize, out: &mut Vec<u8>) {
+    pub(crate) fn copy(&mut self, mut chars: usize, out: &mut Vec<u8>) {
         while let Some(piece) = self.pieces.first() {
             let rest = &piece.of(self.data)[self.at..];
             let (length, lacking) = skip_chars(rest, chars);
@@ -50,7 +46,7 @@ impl<'a> RawText<'a> {
     }
 
     /// Copies a cut text, of which this many characters are omitted.
-    pub fn clip(mut self, omitted: usize, clip: &Clip, out: &mut Vec<u8>) {
+    pub(crate) fn clip(mut self, omitted: usize, clip: &Clip, out: &mut Vec<u8>) {
         self.copy(clip.beginning, out);
         out.extend_from_slice(clip.marker().as_bytes());
         self.copy(omitted, &mut Vec::new());
@@ -58,7 +54,7 @@ impl<'a> RawText<'a> {
     }
 
     /// Copies its dispatch blocks, joined by line feeds.
-    pub fn blocks(mut self, with_head: bool, out: &mut Vec<u8>) {
+    pub(crate) fn blocks(mut self, with_head: bool, out: &mut Vec<u8>) {
         let mut text = Vec::new();
         self.pieces.iter().for_each(|piece| decode(piece.of(self.data), &mut text));
         let blocks = dispatch_blocks(&text);

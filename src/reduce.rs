@@ -44,8 +44,7 @@ pub fn reduce_json(
 }
 
 /// Reduces a serialized history that was scanned.
-#[must_use]
-pub fn reduce_scanned(
+pub(crate) fn reduce_scanned(
     data: &[u8],
     mut outline: Outline,
     policy: &Policy,

@@ -8,7 +8,7 @@ use crate::shape::{Key, answering_message};
 
 /// A step of a repair: an element of the history, or of the blocks of a message, that is dropped or added.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RepairStep {
+pub(crate) struct RepairStep {
     /// The message that is dropped or changed, or before which one is added.
     pub message: usize,
     /// The field of its blocks, and the block that is dropped, or before which one is added.
@@ -17,10 +17,8 @@ pub struct RepairStep {
     pub added: Option<Added>,
 }
 
-/// What a repair adds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Added {
-    /// An answer, as JSON.
+pub(crate) enum Added {
     Json(Vec<u8>),
     /// This block of that message.
     Block(usize, usize),
@@ -30,7 +28,7 @@ pub enum Added {
 ///
 /// # Errors
 /// Malformed JSON, or a shape that is no history.
-pub fn repair_json(data: &[u8], surrogates: bool) -> Result<Option<Vec<u8>>, Error> {
+pub(crate) fn repair_json(data: &[u8], surrogates: bool) -> Result<Option<Vec<u8>>, Error> {
     let outline = scan(data, surrogates)?;
     let answer = |call: usize| scan::answer(data, surrogates, &outline, call);
     let steps = steps(&outline, answer)?;
@@ -41,7 +39,7 @@ pub fn repair_json(data: &[u8], surrogates: bool) -> Result<Option<Vec<u8>>, Err
 ///
 /// # Errors
 /// Those of `answer`.
-pub fn steps<E>(outline: &Outline, answer: impl Fn(usize) -> Result<Vec<u8>, E>) -> Result<Vec<RepairStep>, E> {
+pub(crate) fn steps<E>(outline: &Outline, answer: impl Fn(usize) -> Result<Vec<u8>, E>) -> Result<Vec<RepairStep>, E> {
     let in_blocks = |message: usize, place: usize| {
         let field = outline.messages.get(message).and_then(|facts| facts.shape.path().blocks);
         Some((field.map_or("", Key::name), place))

@@ -5,32 +5,25 @@ use crate::plan::{Masked, Move, Plan, Stage, Unmasked};
 
 /// The value of a counter.
 #[derive(Debug, Clone)]
-pub enum Figure<'a> {
-    /// A yes or no.
+pub(crate) enum Figure<'a> {
     Flag(bool),
     /// A flag, where there is a question.
     MaybeFlag(Option<bool>),
-    /// How many.
     Count(usize),
     /// A place, if there is one.
     Place(Option<usize>),
     /// A word, if there is one.
     Word(Option<&'a str>),
-    /// Messages of the input.
     Messages(&'a [usize]),
     /// Results, each by its message and its place there, as numbers of 32 bits.
     Results(Vec<u8>),
-    /// Why nothing is masked.
     Unmasked(Unmasked),
-    /// Figures by tool.
     Tools(&'a [(Option<u32>, ToolCount)]),
-    /// Moves of the boundary.
     Moves(&'a [Move]),
 }
 
 /// The counters of a plan, by their names in Python; `tools` are those of [`by_tool`], `dropped` those of [`dropped`].
-#[must_use]
-pub fn figures<'a>(
+pub(crate) fn figures<'a>(
     outline: &Outline,
     plan: &'a Plan,
     tools: &'a [(Option<u32>, ToolCount)],
@@ -83,8 +76,7 @@ pub fn figures<'a>(
 }
 
 /// The messages that are not in the view.
-#[must_use]
-pub fn dropped(plan: &Plan) -> Vec<usize> {
+pub(crate) fn dropped(plan: &Plan) -> Vec<usize> {
     let is_dropped = |(message, is_kept): (usize, &bool)| (!is_kept).then_some(message);
     plan.kept.iter().flatten().enumerate().filter_map(is_dropped).collect()
 }
@@ -92,13 +84,10 @@ pub fn dropped(plan: &Plan) -> Vec<usize> {
 /// The observations of one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ToolCount {
-    /// Observations.
     pub observations: usize,
-    /// Masked ones.
     pub masked: usize,
     /// Characters of the results, raw.
     pub chars: usize,
-    /// Characters that masking removed.
     pub removed_chars: usize,
 }
 

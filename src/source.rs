@@ -45,8 +45,7 @@ pub struct Bytes<'a>(pub &'a [u8]);
 
 impl Bytes<'_> {
     /// The place of a field's value in the message at `span`.
-    #[must_use]
-    pub fn value_of(&self, span: Span, key: &str) -> Span {
+    pub(crate) fn value_of(&self, span: Span, key: &str) -> Span {
         scan::member(self.0, span, key.as_bytes()).unwrap_or(span)
     }
 

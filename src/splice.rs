@@ -31,21 +31,19 @@ enum Stretch {
 
 impl Spliced {
     /// A view that equals the input.
-    #[must_use]
-    pub fn unchanged(data: &[u8]) -> Self {
+    pub(crate) fn unchanged(data: &[u8]) -> Self {
         let mut view = Spliced::default();
         view.input(0, data.len());
         view
     }
 
-    /// Bytes of the view.
     #[must_use]
     pub fn length(&self) -> usize {
         self.length
     }
 
     /// Writes the view over `out`, which has its length. Returns the number of bytes written.
-    pub fn write(&self, data: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
+    pub(crate) fn write(&self, data: &[u8], out: &mut [MaybeUninit<u8>]) -> usize {
         let mut written = 0;
         for bytes in self.bytes(data) {
             let place = &mut out[written..written + bytes.len()];
@@ -55,7 +53,6 @@ impl Spliced {
         written
     }
 
-    /// The view itself.
     #[must_use]
     pub fn to_vec(&self, data: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.length);
@@ -89,8 +86,7 @@ impl Spliced {
 }
 
 /// The view of serialized input.
-#[must_use]
-pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan, marks: MarkEdits) -> Spliced {
+pub(crate) fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan, marks: MarkEdits) -> Spliced {
     // Room for each masked observation's text and the input before it, so that nothing is reallocated.
     let out = Spliced {
         stretches: Vec::with_capacity(2 * plan.masked.len() + 1),
@@ -103,7 +99,7 @@ pub fn splice(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan, mark
 }
 
 /// Appends a stretch of the input to `out`, with some of its observations masked.
-pub fn splice_stretch(
+pub(crate) fn splice_stretch(
     data: &[u8],
     context: PlanContext,
     stretch: Span,
@@ -119,7 +115,7 @@ pub fn splice_stretch(
 }
 
 /// Appends a message of the task that is cut to `out`.
-pub fn splice_cut(data: &[u8], context: PlanContext, cut: &Cut, out: &mut Vec<u8>) {
+pub(crate) fn splice_cut(data: &[u8], context: PlanContext, cut: &Cut, out: &mut Vec<u8>) {
     let PlanContext { outline, policy, pairs, turns, .. } = context;
     let mut writer = ViewWriter::of(data, outline, policy, (pairs, turns), MarkEdits::default(), Spliced::default());
     writer.cut(cut);
@@ -386,7 +382,7 @@ fn streams(outline: &Outline, result: usize, out: &mut Spliced, text: impl FnOnc
 }
 
 /// The message of a summary.
-pub fn summary_message(summary: &Summary, out: &mut Vec<u8>) {
+pub(crate) fn summary_message(summary: &Summary, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"role\":\"");
     encode_text(summary.role.as_bytes(), out);
     let (field, frame) = summary.shape.text();

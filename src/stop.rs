@@ -8,17 +8,17 @@ thread_local! {
 }
 
 /// The reason why work unwinds that was stopped.
-pub struct Stopped;
+pub(crate) struct Stopped;
 
 /// Runs work that ends where it calls [`check`] once `is_stopped` says so: it unwinds with [`Stopped`].
-pub fn stoppable<T>(is_stopped: fn() -> bool, work: impl FnOnce() -> T) -> T {
+pub(crate) fn stoppable<T>(is_stopped: fn() -> bool, work: impl FnOnce() -> T) -> T {
     let _outer = Outer(IS_STOPPED.replace(Some(is_stopped)));
     work()
 }
 
 /// Ends stoppable work that was stopped; called for each request of a replay, and for each text that is examined.
 #[inline]
-pub fn check() {
+pub(crate) fn check() {
     if IS_STOPPED.get().is_some_and(|is_stopped| is_stopped()) {
         resume_unwind(Box::new(Stopped));
     }

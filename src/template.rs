@@ -14,7 +14,7 @@ fn template(parts: &[(&str, Option<Field>)]) -> Template {
 
 /// The built-in templates: of the published designs with characters or lines, without images and with; and recede's own, the last
 /// one with a handle.
-pub fn built_ins() -> &'static [Template; 6] {
+pub(crate) fn built_ins() -> &'static [Template; 6] {
     const HEAD: &str = "[observation masked — ";
     const CHARS: Option<Field> = Some(Field::Chars);
     const LINES: Option<Field> = Some(Field::Lines);
@@ -33,13 +33,13 @@ pub fn built_ins() -> &'static [Template; 6] {
 }
 
 /// Characters outside of the fields that vary in length.
-pub fn constant_chars(template: &[(Vec<u8>, Option<Field>)]) -> usize {
+pub(crate) fn constant_chars(template: &[(Vec<u8>, Option<Field>)]) -> usize {
     let handle_chars = |field: Option<Field>| if field == Some(Field::Handle) { HANDLE_CHARS } else { 0 };
     template.iter().map(|(literal, field)| count_chars(literal) + handle_chars(*field)).sum()
 }
 
 /// Whether a template may have written this many characters, if no number in it has more digits than recede writes.
-pub fn may_have(template: &Template, chars: usize) -> bool {
+pub(crate) fn may_have(template: &Template, chars: usize) -> bool {
     let is_number = |field: &Field| !matches!(field, Field::Tool | Field::Id);
     let fields = || template.iter().filter_map(|(_, field)| field.as_ref()).filter(|field| **field != Field::Handle);
     let numbers = fields().filter(|field| is_number(field)).count();
@@ -54,15 +54,13 @@ enum TemplatePart {
     Digit,
     /// A digit of a handle.
     Hex,
-    /// Further digits, or none.
     Digits,
-    /// Any text.
     Any,
 }
 
 /// Whether the whole text matches a template with its fields as wildcards. Simulates an NFA over the bytes, whose states are
 /// places in the template; no backtracking.
-pub fn matches(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool {
+pub(crate) fn matches(template: &[(Vec<u8>, Option<Field>)], text: &[u8]) -> bool {
     let mut wanted = vec![];
     for (literal, field) in template {
         wanted.extend(literal.iter().copied().map(TemplatePart::Byte));

@@ -17,15 +17,12 @@ pub struct Counted {
 impl Counted {
     /// A short string of plain ASCII without escapes.
     #[inline]
-    #[must_use]
-    pub fn plain(start: usize, end: usize) -> Self {
+    pub(crate) fn plain(start: usize, end: usize) -> Self {
         Counted { start, end, minus: 0, may_hold_needle: false }
     }
 
-    /// The raw bytes.
     #[inline]
-    #[must_use]
-    pub fn raw<'a>(&self, data: &'a [u8]) -> &'a [u8] {
+    pub(crate) fn raw<'a>(&self, data: &'a [u8]) -> &'a [u8] {
         &data[self.start..self.end]
     }
 
@@ -38,8 +35,7 @@ impl Counted {
 }
 
 /// Whether bytes are decoded text.
-#[must_use]
-pub fn is_text(mut bytes: &[u8]) -> bool {
+pub(crate) fn is_text(mut bytes: &[u8]) -> bool {
     while let Err(error) = core::str::from_utf8(bytes) {
         let [0xED, 0xA0..=0xBF, 0x80..=0xBF, rest @ ..] = &bytes[error.valid_up_to()..] else { return false };
         bytes = rest;
@@ -56,8 +52,7 @@ pub fn count_chars(text: &[u8]) -> usize {
 /// Whether two texts are equal. They are mostly ids or names, short and with a common prefix, and compared so often that the
 /// call of `memcmp` would cost more than the comparison.
 #[inline]
-#[must_use]
-pub fn same(one: &[u8], other: &[u8]) -> bool {
+pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
     const WIDTH: usize = 16;
     let ends = |text: &[u8]| -> Option<[u128; 2]> {
         let (first, last) = (text.first_chunk::<WIDTH>()?, text.last_chunk::<WIDTH>()?);
@@ -78,8 +73,7 @@ pub fn clip(text: &[u8], chars: usize) -> usize {
 }
 
 /// White space, as by Python's `str.split`.
-#[must_use]
-pub fn is_space(character: &[u8]) -> bool {
+pub(crate) fn is_space(character: &[u8]) -> bool {
     match character {
         [byte] => matches!(byte, 9..=13 | 28..=32),
         _ => core::str::from_utf8(character).is_ok_and(|text| {

@@ -12,7 +12,6 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Finds the runs.
     #[must_use]
     pub fn of(outline: &Outline) -> Self {
         let mut turns = Turns::default();
@@ -22,8 +21,7 @@ impl Turns {
         turns
     }
 
-    /// Adds the next message.
-    pub fn push(&mut self, index: usize, is_agent_made: bool) {
+    pub(crate) fn push(&mut self, index: usize, is_agent_made: bool) {
         if !is_agent_made {
             return;
         }
@@ -37,7 +35,7 @@ impl Turns {
     }
 
     /// Keeps only the first messages.
-    pub fn truncate(&mut self, messages: usize) {
+    pub(crate) fn truncate(&mut self, messages: usize) {
         let turns = self.starts.partition_point(|start| (*start as usize) < messages);
         self.starts.truncate(turns);
         self.ends.truncate(turns);

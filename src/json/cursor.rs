@@ -7,19 +7,16 @@ use crate::error::Kind;
 use crate::outline::Span;
 use crate::text::Counted;
 
-/// The maximum nesting.
 pub const MAX_DEPTH: usize = 1_024;
 
 /// Signals that reading stopped. The [`Fault`] is in the cursor, which keeps results small on the hot path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop;
 
-/// The result of reading.
-pub type Read<T> = Result<T, Stop>;
+pub(crate) type Read<T> = Result<T, Stop>;
 
 /// A position in the input.
 pub struct Cursor<'a> {
-    /// The input.
     pub data: &'a [u8],
     /// The next byte.
     pub at: usize,
@@ -41,16 +38,15 @@ impl<'a> Cursor<'a> {
         Cursor { data, at: 0, fault: None, found: Counted::plain(0, 0), depth: 0, scanner, needle, surrogates }
     }
 
-    /// Stops the reading.
     #[cold]
-    pub fn stop<T>(&mut self, kind: Kind, at: usize) -> Read<T> {
+    pub(crate) fn stop<T>(&mut self, kind: Kind, at: usize) -> Read<T> {
         self.fault = Some(Fault { kind, at });
         Err(Stop)
     }
 
     /// Stops at an unexpected byte, or at the end of the input.
     #[cold]
-    pub fn unexpected<T>(&mut self) -> Read<T> {
+    pub(crate) fn unexpected<T>(&mut self) -> Read<T> {
         let kind = if self.at < self.data.len() { Kind::Syntax } else { Kind::Eof };
         self.stop(kind, self.at)
     }
@@ -58,7 +54,7 @@ impl<'a> Cursor<'a> {
     /// Skips white space and returns the next byte without consuming it; 0, which is never valid there, at the end of
     /// the input.
     #[inline]
-    pub fn peek(&mut self) -> u8 {
+    pub(crate) fn peek(&mut self) -> u8 {
         loop {
             match self.data.get(self.at) {
                 Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
@@ -70,7 +66,7 @@ impl<'a> Cursor<'a> {
 
     /// Consumes this byte if it is next.
     #[inline]
-    pub fn take(&mut self, byte: u8) -> bool {
+    pub(crate) fn take(&mut self, byte: u8) -> bool {
         // Not `+= usize::from(is_next)`, which rustc 1.95 can miscompile: rust-lang/rust#158206.
         let is_next = self.peek() == byte;
         if is_next {
@@ -81,18 +77,18 @@ impl<'a> Cursor<'a> {
 
     /// Consumes the byte, or stops.
     #[inline]
-    pub fn expect(&mut self, byte: u8) -> Read<()> {
+    pub(crate) fn expect(&mut self, byte: u8) -> Read<()> {
         if self.take(byte) { Ok(()) } else { self.unexpected() }
     }
 
     /// Continues as if inside a container that was opened before.
-    pub fn enter(&mut self) {
+    pub(crate) fn enter(&mut self) {
         self.depth += 1;
     }
 
     /// Consumes the bracket that opens a container.
     #[inline]
-    pub fn open(&mut self) -> Read<()> {
+    pub(crate) fn open(&mut self) -> Read<()> {
         if self.depth == MAX_DEPTH {
             return self.stop(Kind::Depth, self.at);
         }
@@ -103,7 +99,7 @@ impl<'a> Cursor<'a> {
 
     /// Inside a container: consumes its closing bracket, if it is next, and returns whether it was.
     #[inline]
-    pub fn close(&mut self, bracket: u8) -> bool {
+    pub(crate) fn close(&mut self, bracket: u8) -> bool {
         let is_closed = self.take(bracket);
         if is_closed {
             self.depth -= 1;
@@ -113,7 +109,7 @@ impl<'a> Cursor<'a> {
 
     /// Whether another element of a container follows this one.
     #[inline]
-    pub fn more(&mut self, bracket: u8) -> Read<bool> {
+    pub(crate) fn more(&mut self, bracket: u8) -> Read<bool> {
         match self.peek() {
             b',' => {
                 self.at += 1;
@@ -136,7 +132,7 @@ impl<'a> Cursor<'a> {
 
     /// The string whose opening quote is the next byte.
     #[inline]
-    pub fn string_here(&mut self) -> Read<Counted> {
+    pub(crate) fn string_here(&mut self) -> Read<Counted> {
         let start = self.at + 1;
         if let Some(length) = short(self.data, start) {
             let end = start + length;
@@ -162,7 +158,7 @@ impl<'a> Cursor<'a> {
 
     /// The string that starts at `start`, after its opening quote, if it is valid. The cursor does not move.
     #[inline]
-    pub fn find(&mut self, start: usize) -> Option<Counted> {
+    pub(crate) fn find(&mut self, start: usize) -> Option<Counted> {
         if let Some(length) = short(self.data, start) {
             return Some(Counted::plain(start, start + length));
         }
@@ -173,7 +169,7 @@ impl<'a> Cursor<'a> {
     /// The size, as by [`Cursor::value`], and the end of the value at `at`, if it is valid. It is nested this many levels deeper
     /// than the cursor, which does not move.
     #[inline]
-    pub fn value_at(&mut self, at: usize, levels: usize) -> Option<(usize, usize)> {
+    pub(crate) fn value_at(&mut self, at: usize, levels: usize) -> Option<(usize, usize)> {
         let before = (self.at, self.depth);
         (self.at, self.depth) = (at, self.depth + levels);
         let size = self.value();
@@ -185,7 +181,7 @@ impl<'a> Cursor<'a> {
     /// A member's key and its colon, if the key is short and plain and the colon follows at once; and where it is.
     /// Else nothing but white space is read.
     #[inline]
-    pub fn short_key(&mut self) -> Option<(&'a [u8], usize)> {
+    pub(crate) fn short_key(&mut self) -> Option<(&'a [u8], usize)> {
         if self.data.get(self.at) != Some(&b'"') {
             self.peek();
         }
@@ -197,7 +193,7 @@ impl<'a> Cursor<'a> {
 
     /// A member's key and its colon.
     #[inline]
-    pub fn key(&mut self) -> Read<Counted> {
+    pub(crate) fn key(&mut self) -> Read<Counted> {
         let key = self.string()?;
         if self.data.get(self.at) == Some(&b':') {
             self.at += 1;
@@ -233,7 +229,7 @@ impl<'a> Cursor<'a> {
 
     /// Skips any value and returns its span.
     #[inline]
-    pub fn span(&mut self) -> Read<Span> {
+    pub(crate) fn span(&mut self) -> Read<Span> {
         self.peek();
         let start = self.at;
         self.value()?;

@@ -41,7 +41,7 @@ pub fn decode(raw: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends a code point, which may be a lone surrogate.
-pub fn push_code_point(code: u32, out: &mut Vec<u8>) {
+pub(crate) fn push_code_point(code: u32, out: &mut Vec<u8>) {
     match char::from_u32(code) {
         Some(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
         // A lone surrogate, encoded as three bytes.

@@ -8,7 +8,9 @@ mod strings;
 
 pub use crate::text::Counted;
 pub use block::Scanner;
-pub use cursor::{Cursor, MAX_DEPTH, Read, Stop};
-pub use decode::{decode, push_code_point, skip_chars};
-pub use needle::Needle;
+pub(crate) use cursor::Read;
+pub use cursor::{Cursor, MAX_DEPTH};
+pub(crate) use decode::push_code_point;
+pub use decode::{decode, skip_chars};
+pub(crate) use needle::Needle;
 pub use strings::{Fault, plain};

@@ -17,8 +17,7 @@ impl Needle {
     ///
     /// # Panics
     /// Unless `word` is of ASCII letters, digits and underscores, and has the pairs there.
-    #[must_use]
-    pub const fn new(word: &'static str, even: usize, odd: usize) -> Self {
+    pub(crate) const fn new(word: &'static str, even: usize, odd: usize) -> Self {
         assert!(even.is_multiple_of(2) && !odd.is_multiple_of(2));
         let bytes = word.as_bytes();
         let first = u16::from_le_bytes([bytes[even], bytes[even + 1]]);

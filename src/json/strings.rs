@@ -21,13 +21,11 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub const FAULT: Found = Found { next: 0, facts: 0 };
+    pub(crate) const FAULT: Found = Found { next: 0, facts: 0 };
 }
 
-/// A fault in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// Kinds of malformed strings.
     pub kind: Kind,
     /// The first offending byte.
     pub at: usize,
@@ -136,13 +134,13 @@ pub(super) struct Rare {
 
 impl Rare {
     #[inline]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Rare { minus: 0, may_hold_needle: false, after_high: usize::MAX }
     }
 
     /// Reads the escapes whose letters are at `bits`; None if one is wrong.
     #[inline(never)]
-    pub fn read(&mut self, data: &[u8], base: usize, mut bits: u64, needle: &Needle) -> Option<()> {
+    pub(crate) fn read(&mut self, data: &[u8], base: usize, mut bits: u64, needle: &Needle) -> Option<()> {
         while bits != 0 {
             let at = base + bits.trailing_zeros() as usize;
             bits &= bits - 1;

@@ -29,9 +29,7 @@ const ARGUMENTS: [&[u8]; 4] = [b"arguments", b"input", b"args", b"action"];
 
 /// A context between two compactions.
 pub struct Context<'a> {
-    /// The serialized history.
     pub data: &'a [u8],
-    /// The outline.
     pub outline: &'a Outline,
     /// The runs of its agent.
     pub turns: &'a Turns,
@@ -158,7 +156,6 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Reads a string.
     fn string(&mut self, cursor: &mut Cursor) -> Read<()> {
         let string = cursor.string()?;
         self.text.clear();

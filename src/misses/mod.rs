@@ -21,16 +21,16 @@ use normal::Normalizer;
 use table::Table;
 
 /// Code points of a gram.
-pub const GRAM_CHARS: usize = 16;
+pub(crate) const GRAM_CHARS: usize = 16;
 /// Grams in a row that a quotation has at least.
-pub const STRETCH_GRAMS: usize = 16;
+pub(crate) const STRETCH_GRAMS: usize = 16;
 /// Code points that are read at each end of a long text.
-pub const END_CHARS: usize = 131_072;
+pub(crate) const END_CHARS: usize = 131_072;
 /// Grams of answers that are held at most: 50 MB. A context has rarely as many, since it fits the window of a model.
 pub const MOST_GRAMS: usize = 1 << 21;
 const END_BYTES: usize = 4 * END_CHARS;
 /// The rank of text that every request shows.
-pub const ALWAYS: u32 = u32::MAX;
+pub(crate) const ALWAYS: u32 = u32::MAX;
 /// A quotation has at least this many different characters; dividers have fewer.
 const FEWEST_CHARS: usize = 12;
 
@@ -56,11 +56,9 @@ pub trait Texts {
 /// A text that an answer quotes from results alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quotation {
-    /// The request.
     pub request: u32,
     /// The least rank that hides a stretch: of all stretches of 16 grams, the least of the largest rank in each.
     pub rank: u32,
-    /// The normalized text.
     pub text: Vec<u8>,
 }
 

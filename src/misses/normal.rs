@@ -15,7 +15,7 @@ impl Normalizer {
     /// Passes the code points of a text on; `is_numbered`: without line numbers and marks of differences at line starts.
     /// Returns whether there were any.
     #[inline]
-    pub fn read(&mut self, text: &[u8], is_numbered: bool, mut push: impl FnMut(u32)) -> bool {
+    pub(crate) fn read(&mut self, text: &[u8], is_numbered: bool, mut push: impl FnMut(u32)) -> bool {
         let text = if memchr2(b'\\', ESCAPE, text).is_some() { self.unescaped(text) } else { text };
         let (mut at, mut is_space, mut is_line_start, mut has_numbers) = (0, false, is_numbered, false);
         while at < text.len() {

@@ -17,7 +17,7 @@ pub(super) struct Table {
 
 impl Table {
     /// Makes a table with room for this many different grams.
-    pub fn with_room(grams: usize) -> Self {
+    pub(crate) fn with_room(grams: usize) -> Self {
         Table::of((2 * grams).next_power_of_two().ilog2().max(LEAST_BITS))
     }
 
@@ -27,13 +27,13 @@ impl Table {
     }
 
     /// How many different grams there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.count as usize
     }
 
     /// The number of a gram, which is added if it is new.
     #[inline]
-    pub fn number(&mut self, gram: u64) -> u32 {
+    pub(crate) fn number(&mut self, gram: u64) -> u32 {
         let place = self.place(gram);
         if self.keys[place] != 0 {
             return self.numbers[place];
@@ -48,7 +48,7 @@ impl Table {
 
     /// The number of a gram that was added.
     #[inline]
-    pub fn find(&self, gram: u64) -> Option<u32> {
+    pub(crate) fn find(&self, gram: u64) -> Option<u32> {
         let (word, bit) = self.filter_bit(gram);
         if self.filter[word] & bit == 0 {
             return None;

@@ -6,7 +6,7 @@ use core::ops::Range;
 
 impl Outline {
     /// Cuts a result, after which its text has this many newlines.
-    pub fn cut(&mut self, result: usize, clip: Clip, newlines: u32) {
+    pub(crate) fn cut(&mut self, result: usize, clip: Clip, newlines: u32) {
         let ToolResult { chars, newlines: before, message, .. } = &mut self.results[result];
         let removed = clip.removed();
         (*chars, *before) = (*chars - removed, newlines);
@@ -15,7 +15,7 @@ impl Outline {
     }
 
     /// Makes a result of so many characters a placeholder.
-    pub fn clear(&mut self, result: usize, chars: usize) {
+    pub(crate) fn clear(&mut self, result: usize, chars: usize) {
         let ToolResult { chars: before, message, .. } = &mut self.results[result];
         let removed = *before - chars;
         *before = chars;
@@ -28,9 +28,8 @@ impl Outline {
     }
 
     /// Those of these results that arrived as placeholders.
-    #[must_use]
     #[inline]
-    pub fn cleared_of(&self, results: Range<usize>) -> &[(u32, usize)] {
+    pub(crate) fn cleared_of(&self, results: Range<usize>) -> &[(u32, usize)] {
         if self.cleared.is_empty() {
             return &[];
         }
@@ -38,8 +37,7 @@ impl Outline {
     }
 
     /// Whether a result arrived as a placeholder.
-    #[must_use]
-    pub fn is_cleared(&self, result: usize) -> bool {
+    pub(crate) fn is_cleared(&self, result: usize) -> bool {
         !self.cleared_of(result..result + 1).is_empty()
     }
 
@@ -48,9 +46,8 @@ impl Outline {
     }
 
     /// The cuts of these results.
-    #[must_use]
     #[inline]
-    pub fn cuts_of(&self, results: Range<usize>) -> &[(u32, Clip)] {
+    pub(crate) fn cuts_of(&self, results: Range<usize>) -> &[(u32, Clip)] {
         if self.cuts.is_empty() {
             return &[]; // nearly always, and this is asked for every result
         }
@@ -58,8 +55,7 @@ impl Outline {
     }
 
     /// The cut of a result, if it was cut when it arrived.
-    #[must_use]
-    pub fn cut_of(&self, result: usize) -> Option<&Clip> {
+    pub(crate) fn cut_of(&self, result: usize) -> Option<&Clip> {
         self.cuts_of(result..result + 1).first().map(|(_, clip)| clip)
     }
 

@@ -14,14 +14,12 @@ pub use texts::TextSpan;
 /// A half-open range of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
-    /// First byte.
     pub start: usize,
     /// The end: one past the last byte.
     pub end: usize,
 }
 
 impl Span {
-    /// The bytes themselves.
     #[must_use]
     pub fn of<'a>(&self, data: &'a [u8]) -> &'a [u8] {
         &data[self.start..self.end]
@@ -29,9 +27,8 @@ impl Span {
 }
 
 /// The name of a tool, as an index for [`Outline::name`].
-pub type Name = Option<u32>;
+pub(crate) type Name = Option<u32>;
 
-/// A message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Message {
     /// Characters of its text and calls, without images.
@@ -46,9 +43,7 @@ pub struct Message {
     pub first_piece: u32,
     /// Blocks of its content, if that is a list.
     pub blocks: u32,
-    /// The role.
     pub role: Role,
-    /// The shape.
     pub shape: Shape,
     /// Made by the agent: an assistant message, a `…_call` item or a reasoning item.
     pub is_agent_made: bool,
@@ -59,19 +54,17 @@ pub struct Message {
 impl Message {
     /// Takes over the facts that its shape has read.
     #[inline]
-    pub fn take(&mut self, facts: &MessageFacts) {
+    pub(crate) fn take(&mut self, facts: &MessageFacts) {
         let MessageFacts { role, shape, blocks, is_agent_made, item } = *facts;
         (self.role, self.shape, self.blocks) = (role, shape, blocks);
         (self.is_agent_made, self.item) = (is_agent_made, item);
     }
 }
 
-/// A tool call.
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
     /// The id in [`Outline::text`], if it has one.
     pub id: Option<TextSpan>,
-    /// The tool.
     pub name: Name,
     /// The message that makes it.
     pub message: u32,
@@ -110,7 +103,6 @@ pub struct ToolResult {
     pub message: u32,
     /// The place among the blocks of its message.
     pub block: u32,
-    /// Images in the observation.
     pub images: u32,
     /// The first piece of its text.
     pub first_piece: u32,
@@ -118,7 +110,6 @@ pub struct ToolResult {
     pub pieces: u32,
     /// The first byte of its raw text, or 0 if that is not known: reading it from the text would miss the cache.
     pub first_byte: u8,
-    /// Flagged as an error.
     pub is_error: bool,
     /// Never masked.
     pub is_pinned: bool,
@@ -131,11 +122,9 @@ pub struct ToolResult {
 /// The facts of a history.
 #[derive(Debug, Clone)]
 pub struct Outline {
-    /// The messages, oldest first.
     pub messages: Vec<Message>,
     /// The bytes of each, if the input was bytes; else empty.
     pub spans: Vec<Span>,
-    /// Calls, in document order.
     pub calls: Vec<Call>,
     /// Results, in document order: the sequence of observations.
     pub results: Vec<ToolResult>,
@@ -206,7 +195,7 @@ impl Default for Outline {
 }
 
 /// Makes room for this many more, and few besides: most memory of a session is in vectors, and one that doubles is half empty.
-pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
+pub(crate) fn reserve<T>(vec: &mut Vec<T>, more: usize) {
     if vec.capacity() < vec.len() + more {
         vec.reserve_exact(more + vec.len() / 8);
     }
@@ -214,13 +203,12 @@ pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
 
 impl Outline {
     /// An empty Outline, in recycled memory.
-    #[must_use]
-    pub fn spare() -> Self {
+    pub(crate) fn spare() -> Self {
         SPARE.take().unwrap_or_default()
     }
 
     /// Keeps its memory for the next Outline of this thread.
-    pub fn recycle(mut self) {
+    pub(crate) fn recycle(mut self) {
         let bytes = self.messages.capacity() * size_of::<Message>()
             + (self.pieces.capacity() + self.spans.capacity()) * size_of::<Span>()
             + self.calls.capacity() * size_of::<Call>()
@@ -234,9 +222,7 @@ impl Outline {
         }
     }
 
-    /// The current end.
-    #[must_use]
-    pub fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         Mark {
             messages: self.messages.len(),
             calls: self.calls.len(),
@@ -285,38 +271,33 @@ impl Outline {
 
     /// Adds a message with these bytes.
     #[inline]
-    pub fn push(&mut self, message: Message, span: Span) {
+    pub(crate) fn push(&mut self, message: Message, span: Span) {
         self.messages.push(message);
         self.spans.push(span);
     }
 
-    /// Calls of a message.
     #[must_use]
     pub fn calls_of(&self, message: usize) -> Range<usize> {
         self.calls_before(message)..self.calls_before(message + 1)
     }
 
-    /// Results of a message.
     #[must_use]
     pub fn results_of(&self, message: usize) -> Range<usize> {
         self.results_before(message)..self.results_before(message + 1)
     }
 
     /// How many calls precede this message.
-    #[must_use]
-    pub fn calls_before(&self, message: usize) -> usize {
+    pub(crate) fn calls_before(&self, message: usize) -> usize {
         self.messages.get(message).map_or(self.calls.len(), |next| next.first_call as usize)
     }
 
     /// How many results precede this message.
-    #[must_use]
-    pub fn results_before(&self, message: usize) -> usize {
+    pub(crate) fn results_before(&self, message: usize) -> usize {
         self.messages.get(message).map_or(self.results.len(), |next| next.first_result as usize)
     }
 
     /// How many halves precede this message.
-    #[must_use]
-    pub fn halves_before(&self, message: usize) -> usize {
+    pub(crate) fn halves_before(&self, message: usize) -> usize {
         self.halves.partition_point(|half| (half.message as usize) < message)
     }
 
@@ -338,15 +319,13 @@ impl Outline {
     }
 
     /// Whether a message is the user's own: outside of runs, without calls and results.
-    #[must_use]
-    pub fn is_said_by_user(&self, message: usize) -> bool {
+    pub(crate) fn is_said_by_user(&self, message: usize) -> bool {
         let Message { role, is_agent_made, .. } = self.messages[message];
         role == Role::User && !is_agent_made && self.calls_of(message).is_empty() && !self.holds_results(message)
     }
 
     /// Whether its provider refuses messages of one role in a row: the first message whose shape names one decides.
-    #[must_use]
-    pub fn alternates_roles(&self) -> bool {
+    pub(crate) fn alternates_roles(&self) -> bool {
         let deciding = self.messages.iter().find(|message| message.shape.decides_provider());
         deciding.is_some_and(|message| message.shape.alternates_roles())
     }
@@ -359,22 +338,19 @@ impl Outline {
     }
 
     /// Characters of an observation, images included.
-    #[must_use]
-    pub fn observation_chars(&self, result: usize, image_chars: usize) -> usize {
+    pub(crate) fn observation_chars(&self, result: usize, image_chars: usize) -> usize {
         let result = &self.results[result];
         result.chars.saturating_add((result.images as usize).saturating_mul(image_chars))
     }
 
     /// Characters of the observations after this one in its message.
-    #[must_use]
-    pub fn later_chars(&self, result: usize, image_chars: usize) -> usize {
+    pub(crate) fn later_chars(&self, result: usize, image_chars: usize) -> usize {
         let later = result + 1..self.results_of(self.results[result].message as usize).end;
         later.fold(0, |sum, other| sum.saturating_add(self.observation_chars(other, image_chars)))
     }
 
     /// Whether there are characters, and all of them are those of messages of unknown shapes.
-    #[must_use]
-    pub fn is_unrecognized(&self) -> bool {
+    pub(crate) fn is_unrecognized(&self) -> bool {
         let chars_of = |message: u32| self.chars_of(message as usize, 1);
         let unread = self.unread.iter().filter(|message| !self.holds_results(**message as usize));
         let chars = unread.map(|message| chars_of(*message)).sum::<usize>();

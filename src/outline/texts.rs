@@ -43,15 +43,14 @@ impl Outline {
         TextSpan::new(start, self.text.len())
     }
 
-    /// Stores decoded text.
     #[inline]
-    pub fn keep(&mut self, text: &[u8]) -> TextSpan {
+    pub(crate) fn keep(&mut self, text: &[u8]) -> TextSpan {
         self.keep_text(|out| out.extend_from_slice(text))
     }
 
     /// Stores a text in `data` that has no escapes. For short ids a fixed-size copy that is then truncated is faster.
     #[inline]
-    pub fn keep_from(&mut self, data: &[u8], text: &Counted) -> TextSpan {
+    pub(crate) fn keep_from(&mut self, data: &[u8], text: &Counted) -> TextSpan {
         let (start, length) = (self.text.len(), text.end - text.start);
         match data[text.start..].first_chunk::<32>() {
             Some(bytes) if length <= bytes.len() => {
@@ -87,7 +86,7 @@ impl Outline {
 
     /// [`Outline::intern_name`] of a decoded name.
     #[inline]
-    pub fn intern(&mut self, name: &[u8]) -> u32 {
+    pub(crate) fn intern(&mut self, name: &[u8]) -> u32 {
         let byte = |place: usize| name.get(place).map_or(0, |byte| usize::from(*byte));
         let place = (name.len() + 7 * byte(0) + 5 * byte(name.len() / 2) + 3 * byte(name.len().wrapping_sub(1))) % 64;
         if let Some(number) = self.names_by_bytes[place].checked_sub(1)

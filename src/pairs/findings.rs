@@ -57,7 +57,7 @@ impl FindingKind {
 }
 
 /// A finding: its kind, its message, and the id of the call or result.
-pub type Finding<'a> = (FindingKind, usize, Option<&'a [u8]>);
+pub(crate) type Finding<'a> = (FindingKind, usize, Option<&'a [u8]>);
 
 /// Faults of the pairs of a history, in document order.
 #[must_use]

@@ -8,8 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 
 /// Pairs of a growing history, with incremental counts of orphans.
 #[derive(Debug, Default, Clone)]
-pub struct GrowingPairs {
-    /// The pairs so far.
+pub(crate) struct GrowingPairs {
     pub pairs: Pairs,
     /// The newest call by a part of the hash of its id. The ids themselves are in the outline.
     newest: HashMap<u32, u32>,
@@ -23,7 +22,7 @@ pub struct GrowingPairs {
 
 impl GrowingPairs {
     /// Adds the last message of the outline.
-    pub fn push(&mut self, outline: &Outline) {
+    pub(crate) fn push(&mut self, outline: &Outline) {
         let message = outline.messages.len() - 1;
         let (calls, results) = (outline.calls_of(message), outline.results_of(message));
         self.pairs.links.grow(outline, outline.halves.len());
@@ -50,7 +49,7 @@ impl GrowingPairs {
     }
 
     /// Keeps only the first messages of the outline, which still has all of them.
-    pub fn truncate(&mut self, outline: &Outline, messages: usize) {
+    pub(crate) fn truncate(&mut self, outline: &Outline, messages: usize) {
         let (calls, results) = (outline.calls_before(messages), outline.results_before(messages));
         self.pairs.links.truncate(outline, outline.halves_before(messages));
         for result in (results..self.pairs.call_of.len()).rev() {
@@ -75,8 +74,7 @@ impl GrowingPairs {
     }
 
     /// The call with the id of a result of the last message, which may be new.
-    #[must_use]
-    pub fn call_by_id(&self, outline: &Outline, result: usize) -> Option<u32> {
+    pub(crate) fn call_by_id(&self, outline: &Outline, result: usize) -> Option<u32> {
         let ToolResult { message, block, id, .. } = &outline.results[result];
         let id = outline.text((*id)?);
         let is_nearest = |call: &usize| {
@@ -94,15 +92,8 @@ impl GrowingPairs {
         self.hashes.hash_one(id) as u32
     }
 
-    /// Calls without result, including open ones, and results without call.
-    #[must_use]
-    pub fn counts(&self) -> (usize, usize) {
-        (self.unanswered_calls, self.results_without_call)
-    }
-
     /// Calls without result, excluding open ones, plus results without call.
-    #[must_use]
-    pub fn orphan_count(&self, outline: &Outline) -> usize {
+    pub(crate) fn orphan_count(&self, outline: &Outline) -> usize {
         let open_from = open_from(outline, outline.messages.len(), |message| outline.holds_results(message));
         let open = outline.messages.get(open_from).map_or(outline.calls.len(), |message| message.first_call as usize);
         let open = (open..outline.calls.len()).filter(|call| !self.pairs.is_answered(*call)).count();

@@ -43,20 +43,18 @@ impl Links {
     }
 
     /// The messages that are tied to this one.
-    #[must_use]
     #[inline]
-    pub fn of(&self, message: usize) -> &[u32] {
+    pub(crate) fn of(&self, message: usize) -> &[u32] {
         self.tied.get(&(message as u32)).map_or(&[], Vec::as_slice)
     }
 
     /// The earlier messages that are tied to this one.
-    pub fn before(&self, message: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn before(&self, message: usize) -> impl Iterator<Item = usize> + '_ {
         self.of(message).iter().map(|other| *other as usize).filter(move |other| *other < message)
     }
 
     /// The message with the other half, if there is one.
-    #[must_use]
-    pub fn other(&self, outline: &Outline, half: usize) -> Option<usize> {
+    pub(crate) fn other(&self, outline: &Outline, half: usize) -> Option<usize> {
         self.others[half].map(|other| outline.halves[other as usize].message as usize)
     }
 

@@ -9,9 +9,9 @@ mod repair;
 
 use crate::outline::{Call, Half, Name, Outline, Shape};
 use crate::text::same;
-pub use findings::{Finding, FindingKind, findings};
-pub use growing::GrowingPairs;
-pub use links::Links;
+pub use findings::{FindingKind, findings};
+pub(crate) use growing::GrowingPairs;
+pub(crate) use links::Links;
 use open_calls::OpenCalls;
 pub use repair::{Repair, repairs};
 use std::collections::HashMap;
@@ -26,7 +26,6 @@ pub struct Pairs {
     next_result: Vec<u32>,
     /// Calls before this message are closed: they can no longer be answered.
     open_from: usize,
-    /// What ties messages besides.
     pub links: Links,
 }
 
@@ -154,8 +153,7 @@ impl Pairs {
 }
 
 /// The tool that the facts of a result name.
-#[must_use]
-pub fn own_name(outline: &Outline, result: usize) -> Name {
+pub(crate) fn own_name(outline: &Outline, result: usize) -> Name {
     let result = &outline.results[result];
     result.name.filter(|_| outline.messages[result.message as usize].shape.may_name_results())
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 /// The open calls before a message: those of the run, and then of the messages with results, that directly precede it. Each
 /// message is read once, and only when a later result asks.
 #[derive(Debug, Default, Clone)]
-pub struct OpenCalls {
+pub(crate) struct OpenCalls {
     /// The messages before this one were read.
     end: usize,
     /// The first message whose calls are open.
@@ -21,7 +21,12 @@ pub struct OpenCalls {
 impl OpenCalls {
     /// The call that a result answers by its place: of the last message with an open call of its tool the first. Not both have
     /// an id. To be asked for the results of a message in order, once those with the id of a call are paired.
-    pub fn call_of(&mut self, outline: &Outline, result: usize, is_answered: impl Fn(usize) -> bool) -> Option<u32> {
+    pub(crate) fn call_of(
+        &mut self,
+        outline: &Outline,
+        result: usize,
+        is_answered: impl Fn(usize) -> bool,
+    ) -> Option<u32> {
         let result = &outline.results[result];
         let tool = tool_of(outline, result.message, result.name)?;
         self.advance_to(outline, result.message as usize);

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 /// A step that repairs orphans, and what providers refuse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
-    /// Drop a message.
     DropMessage(usize),
     /// Drop one block of a message.
     DropBlock(usize, usize),
@@ -98,7 +97,6 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
 
 /// What is dropped, or goes to another place.
 struct Gone {
-    /// Reasoning that is alone.
     reasoning: Vec<usize>,
     /// Whether each result is dropped, or goes to another message.
     results: Vec<bool>,

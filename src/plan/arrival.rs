@@ -23,7 +23,7 @@ use std::cell::LazyCell;
 
 /// What a result arrives as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
+pub(crate) enum Arrival {
     /// A cut text, with so many newlines.
     Cut(Clip, u32),
     /// The placeholder, of so many characters.
@@ -32,8 +32,7 @@ pub enum Arrival {
 
 impl PlanContext<'_> {
     /// What these new results arrive as, where that is another text.
-    #[must_use]
-    pub fn arrivals(&self, results: Range<usize>) -> Vec<(usize, Arrival)> {
+    pub(crate) fn arrivals(&self, results: Range<usize>) -> Vec<(usize, Arrival)> {
         let PlanContext { outline, policy, .. } = *self;
         let is_long = |result: &usize| policy.max_result_chars.is_some_and(|max| outline.results[*result].chars > max);
         let mut judged = results.filter(|result| !policy.markers.is_empty() || is_long(result)).peekable();
@@ -86,7 +85,7 @@ impl Masker<'_> {
 
 impl Arrival {
     /// Lets a result of a history arrive as this.
-    pub fn take(self, outline: &mut Outline, result: usize) {
+    pub(crate) fn take(self, outline: &mut Outline, result: usize) {
         match self {
             Arrival::Cut(clip, newlines) => outline.cut(result, clip, newlines),
             Arrival::Cleared(chars) => outline.clear(result, chars),
@@ -100,7 +99,7 @@ fn changes_texts(policy: &Policy) -> bool {
 }
 
 /// Lets the results of a whole history arrive.
-pub fn arrive(outline: &mut Outline, source: &dyn Source, policy: &Policy) {
+pub(crate) fn arrive(outline: &mut Outline, source: &dyn Source, policy: &Policy) {
     if !changes_texts(policy) {
         return;
     }
@@ -113,8 +112,7 @@ pub fn arrive(outline: &mut Outline, source: &dyn Source, policy: &Policy) {
 }
 
 /// A history whose results have arrived.
-#[must_use]
-pub fn arrived<'a>(outline: &'a Outline, source: &dyn Source, policy: &Policy) -> Cow<'a, Outline> {
+pub(crate) fn arrived<'a>(outline: &'a Outline, source: &dyn Source, policy: &Policy) -> Cow<'a, Outline> {
     let mut outline = Cow::Borrowed(outline);
     if changes_texts(policy) {
         arrive(outline.to_mut(), source, policy);
@@ -123,8 +121,7 @@ pub fn arrived<'a>(outline: &'a Outline, source: &dyn Source, policy: &Policy) -
 }
 
 /// The masked results among these, in order, and those that arrived as another text and are not masked.
-#[must_use]
-pub fn with_arrivals(outline: &Outline, mut masked: Vec<Masked>, results: Range<usize>) -> Vec<Masked> {
+pub(crate) fn with_arrivals(outline: &Outline, mut masked: Vec<Masked>, results: Range<usize>) -> Vec<Masked> {
     let (cuts, cleared) = (outline.cuts_of(results.clone()), outline.cleared_of(results));
     if !cuts.is_empty() || !cleared.is_empty() {
         let is_raw = |one: &Masked| masked.binary_search_by_key(&one.result, |other| other.result).is_err();

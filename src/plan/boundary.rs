@@ -13,7 +13,7 @@ use crate::policy::Boundary;
 
 impl State {
     /// Makes a request after this many messages. Returns what it changes.
-    pub fn request(&mut self, context: PlanContext, end: usize, is_now: bool) -> Step {
+    pub(crate) fn request(&mut self, context: PlanContext, end: usize, is_now: bool) -> Step {
         self.grow(context, end);
         let step = self.step(context, end, is_now, true);
         self.take_request(context, end, &step);
@@ -21,7 +21,7 @@ impl State {
     }
 
     /// Makes a request after this many messages, for which this step was decided.
-    pub fn take_request(&mut self, context: PlanContext, end: usize, step: &Step) {
+    pub(crate) fn take_request(&mut self, context: PlanContext, end: usize, step: &Step) {
         let is_begun = self.has_begun(context, end);
         self.is_begun = is_begun && context.policy.trigger > 0;
         self.boundary_before = self.boundary;
@@ -60,8 +60,7 @@ impl State {
     }
 
     /// The effect of moving the boundary now, rounded by the policy or not; None if nothing would change.
-    #[must_use]
-    pub fn peek(&self, context: PlanContext, is_rounded: bool) -> Option<Peek> {
+    pub(crate) fn peek(&self, context: PlanContext, is_rounded: bool) -> Option<Peek> {
         let policy = context.policy;
         if self.waiting.is_empty() || self.removed + self.gain < policy.min_masked_chars {
             return None;
@@ -83,7 +82,7 @@ impl State {
 
     /// Moves the boundary as far as the policy permits, if that removes enough. Returns the newly masked observations, in order. For
     /// a boundary that depends on no request.
-    pub fn advance(&mut self, context: PlanContext) -> Vec<Masked> {
+    pub(crate) fn advance(&mut self, context: PlanContext) -> Vec<Masked> {
         let policy = context.policy;
         let boundary = policy.rounded(self.aging.older_end);
         let is_passed = |result: u32| (result as usize) < boundary;

@@ -14,13 +14,10 @@ use std::collections::BTreeMap;
 /// A place in a view: the characters and the content blocks before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CachePlace {
-    /// Characters.
     pub chars: usize,
-    /// Content blocks.
     pub blocks: usize,
 }
 
-/// A request as sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
     /// The end of the view.
@@ -33,7 +30,6 @@ pub struct Sent {
     pub earlier: CachePlace,
     /// The end of the last masked observation; 0 if none is masked.
     pub boundary: CachePlace,
-    /// Masked observations.
     pub masked: usize,
     /// Turns replaced by a summary.
     pub summarized: usize,
@@ -45,12 +41,9 @@ pub struct Sent {
 
 /// The places at which a cache has entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub(crate) enum Rule {
     /// After each request, in whole steps of this many tokens; 0: anywhere.
-    Prefix {
-        /// Tokens of a step.
-        step: usize,
-    },
+    Prefix { step: usize },
     /// After each mark of a request.
     Breakpoints {
         /// How many blocks before a mark an entry may end, the marked one included.
@@ -60,7 +53,7 @@ pub enum Rule {
 
 /// A provider's cache, and the requests that are made to it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cache {
+pub(crate) struct Cache {
     /// The places at which it has entries.
     pub rule: Rule,
     /// The least tokens of an entry.
@@ -79,7 +72,7 @@ pub struct Cache {
 
 /// Characters that a request reads from the cache and writes to it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Served {
+pub(crate) struct Served {
     /// Characters sent, including the system prompt.
     pub view: usize,
     /// Characters read.
@@ -134,8 +127,7 @@ impl Cache {
     }
 
     /// Characters that each request reads and writes. `is_pinned`: it is also marked at the boundary.
-    #[must_use]
-    pub fn serve(&self, requests: &[usize], sent: &[Sent], is_pinned: bool) -> Vec<Served> {
+    pub(crate) fn serve(&self, requests: &[usize], sent: &[Sent], is_pinned: bool) -> Vec<Served> {
         let mut session = CachedSession { cache: self, is_pinned, before: None, entries: BTreeMap::new() };
         let requests = sent.iter().zip(self.seconds(requests));
         let served = requests.map(|(sent, now)| {

@@ -23,7 +23,7 @@ pub struct Costs {
 
 /// Texts whose costs are needed first.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Uncounted(pub Vec<Vec<u8>>);
+pub(crate) struct Uncounted(pub Vec<Vec<u8>>);
 
 impl Costs {
     /// The cost of an observation: raw, and as masked or cut.
@@ -42,8 +42,7 @@ impl Costs {
     }
 
     /// The cost of a whole history, unmasked.
-    #[must_use]
-    pub fn total(&self) -> usize {
+    pub(crate) fn total(&self) -> usize {
         let observations = self.observations.iter().map(|(raw, _)| *raw);
         self.messages.iter().copied().chain(observations).fold(0, usize::saturating_add)
     }
@@ -51,18 +50,16 @@ impl Costs {
 
 /// A result of a tool whose later results may refer to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Related {
-    /// The result.
+pub(crate) struct Related {
     pub result: u32,
     /// The same for calls of one tool with the same arguments.
     pub key: u32,
-    /// Its part.
     pub part: Part,
 }
 
 /// The part of a result among those of the same call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     /// It has the whole text.
     Whole,
     /// It refers to the last one that has the whole text.
@@ -73,12 +70,9 @@ pub enum Part {
 
 /// Read-only inputs shared by all rules.
 #[derive(Clone, Copy)]
-pub struct PlanContext<'a> {
-    /// The history.
+pub(crate) struct PlanContext<'a> {
     pub outline: &'a Outline,
-    /// The text.
     pub source: &'a dyn Source,
-    /// The parameters.
     pub policy: &'a Policy,
     /// The placeholder of the parameters.
     pub placeholder: &'a Placeholder<'a>,
@@ -86,7 +80,6 @@ pub struct PlanContext<'a> {
     pub costs: Option<&'a Costs>,
     /// The pairs of the history.
     pub pairs: &'a Pairs,
-    /// The turns.
     pub turns: &'a Turns,
     /// The results of tools that have references to earlier results, in order; none in a session.
     pub related: &'a [Related],
@@ -107,7 +100,7 @@ impl PlanContext<'_> {
 }
 
 /// Cost and characters of these messages with these of their observations masked.
-pub fn view_cost<'a>(
+pub(crate) fn view_cost<'a>(
     context: PlanContext,
     messages: impl Iterator<Item = usize> + Clone,
     masked: impl Iterator<Item = &'a Masked> + Clone,
@@ -133,8 +126,7 @@ pub fn facts<'a>(outline: &'a Outline, pairs: &Pairs, turns: Option<&Turns>, res
 }
 
 /// [`facts`] of a result of this call; `turn_at` returns the turn of a message.
-#[must_use]
-pub fn facts_of_pair(
+pub(crate) fn facts_of_pair(
     outline: &Outline,
     call: Option<usize>,
     turn_at: impl Fn(usize) -> usize,

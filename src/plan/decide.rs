@@ -5,21 +5,19 @@ use crate::policy::{Goal, Policy};
 
 /// An attempt before any message is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attempt {
+pub(crate) enum Attempt {
     /// Masks up to the boundary.
     Boundary,
     /// Masks up to the window, if the boundary is rounded.
     Window,
     /// Masks in the window too, as needed, except the newest turn.
     NewestTurn,
-    /// Cuts remaining raw results.
     Clipped,
 }
 
 /// The view that is the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// The history unchanged.
+pub(crate) enum Answer {
     Raw,
     /// The view of this attempt.
     Masked(Attempt),
@@ -29,7 +27,7 @@ pub enum Answer {
 
 /// The options that the order of attempts depends on.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub(crate) struct Limits {
     max_cost: Option<usize>,
     is_enabled: bool,
     /// A boundary that depends on earlier requests pays off within the budget too.
@@ -40,8 +38,7 @@ pub struct Limits {
 
 impl Limits {
     /// The limits of a request after this many messages.
-    #[must_use]
-    pub fn of(policy: &Policy, messages: usize) -> Self {
+    pub(crate) fn of(policy: &Policy, messages: usize) -> Self {
         let masks = policy.observation_masking;
         Limits {
             max_cost: policy.max_cost_at(messages),
@@ -57,28 +54,24 @@ impl Limits {
     }
 
     /// Whether a history of this cost is sent as it is, for its size alone.
-    #[must_use]
-    pub fn send_raw(&self, raw_cost: usize) -> bool {
+    pub(crate) fn send_raw(&self, raw_cost: usize) -> bool {
         self.fit(raw_cost) && !self.masks_within_limit
     }
 
     /// Whether a view of this cost fits the budget.
-    #[must_use]
-    pub fn fit(&self, cost: usize) -> bool {
+    pub(crate) fn fit(&self, cost: usize) -> bool {
         self.max_cost.is_none_or(|max| cost <= max)
     }
 }
 
 /// Whether a history of this many messages and this cost is sent as it is, since masks begin only above its budget.
-#[must_use]
-pub fn is_within_budget(policy: &Policy, messages: usize, raw_cost: usize) -> bool {
+pub(crate) fn is_within_budget(policy: &Policy, messages: usize, raw_cost: usize) -> bool {
     policy.goal == Goal::Reduce && !policy.is_limit && Limits::of(policy, messages).send_raw(raw_cost)
 }
 
 /// Decides by the cost of the raw history, whether its pairs are whole, and the cost of each attempt, None if that equals the
 /// previous one.
-#[must_use]
-pub fn decide(
+pub(crate) fn decide(
     limits: Limits,
     raw_cost: usize,
     holds_pairs: bool,

@@ -6,7 +6,7 @@ use core::ops::Range;
 
 /// A summary in a view. It counts its share of the view, whatever its text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub(crate) struct Standing {
     /// The message of the view before which it stands.
     pub place: usize,
     /// Its share, in the unit of the limit.
@@ -24,7 +24,7 @@ pub(super) fn share_of(summary: Option<Standing>) -> usize {
 
 /// See the module. What once is hidden stays hidden, unless a result that comes late would be torn from its call.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Hidden {
+pub(crate) struct Hidden {
     /// Messages before this one may be hidden, later ones are shown.
     settled: usize,
     /// Those of the messages before it that are shown, ascending: few, however many are hidden.
@@ -58,29 +58,25 @@ pub(super) fn key_of(before: Option<Standing>, messages: &[u32]) -> u64 {
 
 impl Hidden {
     /// Whether no message is hidden.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.settled == self.shown.len()
     }
 
     /// Whether it lacks messages of which no compaction tells.
-    #[must_use]
-    pub fn is_cut_off(&self) -> bool {
+    pub(crate) fn is_cut_off(&self) -> bool {
         let told = self.compacted.min(self.settled);
         self.count() > told - self.shown_before(told)
     }
 
     /// Whether a message is hidden.
-    #[must_use]
     #[inline]
-    pub fn has(&self, message: usize) -> bool {
+    pub(crate) fn has(&self, message: usize) -> bool {
         message < self.settled && self.shown.binary_search(&(message as u32)).is_err()
     }
 
     /// How many messages of the view precede this one, its summary not counted.
-    #[must_use]
     #[inline]
-    pub fn shown_before(&self, message: usize) -> usize {
+    pub(crate) fn shown_before(&self, message: usize) -> usize {
         if message >= self.settled {
             return message - self.settled + self.shown.len();
         }
@@ -88,41 +84,36 @@ impl Hidden {
     }
 
     /// The message at a place of the view, its summary not counted.
-    #[must_use]
-    pub fn shown_at(&self, place: usize) -> usize {
+    pub(crate) fn shown_at(&self, place: usize) -> usize {
         self.shown.get(place).map_or_else(|| place - self.shown.len() + self.settled, |message| *message as usize)
     }
 
     /// These messages, as far as they are shown.
     #[must_use = "an iterator"]
-    pub fn shown(&self, messages: Range<usize>) -> impl DoubleEndedIterator<Item = usize> + Clone + '_ {
+    pub(crate) fn shown(&self, messages: Range<usize>) -> impl DoubleEndedIterator<Item = usize> + Clone + '_ {
         let early =
             self.shown_before(messages.start.min(self.settled))..self.shown_before(messages.end.min(self.settled));
         let late = messages.start.max(self.settled)..messages.end.max(self.settled);
         self.shown[early].iter().map(|message| *message as usize).chain(late)
     }
 
-    /// The hidden messages, ascending.
-    pub fn messages(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn messages(&self) -> impl Iterator<Item = usize> + '_ {
         let mut shown = self.shown.iter().peekable();
         (0..self.settled).filter(move |message| shown.next_if(|shown| **shown as usize == *message).is_none())
     }
 
     /// How many of the messages are hidden.
-    #[must_use]
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.settled - self.shown.len()
     }
 
     /// Whether it depends on messages from this one on.
-    #[must_use]
-    pub fn reaches(&self, message: usize) -> bool {
+    pub(crate) fn reaches(&self, message: usize) -> bool {
         self.settled > message
     }
 
     /// The cut of a message of the task.
-    #[must_use]
-    pub fn cut_of(&self, message: usize) -> Option<&Cut> {
+    pub(crate) fn cut_of(&self, message: usize) -> Option<&Cut> {
         let place = self.cuts.binary_search_by_key(&message, |cut| cut.message).ok()?;
         Some(&self.cuts[place])
     }
@@ -180,8 +171,7 @@ impl Hidden {
 
 /// What a request hides besides.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Hiding {
-    /// The messages, ascending.
+pub(crate) struct Hiding {
     pub messages: Vec<u32>,
     /// What is left of messages of the task, instead of what was left of them.
     pub cuts: Vec<Cut>,
@@ -197,15 +187,13 @@ pub struct Hiding {
 
 impl Hiding {
     /// Whether it hides messages of which no compaction tells.
-    #[must_use]
-    pub fn cuts_off(&self, before: &Hidden) -> bool {
+    pub(crate) fn cuts_off(&self, before: &Hidden) -> bool {
         let compacted = self.compacted.max(before.compacted);
         self.messages.last().is_some_and(|message| *message as usize >= compacted)
     }
 
     /// Whether it hides a message that was shown before.
-    #[must_use]
-    pub fn has(&self, message: usize) -> bool {
+    pub(crate) fn has(&self, message: usize) -> bool {
         self.messages.binary_search(&(message as u32)).is_ok()
     }
 }

@@ -11,8 +11,7 @@ use crate::policy::Goal;
 
 impl State {
     /// What is hidden after a step.
-    #[must_use]
-    pub fn hidden_after(&self, step: &Step) -> Hidden {
+    pub(crate) fn hidden_after(&self, step: &Step) -> Hidden {
         let mut hidden = self.hidden.clone();
         if let Some(hiding) = &step.hiding {
             hidden.take(hiding, self.messages());
@@ -22,7 +21,6 @@ impl State {
 
     /// The messages that the summary after a step has to tell of, besides those of the newest one of which `is_known` has the key;
     /// and that key.
-    #[must_use]
     pub(super) fn to_tell(&self, step: &Step, is_known: impl Fn(u64) -> bool) -> (Vec<usize>, Option<u64>) {
         let new = step.hiding.as_ref().map_or(&[][..], |hiding| &hiding.messages);
         let is_new = step

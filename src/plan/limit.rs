@@ -32,8 +32,7 @@ impl State {
 
     /// The changes of a request after this many messages, to which the state must have grown. After the answer, where none is made, a
     /// boundary that depends on requests stays.
-    #[must_use]
-    pub fn step(&self, context: PlanContext, end: usize, is_now: bool, is_request: bool) -> Step {
+    pub(crate) fn step(&self, context: PlanContext, end: usize, is_now: bool, is_request: bool) -> Step {
         let bill = if is_request { self.bill(context, end, is_now) } else { None }; // no other step depends on one
         let mut step = self.own_step(context, end, bill.as_ref(), is_request);
         let fits = |step: &Step| context.policy.limit_at(end).is_none_or(|max| step.cost <= max);
@@ -140,12 +139,6 @@ impl State {
         all
     }
 
-    /// The cost of the view with these changes besides.
-    #[must_use]
-    pub fn cost_after(&self, context: PlanContext, changes: &[Masked]) -> usize {
-        self.cost_with(context, changes, &[])
-    }
-
     /// Cuts of long results that are raw even after these masks, the longest first, until the view fits.
     fn cuts_to_fit(&self, context: PlanContext, max: usize, gone: &[Masked]) -> Vec<Masked> {
         let Some(max_chars) = context.policy.clip_results else { return vec![] };
@@ -214,15 +207,13 @@ impl State {
     }
 
     /// Characters of the view after a step.
-    #[must_use]
-    pub fn chars_after(&self, end: usize, step: &Step) -> usize {
+    pub(crate) fn chars_after(&self, end: usize, step: &Step) -> usize {
         let removed = || step.masked.iter().chain(&step.cuts).map(|one| one.removed).sum::<usize>();
         step.hiding.as_ref().map_or_else(|| self.chars_before(end).saturating_sub(removed()), |hiding| hiding.chars)
     }
 
     /// What the view after this step needed; None below the trigger, or below the limit where there is no trigger.
-    #[must_use]
-    pub fn need(&self, context: PlanContext, step: &Step) -> Option<Need> {
+    pub(crate) fn need(&self, context: PlanContext, step: &Step) -> Option<Need> {
         let policy = context.policy;
         let most = if policy.trigger > 0 { policy.trigger } else { policy.max_cost_at(self.messages())? };
         let cuts_off = |hiding: &Hiding| hiding.cuts_off(&self.hidden);
@@ -242,7 +233,7 @@ impl State {
     }
 
     /// Adds the answer to the last request, where no request is made.
-    pub fn answer(&mut self, context: PlanContext, end: usize) {
+    pub(crate) fn answer(&mut self, context: PlanContext, end: usize) {
         self.grow(context, end);
         let step = self.step(context, end, false, false);
         if !step.masked.is_empty() {
@@ -251,7 +242,6 @@ impl State {
         self.take(context, &step);
     }
 
-    /// Takes a step.
     pub(super) fn take(&mut self, context: PlanContext, step: &Step) {
         self.is_over = step.is_over;
         if step.changes_nothing() {
@@ -290,7 +280,6 @@ impl State {
         }
     }
 
-    /// Cuts raw observations.
     pub(super) fn cut(&mut self, context: PlanContext, cuts: &[Masked]) {
         if cuts.is_empty() {
             return;

@@ -9,7 +9,6 @@ use crate::placeholder::{Form, Placeholder};
 use crate::policy::Policy;
 use crate::turns::Turns;
 
-/// Masks single observations.
 pub(super) struct Masker<'a> {
     pub(super) context: PlanContext<'a>,
     placeholder: &'a Placeholder<'a>,
@@ -19,7 +18,7 @@ pub(super) struct Masker<'a> {
 }
 
 impl<'a> Masker<'a> {
-    pub fn of(context: PlanContext<'a>, excluded: &'a Excluded) -> Self {
+    pub(crate) fn of(context: PlanContext<'a>, excluded: &'a Excluded) -> Self {
         let placeholder = context.placeholder;
         let turns = placeholder.names_turn().then_some(context.turns);
         Masker { context, placeholder, turns, excluded }
@@ -27,7 +26,7 @@ impl<'a> Masker<'a> {
 
     /// Masks an observation, which may have the text of another one and so many characters more; None if it is exempt, or would
     /// not get shorter. A reference that goes with its source is masked where it does not get longer.
-    pub fn mask(&self, result: usize, source: Option<(u32, isize)>) -> Option<Masked> {
+    pub(crate) fn mask(&self, result: usize, source: Option<(u32, isize)>) -> Option<Masked> {
         let PlanContext { outline, policy, pairs, source: texts, .. } = self.context;
         if self.is_exempt(result) || outline.is_cleared(result) {
             return None;
@@ -44,19 +43,19 @@ impl<'a> Masker<'a> {
     }
 
     /// Characters of the placeholder of a result.
-    pub fn placeholder_chars(&self, result: usize) -> usize {
+    pub(crate) fn placeholder_chars(&self, result: usize) -> usize {
         let PlanContext { outline, pairs, .. } = self.context;
         self.placeholder.chars(&facts(outline, pairs, self.turns, result))
     }
 
     #[inline]
-    pub fn is_exempt(&self, result: usize) -> bool {
+    pub(crate) fn is_exempt(&self, result: usize) -> bool {
         let PlanContext { outline, policy, .. } = self.context;
         (policy.keep_errors && outline.results[result].is_error) || self.carries_instructions(result)
     }
 
     /// Whether an observation has instructions, such as the words of the user: it is never masked, and not summarized because that pays.
-    pub fn carries_instructions(&self, result: usize) -> bool {
+    pub(crate) fn carries_instructions(&self, result: usize) -> bool {
         let PlanContext { outline, policy, pairs, source, .. } = self.context;
         let is_cut = || outline.cut_of(result).is_some(); // what is exempt was not cut
         outline.results[result].is_pinned
@@ -71,7 +70,7 @@ impl<'a> Masker<'a> {
     }
 
     /// Whether the text of an observation decides how it is masked: it may be a placeholder, have dispatch blocks, or be cut.
-    pub fn needs_text(&self, result: usize) -> bool {
+    pub(crate) fn needs_text(&self, result: usize) -> bool {
         let PlanContext { outline, policy, .. } = self.context;
         let ToolResult { chars, may_hold_dispatch, .. } = outline.results[result];
         let is_known = || self.is_long(result) || outline.cut_of(result).is_some();
@@ -86,7 +85,7 @@ impl<'a> Masker<'a> {
     }
 
     /// Whether the text of a new result decides whether it is cut.
-    pub fn is_long(&self, result: usize) -> bool {
+    pub(crate) fn is_long(&self, result: usize) -> bool {
         let PlanContext { outline, policy, .. } = self.context;
         policy.max_result_chars.is_some_and(|max_chars| outline.results[result].chars > max_chars)
             && !self.is_exempt(result)
@@ -129,7 +128,7 @@ impl Excluded {
     }
 
     /// Adds new tools; each is looked up once.
-    pub fn grow(&mut self, policy: &Policy, outline: &Outline) {
+    pub(crate) fn grow(&mut self, policy: &Policy, outline: &Outline) {
         if !policy.exclude_tools.is_empty() {
             let new = self.0.len()..outline.name_count();
             self.0.extend(new.map(|name| policy.exclude_tools.get(outline.name(name as u32)).is_some()));

@@ -30,26 +30,24 @@ mod window;
 use crate::outline::Outline;
 use crate::policy::{Goal, Policy};
 use crate::source::Source;
-pub use arrival::{Arrival, arrive, with_arrivals};
-pub use cache::Sent;
-pub use cache::{Cache, CachePlace, Rule, Served};
-pub use context::{Costs, PlanContext, Uncounted, facts, facts_of_pair, view_cost};
-pub use decide::{Answer, Attempt, Limits, decide, is_within_budget};
-pub use hidden::{Hidden, Hiding, Standing};
+pub(crate) use arrival::{arrive, with_arrivals};
+pub(crate) use cache::{Cache, Rule, Sent, Served};
+pub use context::{Costs, facts};
+pub(crate) use context::{PlanContext, Uncounted, facts_of_pair};
+pub(crate) use decide::{Answer, Attempt, Limits, decide, is_within_budget};
+pub(crate) use hidden::{Hidden, Standing};
 use outcome::Masking;
-pub use outcome::{
-    Cut, Masked, Move, Need, Outcome, Plan, Stage, Summary, SummaryInput, SummaryRequest, Unmasked, masked_in, shown,
-};
-pub use pins::{BlockPlace, Wanted, block_of, blocks_between, marks_in_view, masked_at, pins, previous_request};
+pub use outcome::{Cut, Masked, Outcome, Plan, Stage, Summary, SummaryInput};
+pub(crate) use outcome::{Move, Need, SummaryRequest, Unmasked, masked_in, shown};
+pub(crate) use pins::{BlockPlace, Wanted, blocks_between, marks_in_view, masked_at, pins, previous_request};
 use planner::Planner;
-pub use replay::{NEVER, Replayed, Request, replay, requests};
-pub use state::State;
-pub use step::{Peek, Step};
-pub use summarize::{SummaryForm, SummaryWriter, begins_with_summary};
-pub use units::{Charged, Paid, blocks_of};
+pub(crate) use replay::{NEVER, Replayed};
+pub use replay::{Request, replay, requests};
+pub(crate) use state::State;
+pub(crate) use step::Step;
+pub(crate) use summarize::{SummaryForm, SummaryWriter, begins_with_summary};
 use window::Window;
 
-/// Plans a history.
 #[must_use]
 pub fn plan(
     outline: &Outline,
@@ -76,8 +74,7 @@ pub fn plan(
 }
 
 /// The number of observations that are old after this many messages.
-#[must_use]
-pub fn older_end(context: PlanContext, messages: usize) -> usize {
+pub(crate) fn older_end(context: PlanContext, messages: usize) -> usize {
     let PlanContext { outline, policy, pairs, turns, .. } = context;
     Window::of(outline, policy, pairs, turns, messages).older_end
 }

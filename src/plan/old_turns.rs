@@ -15,7 +15,6 @@ use super::turn_spans::TurnSpan;
 use super::units::{Bill, cost, message_of};
 use crate::policy::{Due, Summaries, SummaryPrices};
 
-/// A possible summary.
 struct Draft {
     /// The turns up to which it reaches.
     turns: usize,

@@ -11,11 +11,8 @@ use std::ops::Range;
 /// The stage that gave the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Stage 1.
     Masking,
-    /// Stage 2.
     Summarization,
-    /// Stage 3.
     Fallback,
 }
 
@@ -24,18 +21,14 @@ pub enum Stage {
 pub enum Need {
     /// Masks alone, if those.
     Masks,
-    /// Results were cut.
     Cuts,
-    /// Messages are summarized.
     Summary,
     /// Messages are dropped without a summary.
     Truncation,
 }
 
 impl Need {
-    /// The name in Python.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         ["masks", "cuts", "summary", "truncation"][self as usize]
     }
 }
@@ -43,9 +36,7 @@ impl Need {
 /// A masked or cut observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Masked {
-    /// The result.
     pub result: u32,
-    /// The replacement.
     pub form: Form,
     /// Characters removed.
     pub removed: usize,
@@ -53,8 +44,7 @@ pub struct Masked {
 
 impl Masked {
     /// The range of its result alone.
-    #[must_use]
-    pub fn results(&self) -> Range<usize> {
+    pub(crate) fn results(&self) -> Range<usize> {
         self.result as usize..self.result as usize + 1
     }
 
@@ -65,23 +55,20 @@ impl Masked {
     }
 
     /// Whether it is cut, not masked.
-    #[must_use]
-    pub fn is_clipped(&self) -> bool {
+    pub(crate) fn is_clipped(&self) -> bool {
         matches!(self.form, Form::Clip(_) | Form::Arrival(_))
     }
 }
 
 /// The masked observations in a range.
-#[must_use]
-pub fn masked_in(masked: &[Masked], results: Range<usize>) -> &[Masked] {
+pub(crate) fn masked_in(masked: &[Masked], results: Range<usize>) -> &[Masked] {
     let start = masked.partition_point(|masked| (masked.result as usize) < results.start);
     let end = masked.partition_point(|masked| (masked.result as usize) < results.end);
     &masked[start..end]
 }
 
 /// Two lists of changed observations as one, each in order.
-#[must_use]
-pub fn merged(mut one: Vec<Masked>, other: Vec<Masked>) -> Vec<Masked> {
+pub(crate) fn merged(mut one: Vec<Masked>, other: Vec<Masked>) -> Vec<Masked> {
     if one.is_empty() || other.is_empty() {
         return if one.is_empty() { other } else { one };
     }
@@ -91,8 +78,7 @@ pub fn merged(mut one: Vec<Masked>, other: Vec<Masked>) -> Vec<Masked> {
 }
 
 /// Changes with others over them: of two changes of a result the later is shown.
-#[must_use]
-pub fn shown(changes: Vec<Masked>, later: Vec<Masked>) -> Vec<Masked> {
+pub(crate) fn shown(changes: Vec<Masked>, later: Vec<Masked>) -> Vec<Masked> {
     let mut all = merged(later, changes); // stable: the later comes first
     all.dedup_by_key(|one| one.result);
     all
@@ -124,12 +110,11 @@ pub struct Unmasked {
 
 impl Unmasked {
     /// The facts of a history for which masks have not begun.
-    pub const BELOW_TRIGGER: Self =
+    pub(crate) const BELOW_TRIGGER: Self =
         Unmasked { outside_window: 0, maskable: 0, is_below_trigger: true, is_below_step: false };
 
     /// The reasons of a history with so many results outside of the window, of which so many could be masked.
-    #[must_use]
-    pub fn of(policy: &Policy, outside_window: usize, maskable: usize, is_below_trigger: bool) -> Self {
+    pub(crate) fn of(policy: &Policy, outside_window: usize, maskable: usize, is_below_trigger: bool) -> Self {
         let is_below_trigger = is_below_trigger && outside_window > 0;
         let is_stepped = matches!(policy.boundary, Boundary::Stepped(_));
         let is_below_step = is_stepped && maskable > 0 && !is_below_trigger;
@@ -169,7 +154,6 @@ impl Masking {
 pub struct Move {
     /// The request before which it moved, from 0.
     pub request: usize,
-    /// Observations that it masked.
     pub masked: usize,
     /// Characters that it removed.
     pub removed: usize,
@@ -180,9 +164,7 @@ pub struct Move {
 /// A message of the task, cut to its share of the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// The message.
     pub message: usize,
-    /// The cut.
     pub clip: Clip,
     /// The cost after the cut.
     pub cost: usize,
@@ -206,7 +188,6 @@ pub struct Summary {
 pub struct Plan {
     /// The stage that gave the answer.
     pub stage: Option<Stage>,
-    /// Masked observations, in order.
     pub masked: Vec<Masked>,
     /// The boundary: a place in the sequence of observations.
     pub boundary: usize,
@@ -218,9 +199,7 @@ pub struct Plan {
     pub kept: Option<Vec<bool>>,
     /// The kept messages of the task that are cut, in order.
     pub cuts: Vec<Cut>,
-    /// Characters that this removes.
     pub cut_chars: usize,
-    /// The summary, if any.
     pub summary: Option<Summary>,
     /// The request that made it, by the messages before that, and its key.
     pub standing: Option<(usize, u64)>,
@@ -228,7 +207,6 @@ pub struct Plan {
     pub unmasked: Unmasked,
     /// Whether the view is within the limit or budget; None without one.
     pub within_limit: Option<bool>,
-    /// Orphans of the input.
     pub orphans: Vec<usize>,
     /// Characters before and after.
     pub chars: (usize, usize),
@@ -278,11 +256,9 @@ pub enum SummaryInput {
 /// What a summary is asked for.
 #[derive(Debug)]
 pub struct SummaryRequest {
-    /// Messages to summarize.
     pub dropped: Vec<usize>,
     /// The summary of an earlier reduction.
     pub previous: Option<Vec<u8>>,
-    /// The built-in summary.
     pub built_in: Vec<u8>,
     /// The request that made it, by the messages before that, and its key; None if it is of no request.
     pub standing: Option<(usize, u64)>,
@@ -295,9 +271,7 @@ pub struct SummaryRequest {
 /// The plan, or an input that it needs.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The plan.
     Plan(Box<Plan>),
-    /// A summary is needed.
     AskSummary(Box<SummaryRequest>),
     /// The costs of these texts are needed.
     AskCosts(Vec<Vec<u8>>),

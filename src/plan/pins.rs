@@ -9,11 +9,11 @@ use crate::provider::ProviderCache;
 use crate::turns::Turns;
 
 /// A message, and the place of a block in its content.
-pub type BlockPlace = (usize, usize);
+pub(crate) type BlockPlace = (usize, usize);
 
 /// The blocks that marks of ours are wanted on.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// The last result that the previous request has sent masked.
     pub pin: Option<BlockPlace>,
     /// The last block of the previous request, if that is a result, and the boundary did not move since.
@@ -21,8 +21,7 @@ pub struct Wanted {
 }
 
 /// The pins of a view that is not the input; None if its marks stay as they are.
-#[must_use]
-pub fn pins(outline: &Outline, plan: &Plan, marks: &Marks, cache: ProviderCache) -> Option<Pins> {
+pub(crate) fn pins(outline: &Outline, plan: &Plan, marks: &Marks, cache: ProviderCache) -> Option<Pins> {
     let is_whole =
         plan.summary.is_none() && plan.cuts.is_empty() && plan.kept.as_ref().is_none_or(|kept| !kept.contains(&false));
     if !is_whole {
@@ -34,8 +33,7 @@ pub fn pins(outline: &Outline, plan: &Plan, marks: &Marks, cache: ProviderCache)
 
 /// The marks that are left in a view without pins: of those in a replaced observation the newest. Where the message itself is the
 /// observation, its one part keeps that.
-#[must_use]
-pub fn marks_in_view(outline: &Outline, masked: &[Masked], mut marks: Marks) -> Marks {
+pub(crate) fn marks_in_view(outline: &Outline, masked: &[Masked], mut marks: Marks) -> Marks {
     let is_observation = |message: usize| {
         !outline.messages[message].shape.has_blocks()
             && !super::masked_in(masked, outline.results_of(message)).is_empty()
@@ -56,8 +54,7 @@ pub fn marks_in_view(outline: &Outline, masked: &[Masked], mut marks: Marks) -> 
 
 impl Wanted {
     /// The wanted marks where these are masked, with the boundary at the previous request and now.
-    #[must_use]
-    pub fn of<'a>(
+    pub(crate) fn of<'a>(
         outline: &Outline,
         turns: &Turns,
         masked: impl DoubleEndedIterator<Item = &'a Masked>,
@@ -69,7 +66,7 @@ impl Wanted {
     }
 
     /// The marks to write, and those of the client that give way; `blocks_between` is that of two blocks in order.
-    pub fn pins(
+    pub(crate) fn pins(
         self,
         marks: &Marks,
         cache: ProviderCache,
@@ -119,31 +116,27 @@ fn carried(outline: &Outline, turns: &Turns) -> Option<BlockPlace> {
 }
 
 /// How many messages preceded the request before the current one.
-#[must_use]
-pub fn previous_request(outline: &Outline, turns: &Turns) -> Option<usize> {
+pub(crate) fn previous_request(outline: &Outline, turns: &Turns) -> Option<usize> {
     let is_over = outline.messages.last().is_some_and(|last| last.is_agent_made);
     let previous = turns.starts.len().checked_sub(if is_over { 2 } else { 1 })?;
     Some(turns.starts[previous] as usize)
 }
 
 /// The block of a result, where it may have a mark.
-#[must_use]
-pub fn block_of(outline: &Outline, result: usize) -> Option<BlockPlace> {
+pub(crate) fn block_of(outline: &Outline, result: usize) -> Option<BlockPlace> {
     let result = &outline.results[result];
     let message = result.message as usize;
     outline.messages[message].shape.takes_marks().then_some((message, result.block as usize))
 }
 
 /// Whether the result at a block is masked or cut.
-#[must_use]
-pub fn masked_at(outline: &Outline, masked: &[Masked], message: usize, block: usize) -> bool {
+pub(crate) fn masked_at(outline: &Outline, masked: &[Masked], message: usize, block: usize) -> bool {
     let is_it = |one: usize| outline.results[one].block as usize == block;
     super::masked_in(masked, outline.results_of(message)).iter().any(|one| is_it(one.result as usize))
 }
 
 /// How many blocks a block is after an earlier one; if those are more than `most`, a lower bound.
-#[must_use]
-pub fn blocks_between(outline: &Outline, from: BlockPlace, to: BlockPlace, most: usize) -> usize {
+pub(crate) fn blocks_between(outline: &Outline, from: BlockPlace, to: BlockPlace, most: usize) -> usize {
     let mut blocks = 0;
     for message in from.0..to.0 {
         blocks += blocks_of(outline, message);

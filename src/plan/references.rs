@@ -65,7 +65,7 @@ pub(super) struct References {
 impl References {
     /// Adds a message. Returns the characters that its references have more, of sources that are masked; and the results that wait to
     /// be masked no longer, since they are referred to again.
-    pub fn arrive(&mut self, context: PlanContext, message: usize, masked: &[Masked]) -> (isize, Vec<u32>) {
+    pub(crate) fn arrive(&mut self, context: PlanContext, message: usize, masked: &[Masked]) -> (isize, Vec<u32>) {
         let PlanContext { outline, related, .. } = context;
         let (mut added, mut held) = (0, vec![]);
         if related.is_empty() {
@@ -103,30 +103,30 @@ impl References {
     }
 
     /// A result that left the window before it was referred to leaves it with its references.
-    pub fn hold(&mut self, source: u32) {
+    pub(crate) fn hold(&mut self, source: u32) {
         if let Some((_, left)) = self.groups.get_mut(&source) {
             *left += 1;
         }
     }
 
     /// The result whose text a reference has, and the characters that it has more.
-    pub fn source_of(&self, result: u32) -> Option<(u32, isize)> {
+    pub(crate) fn source_of(&self, result: u32) -> Option<(u32, isize)> {
         if self.sources.is_empty() { None } else { self.sources.get(&result).copied() }
     }
 
     /// The references that have the text of another result, with that.
-    pub fn sources(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.sources.iter().map(|(result, (source, _))| (*result, *source))
     }
 
     /// The results that are masked with this one.
-    pub fn group_of(&self, result: u32) -> Vec<u32> {
+    pub(crate) fn group_of(&self, result: u32) -> Vec<u32> {
         let group = self.members.get(&result).and_then(|source| self.groups.get(source));
         group.map_or_else(|| vec![result], |(members, _)| members.clone())
     }
 
     /// A result leaves the window: those that may be masked from now on.
-    pub fn released(&mut self, result: u32) -> Vec<u32> {
+    pub(crate) fn released(&mut self, result: u32) -> Vec<u32> {
         let Some(source) = self.members.get(&result).copied() else { return vec![result] };
         let Some((members, left)) = self.groups.get_mut(&source) else { return vec![result] };
         *left += 1;
@@ -137,14 +137,14 @@ impl References {
     }
 
     /// Forgets the group of a result that is masked before it leaves the window.
-    pub fn forget_group_of(&mut self, result: u32) {
+    pub(crate) fn forget_group_of(&mut self, result: u32) {
         if let Some(source) = self.members.get(&result).copied() {
             self.forget(source);
         }
     }
 
     /// Forgets a group, whose results are or may be masked.
-    pub fn forget(&mut self, source: u32) -> Vec<u32> {
+    pub(crate) fn forget(&mut self, source: u32) -> Vec<u32> {
         let Some((members, _)) = self.groups.remove(&source) else { return vec![] };
         for one in &members {
             self.members.remove(one);

@@ -25,16 +25,13 @@ use std::collections::BTreeSet;
 /// A request that a session made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// Messages before it.
     pub messages: usize,
-    /// Characters of its answer.
     pub answer_chars: usize,
 }
 
 /// A session under a policy.
 #[derive(Debug, Default)]
 pub struct Replayed {
-    /// The requests.
     pub sent: Vec<Sent>,
     /// The first request whose view does not have a result raw, by result; [`NEVER`] if all have.
     pub hidden_from: Vec<u32>,
@@ -43,7 +40,7 @@ pub struct Replayed {
 }
 
 /// No request hides a result.
-pub const NEVER: u32 = u32::MAX;
+pub(crate) const NEVER: u32 = u32::MAX;
 
 impl Replayed {
     pub(super) fn of(outline: &Outline) -> Self {

@@ -35,9 +35,8 @@ use super::window::Aging;
 use crate::outline::{ItemType, reserve};
 use crate::policy::Policy;
 
-/// See the module.
 #[derive(Debug, Default, Clone)]
-pub struct State {
+pub(crate) struct State {
     pub(super) excluded: Excluded,
     pub(super) aging: Aging,
     /// Prefix sums of characters: after each message of the view, without its summary, and after each message of the raw history.
@@ -94,14 +93,12 @@ impl State {
     }
 
     /// How many messages it has.
-    #[must_use]
-    pub fn messages(&self) -> usize {
+    pub(crate) fn messages(&self) -> usize {
         self.raw_chars.len()
     }
 
     /// Characters of the view before a message; before the next message, of the whole view.
-    #[must_use]
-    pub fn chars_before(&self, message: usize) -> usize {
+    pub(crate) fn chars_before(&self, message: usize) -> usize {
         let message = message.min(self.messages());
         let summary = self.hidden.summary_chars_before(message, self.messages());
         self.view_chars_before(message).saturating_add(summary)
@@ -128,7 +125,7 @@ impl State {
     }
 
     /// Adds messages up to this number.
-    pub fn grow(&mut self, context: PlanContext, end: usize) {
+    pub(crate) fn grow(&mut self, context: PlanContext, end: usize) {
         for message in self.messages()..end {
             self.push(context, message);
         }
@@ -232,8 +229,7 @@ impl State {
     }
 
     /// The results of the view after a step that could be masked, if nothing is.
-    #[must_use]
-    pub fn unmasked(&self, context: PlanContext, step: &Step) -> Unmasked {
+    pub(crate) fn unmasked(&self, context: PlanContext, step: &Step) -> Unmasked {
         let is_below_trigger = !self.has_begun(context, self.messages());
         let hides = |one: &Masked| {
             let message = message_of(context.outline, one.result);
@@ -244,32 +240,26 @@ impl State {
     }
 
     /// Masked observations of the view, in order.
-    #[must_use]
-    pub fn masked(&self) -> &[Masked] {
+    pub(crate) fn masked(&self) -> &[Masked] {
         &self.masked
     }
 
     /// Cut observations of the view, in order; some are masked since.
-    #[must_use]
-    pub fn cuts(&self) -> &[Masked] {
+    pub(crate) fn cuts(&self) -> &[Masked] {
         &self.cuts
     }
 
     /// The moves of the boundary.
-    #[must_use]
-    pub fn moves(&self) -> &[Move] {
+    pub(crate) fn moves(&self) -> &[Move] {
         &self.moves
     }
 
-    /// The hidden messages.
-    #[must_use]
-    pub fn hidden(&self) -> &Hidden {
+    pub(crate) fn hidden(&self) -> &Hidden {
         &self.hidden
     }
 
     /// The cost of the view.
-    #[must_use]
-    pub fn cost(&self) -> usize {
+    pub(crate) fn cost(&self) -> usize {
         self.cost
     }
 
@@ -279,8 +269,7 @@ impl State {
 
     /// The boundary at the previous request, and now: `is_over` after the answer to the last one. `now` is where a step takes it
     /// that is not made for good. For a boundary that depends on requests.
-    #[must_use]
-    pub fn boundaries(&self, is_over: bool, now: Option<usize>) -> (usize, usize) {
+    pub(crate) fn boundaries(&self, is_over: bool, now: Option<usize>) -> (usize, usize) {
         match now {
             Some(now) => (self.boundary, now),
             None if is_over => (self.boundary_before, self.boundary),
@@ -324,8 +313,7 @@ impl State {
 
     /// The observations whose texts decide how they are masked or cut: those that leave the window now, and of the messages from this
     /// one on long ones; with a limit all that may be masked.
-    #[must_use]
-    pub fn texts_needed(&self, context: PlanContext, first: usize) -> Vec<usize> {
+    pub(crate) fn texts_needed(&self, context: PlanContext, first: usize) -> Vec<usize> {
         let PlanContext { outline, policy, .. } = context;
         let mut excluded = Excluded::default();
         excluded.grow(policy, outline);

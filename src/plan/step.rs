@@ -7,18 +7,17 @@ use super::units::Bill;
 
 /// The effect of a possible move.
 #[derive(Debug)]
-pub struct Peek {
+pub(crate) struct Peek {
     /// The observations that it would mask, in order.
     pub masked: Vec<Masked>,
     /// The cost of the view after it.
     pub cost: usize,
-    /// The move.
     pub step: Move,
 }
 
 /// The changes of a request in the view.
 #[derive(Debug, Default, Clone)]
-pub struct Step {
+pub(crate) struct Step {
     /// The observations that it masks, in order.
     pub masked: Vec<Masked>,
     /// The observations that it cuts, in order.
@@ -29,7 +28,6 @@ pub struct Step {
     pub cost: usize,
     /// The move, if it changes what was sent before.
     pub moved: Option<Move>,
-    /// The boundary after it.
     pub boundary: usize,
     /// Whether it changes more than the rule of the boundary does.
     pub is_forced: bool,
@@ -43,26 +41,22 @@ pub struct Step {
 
 impl Step {
     /// The observations that it changes, in order.
-    #[must_use]
-    pub fn changes(&self) -> Vec<Masked> {
+    pub(crate) fn changes(&self) -> Vec<Masked> {
         merged(self.masked.clone(), self.cuts.clone())
     }
 
     /// Whether the view stays as it is.
-    #[must_use]
-    pub fn changes_nothing(&self) -> bool {
+    pub(crate) fn changes_nothing(&self) -> bool {
         self.masked.is_empty() && self.cuts.is_empty() && self.hiding.is_none()
     }
 
     /// The step that leaves a view of this cost as it is.
-    #[must_use]
-    pub fn at_rest(cost: usize) -> Self {
+    pub(crate) fn at_rest(cost: usize) -> Self {
         Step { cost, ..Step::default() }
     }
 
     /// The step of a move that is not made for good.
-    #[must_use]
-    pub fn of_peek(peek: Peek) -> Self {
+    pub(crate) fn of_peek(peek: Peek) -> Self {
         let boundary = peek.masked.last().map_or(0, |last| last.result as usize + 1);
         Step::default().with_move(peek, boundary)
     }

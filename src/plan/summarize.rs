@@ -84,8 +84,7 @@ pub(super) fn earlier_summaries(outline: &Outline, source: &dyn Source, end: usi
 }
 
 /// Whether the history begins with a summary of an earlier reduction.
-#[must_use]
-pub fn begins_with_summary(outline: &Outline, source: &dyn Source) -> bool {
+pub(crate) fn begins_with_summary(outline: &Outline, source: &dyn Source) -> bool {
     outline.begins_with_summary || !earlier_summaries(outline, source, outline.messages.len()).is_empty()
 }
 
@@ -112,14 +111,13 @@ pub(super) fn with_first_line(text: &[u8]) -> Vec<u8> {
 
 /// The role and the shape of a summary: the first message whose shape names one decides.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SummaryForm {
+pub(crate) struct SummaryForm {
     is_system: Option<bool>,
     shape: Option<Shape>,
 }
 
 impl SummaryForm {
-    /// Reads more messages.
-    pub fn read(&mut self, messages: &[Message]) {
+    pub(crate) fn read(&mut self, messages: &[Message]) {
         for message in messages {
             if self.is_system.is_some() && self.shape.is_some() {
                 return;
@@ -135,8 +133,7 @@ impl SummaryForm {
     }
 
     /// A summary of this text, right after the leading system messages.
-    #[must_use]
-    pub fn summary(self, context: PlanContext, text: Vec<u8>) -> Summary {
+    pub(crate) fn summary(self, context: PlanContext, text: Vec<u8>) -> Summary {
         let PlanContext { outline, policy, .. } = context;
         let role = if self.is_system.unwrap_or(true) { "system" } else { "user" };
         let role = policy.summary_role.clone().unwrap_or_else(|| role.to_owned());
@@ -146,11 +143,10 @@ impl SummaryForm {
 }
 
 /// Writes the summary that stands for messages: the built-in one, or what a model is asked for.
-pub struct SummaryWriter<'a> {
+pub(crate) struct SummaryWriter<'a> {
     context: PlanContext<'a>,
     /// Summaries of earlier reductions, which it takes the place of.
     earlier: Vec<usize>,
-    /// The messages, ascending.
     dropped: Vec<usize>,
     /// Whether it names the task, which the view does not show.
     names_task: bool,
@@ -158,8 +154,7 @@ pub struct SummaryWriter<'a> {
 
 impl<'a> SummaryWriter<'a> {
     /// The writer for these hidden messages.
-    #[must_use]
-    pub fn of(context: PlanContext<'a>, hidden: &Hidden) -> Self {
+    pub(crate) fn of(context: PlanContext<'a>, hidden: &Hidden) -> Self {
         let PlanContext { outline, source, .. } = context;
         let mut earlier = earlier_summaries(outline, source, outline.messages.len());
         let task = first_user_message(outline, &earlier);
@@ -170,36 +165,37 @@ impl<'a> SummaryWriter<'a> {
     }
 
     /// The messages that it is made of.
-    #[must_use]
-    pub fn summarized(&self) -> Vec<usize> {
+    pub(crate) fn summarized(&self) -> Vec<usize> {
         self.dropped.clone()
     }
 
     /// Those of the messages of which no known text tells, and the key of the newest text that is known; `step` is what made the
     /// writer's view of this state.
-    pub fn untold(&self, state: &State, step: &Step, is_known: impl Fn(u64) -> bool) -> (Vec<usize>, Option<u64>) {
+    pub(crate) fn untold(
+        &self,
+        state: &State,
+        step: &Step,
+        is_known: impl Fn(u64) -> bool,
+    ) -> (Vec<usize>, Option<u64>) {
         let (mut messages, known) = state.to_tell(step, is_known);
         messages.retain(|message| self.tells_of(*message));
         (messages, known)
     }
 
     /// The text of earlier summaries, without their first lines.
-    #[must_use]
-    pub fn previous(&self) -> Option<Vec<u8>> {
+    pub(crate) fn previous(&self) -> Option<Vec<u8>> {
         let texts = self.earlier.iter().map(|message| text_of(self.context, *message));
         let bodies: Vec<Vec<u8>> = texts.filter_map(|text| strip_first_line(&text).map(<[u8]>::to_vec)).collect();
         (!self.earlier.is_empty()).then(|| bodies.join(&b"\n"[..]))
     }
 
     /// Whether it is made of a message.
-    #[must_use]
-    pub fn tells_of(&self, message: usize) -> bool {
+    pub(crate) fn tells_of(&self, message: usize) -> bool {
         self.dropped.binary_search(&message).is_ok()
     }
 
     /// The tags of a message, as the message and the place of the tag in the kinds.
-    #[must_use]
-    pub fn tags_of(&self, message: usize) -> Vec<(u32, usize)> {
+    pub(crate) fn tags_of(&self, message: usize) -> Vec<(u32, usize)> {
         let PlanContext { outline, source, .. } = self.context;
         let kinds = KINDS.iter().enumerate().filter_map(|(kind, (_, tag, _))| Some((kind, (*tag)?)));
         let has = kinds.filter(|(_, tag)| source.has_tag(outline, message, tag));
@@ -207,15 +203,13 @@ impl<'a> SummaryWriter<'a> {
     }
 
     /// The tags of its messages.
-    #[must_use]
-    pub fn tagged(&self) -> Vec<(u32, usize)> {
+    pub(crate) fn tagged(&self) -> Vec<(u32, usize)> {
         self.dropped.iter().flat_map(|message| self.tags_of(*message)).collect()
     }
 
     /// The built-in summary: the objective, unless the view has the task; the lines of earlier ones; and the newest lines of each
     /// kind. Nothing is said twice. `tagged` are those of [`SummaryWriter::tagged`].
-    #[must_use]
-    pub fn built_in(&self, tagged: &[(u32, usize)]) -> Vec<u8> {
+    pub(crate) fn built_in(&self, tagged: &[(u32, usize)]) -> Vec<u8> {
         let previous = self.previous().unwrap_or_default();
         let previous = previous.split(|byte| *byte == b'\n').map(|line| one_line(line, usize::MAX));
         let previous: Vec<Vec<u8>> = previous.filter(|line| !line.is_empty()).collect();
@@ -260,20 +254,17 @@ impl<'a> SummaryWriter<'a> {
     }
 
     /// The text of a summary without its first line.
-    #[must_use]
-    pub fn body(text: &[u8]) -> Vec<u8> {
+    pub(crate) fn body(text: &[u8]) -> Vec<u8> {
         strip_first_line(text).unwrap_or(text).to_vec()
     }
 
     /// The characters of the same, of a summary of so many.
-    #[must_use]
-    pub fn body_chars(chars: usize) -> usize {
+    pub(crate) fn body_chars(chars: usize) -> usize {
         chars.saturating_sub(SUMMARY_HEAD.len() + 1)
     }
 
     /// A text with its first line, clipped to a share: of characters.
-    #[must_use]
-    pub fn clipped(text: &[u8], share: usize) -> Vec<u8> {
+    pub(crate) fn clipped(text: &[u8], share: usize) -> Vec<u8> {
         let text = with_first_line(text);
         text[..clip(&text, share)].to_vec()
     }
@@ -282,7 +273,11 @@ impl<'a> SummaryWriter<'a> {
     ///
     /// # Errors
     /// Those of `cost_of`.
-    pub fn clipped_to<E>(text: &[u8], share: usize, cost_of: impl Fn(&[u8]) -> Result<usize, E>) -> Result<Vec<u8>, E> {
+    pub(crate) fn clipped_to<E>(
+        text: &[u8],
+        share: usize,
+        cost_of: impl Fn(&[u8]) -> Result<usize, E>,
+    ) -> Result<Vec<u8>, E> {
         let text = with_first_line(text);
         let mut most = text.len();
         loop {
@@ -298,8 +293,7 @@ impl<'a> SummaryWriter<'a> {
     }
 
     /// A summary of this text, right after the leading system messages.
-    #[must_use]
-    pub fn summary(&self, text: Vec<u8>) -> Summary {
+    pub(crate) fn summary(&self, text: Vec<u8>) -> Summary {
         let mut form = SummaryForm::default();
         form.read(&self.context.outline.messages);
         form.summary(self.context, text)

@@ -13,7 +13,6 @@ use std::collections::{BTreeSet, HashSet};
 /// The messages that are kept wherever they are.
 #[derive(Debug, Default)]
 pub(super) struct Landmarks {
-    /// System messages.
     systems: Vec<u32>,
     /// The newest compaction of the provider.
     compaction: Option<u32>,
@@ -22,14 +21,12 @@ pub(super) struct Landmarks {
 }
 
 impl Landmarks {
-    /// Those of these messages.
     pub(super) fn of(outline: &Outline, messages: impl Iterator<Item = usize>) -> Self {
         let mut landmarks = Landmarks::default();
         messages.for_each(|message| landmarks.push(outline, message));
         landmarks
     }
 
-    /// Adds the next message.
     pub(super) fn push(&mut self, outline: &Outline, message: usize) {
         if outline.messages[message].item == ItemType::Compaction {
             self.compaction = Some(message as u32);
@@ -69,13 +66,10 @@ impl Landmarks {
 
 /// Computes what stages 2 and 3 keep of the first `end` messages, in O(kept).
 pub(super) struct Keeping<'a> {
-    /// The history.
     pub context: PlanContext<'a>,
-    /// The number of messages.
     pub end: usize,
     /// The first message of the window.
     pub window_start: usize,
-    /// Landmarks of the messages.
     pub landmarks: &'a Landmarks,
     /// The references that are kept with what they refer to.
     pub references: Option<&'a References>,

@@ -20,7 +20,6 @@ pub(super) struct TurnSpan {
 /// What summaries of old turns know of a history.
 #[derive(Debug, Default, Clone)]
 pub(super) struct OldTurns {
-    /// Of each message.
     pub spans: Vec<TurnSpan>,
     /// Messages of several turns, and results that came after a later turn had begun: their turns.
     ties: Vec<(usize, TurnSpan)>,
@@ -38,7 +37,7 @@ pub(super) struct OldTurns {
 
 impl OldTurns {
     /// Adds a message of this many characters.
-    pub fn push(&mut self, masker: &Masker, message: usize, chars: usize) {
+    pub(crate) fn push(&mut self, masker: &Masker, message: usize, chars: usize) {
         let PlanContext { outline, pairs, turns, .. } = masker.context;
         let own = outline.messages[message].is_agent_made || !outline.calls_of(message).is_empty();
         let calls = outline.results_of(message).map(|result| pairs.call_of(result));
@@ -67,12 +66,12 @@ impl OldTurns {
         self.spans.push(span);
     }
 
-    pub fn stays_before(&self, message: usize) -> usize {
+    pub(crate) fn stays_before(&self, message: usize) -> usize {
         message.checked_sub(1).map_or(0, |before| self.stays[before])
     }
 
     /// Which turns from this one on, up to another, a summary may hide; the others have instructions or would be torn.
-    pub fn hideable(&self, hidden: &Hidden, first: usize, end: usize) -> Vec<bool> {
+    pub(crate) fn hideable(&self, hidden: &Hidden, first: usize, end: usize) -> Vec<bool> {
         let mut hideable: Vec<bool> = (first + 1..=end).map(|turn| !self.instructions.contains(&turn)).collect();
         let ties = self.ties.iter().filter(|(message, tie)| tie.last > first && !hidden.has(*message));
         let mut ties: Vec<TurnSpan> = ties.map(|(_, tie)| *tie).collect();
@@ -96,7 +95,7 @@ impl OldTurns {
     }
 
     /// Begins anew after everything that was hidden is shown again.
-    pub fn begin_anew(&mut self) {
+    pub(crate) fn begin_anew(&mut self) {
         (self.reached, self.waste) = (0, 0);
     }
 }

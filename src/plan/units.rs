@@ -11,10 +11,8 @@ pub(super) fn cost(chars: usize, price: f64) -> f64 {
 
 /// Characters that requests read from the cache, and write to it.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Charged {
-    /// Read.
+pub(crate) struct Charged {
     pub read: usize,
-    /// Written.
     pub written: usize,
 }
 
@@ -49,7 +47,7 @@ pub(super) struct Bill {
 
 /// Charges of all requests so far, and the entry that a mark at the boundary has.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Paid {
+pub(crate) struct Paid {
     /// The charge of the views that were sent.
     pub view: Charged,
     /// The charge of the raw history.
@@ -86,8 +84,7 @@ impl Paid {
 
 /// How many content blocks a message has in a view. A result is one, masked or not; so is a text.
 #[inline]
-#[must_use]
-pub fn blocks_of(outline: &Outline, message: usize) -> usize {
+pub(crate) fn blocks_of(outline: &Outline, message: usize) -> usize {
     let pairs = outline.calls_of(message).len().max(outline.results_of(message).len());
     (outline.messages[message].blocks as usize).max(pairs).max(1)
 }

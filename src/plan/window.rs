@@ -9,8 +9,7 @@ use core::ops::Range;
 use std::collections::VecDeque;
 
 /// The recent part of a history.
-pub struct Window {
-    /// The first message.
+pub(crate) struct Window {
     pub start: usize,
     /// Observations before this one are older than the window, except for tools with their own window.
     pub bound: usize,
@@ -24,7 +23,7 @@ pub struct Window {
 
 impl Window {
     /// The window of a policy in the first `messages` of a history: the union of its measures.
-    pub fn of(outline: &Outline, policy: &Policy, pairs: &Pairs, turns: &Turns, messages: usize) -> Self {
+    pub(crate) fn of(outline: &Outline, policy: &Policy, pairs: &Pairs, turns: &Turns, messages: usize) -> Self {
         let results = outline.results_before(messages);
         let mut start = messages;
         if let Some(count) = policy.keep_messages {
@@ -61,13 +60,13 @@ impl Window {
     }
 
     /// Whether an observation is older than the window; `name` is its tool's.
-    pub fn is_older(&self, result: usize, name: Option<u32>) -> bool {
+    pub(crate) fn is_older(&self, result: usize, name: Option<u32>) -> bool {
         let own = name.and_then(|name| self.by_tool.get(name as usize).copied().flatten());
         result < own.unwrap_or(self.bound).min(self.unseen)
     }
 
     /// Whether no request has shown an observation.
-    pub fn is_unseen(&self, result: usize) -> bool {
+    pub(crate) fn is_unseen(&self, result: usize) -> bool {
         result >= self.unseen
     }
 }
@@ -120,7 +119,7 @@ fn own_count(policy: &Policy, name: &[u8]) -> Option<usize> {
 
 /// The window of a growing history, and the observations that leave it. Each is visited once; memory is O(window).
 #[derive(Debug, Default, Clone)]
-pub struct Aging {
+pub(crate) struct Aging {
     /// The number of messages, and the newest ones that are no system messages.
     messages: usize,
     non_system: VecDeque<u32>,
@@ -137,7 +136,7 @@ pub struct Aging {
 
 impl Aging {
     /// Adds messages up to this number. Returns the observations that leave the window.
-    pub fn grow(&mut self, context: PlanContext, messages: usize) -> Vec<u32> {
+    pub(crate) fn grow(&mut self, context: PlanContext, messages: usize) -> Vec<u32> {
         let PlanContext { outline, policy, pairs, .. } = context;
         if let Some(count) = policy.keep_messages {
             for message in self.messages..messages {
@@ -198,7 +197,7 @@ impl Aging {
     }
 
     /// Whether an observation is in a window, or no request has shown it.
-    pub fn keeps(&self, result: u32) -> bool {
+    pub(crate) fn keeps(&self, result: u32) -> bool {
         let mut own = self.by_tool.iter().flatten();
         let is_new = result as usize >= self.results;
         is_new
@@ -208,7 +207,7 @@ impl Aging {
     }
 
     /// The observations in a window that a request has shown, oldest first.
-    pub fn recent(&self) -> Vec<u32> {
+    pub(crate) fn recent(&self) -> Vec<u32> {
         let own = self.by_tool.iter().flatten().flat_map(|(_, own)| own);
         let shown = |result: &u32| (*result as usize) < self.shown;
         let mut recent: Vec<u32> = self.rest.iter().chain(own).copied().filter(shown).collect();
@@ -223,7 +222,7 @@ impl Aging {
     }
 
     /// The start of the windows that are measured in messages and turns, and of what no request has shown.
-    pub fn start(&self, context: PlanContext) -> usize {
+    pub(crate) fn start(&self, context: PlanContext) -> usize {
         let PlanContext { outline, policy, turns, .. } = context;
         let mut start = self.messages;
         if self.shown < self.results {

@@ -23,7 +23,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 /// The view; the caller's list if nothing changed.
-pub fn apply<'py>(dicts: &Dicts<'py>, outline: &Outline, policy: &Policy, plan: &Plan) -> PyResult<Bound<'py, PyList>> {
+pub(super) fn apply<'py>(
+    dicts: &Dicts<'py>,
+    outline: &Outline,
+    policy: &Policy,
+    plan: &Plan,
+) -> PyResult<Bound<'py, PyList>> {
     if !plan.changes() {
         return Ok(dicts.given.clone());
     }
@@ -68,7 +73,6 @@ pub fn apply<'py>(dicts: &Dicts<'py>, outline: &Outline, policy: &Policy, plan: 
     Ok(shorter)
 }
 
-/// Masks messages.
 struct MessageMasker<'a, 'py> {
     dicts: &'a Dicts<'py>,
     outline: &'a Outline,
@@ -125,7 +129,7 @@ impl<'py> MessageMasker<'_, 'py> {
 
 /// A copy of a message with these texts for its results, by their place among them.
 #[pyfunction]
-pub fn masked_message<'py>(
+pub(super) fn masked_message<'py>(
     message: &Bound<'py, PyDict>,
     texts: Vec<(usize, Bound<'py, PyString>)>,
 ) -> PyResult<Bound<'py, PyDict>> {

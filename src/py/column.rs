@@ -157,7 +157,7 @@ fn spread<R: Send>(rows: usize, threads: usize, work: impl Fn(usize) -> R + Sync
 /// Reduces each row of a `large_binary` array. Returns the validity of the result as bits; the figures by name, of eight bytes
 /// each; what is wrong, by row; and the offsets and the data of the views.
 #[pyfunction]
-pub fn reduce_column<'py>(
+pub(super) fn reduce_column<'py>(
     schema: &Bound<'py, PyCapsule>,
     array: &Bound<'py, PyCapsule>,
     policy: &PyPolicy,

@@ -33,7 +33,7 @@ impl PyPolicy {
 
 /// A provider's prompt cache and the requests to it, as the attributes of a Python object.
 #[derive(FromPyObject)]
-pub struct RawCache {
+pub(crate) struct RawCache {
     rule: String,
     min_tokens: usize,
     step_tokens: usize,
@@ -219,10 +219,10 @@ impl Parameter for Template {
 }
 
 /// Costs from Python: of each message, of each observation raw and masked, and of texts that were asked for.
-pub type RawCostsAndTexts<'py> = (Vec<usize>, Vec<(usize, usize)>, Bound<'py, PyDict>);
+pub(super) type RawCostsAndTexts<'py> = (Vec<usize>, Vec<(usize, usize)>, Bound<'py, PyDict>);
 
 /// Converts costs for the core.
-pub fn costs_and_texts_of(costs: Option<RawCostsAndTexts>) -> PyResult<Option<Costs>> {
+pub(super) fn costs_and_texts_of(costs: Option<RawCostsAndTexts>) -> PyResult<Option<Costs>> {
     let Some((messages, observations, counted)) = costs else { return Ok(None) };
     let mut texts = HashMap::with_capacity(counted.len());
     for (text, cost) in counted {
@@ -232,7 +232,7 @@ pub fn costs_and_texts_of(costs: Option<RawCostsAndTexts>) -> PyResult<Option<Co
 }
 
 /// Refuses costs of another history.
-pub fn check_costs(costs: Option<&Costs>, outline: &Outline) -> PyResult<()> {
+pub(super) fn check_costs(costs: Option<&Costs>, outline: &Outline) -> PyResult<()> {
     let counted = costs.map(|costs| (costs.messages.len(), costs.observations.len()));
     if counted.is_none_or(|counted| counted == (outline.messages.len(), outline.results.len())) {
         return Ok(());
@@ -244,7 +244,7 @@ pub fn check_costs(costs: Option<&Costs>, outline: &Outline) -> PyResult<()> {
 }
 
 /// `None`, `False`, or the text of a summary and its cost.
-pub fn summary_of(summary: Option<&Bound<'_, PyAny>>) -> PyResult<SummaryInput> {
+pub(super) fn summary_of(summary: Option<&Bound<'_, PyAny>>) -> PyResult<SummaryInput> {
     let Some(summary) = summary else { return Ok(SummaryInput::NotAsked) };
     if summary.is_instance_of::<PyBool>() {
         return Ok(SummaryInput::Failed);
@@ -255,7 +255,7 @@ pub fn summary_of(summary: Option<&Bound<'_, PyAny>>) -> PyResult<SummaryInput> 
 
 /// Passes the decoded text of a str to `read`, without a copy if it has no lone surrogates.
 #[inline]
-pub fn with_text<T>(text: &Bound<'_, PyString>, read: impl FnOnce(&[u8]) -> T) -> T {
+pub(super) fn with_text<T>(text: &Bound<'_, PyString>, read: impl FnOnce(&[u8]) -> T) -> T {
     match text.to_str() {
         Ok(text) => read(text.as_bytes()),
         Err(_) => read(&bytes_of(text)),
@@ -263,7 +263,7 @@ pub fn with_text<T>(text: &Bound<'_, PyString>, read: impl FnOnce(&[u8]) -> T) -
 }
 
 /// The decoded text of a str: UTF-8, lone surrogates in three bytes each.
-pub fn bytes_of(text: &Bound<'_, PyString>) -> Vec<u8> {
+pub(super) fn bytes_of(text: &Bound<'_, PyString>) -> Vec<u8> {
     if let Ok(text) = text.to_str() {
         return text.as_bytes().to_vec();
     }
@@ -273,7 +273,7 @@ pub fn bytes_of(text: &Bound<'_, PyString>) -> Vec<u8> {
 }
 
 /// A Python str of decoded text.
-pub fn to_str<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
+pub(super) fn to_str<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
     match core::str::from_utf8(text) {
         Ok(text) => Ok(PyString::new(py, text)),
         Err(_) => Ok(PyBytes::new(py, text).call_method1("decode", ("utf-8", "surrogatepass"))?.cast_into()?),
@@ -281,12 +281,12 @@ pub fn to_str<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString
 }
 
 /// A Python str, or None.
-pub fn text_of<'py>(py: Python<'py>, text: Option<&[u8]>) -> PyResult<Option<Bound<'py, PyString>>> {
+pub(super) fn text_of<'py>(py: Python<'py>, text: Option<&[u8]>) -> PyResult<Option<Bound<'py, PyString>>> {
     text.map(|text| to_str(py, text)).transpose()
 }
 
 /// A request for a summary: the messages that it will replace, the previous summary, the built-in one.
-pub fn summary_request<'py>(
+pub(super) fn summary_request<'py>(
     dropped: Bound<'py, PyAny>,
     previous: Option<&[u8]>,
     built_in: &[u8],
@@ -305,13 +305,13 @@ pub fn summary_request<'py>(
 }
 
 /// The request for the costs of these texts.
-pub fn count_request<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn count_request<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> PyResult<Bound<'py, PyAny>> {
     let texts: PyResult<Vec<_>> = texts.iter().map(|text| to_str(py, text)).collect();
     named!("recede.reduction._exchange.CountRequest", py, texts = texts?)
 }
 
 /// Makes a `recede.TranscriptError`, which is defined in Python, for both engines.
-pub fn transcript_error(py: Python<'_>, error: &Error) -> PyErr {
+pub(super) fn transcript_error(py: Python<'_>, error: &Error) -> PyErr {
     let make = || {
         let class = py.import("recede._errors")?.getattr("TranscriptError")?;
         let places = PyDict::new(py);
@@ -327,7 +327,6 @@ pub fn transcript_error(py: Python<'_>, error: &Error) -> PyErr {
 pub enum Stopped {
     /// A shape that is no history.
     Shape(Error),
-    /// An exception of Python.
     Python(PyErr),
 }
 
@@ -336,7 +335,7 @@ impl From<PyErr> for Stopped {
         Stopped::Python(error)
     }
 }
-pub type Walked<T> = Result<T, Stopped>;
+pub(super) type Walked<T> = Result<T, Stopped>;
 
 impl From<Stopped> for PyErr {
     fn from(stopped: Stopped) -> PyErr {

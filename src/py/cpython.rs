@@ -9,13 +9,13 @@ use pyo3::sync::critical_section::with_critical_section2;
 use pyo3::types::{PyDict, PyList, PyString};
 
 /// The first character of a str; None if it is empty.
-pub fn first_char(text: &Bound<PyString>) -> Option<u32> {
+pub(super) fn first_char(text: &Bound<PyString>) -> Option<u32> {
     // SAFETY: it is a str, and the index is within it, so neither call can fail.
     unsafe { (ffi::PyUnicode_GetLength(text.as_ptr()) > 0).then(|| ffi::PyUnicode_ReadChar(text.as_ptr(), 0)) }
 }
 
 /// `str.isascii`, called directly; its function is looked up once.
-pub fn is_ascii(text: &Bound<PyString>) -> bool {
+pub(super) fn is_ascii(text: &Bound<PyString>) -> bool {
     static FUNCTION: PyOnceLock<Option<ffi::PyCFunction>> = PyOnceLock::new();
     let py = text.py();
     let function = FUNCTION.get_or_init(py, || {
@@ -35,7 +35,11 @@ pub fn is_ascii(text: &Bound<PyString>) -> bool {
 }
 
 /// A new str: `model` without its last character, and with the digits of `number` ending at `end`.
-pub fn with_number<'py>(model: &Bound<'py, PyString>, end: usize, mut number: usize) -> PyResult<Bound<'py, PyString>> {
+pub(super) fn with_number<'py>(
+    model: &Bound<'py, PyString>,
+    end: usize,
+    mut number: usize,
+) -> PyResult<Bound<'py, PyString>> {
     let (py, length) = (model.py(), model.len()?);
     if length < 3 || end >= length {
         return Err(PyIndexError::new_err("no place for a number")); // shorter strings may be shared
@@ -60,7 +64,7 @@ pub fn with_number<'py>(model: &Bound<'py, PyString>, end: usize, mut number: us
 }
 
 /// The dict of the interpreter for extensions.
-pub fn interpreter_dict(py: Python<'_>) -> Option<Bound<'_, PyDict>> {
+pub(super) fn interpreter_dict(py: Python<'_>) -> Option<Bound<'_, PyDict>> {
     // SAFETY: this thread is attached, so it has an interpreter; the dict is borrowed from that, or null.
     unsafe {
         let dict = ffi::PyInterpreterState_GetDict(ffi::PyInterpreterState_Get());
@@ -69,7 +73,7 @@ pub fn interpreter_dict(py: Python<'_>) -> Option<Bound<'_, PyDict>> {
 }
 
 /// The first index, from this one on, at which two lists have different objects; their common length if there is none.
-pub fn first_not_identical(old: &Bound<PyList>, new: &Bound<PyList>, from: usize) -> usize {
+pub(super) fn first_not_identical(old: &Bound<PyList>, new: &Bound<PyList>, from: usize) -> usize {
     // Without a GIL another thread could shorten a list meanwhile; with one this is no lock.
     with_critical_section2(old, new, || {
         let end = old.len().min(new.len());
@@ -82,7 +86,7 @@ pub fn first_not_identical(old: &Bound<PyList>, new: &Bound<PyList>, from: usize
 }
 
 /// Prefetches the first cache lines of an object that is probably not in the cache.
-pub fn prefetch(object: &Bound<PyAny>, bytes: usize) {
+pub(super) fn prefetch(object: &Bound<PyAny>, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     for offset in (0..bytes).step_by(64) {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -22,7 +22,7 @@ use pyo3::types::{IntoPyDict, PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 const LINES_AHEAD: usize = 1024;
 
 /// A history as a list of dicts.
-pub struct Dicts<'py> {
+pub(super) struct Dicts<'py> {
     /// The caller's list, which is read only once: other code may change it at any time.
     pub given: Bound<'py, PyList>,
     /// The messages then, in a private list.
@@ -32,19 +32,19 @@ pub struct Dicts<'py> {
 }
 impl<'py> Dicts<'py> {
     /// The history, if it is a list.
-    pub fn of(messages: &Any<'py>) -> Walked<Self> {
+    pub(super) fn of(messages: &Any<'py>) -> Walked<Self> {
         match messages.cast::<PyList>() {
             Ok(given) => Ok(Dicts { given: given.clone(), list: given.get_slice(0, given.len()), values: vec![] }),
             Err(_) => Err(Error { kind: Kind::History, offset: None, message_index: None, field: None }.into()),
         }
     }
 
-    pub fn message(&self, index: usize) -> PyResult<Dict<'py>> {
+    pub(super) fn message(&self, index: usize) -> PyResult<Dict<'py>> {
         Ok(self.list.get_item(index)?.cast_into()?)
     }
 
     /// The text of an observation for a token counter; its compact JSON if it is no text.
-    pub fn counted_text(&self, outline: &Outline, result: usize) -> PyResult<Vec<u8>> {
+    pub(super) fn counted_text(&self, outline: &Outline, result: usize) -> PyResult<Vec<u8>> {
         match &self.values[result] {
             Some(value) if !outline.results[result].frame.holds_text() => {
                 let py = value.py();
@@ -58,14 +58,13 @@ impl<'py> Dicts<'py> {
     }
 
     /// Own text, names and arguments of calls for a token counter; and the constant characters.
-    pub fn own_text(&self, message: usize) -> PyResult<(Vec<u8>, usize)> {
+    pub(super) fn own_text(&self, message: usize) -> PyResult<(Vec<u8>, usize)> {
         let mut own = OwnText::default();
         shape::read::<Any, _>(&self.message(message)?, &mut own)?;
         Ok((own.text, own.constant_chars))
     }
 }
 
-/// See [`Dicts::own_text`].
 #[derive(Default)]
 struct OwnText {
     text: Vec<u8>,
@@ -141,7 +140,7 @@ impl<'py> Sink<Any<'py>> for Pieces {
 /// A copy of a value that shares what cannot change. None where its JSON may be another value: of other types than those of `json`,
 /// subclasses included, with other keys than texts, numbers that are not finite or of over 64 bits, or more levels than this; and
 /// where it has a cache mark, whose place rules read in the text.
-pub fn plain_copy<'py>(value: &Any<'py>, levels: usize) -> PyResult<Option<Any<'py>>> {
+pub(super) fn plain_copy<'py>(value: &Any<'py>, levels: usize) -> PyResult<Option<Any<'py>>> {
     let is_container =
         |value: &Any<'py>| value.is_exact_instance_of::<PyDict>() || value.is_exact_instance_of::<PyList>();
     let is_plain = |value: &Any<'py>| {
@@ -188,7 +187,7 @@ fn begins(text: &Bound<PyString>, prefix: &str) -> PyResult<bool> {
 }
 
 /// False only if a text has no dispatch block.
-pub fn may_hold_dispatch(text: &Bound<PyString>) -> bool {
+pub(super) fn may_hold_dispatch(text: &Bound<PyString>) -> bool {
     // An ASCII str is UTF-8 already; for others Python would keep an encoded copy, so it searches them itself. A capital G is
     // rare there, and one letter is found much faster than a word.
     if cpython::is_ascii(text)

@@ -13,7 +13,7 @@ use pyo3::types::{PyList, PyString, PyTuple};
 const MOST_CHARS: usize = 1 << 40;
 
 /// Reads the facts of messages.
-pub fn outline_of_facts(list: &Bound<'_, PyList>) -> PyResult<Outline> {
+pub(super) fn outline_of_facts(list: &Bound<'_, PyList>) -> PyResult<Outline> {
     let mut outline = Outline::default();
     for (index, facts) in list.iter().enumerate() {
         let facts = tuple(&facts, "Facts")?;

@@ -14,7 +14,7 @@ thread_local! {
 
 /// Runs the body of an entry point; a panic becomes a `RuntimeError`. Every function that Python can call begins with it
 /// (`tests/contract/test_entrances.py`).
-pub fn guarded<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+pub(super) fn guarded<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     // The body changes only Python objects, which stay usable as after any other exception.
     panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let ended = if panic.is::<Stopped>() { raised() } else { None };
@@ -33,7 +33,7 @@ fn fault(panic: &(dyn Any + Send)) -> PyErr {
 
 /// Records the location of a panic for `guarded`. It is printed only if a backtrace is requested: a library does not write to
 /// the terminal of a program.
-pub fn note_panics() {
+pub(super) fn note_panics() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info: &PanicHookInfo| {
         PLACE.set(info.location().map(ToString::to_string));

@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 
 /// The marks of a list of dicts.
 #[derive(Default)]
-pub struct DictMarks<'py> {
+pub(super) struct DictMarks<'py> {
     blocks: Vec<Marked>,
     /// The oldest mark of each of these blocks, which is copied.
     values: Vec<Any<'py>>,
@@ -21,7 +21,7 @@ pub struct DictMarks<'py> {
 impl<'py> DictMarks<'py> {
     /// Marks of a history whose view may get others. They are read before [`apply`](super::apply::apply), which masks messages in
     /// the same list.
-    pub fn of(dicts: &Dicts<'py>, outline: &Outline, policy: &Policy, plan: &Plan) -> PyResult<Option<Self>> {
+    pub(super) fn of(dicts: &Dicts<'py>, outline: &Outline, policy: &Policy, plan: &Plan) -> PyResult<Option<Self>> {
         if !(plan.changes() && policy.pins_boundary) {
             return Ok(None);
         }
@@ -33,13 +33,19 @@ impl<'py> DictMarks<'py> {
     }
 
     /// Writes the pins of a plan into its view.
-    pub fn pin(&self, view: &Bound<'py, PyList>, outline: &Outline, policy: &Policy, plan: &Plan) -> PyResult<()> {
+    pub(super) fn pin(
+        &self,
+        view: &Bound<'py, PyList>,
+        outline: &Outline,
+        policy: &Policy,
+        plan: &Plan,
+    ) -> PyResult<()> {
         let marks = marks_in_view(outline, &plan.masked, self.places(policy.marks_elsewhere));
         pins(outline, plan, &marks, policy.cache).map_or(Ok(()), |pins| self.write(view, &marks, pins))
     }
 
     /// Adds those of the next message.
-    pub fn add(&mut self, index: usize, message: &Dict<'py>) -> PyResult<()> {
+    pub(super) fn add(&mut self, index: usize, message: &Dict<'py>) -> PyResult<()> {
         let Some(blocks) = blocks_of(message)? else { return Ok(()) };
         for (place, block) in blocks.iter().enumerate() {
             let marks = cast::<PyDict>(&block).map_or(Ok(vec![]), |block| marks_within(block, LEVELS))?;
@@ -53,19 +59,19 @@ impl<'py> DictMarks<'py> {
     }
 
     /// The messages that have some.
-    pub fn messages(&self) -> Vec<usize> {
+    pub(super) fn messages(&self) -> Vec<usize> {
         let mut messages: Vec<usize> = self.blocks.iter().map(|one| one.message).collect();
         messages.dedup();
         messages
     }
 
     /// The places of the marks, besides this many elsewhere in a request.
-    pub fn places(&self, elsewhere: usize) -> Marks {
+    pub(super) fn places(&self, elsewhere: usize) -> Marks {
         Marks { blocks: self.blocks.clone(), elsewhere, ..Marks::default() }
     }
 
     /// Writes pins into a view, for which its marks were asked.
-    pub fn write(&self, view: &Bound<'py, PyList>, marks: &Marks, pins: Pins) -> PyResult<()> {
+    pub(super) fn write(&self, view: &Bound<'py, PyList>, marks: &Marks, pins: Pins) -> PyResult<()> {
         for (message, block, source) in pins.added {
             if let Some(mark) = self.at(&marks.blocks[source]) {
                 change_block(view, message, block, |block| block.set_item(FIELD, mark))?;
@@ -104,7 +110,7 @@ fn marks_within<'py>(block: &Bound<'py, PyDict>, levels: usize) -> PyResult<Vec<
 }
 
 /// The marks on the elements of a list, and on their parts for so many levels.
-pub fn marks_on<'py>(list: &Bound<'py, PyList>, levels: usize) -> PyResult<Vec<Any<'py>>> {
+pub(super) fn marks_on<'py>(list: &Bound<'py, PyList>, levels: usize) -> PyResult<Vec<Any<'py>>> {
     let mut marks = vec![];
     for part in list.iter() {
         if let Ok(part) = part.cast::<PyDict>() {

@@ -267,7 +267,6 @@ fn count_chars(history: &Bound<'_, PyAny>, image_chars: usize, surrogates: bool)
     })
 }
 
-/// Masks one text.
 #[pyfunction]
 fn mask_observation<'py>(text: &Bound<'py, PyString>, policy: &PyPolicy) -> PyResult<Bound<'py, PyString>> {
     guarded(|| match OneText(convert::bytes_of(text)).mask(&policy.policy) {

@@ -7,7 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 
 /// A class of the package.
-pub struct NamedTuple {
+pub(super) struct NamedTuple {
     /// Its module and its name, with a dot between.
     path: &'static str,
     /// Cached by the first call: the class, `tuple.__new__`, and the index of each field of the class among those given.
@@ -15,15 +15,15 @@ pub struct NamedTuple {
 }
 
 /// A field and its value.
-pub type NamedField<'py> = (&'static str, Bound<'py, PyAny>);
+pub(super) type NamedField<'py> = (&'static str, Bound<'py, PyAny>);
 
 impl NamedTuple {
-    pub const fn new(path: &'static str) -> Self {
+    pub(super) const fn new(path: &'static str) -> Self {
         NamedTuple { path, found: PyOnceLock::new() }
     }
 
     /// A tuple with these fields, whose names must be the same in each call.
-    pub fn make<'py>(&self, py: Python<'py>, fields: &[NamedField<'py>]) -> PyResult<Bound<'py, PyAny>> {
+    pub(super) fn make<'py>(&self, py: Python<'py>, fields: &[NamedField<'py>]) -> PyResult<Bound<'py, PyAny>> {
         let (class, new, order) = self.found.get_or_try_init(py, || self.find(py, fields))?;
         let values = PyTuple::new(py, order.iter().map(|place| &fields[*place].1))?;
         new.bind(py).call1((class, values))
@@ -45,7 +45,7 @@ impl NamedTuple {
 }
 
 /// Converts a value for a field of a named tuple.
-pub fn field_of<'py, T: IntoPyObjectExt<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn field_of<'py, T: IntoPyObjectExt<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
     value.into_bound_py_any(py)
 }
 

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 ///
 /// # Panics
 /// If those are not all of them.
-pub fn bytes(
+pub(super) fn bytes(
     py: Python<'_>,
     length: usize,
     write: impl FnOnce(&mut [MaybeUninit<u8>]) -> usize + Send,

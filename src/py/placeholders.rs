@@ -8,8 +8,7 @@ use crate::text::count_chars;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// Makes placeholders.
-pub struct PlaceholderTexts<'a, 'py> {
+pub(super) struct PlaceholderTexts<'a, 'py> {
     py: Python<'py>,
     pub placeholder: Placeholder<'a>,
     /// Placeholders by number of digits: one with a number and an extra character, and the end of the number.
@@ -21,13 +20,13 @@ pub struct PlaceholderTexts<'a, 'py> {
 const MAX_DIGITS: usize = usize::MAX.ilog10() as usize + 1;
 
 impl<'a, 'py> PlaceholderTexts<'a, 'py> {
-    pub fn of(py: Python<'py>, policy: &'a Policy) -> Self {
+    pub(super) fn of(py: Python<'py>, policy: &'a Policy) -> Self {
         let models = [const { None }; MAX_DIGITS + 1];
         PlaceholderTexts { py, placeholder: Placeholder::of(policy), models, constant: None }
     }
 
     /// A placeholder with at most one number and no text; None if it has other fields.
-    pub fn around_number(&mut self, facts: &ObservationFacts) -> PyResult<Option<Bound<'py, PyString>>> {
+    pub(super) fn around_number(&mut self, facts: &ObservationFacts) -> PyResult<Option<Bound<'py, PyString>>> {
         let Some((before, number, after)) = self.placeholder.around_number(facts) else { return Ok(None) };
         let Some(number) = number else {
             let text = match &mut self.constant {

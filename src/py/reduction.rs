@@ -15,8 +15,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 static REDUCTION: NamedTuple = NamedTuple::new("recede._report.Reduction");
 static JSON_REDUCTION: NamedTuple = NamedTuple::new("recede._report.JsonReduction");
 
-/// The reduction of dicts.
-pub fn reduction<'py>(
+pub(super) fn reduction<'py>(
     view: Bound<'py, PyList>,
     outline: &Outline,
     plan: &Plan,
@@ -26,7 +25,7 @@ pub fn reduction<'py>(
 }
 
 /// The reduction of serialized input, which is the view if there is none.
-pub fn json_reduction<'py>(
+pub(super) fn json_reduction<'py>(
     data: &Bound<'py, PyBytes>,
     view: Option<&Spliced>,
     outline: Outline,
@@ -102,8 +101,7 @@ fn figure_of<'py>(py: Python<'py>, outline: &Outline, figure: Figure<'_>) -> PyR
     }
 }
 
-/// An `Unmasked`.
-pub fn unmasked_of(py: Python<'_>, unmasked: Unmasked) -> PyResult<Bound<'_, PyAny>> {
+pub(super) fn unmasked_of(py: Python<'_>, unmasked: Unmasked) -> PyResult<Bound<'_, PyAny>> {
     let Unmasked { outside_window, maskable, is_below_trigger, is_below_step } = unmasked;
     named!(
         "recede._report.Unmasked",
@@ -115,8 +113,7 @@ pub fn unmasked_of(py: Python<'_>, unmasked: Unmasked) -> PyResult<Bound<'_, PyA
     )
 }
 
-/// A `BoundaryMove`.
-pub fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny>> {
     named!(
         "recede._report.BoundaryMove",
         py,

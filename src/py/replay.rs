@@ -25,7 +25,7 @@ type Replay = (Vec<plan::Request>, Vec<Vec<SentView>>);
 /// The requests of a session and what each policy would have sent; see `recede.replay`.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
-pub fn replay<'py>(
+pub(super) fn replay<'py>(
     messages: &Bound<'py, PyAny>,
     policies: Vec<PyRef<'py, PyPolicy>>,
     image_chars: usize,
@@ -41,10 +41,9 @@ pub fn replay<'py>(
     })
 }
 
-/// Replays a serialized history.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
-pub fn replay_json<'py>(
+pub(super) fn replay_json<'py>(
     data: &Bound<'py, PyBytes>,
     surrogates: bool,
     policies: Vec<PyRef<'py, PyPolicy>>,
@@ -74,7 +73,7 @@ pub fn replay_json<'py>(
 #[pyfunction]
 #[pyo3(signature = (data, surrogates, all, policies, shown, most_grams=None))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
-pub fn quoted<'py>(
+pub(super) fn quoted<'py>(
     data: &Bound<'py, PyBytes>,
     surrogates: bool,
     all: &PyPolicy,

@@ -39,7 +39,6 @@ pub struct PyRequest {
     /// Whether a message has a cache mark, or the body has one for its end.
     #[pyo3(get)]
     caches_messages: bool,
-    /// `prompt_cache_retention`.
     #[pyo3(get)]
     retention: Option<String>,
 }

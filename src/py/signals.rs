@@ -14,13 +14,13 @@ thread_local! {
 }
 
 /// Runs work that a signal may end; `guarded` raises what the signal's handler raised.
-pub fn until_signal<T>(work: impl FnOnce() -> T) -> T {
+pub(super) fn until_signal<T>(work: impl FnOnce() -> T) -> T {
     LAST.set(Some(Instant::now()));
     stoppable(has_signal, work)
 }
 
 /// The exception that ended the work of this thread.
-pub fn raised() -> Option<PyErr> {
+pub(super) fn raised() -> Option<PyErr> {
     RAISED.take()
 }
 

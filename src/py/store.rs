@@ -311,7 +311,6 @@ impl PyStore {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stored text.
     pub(super) fn text<'py>(&self, py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
         to_str(py, text).map_err(|error| {
             if !error.is_instance_of::<PyUnicodeDecodeError>(py) {

@@ -16,7 +16,7 @@ const MARKED_LEVELS: usize = 3;
 /// without it they are the same if they are identical, equal, or equal but for cache marks.
 #[pyfunction]
 #[pyo3(signature = (old, new, same=None))]
-pub fn common_prefix(
+pub(super) fn common_prefix(
     old: &Bound<'_, PyList>,
     new: &Bound<'_, PyList>,
     same: Option<&Bound<'_, PyAny>>,

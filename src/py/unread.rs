@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 const MAX_NAMES: usize = 12;
 
 /// Warns once of what is not understood in a list of dicts.
-pub fn warn_dicts<'py>(
+pub(super) fn warn_dicts<'py>(
     given: &Any<'py>,
     outline: &Outline,
     policy: &Policy,
@@ -28,7 +28,7 @@ pub fn warn_dicts<'py>(
 }
 
 /// The warning about serialized input.
-pub fn warn_json(data: &Bound<'_, PyBytes>, outline: &Outline, policy: &Policy) -> PyResult<()> {
+pub(super) fn warn_json(data: &Bound<'_, PyBytes>, outline: &Outline, policy: &Policy) -> PyResult<()> {
     let bytes = data.as_bytes();
     let word_of = |index: usize, key: Key| {
         let word = member(bytes, outline.spans[index], key.name().as_bytes())?;
@@ -38,13 +38,13 @@ pub fn warn_json(data: &Bound<'_, PyBytes>, outline: &Outline, policy: &Policy) 
 }
 
 /// Warns once of the role of a message that a session has taken, unless rules know it.
-pub fn warn_appended(py: Python<'_>, data: &[u8]) -> PyResult<()> {
+pub(super) fn warn_appended(py: Python<'_>, data: &[u8]) -> PyResult<()> {
     let role = member(data, Span { start: 0, end: data.len() }, b"role").and_then(|role| text(role.of(data)));
     warn_roles(py, &first_names(role.map(|role| String::from_utf8_lossy(&role).into_owned()).into_iter()))
 }
 
 /// Warns once of the roles of dicts that a session takes, as far as rules do not know them.
-pub fn warn_taken<'py>(
+pub(super) fn warn_taken<'py>(
     py: Python<'py>,
     outline: &Outline,
     message: impl Fn(usize) -> PyResult<Dict<'py>>,
@@ -87,7 +87,7 @@ fn warn(
 }
 
 /// Whether a message has text, but neither calls nor results nor a role that rules know; it may have no role.
-pub fn is_of_unknown_role(message: &Message) -> bool {
+pub(super) fn is_of_unknown_role(message: &Message) -> bool {
     let is_plain = message.shape.is_plain() && message.item == ItemType::Other;
     is_plain && message.role == Role::Other && message.chars > 0
 }

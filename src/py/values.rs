@@ -10,18 +10,18 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTypeCheck, PyTypeInfo};
 
-pub type Dict<'py> = Bound<'py, PyDict>;
-pub type Any<'py> = Bound<'py, PyAny>;
+pub(super) type Dict<'py> = Bound<'py, PyDict>;
+pub(super) type Any<'py> = Bound<'py, PyAny>;
 
 /// The name of a field as a str.
 #[inline]
-pub fn name(py: Python<'_>, key: Key) -> &Bound<'_, PyString> {
+pub(super) fn name(py: Python<'_>, key: Key) -> &Bound<'_, PyString> {
     static NAMES: [PyOnceLock<Py<PyString>>; Key::ALL.len()] = [const { PyOnceLock::new() }; Key::ALL.len()];
     NAMES[key as usize].get_or_init(py, || PyString::intern(py, key.name()).unbind()).bind(py)
 }
 
 /// A number to look something up by. One of more than 64 bits finds nothing, as any that is too large.
-pub fn number(value: &Any<'_>) -> PyResult<u64> {
+pub(super) fn number(value: &Any<'_>) -> PyResult<u64> {
     match value.extract::<u64>() {
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(u64::MAX),
         number => number,
@@ -29,17 +29,17 @@ pub fn number(value: &Any<'_>) -> PyResult<u64> {
 }
 
 /// A cast that checks for the exact type first, which needs no call.
-pub fn cast<'a, 'py, T: PyTypeCheck + PyTypeInfo>(value: &'a Any<'py>) -> Option<&'a Bound<'py, T>> {
+pub(super) fn cast<'a, 'py, T: PyTypeCheck + PyTypeInfo>(value: &'a Any<'py>) -> Option<&'a Bound<'py, T>> {
     value.cast_exact().ok().or_else(|| value.cast().ok())
 }
 
 /// Whether a value is an object of a client.
-pub fn is_of_client(value: &Any) -> bool {
+pub(super) fn is_of_client(value: &Any) -> bool {
     value.hasattr(intern!(value.py(), "model_dump")).unwrap_or(false) && !value.is_instance_of::<PyType>()
 }
 
 /// The size of a value as compact JSON; without recursion, and with an error over `MAX_DEPTH` and for an object of a client.
-pub fn compact_chars(value: &Any, depth: usize) -> Result<usize, Kind> {
+pub(super) fn compact_chars(value: &Any, depth: usize) -> Result<usize, Kind> {
     const NUMBER_CHARS: usize = 4;
     let mut size = 0;
     let mut to_visit = vec![(value.clone(), depth)];
@@ -70,7 +70,6 @@ pub fn compact_chars(value: &Any, depth: usize) -> Result<usize, Kind> {
     Ok(size)
 }
 
-/// Brackets and commas.
-pub fn container(length: usize, depth: usize) -> Result<usize, Kind> {
+pub(super) fn container(length: usize, depth: usize) -> Result<usize, Kind> {
     if depth >= MAX_DEPTH { Err(Kind::Depth) } else { Ok(2 + length.saturating_sub(1)) }
 }

@@ -14,7 +14,7 @@ use crate::outline::{Call, Outline, Span};
 use crate::shape::{self, BODY_KEYS};
 use std::borrow::Cow;
 use tape::{Node, Tape};
-pub use write::CALL_CHARS;
+pub(crate) use write::CALL_CHARS;
 
 /// Reads a message array, or a request body whose `messages`, `input` or `contents` is one.
 ///
@@ -33,7 +33,7 @@ const LEAST_BYTES: usize = 32;
 ///
 /// # Errors
 /// As [`scan`]; and if it has very many small values.
-pub fn scan_bounded(data: &[u8]) -> Result<Outline, Error> {
+pub(crate) fn scan_bounded(data: &[u8]) -> Result<Outline, Error> {
     let mut scan = Scan::of(data, false, Scanner::detect(), Outline::spare());
     scan.is_bounded = true;
     scan.scanned()
@@ -51,7 +51,7 @@ pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outl
 ///
 /// # Errors
 /// Malformed JSON, or a shape that is no message; the outline is unchanged.
-pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut Outline) -> Result<(), Error> {
+pub(crate) fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut Outline) -> Result<(), Error> {
     let (mark, index) = (outline.mark(), outline.messages.len());
     let mut scan = Scan::of(data, surrogates, Scanner::detect(), core::mem::take(outline));
     scan.index = Some(index);
@@ -75,7 +75,7 @@ pub fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut O
 ///
 /// # Errors
 /// None, since its message was read before.
-pub fn answer(data: &[u8], surrogates: bool, outline: &Outline, call: usize) -> Result<Vec<u8>, Error> {
+pub(crate) fn answer(data: &[u8], surrogates: bool, outline: &Outline, call: usize) -> Result<Vec<u8>, Error> {
     let Call { message, block, .. } = outline.calls[call];
     let mut scan = Scan::of(data, surrogates, Scanner::detect(), Outline::default());
     scan.cursor.at = outline.spans[message as usize].start;
@@ -84,23 +84,20 @@ pub fn answer(data: &[u8], surrogates: bool, outline: &Outline, call: usize) -> 
 }
 
 /// Whether the message at `span`, which was scanned before, has this tag.
-#[must_use]
-pub fn has_tag(data: &[u8], span: Span, tag: &[u8]) -> bool {
+pub(crate) fn has_tag(data: &[u8], span: Span, tag: &[u8]) -> bool {
     let tags = member(data, span, b"tags").and_then(|tags| elements(data, tags)).unwrap_or_default();
     tags.into_iter().any(|one| text(one.of(data)).is_some_and(|text| text == tag))
 }
 
 /// The text of a valid value; None if it is not a string.
-#[must_use]
-pub fn text(value: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn text(value: &[u8]) -> Option<Vec<u8>> {
     let mut text = vec![];
     decode(value.strip_prefix(b"\"")?.strip_suffix(b"\"")?, &mut text);
     Some(text)
 }
 
 /// Finds the value of a field in the object at `span`, which was scanned before; of repeated fields the last.
-#[must_use]
-pub fn member(data: &[u8], span: Span, key: &[u8]) -> Option<Span> {
+pub(crate) fn member(data: &[u8], span: Span, key: &[u8]) -> Option<Span> {
     member_around(data, span, key, (0, 0))
 }
 
@@ -122,8 +119,7 @@ fn member_around(data: &[u8], span: Span, wanted: &[u8], (array_start, end): (us
 }
 
 /// Finds the elements of the list at `span`, which was scanned before; None if it is no list.
-#[must_use]
-pub fn elements(data: &[u8], span: Span) -> Option<Vec<Span>> {
+pub(crate) fn elements(data: &[u8], span: Span) -> Option<Vec<Span>> {
     let mut found = vec![];
     each(data, span, *b"[]", |cursor| cursor.span().map(|element| found.push(element)))?;
     Some(found)
@@ -146,22 +142,19 @@ fn each(data: &[u8], span: Span, [open, close]: [u8; 2], mut read: impl FnMut(&m
 }
 
 /// Whether what was scanned before is a request body.
-#[must_use]
-pub fn is_body(data: &[u8], outline: &Outline) -> bool {
+pub(crate) fn is_body(data: &[u8], outline: &Outline) -> bool {
     outline.array_start > 0 && data.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
 }
 
 /// Finds the value of this field beside the messages of a request body that was scanned before.
-#[must_use]
-pub fn field(data: &[u8], outline: &Outline, name: &str) -> Option<Span> {
+pub(crate) fn field(data: &[u8], outline: &Outline, name: &str) -> Option<Span> {
     let end = outline.spans.last().map_or(outline.array_start, |last| last.end);
     let find = || member_around(data, Span { start: 0, end: data.len() }, name.as_bytes(), (outline.array_start, end));
     is_body(data, outline).then(find)?
 }
 
 /// Whether a request body that was scanned before has this field beside its messages, not null and not empty.
-#[must_use]
-pub fn has_field(data: &[u8], outline: &Outline, name: &str) -> bool {
+pub(crate) fn has_field(data: &[u8], outline: &Outline, name: &str) -> bool {
     let is_empty = |value: &[u8]| matches!(value, b"null" | b"false" | b"\"\"" | b"{}" | b"[]");
     field(data, outline, name).is_some_and(|value| !is_empty(value.of(data)))
 }
@@ -185,7 +178,6 @@ fn outside_messages(kind: Kind, at: usize, field: Option<&str>) -> Error {
 struct Scan<'a> {
     cursor: Cursor<'a>,
     outline: Outline,
-    /// The current message.
     index: Option<usize>,
     /// The first message of a wrong shape.
     fault: Option<Error>,

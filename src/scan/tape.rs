@@ -41,7 +41,6 @@ struct Entry {
     size: usize,
 }
 
-/// See the module.
 pub(super) struct Tape<'a> {
     data: &'a [u8],
     entries: Vec<Entry>,
@@ -51,7 +50,7 @@ pub(super) struct Tape<'a> {
 
 impl<'a> Tape<'a> {
     /// An empty tape, for messages of `data`.
-    pub fn of(data: &'a [u8]) -> Self {
+    pub(crate) fn of(data: &'a [u8]) -> Self {
         Tape { data, entries: vec![], repeated: vec![] }
     }
 }
@@ -174,8 +173,7 @@ pub(super) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The message itself.
-    pub fn message(tape: &'a Tape<'a>) -> Self {
+    pub(crate) fn message(tape: &'a Tape<'a>) -> Self {
         Node { tape, place: 0 }
     }
 
@@ -188,7 +186,6 @@ impl<'a> Node<'a> {
         (self.entry().kind == kind).then_some(self)
     }
 
-    /// The direct children.
     #[inline]
     fn inner(&self) -> impl Iterator<Item = Node<'a>> + use<'a> {
         let (Node { tape, place }, end) = (*self, self.entry().next);
@@ -203,20 +200,20 @@ impl<'a> Node<'a> {
     }
 
     /// The bytes, including quotes or brackets.
-    pub fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         let Entry { kind, start, end, .. } = *self.entry();
         let quote = usize::from(kind == ValueKind::Text);
         Span { start: start - quote, end: end + quote }
     }
 
     /// The value as a string.
-    pub fn counted(&self) -> Counted {
+    pub(crate) fn counted(&self) -> Counted {
         let Entry { start, end, size, may_hold_dispatch, .. } = *self.entry();
         Counted { start, end, minus: size, may_hold_needle: may_hold_dispatch }
     }
 
     #[inline]
-    pub fn decoded(&self) -> Cow<'a, [u8]> {
+    pub(crate) fn decoded(&self) -> Cow<'a, [u8]> {
         decoded(self.tape.data, &self.counted())
     }
 }

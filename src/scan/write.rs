@@ -9,7 +9,7 @@ use crate::shape::{self, RawCall, RawResult, Sink, Value};
 use crate::text::count_chars;
 
 /// Characters that a call counts besides its name and arguments.
-pub const CALL_CHARS: usize = 20;
+pub(crate) const CALL_CHARS: usize = 20;
 
 impl Scan<'_> {
     /// Reads the message on the tape into the Outline.

@@ -16,7 +16,6 @@ pub struct Attempts {
 }
 
 impl Attempts {
-    /// Records a failure.
     pub fn fail(&mut self, turns: usize, cost: usize) {
         *self = Attempts { failures: self.failures.saturating_add(1), turns, cost };
     }

@@ -8,7 +8,7 @@ const LARGEST: u64 = 1 << 48;
 
 /// Something that happened besides messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub(crate) enum Event {
     /// What became of a summary.
     Summary(SummaryEvent),
     /// The cache was said to be cold after this many messages.
@@ -21,20 +21,19 @@ pub enum Event {
 
 /// What became of a summary that was wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SummaryEvent {
+pub(crate) struct SummaryEvent {
     /// How many messages preceded the request.
     pub request: usize,
     /// The key of the summary.
     pub key: u64,
     /// The text, clipped to its share; None if it did not arrive.
     pub text: Option<Vec<u8>>,
-    /// The failures until then.
     pub attempts: Attempts,
 }
 
 impl Event {
     /// How many messages there were.
-    pub fn messages(&self) -> usize {
+    pub(crate) fn messages(&self) -> usize {
         match self {
             Event::Summary(event) => event.request,
             Event::Cold(messages) | Event::Sums(messages, _) => *messages,
@@ -43,7 +42,7 @@ impl Event {
     }
 
     /// Its numbers, and its text, as they are stored.
-    pub fn fields(&self) -> (Vec<u8>, &[u8]) {
+    pub(crate) fn fields(&self) -> (Vec<u8>, &[u8]) {
         let (numbers, text) = match self {
             Event::Summary(SummaryEvent { request, key, text, attempts }) => {
                 let Attempts { failures, turns, cost } = *attempts;
@@ -62,7 +61,7 @@ impl Event {
     }
 
     /// Reads one; None if it is malformed.
-    pub fn of(numbers: &[u8], text: Vec<u8>) -> Option<Self> {
+    pub(crate) fn of(numbers: &[u8], text: Vec<u8>) -> Option<Self> {
         let (numbers, rest) = numbers.as_chunks();
         let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
         let small = |number: u64| (number < LARGEST).then_some(number as usize);

@@ -26,17 +26,18 @@ use crate::policy::{NOW, Policy};
 use crate::store::{Store, StoreError};
 pub use attempts::Attempts;
 use log::Log;
-pub use log::{MessageCosts, ResultPlace, TextFormat, TextsToCount};
+pub use log::TextFormat;
+pub(crate) use log::{MessageCosts, ResultPlace, TextsToCount};
 use provider::Decided;
-pub use reports::{Cold, Reports};
+pub(crate) use reports::Reports;
 use std::sync::Arc;
 use stored::Stored;
-pub use summaries::Asked;
+pub(crate) use summaries::Asked;
 use summaries::Summaries;
+pub(crate) use view::Mask;
 use view::View;
-pub use view::{Chunks, Counts, Mask, ViewMessage};
+pub use view::{Chunks, ViewMessage};
 
-/// An append-only session.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// The policy that was given.
@@ -69,12 +70,9 @@ pub struct Session {
     is_changing: bool,
 }
 
-/// The result of [`Session::update_view`].
 #[derive(Debug)]
 pub enum Update {
-    /// The view is current.
     Done,
-    /// A summary is needed.
     AskSummary(Asked),
     /// The costs of these texts are needed; see [`Session::set_text_costs`].
     AskTextCosts(Vec<Vec<u8>>),
@@ -83,13 +81,10 @@ pub enum Update {
 /// An error of a session.
 #[derive(Debug)]
 pub enum Failure {
-    /// A message is malformed.
     Message(Error),
-    /// The store failed.
     Store(StoreError),
     /// The store has messages that another session appended.
     OtherWriter,
-    /// The store is closed.
     Closed,
     /// A panic interrupted an earlier change.
     Interrupted,
@@ -108,7 +103,7 @@ impl From<StoreError> for Failure {
 }
 
 /// A result with the error of a session.
-pub type Result<T> = core::result::Result<T, Failure>;
+pub(crate) type Result<T> = core::result::Result<T, Failure>;
 
 impl Session {
     /// An empty session. A history that costs at most `raw_cost_at_most` is sent raw.
@@ -148,7 +143,7 @@ impl Session {
     ///
     /// # Errors
     /// Those of `work`, or that an earlier change was interrupted.
-    pub fn change<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub(crate) fn change<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if core::mem::replace(&mut self.is_changing, true) {
             return Err(Failure::Interrupted);
         }
@@ -169,13 +164,6 @@ impl Session {
         self.log.len()
     }
 
-    /// Whether no message was appended.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// An appended message.
     #[must_use]
     pub fn message(&self, message: usize) -> &[u8] {
         self.log.message(message)
@@ -198,13 +186,13 @@ impl Session {
     ///
     /// # Errors
     /// Those of [`Session::append`].
-    pub fn texts_to_count(&mut self, message: &[u8], surrogates: bool) -> Result<Vec<TextsToCount>> {
+    pub(crate) fn texts_to_count(&mut self, message: &[u8], surrogates: bool) -> Result<Vec<TextsToCount>> {
         let texts = self.log.texts_to_count(message, surrogates, &self.policy);
         texts.map_err(|error| self.at_end(error))
     }
 
     /// The caller has counted these texts.
-    pub fn set_text_costs(&mut self, texts: impl IntoIterator<Item = (Vec<u8>, usize)>) {
+    pub(crate) fn set_text_costs(&mut self, texts: impl IntoIterator<Item = (Vec<u8>, usize)>) {
         self.log.costs.get_or_insert_default().texts.extend(texts);
     }
 
@@ -342,14 +330,12 @@ impl Session {
     }
 
     /// The need of the current view; None below the trigger, or below the limit where there is no trigger.
-    #[must_use]
-    pub fn need(&self) -> Option<Need> {
+    pub(crate) fn need(&self) -> Option<Need> {
         self.with_context(|context| self.state.need(context, &self.step))
     }
 
     /// How many requests needed masks alone, cuts, a summary, and truncation.
-    #[must_use]
-    pub fn needs(&self) -> [usize; 4] {
+    pub(crate) fn needs(&self) -> [usize; 4] {
         self.needs
     }
 

@@ -5,7 +5,7 @@ use crate::shape::Shape;
 
 /// The message that decided, and its shape.
 #[derive(Debug, Clone, Copy)]
-pub struct Decided {
+pub(crate) struct Decided {
     message: usize,
     pub shape: Shape,
 }
@@ -34,14 +34,12 @@ impl Session {
     }
 
     /// Whether views have marks at the boundary.
-    #[must_use]
-    pub fn pins_boundary(&self) -> bool {
+    pub(crate) fn pins_boundary(&self) -> bool {
         self.policy.pins_boundary
     }
 
     /// The name of the provider whose cache is assumed.
-    #[must_use]
-    pub fn provider(&self) -> &str {
+    pub(crate) fn provider(&self) -> &str {
         &self.policy.provider
     }
 }

@@ -8,8 +8,7 @@ use crate::source::{Bytes, Source};
 
 impl Session {
     /// How many observations were appended, and what of them could be masked, if nothing is.
-    #[must_use]
-    pub fn unmasked(&self) -> (usize, Unmasked) {
+    pub(crate) fn unmasked(&self) -> (usize, Unmasked) {
         let observations = self.log.outline.results.len();
         if !self.policy.masks() || self.counts().masked > 0 {
             return (observations, Unmasked::default());
@@ -22,8 +21,7 @@ impl Session {
     }
 
     /// The facts of the newest message.
-    #[must_use]
-    pub fn newest(&self) -> Option<&Message> {
+    pub(crate) fn newest(&self) -> Option<&Message> {
         self.log.outline.messages.last()
     }
 
@@ -34,24 +32,21 @@ impl Session {
     }
 
     /// The number of the newest observation of this id, from 1.
-    #[must_use]
-    pub fn number_of(&self, id: &[u8]) -> Option<usize> {
+    pub(crate) fn number_of(&self, id: &[u8]) -> Option<usize> {
         let outline = &self.log.outline;
         let is_it = |result: usize| outline.results[result].id.is_some_and(|of_result| outline.text(of_result) == id);
         (0..outline.results.len()).rfind(|result| is_it(*result)).map(|result| result + 1)
     }
 
     /// The number of the newest observation with this handle, from 1. Reads the observations until it is found.
-    #[must_use]
-    pub fn number_of_handle(&self, handle: &[u8]) -> Option<usize> {
+    pub(crate) fn number_of_handle(&self, handle: &[u8]) -> Option<usize> {
         let (outline, source) = (&self.log.outline, Bytes(&self.log.data));
         let results = if is_handle(handle) { outline.results.len() } else { 0 };
         (0..results).rfind(|result| source.handle(outline, *result) == handle).map(|result| result + 1)
     }
 
     /// The text of an observation, by its number from 1, and how many images it has; its JSON where it is not a text.
-    #[must_use]
-    pub fn recall(&self, number: usize) -> Option<(Vec<u8>, usize)> {
+    pub(crate) fn recall(&self, number: usize) -> Option<(Vec<u8>, usize)> {
         let outline = &self.log.outline;
         let result = number.checked_sub(1).filter(|result| *result < outline.results.len())?;
         let facts = &outline.results[result];

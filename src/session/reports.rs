@@ -10,7 +10,6 @@ use crate::store::Store;
 const ASSUMED_CHARS: usize = 4_000;
 const LEAST_CHANGE: usize = 50;
 
-/// Everything that was reported.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Reports {
     /// When the cache was cold.
@@ -21,7 +20,6 @@ pub struct Reports {
     pub calibrations: Vec<(usize, usize)>,
 }
 
-/// The cache was cold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cold {
     /// How many messages there were when that was reported.
@@ -32,19 +30,18 @@ pub struct Cold {
 
 impl Reports {
     /// The cache was said to be cold after this many messages.
-    pub fn add_cold(&mut self, messages: usize) {
+    pub(crate) fn add_cold(&mut self, messages: usize) {
         self.cold.push(Cold { reported: messages, request: None });
     }
 
     /// From this many messages on, a thousand tokens have so many characters.
-    pub fn add_calibration(&mut self, since: usize, chars: usize) {
+    pub(crate) fn add_calibration(&mut self, since: usize, chars: usize) {
         self.calibrations.retain(|(other, _)| *other < since);
         self.calibrations.push((since, chars));
     }
 
     /// The reports after this many messages; what was spent stays.
-    #[must_use]
-    pub fn before(&self, messages: usize) -> Self {
+    pub(crate) fn before(&self, messages: usize) -> Self {
         let known = |cold: &Cold| Cold { request: cold.request.filter(|request| *request < messages), ..*cold };
         let cold = self.cold.iter().filter(|cold| cold.reported <= messages).map(known).collect();
         let calibrations = self.calibrations.iter().copied().filter(|(since, _)| *since <= messages + 1).collect();
@@ -113,7 +110,6 @@ impl Session {
         self.reports.calibrations.iter().map(|(since, chars)| (*since, calibrated(*chars))).collect()
     }
 
-    /// The reports so far.
     #[must_use]
     pub fn reports(&self) -> &Reports {
         &self.reports

@@ -14,7 +14,7 @@ const VERSION: u16 = 2;
 
 /// State of the session's store.
 #[derive(Debug, Default, Clone)]
-pub struct Stored {
+pub(crate) struct Stored {
     /// Whether the session has a store.
     pub is_used: bool,
     /// Stored messages that are appended again when the session is opened.
@@ -78,7 +78,7 @@ impl Session {
     ///
     /// # Errors
     /// Those of the store, or it is damaged.
-    pub fn load(&mut self, store: &mut Store) -> Result<usize> {
+    pub(crate) fn load(&mut self, store: &mut Store) -> Result<usize> {
         let messages = store.last(RecordKind::Message) as usize;
         for event in 1..=store.last(RecordKind::Summary) {
             let record = store.get(RecordKind::Summary, event, true)?;

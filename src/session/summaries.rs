@@ -7,9 +7,8 @@ use super::{Result, Session, Update};
 use crate::plan::{Standing, SummaryInput, SummaryWriter};
 use std::collections::BTreeSet;
 
-/// The events, in order.
 #[derive(Debug, Default, Clone)]
-pub struct Summaries {
+pub(crate) struct Summaries {
     pub events: Vec<SummaryEvent>,
     /// The requests at which no text arrived, ascending.
     pub failed: Vec<usize>,
@@ -27,12 +26,11 @@ pub struct Asked {
     pub messages: Vec<usize>,
     /// The text of the summary before, without its first line.
     pub previous: Option<Vec<u8>>,
-    /// That of the summary.
     pub key: u64,
 }
 
 impl Summaries {
-    pub fn push(&mut self, event: SummaryEvent) {
+    pub(crate) fn push(&mut self, event: SummaryEvent) {
         if event.text.is_none()
             && let Err(place) = self.failed.binary_search(&event.request)
         {
@@ -50,7 +48,7 @@ impl Summaries {
     }
 
     /// Drops the events of requests after this many messages.
-    pub fn rewind(&mut self, messages: usize) {
+    pub(crate) fn rewind(&mut self, messages: usize) {
         self.events.retain(|event| event.request <= messages);
         self.failed.retain(|request| *request <= messages);
         self.built_in = None;

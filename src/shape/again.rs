@@ -5,7 +5,7 @@ use super::value::{Place, Sink, Value};
 use super::{CONTENT_DEPTH, Frame, Key, PART_KEYS, converse, responses};
 
 /// Reads the value of an observation again.
-pub fn read_observation<V: Value>(value: &V, frame: Frame, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+pub(crate) fn read_observation<V: Value>(value: &V, frame: Frame, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
     let place = Place::of(Key::Content);
     match frame {
         Frame::TextBlocks => converse::read_parts(value, &place, sink).map(drop),

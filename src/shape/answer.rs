@@ -7,7 +7,7 @@ use crate::text::encode_text;
 const NO_RESULT: &[u8] = b"[no result recorded]";
 
 /// The JSON of an answer to a call of this message: a block where results are blocks, else a message.
-pub fn answer<V: Value>(shape: Shape, message: &V::Object, block: usize) -> Result<Vec<u8>, V::Stop> {
+pub(crate) fn answer<V: Value>(shape: Shape, message: &V::Object, block: usize) -> Result<Vec<u8>, V::Stop> {
     let no_result = string(NO_RESULT);
     let role = (Key::Role, string(b"tool"));
     Ok(match shape {
@@ -65,8 +65,7 @@ pub fn answer<V: Value>(shape: Shape, message: &V::Object, block: usize) -> Resu
 }
 
 /// The JSON of a message with these answers, for a shape whose results are blocks.
-#[must_use]
-pub fn answering_message(shape: Shape, answers: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn answering_message(shape: Shape, answers: &[Vec<u8>]) -> Vec<u8> {
     let blocks = [b"[", &answers.join(&b',')[..], b"]"].concat();
     object(&[(Key::Role, string(b"user")), (shape.text().0, blocks)])
 }

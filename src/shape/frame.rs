@@ -28,7 +28,7 @@ pub enum Frame {
 
 /// A container of a [`Frame`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wrap {
+pub(crate) enum Wrap {
     /// A list with one element.
     List,
     /// An object with one member.
@@ -36,9 +36,7 @@ pub enum Wrap {
 }
 
 impl Frame {
-    /// The containers, outermost first.
-    #[must_use]
-    pub fn wraps(self) -> &'static [Wrap] {
+    pub(crate) fn wraps(self) -> &'static [Wrap] {
         match self {
             Frame::Text | Frame::Only | Frame::Json | Frame::Beside | Frame::BesideJson | Frame::Streams => &[],
             Frame::TextBlocks | Frame::Blocks => &[Wrap::List, Wrap::Member(Key::Text)],
@@ -53,8 +51,7 @@ impl Frame {
     }
 
     /// Characters that it adds to the text that replaces JSON, quotes included.
-    #[must_use]
-    pub fn added_chars(self) -> usize {
+    pub(crate) fn added_chars(self) -> usize {
         let chars = |wrap: &Wrap| match wrap {
             Wrap::List => 2,
             Wrap::Member(key) => key.name().len() + r#"{"":}"#.len(),
@@ -63,19 +60,17 @@ impl Frame {
     }
 
     /// Whether parts of the observation stay.
-    #[must_use]
-    pub fn keeps_references(self) -> bool {
+    pub(crate) fn keeps_references(self) -> bool {
         matches!(self, Frame::Beside | Frame::BesideJson)
     }
 
     /// Whether the observation may be a list of parts with cache marks.
-    #[must_use]
-    pub fn may_hold_marks(self) -> bool {
+    pub(crate) fn may_hold_marks(self) -> bool {
         matches!(self, Frame::Text | Frame::Json) || self.keeps_references()
     }
 
     /// Writes a string in its frame; `text` writes it with its quotes.
-    pub fn write(self, out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn write(self, out: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
         let wraps = self.wraps();
         for wrap in wraps {
             match wrap {

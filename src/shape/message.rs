@@ -7,7 +7,7 @@ use super::{BLOCK_KEYS, CONTENT_DEPTH, Key};
 use core::cell::Cell;
 
 /// A message, with the fields that determine its shape.
-pub struct RawMessage<'a, V: Value> {
+pub(crate) struct RawMessage<'a, V: Value> {
     pub object: &'a V::Object,
     pub role: RoleName,
     pub pair_role: PairRole,
@@ -26,7 +26,7 @@ pub struct RawMessage<'a, V: Value> {
 
 impl<'a, V: Value> RawMessage<'a, V> {
     #[inline]
-    pub fn of(object: &'a V::Object, reads_errors: bool) -> Result<Self, V::Stop> {
+    pub(crate) fn of(object: &'a V::Object, reads_errors: bool) -> Result<Self, V::Stop> {
         // Once all its fields were found, no other is looked up.
         let mut remaining = V::members(object);
         let mut get = |key: Key| -> Result<Option<V>, V::Stop> {
@@ -69,7 +69,7 @@ impl<'a, V: Value> RawMessage<'a, V> {
 
     /// Reads the content as text.
     #[inline]
-    pub fn content(&self, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+    pub(crate) fn content(&self, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
         let found = texts(self.content.as_ref(), BLOCK_KEYS, &Place::of(Key::Content), CONTENT_DEPTH, sink)?;
         count(found.chars + found.kept, sink);
         Ok(())
@@ -77,7 +77,12 @@ impl<'a, V: Value> RawMessage<'a, V> {
 
     /// Reads the content as the observation of the result with this id, or of the tool with this name.
     #[inline]
-    pub fn content_result(&self, id: Option<&V>, name: Option<&V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+    pub(crate) fn content_result(
+        &self,
+        id: Option<&V>,
+        name: Option<&V>,
+        sink: &mut impl Sink<V>,
+    ) -> Result<(), V::Stop> {
         let result = RawResult { name, ..RawResult::of(id, self.content.as_ref(), 0, self.is_error) };
         observation(&result, BLOCK_KEYS, &Place::of(Key::Content), CONTENT_DEPTH, sink)
     }

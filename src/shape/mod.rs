@@ -17,13 +17,15 @@ mod responses;
 mod value;
 mod words;
 
-pub use again::read_observation;
-pub use answer::{answer, answering_message};
-pub use frame::{Frame, Wrap};
-pub use quick::{QuickMessage, Recorder, quick_message};
-pub use responses::STREAMS;
-pub use value::{RawCall, RawResult, Sink, Value};
-pub use words::{ItemType, Keys, Role};
+pub(crate) use again::read_observation;
+pub(crate) use answer::{answer, answering_message};
+pub use frame::Frame;
+pub(crate) use frame::Wrap;
+pub(crate) use quick::{QuickMessage, Recorder, quick_message};
+pub(crate) use responses::STREAMS;
+pub(crate) use value::{RawCall, RawResult, Sink, Value};
+pub(crate) use words::Keys;
+pub use words::{ItemType, Role};
 
 use message::RawMessage;
 use parts::{count, member_chars, size_of};
@@ -56,8 +58,7 @@ words::keys! {
 impl Key {
     /// Whether containers in it are recorded; others are skipped.
     #[inline]
-    #[must_use]
-    pub fn is_opened(self) -> bool {
+    pub(crate) fn is_opened(self) -> bool {
         OPENED.has(self)
     }
 }
@@ -88,15 +89,11 @@ pub enum Shape {
     Plain,
     /// `pairRole` and `pairId`.
     ChatMessage,
-    /// `OpenAI` chat.
     OpenAi,
-    /// Anthropic blocks.
     Anthropic,
     /// An item of `OpenAI`'s Responses.
     Responses,
-    /// Bedrock's Converse.
     Converse,
-    /// Gemini's contents.
     Gemini,
     /// Unknown: its owner gives the facts.
     Facts,
@@ -104,7 +101,7 @@ pub enum Shape {
 
 /// The path from a message to the value of an observation.
 #[derive(Debug, Clone, Copy)]
-pub struct Path {
+pub(crate) struct Path {
     /// The list of its blocks, if results are blocks.
     pub blocks: Option<Key>,
     /// Fields from the block, or from the message; each in all its spellings.
@@ -113,8 +110,7 @@ pub struct Path {
 
 impl Shape {
     /// The path to the value of an observation.
-    #[must_use]
-    pub fn path(self) -> Path {
+    pub(crate) fn path(self) -> Path {
         match self {
             Shape::Plain | Shape::ChatMessage | Shape::OpenAi | Shape::Facts => {
                 Path { blocks: None, fields: &[&[Key::Content]] }
@@ -127,8 +123,7 @@ impl Shape {
     }
 
     /// The field with the text of a message that recede writes, and its frame.
-    #[must_use]
-    pub fn text(self) -> (Key, Frame) {
+    pub(crate) fn text(self) -> (Key, Frame) {
         match self {
             Shape::Converse => (Key::Content, Frame::TextBlocks),
             Shape::Gemini => (Key::Parts, Frame::TextBlocks),
@@ -137,44 +132,37 @@ impl Shape {
     }
 
     /// Whether a message has neither calls nor results.
-    #[must_use]
-    pub fn is_plain(self) -> bool {
+    pub(crate) fn is_plain(self) -> bool {
         self == Shape::Plain
     }
 
     /// Whether results are blocks of a message, which may have several of them and other blocks.
-    #[must_use]
-    pub fn has_blocks(self) -> bool {
+    pub(crate) fn has_blocks(self) -> bool {
         self.path().blocks.is_some()
     }
 
     /// Whether results must come before all other blocks of their message.
-    #[must_use]
-    pub fn wants_results_first(self) -> bool {
+    pub(crate) fn wants_results_first(self) -> bool {
         matches!(self, Shape::Anthropic | Shape::Converse)
     }
 
     /// Whether results without an id name their tool.
-    #[must_use]
-    pub fn names_results(self) -> bool {
+    pub(crate) fn names_results(self) -> bool {
         self == Shape::Gemini
     }
 
     /// Whether results may name their tool, which is then known without their call.
-    #[must_use]
-    pub fn may_name_results(self) -> bool {
+    pub(crate) fn may_name_results(self) -> bool {
         matches!(self, Shape::OpenAi | Shape::Facts)
     }
 
     /// Whether a call that has a name can be answered without an id.
-    #[must_use]
-    pub fn takes_names_for_ids(self) -> bool {
+    pub(crate) fn takes_names_for_ids(self) -> bool {
         matches!(self, Shape::OpenAi | Shape::Gemini)
     }
 
     /// The shape of this name, among the shapes that name their provider.
-    #[must_use]
-    pub fn of_provider(name: &str) -> Option<Self> {
+    pub(crate) fn of_provider(name: &str) -> Option<Self> {
         match name {
             "anthropic" => Some(Shape::Anthropic),
             "converse" => Some(Shape::Converse),
@@ -185,59 +173,51 @@ impl Shape {
     }
 
     /// Whether the shape names the provider, whose prompt cache is assumed; a message without calls and results does not.
-    #[must_use]
-    pub fn decides_provider(self) -> bool {
+    pub(crate) fn decides_provider(self) -> bool {
         self != Shape::Plain
     }
 
     /// Whether the results of a turn must be in one message. Anthropic joins messages of the user before it reads them.
-    #[must_use]
-    pub fn wants_one_message(self) -> bool {
+    pub(crate) fn wants_one_message(self) -> bool {
         matches!(self, Shape::Converse | Shape::Gemini)
     }
 
     /// Whether a call takes outputs of its own kind only.
-    #[must_use]
-    pub fn has_kinds(self) -> bool {
+    pub(crate) fn has_kinds(self) -> bool {
         self == Shape::Responses
     }
 
     /// Whether no two calls of a history may have the same id.
-    #[must_use]
-    pub fn wants_unique_ids(self) -> bool {
+    pub(crate) fn wants_unique_ids(self) -> bool {
         matches!(self, Shape::Anthropic | Shape::Converse)
     }
 
     /// Whether blocks may have cache marks.
-    #[must_use]
-    pub fn takes_marks(self) -> bool {
+    pub(crate) fn takes_marks(self) -> bool {
         self == Shape::Anthropic
     }
 
     /// The type of a part with text in an observation.
-    #[must_use]
-    pub fn part_type(self) -> &'static str {
+    pub(crate) fn part_type(self) -> &'static str {
         if self == Shape::Responses { "input_text" } else { "text" }
     }
 
     /// Whether an API of this shape accepts system messages among the others.
-    #[must_use]
-    pub fn takes_system_messages(self) -> bool {
+    pub(crate) fn takes_system_messages(self) -> bool {
         !matches!(self, Shape::Anthropic | Shape::Converse | Shape::Gemini)
     }
 
     /// Whether an API of this shape refuses messages of one role in a row.
-    #[must_use]
-    pub fn alternates_roles(self) -> bool {
+    pub(crate) fn alternates_roles(self) -> bool {
         self == Shape::Converse
     }
 }
 
 /// The type of a part that names a tool, and stays where its observation is replaced.
-pub const REFERENCE: &str = "tool_reference";
+pub(crate) const REFERENCE: &str = "tool_reference";
 
 /// Fields of a request body that may be the history, by precedence.
-pub const BODY_KEYS: [&str; 3] = ["messages", "input", "contents"];
+pub(crate) const BODY_KEYS: [&str; 3] = ["messages", "input", "contents"];
 
 /// Keys that must not be repeated in a message, in a block, and in a part of an observation.
 const MESSAGE_KEYS: Keys = Keys::of(&[
@@ -272,16 +252,13 @@ const PART_KEYS: Keys = Keys::of(&[Key::Type, Key::Text]);
 const CONTENT_DEPTH: usize = 2;
 
 /// The role that has a name.
-#[must_use]
-pub fn role_of(name: &[u8]) -> Role {
+pub(crate) fn role_of(name: &[u8]) -> Role {
     RoleName::of(name).role()
 }
 
 /// The facts of a message of any shape.
-pub struct MessageFacts {
-    /// The role.
+pub(crate) struct MessageFacts {
     pub role: Role,
-    /// The shape.
     pub shape: Shape,
     /// Blocks of its content, if that is a list.
     pub blocks: u32,
@@ -299,15 +276,13 @@ impl MessageFacts {
     }
 
     /// The facts of a message of unknown shape, as its owner gives them.
-    #[must_use]
-    pub fn given(role: Role, blocks: u32) -> Self {
+    pub(crate) fn given(role: Role, blocks: u32) -> Self {
         MessageFacts::of(role, Shape::Facts, blocks)
     }
 }
 
-/// Reads a message.
 #[inline]
-pub fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Result<MessageFacts, V::Stop> {
+pub(crate) fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Result<MessageFacts, V::Stop> {
     refuse_repeated::<V>(object, MESSAGE_KEYS, None)?;
     let mut message = RawMessage::<V>::of(object, sink.reads_errors())?;
     let shape = if chat_message::read(&message, sink)? {

@@ -8,7 +8,7 @@ use super::{MessageFacts, Role, Shape};
 use crate::text::Counted;
 
 /// Reads values of the message, and receives what is found in it, in document order.
-pub trait Recorder {
+pub(crate) trait Recorder {
     /// The string after the quote before `start`, if it is valid.
     fn string(&mut self, start: usize) -> Option<Counted>;
     /// The size of the value at `at` as the arguments of a call, nested this deep in its message, and its end.
@@ -22,12 +22,9 @@ pub trait Recorder {
 }
 
 /// A message of a common layout.
-pub struct QuickMessage {
-    /// The facts.
+pub(crate) struct QuickMessage {
     pub facts: MessageFacts,
-    /// The characters.
     pub chars: usize,
-    /// The end.
     pub end: usize,
 }
 
@@ -40,7 +37,7 @@ impl QuickMessage {
 
 /// Reads the message at `start` if it has a common layout. Otherwise the caller discards what was recorded.
 #[inline]
-pub fn quick_message<R: Recorder>(data: &[u8], start: usize, recorder: &mut R) -> Option<QuickMessage> {
+pub(crate) fn quick_message<R: Recorder>(data: &[u8], start: usize, recorder: &mut R) -> Option<QuickMessage> {
     let mut quick = Quick { data, recorder };
     if let Some(at) = after(data, start, Compact::ROLE) {
         quick.message::<Compact>(at)

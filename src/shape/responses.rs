@@ -9,7 +9,7 @@ pub(super) const PATH: Path = Path { blocks: None, fields: &[&[Key::Output]] };
 
 const ARGUMENTS: [Key; 5] = [Key::Arguments, Key::Input, Key::Action, Key::Operation, Key::Actions];
 /// The fields with the output of a shell, in the order in which they form one text.
-pub const STREAMS: [Key; 2] = [Key::Stdout, Key::Stderr];
+pub(crate) const STREAMS: [Key; 2] = [Key::Stdout, Key::Stderr];
 const STREAM_KEYS: Keys = Keys::of(&[Key::Type, Key::Text, Key::Stdout, Key::Stderr]);
 
 pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<bool, V::Stop> {

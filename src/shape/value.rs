@@ -6,10 +6,8 @@ use crate::error::{Error, Kind};
 use core::fmt;
 
 /// A JSON value, in bytes or in Python objects.
-pub trait Value: Sized {
-    /// An object.
+pub(crate) trait Value: Sized {
     type Object;
-    /// A string.
     type Text;
     /// An error that stops reading.
     type Stop: From<Error>;
@@ -22,9 +20,7 @@ pub trait Value: Sized {
     fn items(&self) -> Option<impl Iterator<Item = Self>>;
     /// How many elements it has; 0 if it is no list.
     fn length(&self) -> usize;
-    /// Whether it is null.
     fn is_null(&self) -> bool;
-    /// Whether it is true.
     fn is_true(&self) -> bool;
     /// The first byte, if the input was bytes.
     fn offset(&self) -> Option<usize> {
@@ -35,7 +31,6 @@ pub trait Value: Sized {
     /// How many members of an object a shape may read.
     fn members(object: &Self::Object) -> usize;
     /// The first of these keys that is repeated in an object, and where.
-    #[must_use]
     fn repeated(_: &Self::Object, _: Keys) -> Option<(Key, usize)> {
         None
     }
@@ -49,12 +44,10 @@ pub trait Value: Sized {
     fn size(&self, depth: usize) -> Result<usize, Self::Stop>;
     /// The size of an object, likewise.
     fn object_size(object: &Self::Object, depth: usize) -> Result<usize, Self::Stop>;
-    /// Reads a text.
     fn read<T>(text: &Self::Text, read: impl FnOnce(&[u8]) -> T) -> T;
 }
 
-/// A call as read.
-pub struct RawCall<'a, V> {
+pub(crate) struct RawCall<'a, V> {
     /// The id, if that is a string.
     pub id: Option<&'a V>,
     /// The tool, if that is a string.
@@ -67,8 +60,7 @@ pub struct RawCall<'a, V> {
     pub depth: usize,
 }
 
-/// A result as read.
-pub struct RawResult<'a, V> {
+pub(crate) struct RawResult<'a, V> {
     /// The id, if that is a string.
     pub id: Option<&'a V>,
     /// The tool, if the shape names it.
@@ -87,14 +79,13 @@ pub struct RawResult<'a, V> {
 
 impl<'a, V: Value> RawResult<'a, V> {
     /// A result whose observation is text.
-    #[must_use]
-    pub fn of(id: Option<&'a V>, value: Option<&'a V>, block: usize, is_error: bool) -> Self {
+    pub(crate) fn of(id: Option<&'a V>, value: Option<&'a V>, block: usize, is_error: bool) -> Self {
         RawResult { id, name: None, value, block, is_error, frame: Frame::Text, chars: 0 }
     }
 }
 
 /// Receives the content of a message, in document order.
-pub trait Sink<V: Value> {
+pub(crate) trait Sink<V: Value> {
     /// Whether it is to be found out which results are flagged as errors.
     fn reads_errors(&self) -> bool {
         true
@@ -111,9 +102,7 @@ pub trait Sink<V: Value> {
     fn half(&mut self, _id: Option<&V>, _block: usize, _is_result: bool) -> Result<(), V::Stop> {
         Ok(())
     }
-    /// A call.
     fn call(&mut self, call: &RawCall<V>) -> Result<(), V::Stop>;
-    /// An observation begins.
     fn begin_observation(&mut self);
     /// The observation has ended; it belongs to this result.
     fn result(&mut self, result: &RawResult<V>) -> Result<(), V::Stop>;
@@ -121,7 +110,7 @@ pub trait Sink<V: Value> {
 
 /// The path of a value in its message.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub(crate) struct Place<'a> {
     around: Option<&'a Place<'a>>,
     step: PlaceStep,
 }
@@ -134,17 +123,17 @@ enum PlaceStep {
 
 impl<'a> Place<'a> {
     /// A field of the message.
-    pub fn of(key: Key) -> Self {
+    pub(crate) fn of(key: Key) -> Self {
         Place { around: None, step: PlaceStep::Key(key) }
     }
 
     /// A member of the value here.
-    pub fn key(&'a self, key: Key) -> Self {
+    pub(crate) fn key(&'a self, key: Key) -> Self {
         Place { around: Some(self), step: PlaceStep::Key(key) }
     }
 
     /// An element of the value here.
-    pub fn index(&'a self, index: usize) -> Self {
+    pub(crate) fn index(&'a self, index: usize) -> Self {
         Place { around: Some(self), step: PlaceStep::Index(index) }
     }
 }
@@ -169,25 +158,25 @@ fn fault<V: Value>(kind: Kind, offset: Option<usize>, place: &Place) -> V::Stop 
 
 /// A value that is neither missing nor null.
 #[inline]
-pub fn present<V: Value>(value: Option<&V>) -> Option<&V> {
+pub(crate) fn present<V: Value>(value: Option<&V>) -> Option<&V> {
     value.filter(|value| !value.is_null())
 }
 
 /// A field that is neither missing nor null.
 #[inline]
-pub fn get_present<V: Value>(object: &V::Object, key: Key) -> Result<Option<V>, V::Stop> {
+pub(crate) fn get_present<V: Value>(object: &V::Object, key: Key) -> Result<Option<V>, V::Stop> {
     Ok(V::get(object, key)?.filter(|value| !value.is_null()))
 }
 
 /// Looks up the meaning of the word in a field.
 #[inline]
-pub fn word<V: Value, T: Default>(value: Option<&V>, meaning: impl FnOnce(&[u8]) -> T) -> T {
+pub(crate) fn word<V: Value, T: Default>(value: Option<&V>, meaning: impl FnOnce(&[u8]) -> T) -> T {
     value.and_then(V::text).map_or_else(T::default, |text| V::read(text, meaning))
 }
 
 /// Refuses repeated keys, of which JSON parsers use different ones.
 #[inline]
-pub fn refuse_repeated<V: Value>(object: &V::Object, keys: Keys, around: Option<&Place>) -> Result<(), V::Stop> {
+pub(crate) fn refuse_repeated<V: Value>(object: &V::Object, keys: Keys, around: Option<&Place>) -> Result<(), V::Stop> {
     match V::repeated(object, keys) {
         None => Ok(()),
         Some((key, at)) => {
@@ -198,7 +187,7 @@ pub fn refuse_repeated<V: Value>(object: &V::Object, keys: Keys, around: Option<
 
 /// A part of a content, which must be an object.
 #[inline]
-pub fn part<'a, V: Value>(part: &'a V, keys: Keys, place: &Place) -> Result<&'a V::Object, V::Stop> {
+pub(crate) fn part<'a, V: Value>(part: &'a V, keys: Keys, place: &Place) -> Result<&'a V::Object, V::Stop> {
     let Some(object) = part.object() else { return Err(fault::<V>(Kind::Part, part.offset(), place)) };
     refuse_repeated::<V>(object, keys, Some(place))?;
     Ok(object)
@@ -206,7 +195,7 @@ pub fn part<'a, V: Value>(part: &'a V, keys: Keys, place: &Place) -> Result<&'a 
 
 /// The object that a value is, if it is there and is one.
 #[inline]
-pub fn object<'a, V: Value>(value: Option<&'a V>, place: &Place) -> Result<Option<&'a V::Object>, V::Stop> {
+pub(crate) fn object<'a, V: Value>(value: Option<&'a V>, place: &Place) -> Result<Option<&'a V::Object>, V::Stop> {
     let Some(value) = value else { return Ok(None) };
     match value.object() {
         None if value.is_foreign() => Err(fault::<V>(Kind::Part, value.offset(), place)),
@@ -215,6 +204,6 @@ pub fn object<'a, V: Value>(value: Option<&'a V>, place: &Place) -> Result<Optio
 }
 
 /// The error for a content that is neither text, list nor null.
-pub fn wrong_content<V: Value>(value: &V, place: &Place) -> V::Stop {
+pub(crate) fn wrong_content<V: Value>(value: &V, place: &Place) -> V::Stop {
     fault::<V>(Kind::Content, value.offset(), place)
 }

@@ -16,27 +16,23 @@ macro_rules! keys {
     ($($key:ident $text:literal),* $(,)?) => {
         /// A key that some shape reads.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Key {
+        pub(crate) enum Key {
             $(#[doc = concat!("`", $text, "`.")] $key,)*
         }
 
         impl Key {
-            /// Every key.
-            pub const ALL: &[Key] = &[$(Key::$key),*];
+            pub(crate) const ALL: &[Key] = &[$(Key::$key),*];
 
             /// Finds the key with this text.
             #[inline]
-            #[must_use]
-            pub fn of(key: &[u8]) -> Option<Key> {
+            pub(crate) fn of(key: &[u8]) -> Option<Key> {
                 $(if key == $text.as_bytes() {
                     return Some(Key::$key);
                 })*
                 None
             }
 
-            /// The text.
-            #[must_use]
-            pub fn name(self) -> &'static str {
+            pub(crate) fn name(self) -> &'static str {
                 match self { $(Key::$key => $text),* }
             }
         }
@@ -45,14 +41,12 @@ macro_rules! keys {
 
 pub(super) use keys;
 
-/// A set of keys.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Keys(u64);
+pub(crate) struct Keys(u64);
 
 impl Keys {
     /// The set of these keys.
-    #[must_use]
-    pub const fn of(keys: &[Key]) -> Keys {
+    pub(crate) const fn of(keys: &[Key]) -> Keys {
         let (mut set, mut place) = (0, 0);
         while place < keys.len() {
             set |= 1 << keys[place] as u32;
@@ -63,7 +57,7 @@ impl Keys {
 
     /// Adds a key. Returns whether it is new.
     #[inline]
-    pub fn insert(&mut self, key: Key) -> bool {
+    pub(crate) fn insert(&mut self, key: Key) -> bool {
         let before = self.0;
         self.0 |= 1 << key as u32;
         self.0 != before
@@ -71,8 +65,7 @@ impl Keys {
 
     /// Whether it holds a key.
     #[inline]
-    #[must_use]
-    pub fn has(self, key: Key) -> bool {
+    pub(crate) fn has(self, key: Key) -> bool {
         self.0 >> key as u32 & 1 == 1
     }
 }
@@ -80,41 +73,28 @@ impl Keys {
 /// The role of a message, as rules distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
-    /// `system` or `developer`.
     System,
-    /// `user`.
     User,
-    /// `assistant` or `model`.
     Assistant,
-    /// Any other, or none.
     #[default]
     Other,
 }
 
-/// `role` of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RoleName {
-    /// Anything else, or none.
+pub(crate) enum RoleName {
     #[default]
     Other,
-    /// `system`.
     System,
-    /// `developer`.
     Developer,
-    /// `user`.
     User,
-    /// `assistant`.
     Assistant,
-    /// `model`.
     Model,
-    /// `tool`.
     Tool,
 }
 
 impl RoleName {
     /// The meaning of a `role`.
-    #[must_use]
-    pub fn of(name: &[u8]) -> RoleName {
+    pub(crate) fn of(name: &[u8]) -> RoleName {
         meaning! { name,
             b"system" => RoleName::System,
             b"developer" => RoleName::Developer,
@@ -127,8 +107,7 @@ impl RoleName {
     }
 
     /// The role as rules distinguish it.
-    #[must_use]
-    pub fn role(self) -> Role {
+    pub(crate) fn role(self) -> Role {
         match self {
             RoleName::System | RoleName::Developer => Role::System,
             RoleName::User => Role::User,
@@ -138,22 +117,17 @@ impl RoleName {
     }
 }
 
-/// `pairRole` of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PairRole {
-    /// Anything else, or none.
+pub(crate) enum PairRole {
     #[default]
     Other,
-    /// `"call"`.
     Call,
-    /// `"result"`.
     Result,
 }
 
 impl PairRole {
     /// The meaning of a `pairRole`.
-    #[must_use]
-    pub fn of(name: &[u8]) -> PairRole {
+    pub(crate) fn of(name: &[u8]) -> PairRole {
         meaning! { name,
             b"call" => PairRole::Call,
             b"result" => PairRole::Result,
@@ -165,20 +139,13 @@ impl PairRole {
 /// The tool of a call that the client runs: an output of another kind is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolKind {
-    /// Any other.
     #[default]
     Other,
-    /// `function`.
     Function,
-    /// `custom_tool`.
     Custom,
-    /// `computer`.
     Computer,
-    /// `local_shell`.
     LocalShell,
-    /// `shell`.
     Shell,
-    /// `apply_patch`.
     ApplyPatch,
     /// `tool_search`.
     Search,
@@ -199,10 +166,8 @@ impl ToolKind {
     }
 }
 
-/// `type` of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ItemType {
-    /// Anything else, or none.
     #[default]
     Other,
     /// Ends in `_call`.
@@ -211,11 +176,9 @@ pub enum ItemType {
     CallOutput(ToolKind),
     /// `tool_search_output`: tools that a search of the client has found, which the model may then call.
     ToolSearchOutput,
-    /// `reasoning`.
     Reasoning,
     /// `mcp_approval_request`: a call that the user has to permit.
     ApprovalRequest,
-    /// `mcp_approval_response`.
     ApprovalResponse,
     /// `compaction`: what the provider has made of all that precedes it.
     Compaction,
@@ -223,8 +186,7 @@ pub enum ItemType {
 
 impl ItemType {
     /// The meaning of the `type` of a message.
-    #[must_use]
-    pub fn of(name: &[u8]) -> ItemType {
+    pub(crate) fn of(name: &[u8]) -> ItemType {
         if let Some(tool) = name.strip_suffix(b"_call") {
             return ItemType::Call(ToolKind::of(tool));
         }
@@ -242,14 +204,12 @@ impl ItemType {
     }
 
     /// Whether the model makes it, whatever its role is.
-    #[must_use]
-    pub fn is_agent_made(self) -> bool {
+    pub(crate) fn is_agent_made(self) -> bool {
         matches!(self, ItemType::Call(_) | ItemType::Reasoning | ItemType::ApprovalRequest)
     }
 
     /// Whether this call takes an output of that type, as far as its type is known. Codex answers a local shell like a function.
-    #[must_use]
-    pub fn takes(self, output: ItemType) -> bool {
+    pub(crate) fn takes(self, output: ItemType) -> bool {
         use ToolKind::{Function, LocalShell, Other, Search};
         match (self, output) {
             (ItemType::Call(LocalShell), ItemType::CallOutput(Function))
@@ -263,11 +223,9 @@ impl ItemType {
 
 /// `type` of a part or block of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PartType {
-    /// Anything else, or none.
+pub(crate) enum PartType {
     #[default]
     Other,
-    /// A text part.
     Text,
     /// An image or other binary data.
     Image,
@@ -275,9 +233,7 @@ pub enum PartType {
     Document,
     /// Thoughts of the model: not counted.
     Thinking,
-    /// `tool_use`.
     ToolUse,
-    /// `tool_result`.
     ToolResult,
     /// `tool_reference`: a tool that a search has found, which the model may then call.
     ToolReference,
@@ -291,8 +247,7 @@ pub enum PartType {
 
 impl PartType {
     /// The meaning of the `type` of a part.
-    #[must_use]
-    pub fn of(name: &[u8]) -> PartType {
+    pub(crate) fn of(name: &[u8]) -> PartType {
         meaning! { name,
             b"text" | b"input_text" | b"output_text" => PartType::Text,
             b"image" | b"image_url" | b"input_image" | b"file" | b"input_file" => PartType::Image,
@@ -317,8 +272,7 @@ impl PartType {
     }
 
     /// Whether a message with such a part is one of Anthropic.
-    #[must_use]
-    pub fn is_of_anthropic(self) -> bool {
+    pub(crate) fn is_of_anthropic(self) -> bool {
         use PartType::{Compaction, ServerResult, ServerUse, ToolResult, ToolUse};
         matches!(self, ToolUse | ToolResult | ServerUse | ServerResult | Compaction)
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::mem;
 
 /// Two generations of pages: when the young one is full it becomes the old one, and old pages not used since are evicted.
-pub struct PageCache {
+pub(crate) struct PageCache {
     most: usize,
     young: HashMap<u32, Page>,
     old: HashMap<u32, Page>,
@@ -13,13 +13,12 @@ pub struct PageCache {
 
 impl PageCache {
     /// An empty cache, with this many pages per generation.
-    #[must_use]
-    pub fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize) -> Self {
         PageCache { most, young: HashMap::new(), old: HashMap::new() }
     }
 
     /// A page, if it is cached.
-    pub fn get(&mut self, number: u32) -> Option<Page> {
+    pub(crate) fn get(&mut self, number: u32) -> Option<Page> {
         if let Some(page) = self.young.get(&number) {
             return Some(page.clone());
         }
@@ -29,13 +28,11 @@ impl PageCache {
     }
 
     /// A page, if it is cached; this does not count as a use.
-    #[must_use]
-    pub fn peek(&self, number: u32) -> Option<Page> {
+    pub(crate) fn peek(&self, number: u32) -> Option<Page> {
         self.young.get(&number).or_else(|| self.old.get(&number)).cloned()
     }
 
-    /// Adds a page.
-    pub fn put(&mut self, number: u32, page: Page) {
+    pub(crate) fn put(&mut self, number: u32, page: Page) {
         if self.young.len() >= self.most {
             self.old = mem::take(&mut self.young);
         }

@@ -21,7 +21,6 @@ impl<'a> Changes<'a> {
         self.pager.header.last[kind.index()]
     }
 
-    /// Reads a record.
     pub fn get(&mut self, kind: RecordKind, id: u64) -> Result<Option<Record>> {
         get(self.pager, kind, id, true)
     }
@@ -67,7 +66,7 @@ impl<'a> Changes<'a> {
 }
 
 /// Reads a record. Without its last field only pages of its bucket are read, unless the other fields are long.
-pub fn get(pager: &mut Pager, kind: RecordKind, id: u64, wants_last: bool) -> Result<Option<Record>> {
+pub(crate) fn get(pager: &mut Pager, kind: RecordKind, id: u64, wants_last: bool) -> Result<Option<Record>> {
     if id == 0 || id > pager.header.last[kind.index()] {
         return Ok(None);
     }
@@ -98,7 +97,7 @@ fn missing(pager: &mut Pager, id: u64) -> Result<StoreError> {
 type RecordFields<'a> = (Vec<&'a [u8]>, &'a [u8]);
 
 /// Splits off the last field.
-pub fn in_place<'a>(cell: &'a Cell<'a>, page: u32) -> Result<Option<RecordFields<'a>>> {
+pub(crate) fn in_place<'a>(cell: &'a Cell<'a>, page: u32) -> Result<Option<RecordFields<'a>>> {
     if cell.last.is_some() { Ok(None) } else { whole(cell, page).map(Some) }
 }
 
@@ -117,7 +116,7 @@ fn decoded(bytes: &[u8], page: u32) -> Result<Vec<&[u8]>> {
 }
 
 /// The record for a bucket, whose long parts are written to text pages.
-pub fn stored(
+pub(crate) fn stored(
     pager: &mut Pager,
     kind: RecordKind,
     id: u64,

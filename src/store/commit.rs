@@ -22,7 +22,7 @@ impl Pager {
     }
 
     /// Commits all changes: on return they outlive this process, and readers see them.
-    pub fn commit(&mut self) -> Result<()> {
+    pub(crate) fn commit(&mut self) -> Result<()> {
         self.writable()?;
         if !self.is_changed() {
             return Ok(());
@@ -36,7 +36,7 @@ impl Pager {
     }
 
     /// Commits all changes, and waits until they are on disk.
-    pub fn sync(&mut self) -> Result<()> {
+    pub(crate) fn sync(&mut self) -> Result<()> {
         self.writable()?;
         self.check_names()?;
         if self.is_changed() {
@@ -115,19 +115,17 @@ impl Pager {
         Ok(())
     }
 
-    /// Bytes of the log.
-    #[must_use]
-    pub fn log_length(&self) -> u64 {
+    pub(crate) fn log_length(&self) -> u64 {
         self.way.log().map_or(0, WriteAheadLog::length)
     }
 
     /// Writes the commits, which are on disk, into the file, and restarts the log. False if readers prevent it.
-    pub fn checkpoint(&mut self) -> Result<bool> {
+    pub(crate) fn checkpoint(&mut self) -> Result<bool> {
         self.fold(true)
     }
 
     /// Ends with a checkpoint; the log will be removed, and is not restarted.
-    pub fn finish(&mut self) -> Result<bool> {
+    pub(crate) fn finish(&mut self) -> Result<bool> {
         self.fold(false)
     }
 

@@ -4,7 +4,6 @@ use super::file::FileName;
 use std::fmt;
 use std::io;
 
-/// Kinds of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreErrorKind {
     /// An error of the operating system: a full disk, a failed read, a missing permission.
@@ -34,9 +33,7 @@ pub enum StoreErrorKind {
 }
 
 impl StoreErrorKind {
-    /// The name in Python.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             StoreErrorKind::Io => "io",
             StoreErrorKind::Missing => "missing",
@@ -57,11 +54,8 @@ impl StoreErrorKind {
 /// An error of the store. Commits are not affected.
 #[derive(Debug)]
 pub struct StoreError {
-    /// The kind.
     pub kind: StoreErrorKind,
-    /// The file.
     pub file: FileName,
-    /// The page.
     pub page: Option<u32>,
     /// Details: what was found, or what was attempted.
     pub what: &'static str,
@@ -79,15 +73,12 @@ impl StoreError {
         StoreError { kind, file: FileName::Store, page: None, what, source: None }
     }
 
-    /// A damaged page.
-    #[must_use]
-    pub fn damaged(page: u32, what: &'static str) -> Self {
+    pub(crate) fn damaged(page: u32, what: &'static str) -> Self {
         StoreError { page: Some(page), ..StoreError::new(StoreErrorKind::Damaged, what) }
     }
 
     /// An error of the operating system on a file.
-    #[must_use]
-    pub fn io(file: FileName, what: &'static str, source: io::Error) -> Self {
+    pub(crate) fn io(file: FileName, what: &'static str, source: io::Error) -> Self {
         StoreError { file, source: Some(source), ..StoreError::new(StoreErrorKind::Io, what) }
     }
 }

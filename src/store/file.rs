@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 /// The files of one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileName {
-    /// The store itself.
     Store,
     /// The log, while a writer has it open.
     Log,
@@ -58,7 +57,6 @@ pub trait Backend: Send + Sync {
     fn sync_names(&self) -> io::Result<()>;
 }
 
-/// An open file.
 pub trait BackendFile: Send {
     /// Reads until the buffer is full or the file ends; returns the number of bytes.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
@@ -66,10 +64,8 @@ pub trait BackendFile: Send {
     /// Writes all bytes, also past the end.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// The length in bytes.
     fn length(&self) -> io::Result<u64>;
 
-    /// Truncates it.
     fn truncate(&self, length: u64) -> io::Result<()>;
 
     /// Waits until content and length are on disk.
@@ -81,7 +77,6 @@ pub trait BackendFile: Send {
     /// Takes a shared lock; waits for an exclusive one.
     fn lock_shared(&self) -> io::Result<()>;
 
-    /// Releases the lock.
     fn unlock(&self) -> io::Result<()>;
 
     /// The identity: device and inode.

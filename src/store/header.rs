@@ -5,19 +5,18 @@ use super::page::{HEAD, PAGE, Page, PageKind, ROOM, put_u32, put_u64, u32_at, u6
 use super::record::{CELL, KINDS};
 
 /// The first bytes of the content of page 0; a transfer in text mode would change them.
-pub const MAGIC: &[u8; 16] = b"recede store\r\n\x1a\n";
+pub(crate) const MAGIC: &[u8; 16] = b"recede store\r\n\x1a\n";
 /// The version that is written, and the newest that is read.
-pub const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// Used bytes of page 0; the rest is zero.
 const LENGTH: usize = 152;
 
 /// The content of page 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
+pub(crate) struct Header {
     /// A random number, which the log repeats.
     pub id: u64,
-    /// Number of commits.
     pub commits: u64,
     /// Pages of the file, including this one.
     pub pages: u32,
@@ -33,7 +32,6 @@ pub struct Header {
     pub overflow: u32,
     /// Bytes of all records in buckets.
     pub bucket_bytes: u64,
-    /// Number of bucket splits.
     pub splits: u64,
     /// The page to which texts are added, and the number of text pages.
     pub text: (u32, u32),
@@ -44,22 +42,17 @@ pub struct Header {
 }
 
 impl Header {
-    /// Number of buckets.
-    #[must_use]
-    pub fn buckets(&self) -> u32 {
+    pub(crate) fn buckets(&self) -> u32 {
         (1 << self.level) + self.split
     }
 
     /// Bytes of records as a share of the buckets' first pages.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share")]
-    pub fn load(&self) -> f64 {
+    pub(crate) fn load(&self) -> f64 {
         self.bucket_bytes as f64 / (f64::from(self.buckets()) * ROOM as f64)
     }
 
-    /// Encodes the page.
-    #[must_use]
-    pub fn page(&self) -> Page {
+    pub(crate) fn page(&self) -> Page {
         let mut page = Page::new(PageKind::Header);
         page.set_used(LENGTH - HEAD);
         let content = page.content_mut();
@@ -91,7 +84,7 @@ impl Header {
     }
 
     /// Decodes page 0, and validates what can be validated by itself.
-    pub fn of(page: &Page) -> Result<Self> {
+    pub(crate) fn of(page: &Page) -> Result<Self> {
         let bytes = page.bytes();
         facts(bytes)?;
         page.check(0)?;
@@ -132,7 +125,7 @@ impl Header {
 ///
 /// A torn checkpoint may leave the page half old and half new; the log has it complete. But the bytes of the first sector before
 /// the commits are the same in both, so a fault there is not due to tearing.
-pub fn facts(bytes: &[u8; PAGE]) -> Result<(u64, u64)> {
+pub(crate) fn facts(bytes: &[u8; PAGE]) -> Result<(u64, u64)> {
     let mut sound = *bytes;
     sound[16..32].copy_from_slice(MAGIC);
     put_u32(&mut sound, 32, VERSION);

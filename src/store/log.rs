@@ -34,9 +34,9 @@ use std::process;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The first bytes of a log.
-pub const MAGIC: &[u8; 16] = b"recede  log\r\n\x1a\n\0";
+pub(crate) const MAGIC: &[u8; 16] = b"recede  log\r\n\x1a\n\0";
 /// The version that is written, and the newest that is read.
-pub const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 2;
 /// Bytes before a frame's page.
 pub const FRAME: usize = 20;
 
@@ -46,8 +46,7 @@ const AHEAD: (u64, u64) = (64 << 10, 256 << 10);
 const CLOSE: u64 = 16 << 10;
 
 /// A unique number, from the random seed of hash maps, and since a fork inherits that, the process and the time.
-#[must_use]
-pub fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     RandomState::new().hash_one((process::id(), time.as_nanos()))
 }
@@ -65,8 +64,7 @@ pub(super) struct Tail {
     pub(super) sum: u32,
 }
 
-/// An open log.
-pub struct WriteAheadLog {
+pub(crate) struct WriteAheadLog {
     pub(super) file: Box<dyn BackendFile>,
     /// The newest frame of each page: committed, and written since then.
     committed: HashMap<u32, LogFrame>,
@@ -89,7 +87,7 @@ pub struct WriteAheadLog {
 
 impl WriteAheadLog {
     /// Begins an empty log in this file.
-    pub fn start(file: Box<dyn BackendFile>, id: u64, base: u64) -> Result<Self> {
+    pub(crate) fn start(file: Box<dyn BackendFile>, id: u64, base: u64) -> Result<Self> {
         let mut log = Self::at(file, Tail { at: PAGE as u64, sum: 0 });
         log.restart(id, base)?;
         Ok(log)
@@ -114,7 +112,7 @@ impl WriteAheadLog {
 
     /// Restarts after a checkpoint. On return the first block is on disk: frames after a block that cannot be read prove that
     /// it was damaged, and the first of the old commits cannot be recovered without the last.
-    pub fn restart(&mut self, id: u64, base: u64) -> Result<()> {
+    pub(crate) fn restart(&mut self, id: u64, base: u64) -> Result<()> {
         let mut block = [0; PAGE];
         block[..16].copy_from_slice(MAGIC);
         put_u32(&mut block, 16, VERSION);
@@ -135,15 +133,12 @@ impl WriteAheadLog {
         self.file.sync().map_err(|error| failed("syncing its first block", error))
     }
 
-    /// The file.
-    #[must_use]
-    pub fn file(&self) -> &dyn BackendFile {
+    pub(crate) fn file(&self) -> &dyn BackendFile {
         &*self.file
     }
 
     /// The file of an unused log.
-    #[must_use]
-    pub fn into_file(self) -> Box<dyn BackendFile> {
+    pub(crate) fn into_file(self) -> Box<dyn BackendFile> {
         self.file
     }
 
@@ -164,7 +159,7 @@ impl WriteAheadLog {
     }
 
     /// Whether a complete commit follows the last one: a write was reported as failed, and yet happened.
-    pub fn is_followed(&self) -> Result<bool> {
+    pub(crate) fn is_followed(&self) -> Result<bool> {
         let mut tail = self.tail;
         while let Some((page, _, next)) = self.frame(tail)? {
             if page == 0 {
@@ -175,75 +170,63 @@ impl WriteAheadLog {
         Ok(false)
     }
 
-    /// Releases the writer's lock.
-    pub fn unlock(&self) {
+    pub(crate) fn unlock(&self) {
         let _ = self.file.unlock(); // closing the file does not, if a fork has it open too
     }
 
     /// Bytes up to the last frame.
-    #[must_use]
-    pub fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.tail.at
     }
 
     /// Bytes up to the last frame, with each page counted once between two syncs.
-    #[must_use]
-    pub fn weight(&self) -> u64 {
+    pub(crate) fn weight(&self) -> u64 {
         self.weight
     }
 
     /// Whether there are commits since the last sync.
-    #[must_use]
-    pub fn is_unsynced(&self) -> bool {
+    pub(crate) fn is_unsynced(&self) -> bool {
         self.unsynced > 0
     }
 
     /// Whether there are this many bytes since the last sync, or more commits than a frame can say.
-    #[must_use]
-    pub fn is_sync_due(&self, bytes: u64) -> bool {
+    pub(crate) fn is_sync_due(&self, bytes: u64) -> bool {
         self.end.at - self.synced >= bytes || self.unsynced == u16::MAX
     }
 
     /// Whether an older version of recede began it.
-    #[must_use]
-    pub fn is_old(&self) -> bool {
+    pub(crate) fn is_old(&self) -> bool {
         self.version < VERSION
     }
 
     /// Whether it has no commit.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.committed.is_empty()
     }
 
     /// Whether frames were written since the last commit.
-    #[must_use]
-    pub fn is_pending(&self) -> bool {
+    pub(crate) fn is_pending(&self) -> bool {
         !self.pending.is_empty()
     }
 
     /// The committed pages, in order.
-    #[must_use]
-    pub fn pages(&self) -> Vec<u32> {
+    pub(crate) fn pages(&self) -> Vec<u32> {
         let mut pages: Vec<u32> = self.committed.keys().copied().collect();
         pages.sort_unstable();
         pages
     }
 
-    /// Number of valid frames.
-    #[must_use]
-    pub fn frames(&self) -> usize {
+    pub(crate) fn frames(&self) -> usize {
         self.committed.len() + self.pending.len()
     }
 
     /// Whether a page is committed in it.
-    #[must_use]
-    pub fn holds(&self, page: u32) -> bool {
+    pub(crate) fn holds(&self, page: u32) -> bool {
         self.committed.contains_key(&page)
     }
 
     /// The newest version of a page, if the log has it, not validated.
-    pub fn read(&self, page: u32) -> Result<Option<Page>> {
+    pub(crate) fn read(&self, page: u32) -> Result<Option<Page>> {
         let frame = self.pending.get(&page).or_else(|| self.committed.get(&page));
         frame.map(|frame| self.page(*frame, page)).transpose()
     }
@@ -261,7 +244,7 @@ impl WriteAheadLog {
     }
 
     /// Writes uncommitted pages, so that they need no memory. They have no effect before their commit.
-    pub fn spill<'a>(&mut self, commit: u64, pages: impl Iterator<Item = (u32, &'a Page)>) -> Result<()> {
+    pub(crate) fn spill<'a>(&mut self, commit: u64, pages: impl Iterator<Item = (u32, &'a Page)>) -> Result<()> {
         let (tail, frames) = self.write(commit as u32, pages)?;
         self.tail = tail;
         self.pending.extend(frames);
@@ -270,7 +253,7 @@ impl WriteAheadLog {
 
     /// Commits these pages, the last of which is page 0, and those spilled before, with one write. On return the commit outlives
     /// this process, and readers see it.
-    pub fn commit<'a>(&mut self, commit: u64, pages: impl Iterator<Item = (u32, &'a Page)>) -> Result<()> {
+    pub(crate) fn commit<'a>(&mut self, commit: u64, pages: impl Iterator<Item = (u32, &'a Page)>) -> Result<()> {
         self.spill(commit, pages)?;
         self.take_commit();
         self.unsynced += 1;
@@ -290,7 +273,7 @@ impl WriteAheadLog {
     }
 
     /// Waits until all commits are on disk.
-    pub fn sync(&mut self) -> Result<()> {
+    pub(crate) fn sync(&mut self) -> Result<()> {
         self.write_ahead();
         self.flush()
     }
@@ -314,7 +297,7 @@ impl WriteAheadLog {
     }
 
     /// Truncates a long log after its first block.
-    pub fn shorten(&mut self) -> Result<()> {
+    pub(crate) fn shorten(&mut self) -> Result<()> {
         self.room = 0;
         self.file.truncate(PAGE as u64).map_err(|error| failed("cutting it", error))
     }

@@ -30,7 +30,6 @@ impl Memory {
         held(&self.files).get(&name).map(|content| held(&content.bytes).clone())
     }
 
-    /// Adds a file.
     pub fn put(&self, name: FileName, bytes: Vec<u8>) {
         held(&self.files).insert(name, Content::new(bytes));
     }

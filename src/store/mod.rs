@@ -13,27 +13,27 @@ mod changes;
 mod commit;
 pub mod error;
 pub mod file;
-pub mod header;
+pub(crate) mod header;
 pub mod log;
 pub mod memory;
 mod open;
 pub mod page;
 pub mod pager;
 mod pages;
-pub mod record;
+pub(crate) mod record;
 mod recovery;
 pub mod table;
-pub mod text;
+pub(crate) mod text;
 mod verify;
 
-pub use changes::Changes;
+pub(crate) use changes::Changes;
 use changes::{in_place, stored};
 pub use error::{Result, StoreError, StoreErrorKind};
 use file::{Backend, FileName};
 use pager::Pager;
 pub use record::{KINDS, RecordKind};
 use std::sync::Arc;
-pub use verify::{Report, StoreFault};
+pub(crate) use verify::{Report, StoreFault};
 
 /// An open store, for one writer or any number of readers.
 pub struct Store {
@@ -47,7 +47,6 @@ pub struct Store {
     is_held: bool,
 }
 
-/// A stored record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// The fields but the last.
@@ -56,28 +55,19 @@ pub struct Record {
     pub last: Option<Vec<u8>>,
 }
 
-/// Sizes of a store.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stats {
-    /// Pages of 4,096 bytes.
     pub pages: u32,
-    /// Free pages.
     pub free_pages: u32,
-    /// Text pages.
     pub text_pages: u32,
-    /// Buckets.
     pub buckets: u32,
     /// Pages of buckets beyond their first.
     pub overflow_pages: u32,
     /// Bytes of records in buckets as a share of the buckets' first pages.
     pub load: f64,
-    /// Bucket splits.
     pub splits: u64,
-    /// Commits.
     pub commits: u64,
-    /// Bytes of the file.
     pub file_bytes: u64,
-    /// Bytes of the log.
     pub log_bytes: u64,
     /// The last id of each kind, which is the number of its records.
     pub records: [u64; KINDS],
@@ -120,7 +110,6 @@ impl Store {
         self.change(|changes| changes.replace(kind, id, fields, last))
     }
 
-    /// Makes several changes atomically.
     pub fn change<T>(&mut self, work: impl FnOnce(&mut Changes) -> Result<T>) -> Result<T> {
         self.count(false, work)
     }
@@ -175,7 +164,6 @@ impl Store {
         changes::get(&mut self.pager, kind, id, wants_last)
     }
 
-    /// The sizes.
     pub fn stats(&self) -> Result<Stats> {
         let header = &self.pager.header;
         Ok(Stats {
@@ -195,7 +183,7 @@ impl Store {
     }
 
     /// An upper bound of the bytes of all its records, even if it is damaged: each text is stored once.
-    pub fn max_bytes(&self) -> Result<u64> {
+    pub(crate) fn max_bytes(&self) -> Result<u64> {
         Ok(self.pager.most_pages()? * page::PAGE as u64)
     }
 
@@ -285,17 +273,15 @@ impl Store {
     }
 
     /// Closes without a sync.
-    pub fn abandon(self) {
+    pub(crate) fn abandon(self) {
         self.pager.release();
     }
 
     /// Whether it was opened read-only.
-    #[must_use]
-    pub fn is_read_only(&self) -> bool {
+    pub(crate) fn is_read_only(&self) -> bool {
         self.pager.writable().is_err_and(|error| error.kind == StoreErrorKind::ReadOnly)
     }
 
-    /// Whether it was closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.is_closed

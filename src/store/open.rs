@@ -173,7 +173,7 @@ fn create(backend: &dyn Backend) -> Result<Box<dyn BackendFile>> {
 
 /// Writes an empty store to `FileName::New`: one bucket, and its directory. The permissions are set before anything is written;
 /// without them, only the owner can access it.
-pub fn create_empty(backend: &dyn Backend, rights: Option<Rights>) -> Result<Pager> {
+pub(crate) fn create_empty(backend: &dyn Backend, rights: Option<Rights>) -> Result<Pager> {
     if let Some(left) = opened(backend, FileName::New, Access::Write)? {
         let mut head = [0; 32];
         let count = left.read_at(&mut head, 0).map_err(|error| StoreError::io(FileName::New, "reading it", error))?;

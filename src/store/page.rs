@@ -16,17 +16,14 @@
 use super::error::{Result, StoreError};
 use std::sync::Arc;
 
-/// Bytes of a page.
 pub const PAGE: usize = 4_096;
-/// Bytes of its header.
 pub const HEAD: usize = 16;
-/// Bytes of its content.
-pub const ROOM: usize = PAGE - HEAD;
+pub(crate) const ROOM: usize = PAGE - HEAD;
 
 /// The kind of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum PageKind {
+pub(crate) enum PageKind {
     /// Page 0.
     Header = 1,
     /// Numbers of other pages: of buckets, or of directory pages below.
@@ -35,7 +32,6 @@ pub enum PageKind {
     Bucket = 3,
     /// The other pages of a bucket.
     Overflow = 4,
-    /// Texts.
     Text = 5,
     /// A page that is not in use.
     Free = 6,
@@ -46,9 +42,7 @@ pub enum PageKind {
 pub struct Page(Arc<[u8; PAGE]>);
 
 impl Page {
-    /// An empty page.
-    #[must_use]
-    pub fn new(kind: PageKind) -> Self {
+    pub(crate) fn new(kind: PageKind) -> Self {
         let mut bytes = [0; PAGE];
         bytes[4] = kind as u8;
         Page(Arc::new(bytes))
@@ -66,53 +60,42 @@ impl Page {
         &self.0
     }
 
-    /// The content.
-    #[must_use]
-    pub fn content(&self) -> &[u8] {
+    pub(crate) fn content(&self) -> &[u8] {
         &self.0[HEAD..]
     }
 
-    /// The content, mutable.
-    pub fn content_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn content_mut(&mut self) -> &mut [u8] {
         &mut Arc::make_mut(&mut self.0)[HEAD..]
     }
 
-    /// The count.
-    #[must_use]
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         usize::from(u16_at(&self.0[..], 6))
     }
 
     /// Bytes of its content in use, at most [`ROOM`].
-    #[must_use]
-    pub fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         usize::from(u16_at(&self.0[..], 8)).min(ROOM)
     }
 
     /// The next page of the chain; 0 at its end.
-    #[must_use]
-    pub fn next(&self) -> u32 {
+    pub(crate) fn next(&self) -> u32 {
         u32_at(&self.0[..], 12)
     }
 
-    /// Sets the count.
-    pub fn set_count(&mut self, count: usize) {
+    pub(crate) fn set_count(&mut self, count: usize) {
         put_u16(&mut Arc::make_mut(&mut self.0)[..], 6, count as u16);
     }
 
     /// Sets the bytes in use.
-    pub fn set_used(&mut self, used: usize) {
+    pub(crate) fn set_used(&mut self, used: usize) {
         put_u16(&mut Arc::make_mut(&mut self.0)[..], 8, used as u16);
     }
 
-    /// Sets the next page.
-    pub fn set_next(&mut self, next: u32) {
+    pub(crate) fn set_next(&mut self, next: u32) {
         put_u32(&mut Arc::make_mut(&mut self.0)[..], 12, next);
     }
 
-    /// The kind, if valid.
-    #[must_use]
-    pub fn kind(&self) -> Option<PageKind> {
+    pub(crate) fn kind(&self) -> Option<PageKind> {
         use PageKind::{Bucket, Directory, Free, Header, Overflow, Text};
         [Header, Directory, Bucket, Overflow, Text, Free].into_iter().find(|kind| *kind as u8 == self.0[4])
     }
@@ -131,7 +114,7 @@ impl Page {
     }
 
     /// Validates what was read as the page of this number.
-    pub fn check(&self, number: u32) -> Result<()> {
+    pub(crate) fn check(&self, number: u32) -> Result<()> {
         if u32_at(&self.0[..], 0) != self.checksum(number) {
             return Err(StoreError::damaged(number, "its checksum is wrong"));
         }
@@ -142,8 +125,7 @@ impl Page {
     }
 
     /// The length without trailing zeros, in blocks of 64 bytes.
-    #[must_use]
-    pub fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         let empty = self.0.chunks_exact(64).rev().take_while(|block| **block == [0; 64]).count();
         PAGE - 64 * empty
     }
@@ -162,8 +144,7 @@ pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// The number at an offset; 0 past the end.
-#[must_use]
-pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|part| part.try_into().ok()).map_or(0, u64::from_le_bytes)
 }
 

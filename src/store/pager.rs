@@ -17,7 +17,6 @@ use std::sync::Arc;
 /// Limits of memory and log.
 #[derive(Debug, Clone, Copy)]
 pub struct PagerLimits {
-    /// Uncommitted pages in memory.
     pub changed: usize,
     /// Cached pages in each of two generations.
     pub cached: usize,
@@ -34,9 +33,7 @@ impl Default for PagerLimits {
     }
 }
 
-/// How changes are written.
-pub enum Way {
-    /// Through a log.
+pub(crate) enum Way {
     Logged(WriteAheadLog),
     /// Directly: the file is not the store yet.
     Direct,
@@ -46,8 +43,7 @@ pub enum Way {
 
 impl Way {
     /// The log, if there is one.
-    #[must_use]
-    pub fn log(&self) -> Option<&WriteAheadLog> {
+    pub(crate) fn log(&self) -> Option<&WriteAheadLog> {
         match self {
             Way::Logged(log) | Way::ReadOnly(Some(log)) => Some(log),
             Way::Direct | Way::ReadOnly(None) => None,
@@ -56,7 +52,7 @@ impl Way {
 }
 
 /// The pages of a store.
-pub struct Pager {
+pub(crate) struct Pager {
     pub(super) file: Box<dyn BackendFile>,
     pub(super) way: Way,
     /// Page 0 as of the next commit.
@@ -80,8 +76,7 @@ pub struct Pager {
 
 impl Pager {
     /// The pages of a file with this page 0.
-    #[must_use]
-    pub fn new(file: Box<dyn BackendFile>, way: Way, header: Header, limits: PagerLimits) -> Self {
+    pub(crate) fn new(file: Box<dyn BackendFile>, way: Way, header: Header, limits: PagerLimits) -> Self {
         Pager {
             file,
             way,
@@ -102,7 +97,7 @@ impl Pager {
     // Pages
 
     /// A page, which must be of one of these kinds.
-    pub fn read(&mut self, number: u32, kinds: &[PageKind]) -> Result<Page> {
+    pub(crate) fn read(&mut self, number: u32, kinds: &[PageKind]) -> Result<Page> {
         let page = self.any(number)?;
         if number == 0 || !page.kind().is_some_and(|kind| kinds.contains(&kind)) {
             return Err(StoreError::damaged(number, "its kind is not what the page before it requires"));
@@ -111,7 +106,7 @@ impl Pager {
     }
 
     /// A page of any kind.
-    pub fn any(&mut self, number: u32) -> Result<Page> {
+    pub(crate) fn any(&mut self, number: u32) -> Result<Page> {
         if let Some(page) = self.changed.get(&number) {
             return Ok(page.clone());
         }
@@ -136,14 +131,12 @@ impl Pager {
         Ok(page)
     }
 
-    /// Changes a page.
-    pub fn write(&mut self, number: u32, page: Page) {
+    pub(crate) fn write(&mut self, number: u32, page: Page) {
         let before = self.changed.insert(number, page);
         self.undo.entry(number).or_insert(before);
     }
 
-    /// Allocates a page.
-    pub fn allocate(&mut self) -> Result<u32> {
+    pub(crate) fn allocate(&mut self) -> Result<u32> {
         let (first, count) = self.header.free;
         if first != 0 {
             let page = self.read(first, &[PageKind::Free])?;
@@ -158,8 +151,7 @@ impl Pager {
         Ok(number)
     }
 
-    /// Frees a page.
-    pub fn free(&mut self, number: u32) {
+    pub(crate) fn free(&mut self, number: u32) {
         let mut page = Page::new(PageKind::Free);
         page.set_next(self.header.free.0);
         self.write(number, page);
@@ -168,8 +160,7 @@ impl Pager {
 
     // Operations
 
-    /// Runs an operation atomically.
-    pub fn operate<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub(crate) fn operate<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.begin()?;
         let done = work(self);
         if done.is_err() {
@@ -180,7 +171,11 @@ impl Pager {
 
     /// Runs an operation, commits it, and with `syncs` waits until it is on disk. If it cannot be committed, it is rolled back,
     /// unless the content of the log is unknown.
-    pub fn operate_and_commit<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>, syncs: bool) -> Result<T> {
+    pub(crate) fn operate_and_commit<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+        syncs: bool,
+    ) -> Result<T> {
         let done = self.operate(work)?;
         if let Err(error) = if syncs { self.sync() } else { self.commit() } {
             if !self.is_broken {
@@ -212,7 +207,7 @@ impl Pager {
     }
 
     /// Whether it can be written to.
-    pub fn writable(&self) -> Result<()> {
+    pub(crate) fn writable(&self) -> Result<()> {
         if self.is_broken {
             return Err(StoreError::new(
                 StoreErrorKind::Broken,
@@ -226,63 +221,59 @@ impl Pager {
     }
 
     /// Whether there are changes since the last commit.
-    #[must_use]
-    pub fn is_changed(&self) -> bool {
+    pub(crate) fn is_changed(&self) -> bool {
         let is_spilled = matches!(&self.way, Way::Logged(log) if log.is_pending());
         is_spilled || !self.changed.is_empty() || self.header != self.committed
     }
 
     /// Whether there are commits that are not on disk.
-    #[must_use]
-    pub fn is_unsynced(&self) -> bool {
+    pub(crate) fn is_unsynced(&self) -> bool {
         matches!(&self.way, Way::Logged(log) if log.is_unsynced())
     }
 
     /// Whether an earlier failure prevents writing.
-    #[must_use]
-    pub fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         self.is_broken
     }
 
     /// How long the file is.
-    pub fn file_length(&self) -> Result<u64> {
+    pub(crate) fn file_length(&self) -> Result<u64> {
         self.file.length().map_err(|error| failed("reading its length", error))
     }
 
     /// The first page that is neither in the file nor in the log, if any.
-    pub fn first_missing(&self) -> Result<Option<u32>> {
+    pub(crate) fn first_missing(&self) -> Result<Option<u32>> {
         let there = (self.file_length()? / PAGE as u64).min(u64::from(self.header.pages)) as u32;
         Ok((there..self.header.pages).find(|page| !self.way.log().is_some_and(|log| log.holds(*page))))
     }
 
     /// Syncs the names of the files before the first commit, and checks them at each commit.
-    pub fn watch_names(&mut self, backend: Arc<dyn Backend>) {
+    pub(crate) fn watch_names(&mut self, backend: Arc<dyn Backend>) {
         self.backend = Some(backend);
     }
 
     /// Owner and permissions of the file.
-    pub fn rights(&self) -> Result<Option<Rights>> {
+    pub(crate) fn rights(&self) -> Result<Option<Rights>> {
         rights_of(&*self.file)
     }
 
     /// Marks the content of the disk as unknown.
-    pub fn set_broken(&mut self) {
+    pub(crate) fn set_broken(&mut self) {
         self.is_broken = true;
     }
 
-    /// Clears the cache.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.cache = PageCache::new(self.limits.cached);
     }
 
     /// The number of pages in file and log, independent of page 0.
-    pub fn most_pages(&self) -> Result<u64> {
+    pub(crate) fn most_pages(&self) -> Result<u64> {
         let logged = self.way.log().map_or(0, WriteAheadLog::frames);
         Ok(self.file_length()? / PAGE as u64 + (logged + self.changed.len()) as u64)
     }
 
     /// Switches to a compacted file that has the name now.
-    pub fn replace(&mut self, other: Pager) -> Result<()> {
+    pub(crate) fn replace(&mut self, other: Pager) -> Result<()> {
         self.file = other.file;
         self.header = other.header;
         self.committed.clone_from(&self.header);
@@ -295,8 +286,7 @@ impl Pager {
         Ok(())
     }
 
-    /// Releases all locks.
-    pub fn release(&self) {
+    pub(crate) fn release(&self) {
         let _ = self.file.unlock();
         if let Way::Logged(log) = &self.way {
             log.unlock();
@@ -304,12 +294,11 @@ impl Pager {
     }
 
     /// Takes an exclusive lock on the file, if no reader has it open.
-    pub fn try_lock(&self) -> Result<bool> {
+    pub(crate) fn try_lock(&self) -> Result<bool> {
         self.file.try_lock().map_err(|error| failed("locking it", error))
     }
 
-    /// Releases it.
-    pub fn unlock(&self) -> Result<()> {
+    pub(crate) fn unlock(&self) -> Result<()> {
         self.file.unlock().map_err(|error| failed("unlocking it", error))
     }
 }

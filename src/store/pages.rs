@@ -10,12 +10,12 @@ use super::page::{PAGE, Page};
 const MAX_WRITE_BYTES: usize = 64 * PAGE;
 
 /// Writes pages to the file.
-pub fn write_pages(file: &dyn BackendFile, pages: &[(u32, &Page)]) -> Result<()> {
+pub(crate) fn write_pages(file: &dyn BackendFile, pages: &[(u32, &Page)]) -> Result<()> {
     pages.iter().try_for_each(|(number, page)| write_page(file, *number, page))
 }
 
 /// Writes the pages of a log, and syncs them. Right after a commit, so that cached pages equal those in the log.
-pub fn fold_into(file: &dyn BackendFile, log: &WriteAheadLog, cache: &PageCache) -> Result<()> {
+pub(crate) fn fold_into(file: &dyn BackendFile, log: &WriteAheadLog, cache: &PageCache) -> Result<()> {
     // Consecutive pages are written together.
     let mut run = vec![];
     let mut first = 0;
@@ -39,7 +39,7 @@ fn place(number: u32) -> u64 {
 }
 
 /// A page of the file, not validated.
-pub fn read_page(file: &dyn BackendFile, number: u32) -> Result<Page> {
+pub(crate) fn read_page(file: &dyn BackendFile, number: u32) -> Result<Page> {
     let mut bytes = [0; PAGE];
     let count = file.read_at(&mut bytes, place(number));
     let count = count.map_err(|error| StoreError { page: Some(number), ..failed("reading a page", error) })?;
@@ -50,7 +50,7 @@ pub fn read_page(file: &dyn BackendFile, number: u32) -> Result<Page> {
 }
 
 /// Writes a page to the file.
-pub fn write_page(file: &dyn BackendFile, number: u32, page: &Page) -> Result<()> {
+pub(crate) fn write_page(file: &dyn BackendFile, number: u32, page: &Page) -> Result<()> {
     write_run(file, number, page.bytes())
 }
 
@@ -60,11 +60,11 @@ fn write_run(file: &dyn BackendFile, first: u32, bytes: &[u8]) -> Result<()> {
 }
 
 /// Owner and permissions of the store.
-pub fn rights_of(file: &dyn BackendFile) -> Result<Option<Rights>> {
+pub(crate) fn rights_of(file: &dyn BackendFile) -> Result<Option<Rights>> {
     file.rights().map_err(|error| failed("reading its mode and owner", error))
 }
 
 /// An error of the operating system.
-pub fn failed(what: &'static str, error: std::io::Error) -> StoreError {
+pub(crate) fn failed(what: &'static str, error: std::io::Error) -> StoreError {
     StoreError::io(FileName::Store, what, error)
 }

@@ -34,10 +34,8 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
-    /// The kinds, by number.
     pub const ALL: [Self; KINDS] = [Self::Turn, Self::Message, Self::Summary, Self::Session];
 
-    /// The index in tables.
     #[must_use]
     pub fn index(self) -> usize {
         self as usize - 1
@@ -45,25 +43,22 @@ impl RecordKind {
 }
 
 /// The longest record in a bucket. Four fit into a page, so that chains are short at any length of texts.
-pub const IN_PLACE: usize = super::page::ROOM / 4;
+pub(crate) const IN_PLACE: usize = super::page::ROOM / 4;
 /// The longest last field in a bucket. Fields in buckets are rewritten by splits, those in text pages never.
-pub const LAST_IN_PLACE: usize = 256;
-/// Bytes before the fields.
-pub const CELL: usize = 12;
-/// Bytes of a reference.
-pub const REFERENCE: usize = 16;
+pub(crate) const LAST_IN_PLACE: usize = 256;
+pub(crate) const CELL: usize = 12;
+pub(crate) const REFERENCE: usize = 16;
 
 const LAST_ASIDE: u8 = 1;
 const REST_ASIDE: u8 = 2;
 
 /// The location of a text in text pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reference {
+pub(crate) struct Reference {
     /// The page in which it begins; 0 if it is empty.
     pub page: u32,
     /// Offset in the content of that page.
     pub offset: u16,
-    /// The length in bytes.
     pub length: u32,
     /// The CRC-32 of the bytes.
     pub sum: u32,
@@ -86,7 +81,7 @@ impl Reference {
 
 /// Bytes in the record, or in text pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part<'a> {
+pub(crate) enum Part<'a> {
     /// A text in the record.
     Here(Cow<'a, [u8]>),
     /// A text in text pages.
@@ -95,8 +90,7 @@ pub enum Part<'a> {
 
 /// A record in a bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cell<'a> {
-    /// The kind.
+pub(crate) struct Cell<'a> {
     pub kind: RecordKind,
     /// The number within its kind.
     pub id: u64,
@@ -108,8 +102,7 @@ pub struct Cell<'a> {
 
 impl<'a> Cell<'a> {
     /// The bytes; at most [`IN_PLACE`] if the caller has respected that.
-    #[must_use]
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let flags = if self.last.is_some() { LAST_ASIDE } else { 0 };
         let (flags, length) = match &self.fields {
             Part::Here(fields) => (flags, CELL + fields.len()),
@@ -131,7 +124,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Decodes a record that [`cells`] found in a page of this number.
-    pub fn of(bytes: &'a [u8], page: u32) -> Result<Self> {
+    pub(crate) fn of(bytes: &'a [u8], page: u32) -> Result<Self> {
         let Some(kind) = RecordKind::ALL.into_iter().find(|kind| *kind as u8 == bytes[2]) else {
             return Err(StoreError::damaged(page, "a record is of an unknown kind"));
         };
@@ -154,14 +147,13 @@ impl<'a> Cell<'a> {
     }
 
     /// Whether the last field is in the record.
-    #[must_use]
-    pub fn holds_last(&self) -> bool {
+    pub(crate) fn holds_last(&self) -> bool {
         self.last.is_none()
     }
 }
 
 /// The records in the content of a bucket's page: kind, id and bytes. A record that does not fit is an error.
-pub fn cells(content: &[u8], count: usize, page: u32) -> impl Iterator<Item = Result<(u8, u64, &[u8])>> {
+pub(crate) fn cells(content: &[u8], count: usize, page: u32) -> impl Iterator<Item = Result<(u8, u64, &[u8])>> {
     let (mut rest, mut left) = (content, count);
     std::iter::from_fn(move || {
         if left == 0 {
@@ -179,8 +171,7 @@ pub fn cells(content: &[u8], count: usize, page: u32) -> impl Iterator<Item = Re
     })
 }
 
-/// Encodes fields.
-pub fn encode(fields: &[&[u8]]) -> Result<Vec<u8>> {
+pub(crate) fn encode(fields: &[&[u8]]) -> Result<Vec<u8>> {
     let too_long = |_| StoreError::new(StoreFault::TooLong, "a record has over 65,535 fields, or one of over 4 GiB");
     let mut out = Vec::with_capacity(2 + fields.iter().map(|field| 4 + field.len()).sum::<usize>());
     out.extend(u16::try_from(fields.len()).map_err(too_long)?.to_le_bytes());
@@ -192,8 +183,7 @@ pub fn encode(fields: &[&[u8]]) -> Result<Vec<u8>> {
 }
 
 /// Decodes fields; `None` if malformed.
-#[must_use]
-pub fn decode(bytes: &[u8]) -> Option<Vec<&[u8]>> {
+pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let (count, mut rest) = bytes.split_at_checked(2)?;
     let mut fields = vec![];
     for _ in 0..u16_at(count, 0) {

@@ -10,8 +10,7 @@ use super::header::Header;
 use super::log::{FRAME, MAGIC, Tail, VERSION, WriteAheadLog, failed};
 use super::page::{PAGE, u16_at, u32_at, u64_at};
 
-/// The result of [`WriteAheadLog::recover`].
-pub struct Recovered {
+pub(crate) struct Recovered {
     /// The id of the store that it belongs to.
     pub id: u64,
     /// The log, ready for the next commit.
@@ -23,7 +22,7 @@ pub struct Recovered {
 impl WriteAheadLog {
     /// Reads a log up to its last commit. Returns the file if its first block is unreadable: it never came to
     /// disk, so the log has no commit, or [`refuse_damaged`] refuses it.
-    pub fn recover(file: Box<dyn BackendFile>) -> Result<std::result::Result<Recovered, Box<dyn BackendFile>>> {
+    pub(crate) fn recover(file: Box<dyn BackendFile>) -> Result<std::result::Result<Recovered, Box<dyn BackendFile>>> {
         let mut block = [0; PAGE];
         let count = file.read_at(&mut block, 0).map_err(|error| failed("reading its first block", error))?;
         let sum = crc32fast::hash(&block[..48]);
@@ -99,7 +98,7 @@ impl WriteAheadLog {
     ///
     /// If a sync of the previous writer failed, its writes may only be in the page cache, marked clean: another sync would not
     /// write them.
-    pub fn renew(&mut self) -> Result<()> {
+    pub(crate) fn renew(&mut self) -> Result<()> {
         let mut buffer = vec![0; 64 * PAGE];
         let mut at = 0;
         while at < self.end.at {
@@ -122,7 +121,7 @@ impl WriteAheadLog {
 }
 
 /// Whether a log has a frame of a commit after this one.
-pub fn holds_commits_after(log: &dyn BackendFile, commit: u64) -> Result<bool> {
+pub(crate) fn holds_commits_after(log: &dyn BackendFile, commit: u64) -> Result<bool> {
     let (mut at, mut head, mut salt) = (PAGE as u64, [0; FRAME], None);
     while log.read_at(&mut head, at).map_err(|error| failed("reading a frame", error))? == FRAME {
         let of_first = *salt.get_or_insert(u32_at(&head, 12));
@@ -136,7 +135,7 @@ pub fn holds_commits_after(log: &dyn BackendFile, commit: u64) -> Result<bool> {
 }
 
 /// Refuses a log whose first block is unreadable, and which has commits that the file, as of this commit, lacks.
-pub fn refuse_damaged(log: &dyn BackendFile, commit: u64) -> Result<()> {
+pub(crate) fn refuse_damaged(log: &dyn BackendFile, commit: u64) -> Result<()> {
     if holds_commits_after(log, commit)? { Err(damaged("its first block is damaged")) } else { Ok(()) }
 }
 

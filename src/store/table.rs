@@ -33,7 +33,7 @@ pub fn bucket_of(id: u64, level: u32, split: u32) -> u32 {
 // The directory
 
 /// The first page of a bucket.
-pub fn page_of(pager: &mut Pager, bucket: u32) -> Result<u32> {
+pub(crate) fn page_of(pager: &mut Pager, bucket: u32) -> Result<u32> {
     let (mut number, height) = pager.header.directory;
     for level in (0..height).rev() {
         let page = pager.read(number, &[PageKind::Directory])?;
@@ -84,7 +84,7 @@ fn set_entry(page: &mut Page, index: usize, number: u32) {
 // Buckets
 
 /// The pages of a bucket.
-pub fn chain(pager: &mut Pager, bucket: u32) -> Result<Vec<(u32, Page)>> {
+pub(crate) fn chain(pager: &mut Pager, bucket: u32) -> Result<Vec<(u32, Page)>> {
     let mut number = page_of(pager, bucket)?;
     let mut links = vec![];
     let mut kind = PageKind::Bucket;
@@ -101,7 +101,7 @@ pub fn chain(pager: &mut Pager, bucket: u32) -> Result<Vec<(u32, Page)>> {
 }
 
 /// The records of a page of a bucket.
-pub fn cells_of(number: u32, page: &Page) -> impl Iterator<Item = Result<(u8, u64, &[u8])>> {
+pub(crate) fn cells_of(number: u32, page: &Page) -> impl Iterator<Item = Result<(u8, u64, &[u8])>> {
     cells(&page.content()[..page.used()], page.count(), number)
 }
 
@@ -110,7 +110,7 @@ fn own_bucket(pager: &Pager, id: u64) -> u32 {
 }
 
 /// A record and its location.
-pub struct FoundRecord {
+pub(crate) struct FoundRecord {
     /// The number of its page.
     pub number: u32,
     page: Page,
@@ -118,14 +118,12 @@ pub struct FoundRecord {
 }
 
 impl FoundRecord {
-    /// The record.
-    pub fn cell(&self) -> Result<Cell<'_>> {
+    pub(crate) fn cell(&self) -> Result<Cell<'_>> {
         Cell::of(&self.page.content()[self.place.clone()], self.number)
     }
 }
 
-/// Looks a record up.
-pub fn find(pager: &mut Pager, kind: RecordKind, id: u64) -> Result<Option<FoundRecord>> {
+pub(crate) fn find(pager: &mut Pager, kind: RecordKind, id: u64) -> Result<Option<FoundRecord>> {
     let bucket = own_bucket(pager, id);
     let mut number = page_of(pager, bucket)?;
     let mut page = pager.read(number, &[PageKind::Bucket])?;
@@ -154,7 +152,7 @@ pub fn find(pager: &mut Pager, kind: RecordKind, id: u64) -> Result<Option<Found
 }
 
 /// Adds a new record, and splits a bucket if the table becomes too full.
-pub fn insert(pager: &mut Pager, cell: &Cell) -> Result<()> {
+pub(crate) fn insert(pager: &mut Pager, cell: &Cell) -> Result<()> {
     let bytes = cell.bytes();
     let bucket = own_bucket(pager, cell.id);
     let links = chain(pager, bucket)?;
@@ -190,7 +188,7 @@ fn add(page: &mut Page, bytes: &[u8]) {
 }
 
 /// Replaces the record of the same kind and id in this page.
-pub fn replace(pager: &mut Pager, number: u32, cell: &Cell) -> Result<()> {
+pub(crate) fn replace(pager: &mut Pager, number: u32, cell: &Cell) -> Result<()> {
     let mut page = without(pager, number, cell.kind, cell.id)?;
     let bytes = cell.bytes();
     pager.header.bucket_bytes += bytes.len() as u64;
@@ -206,7 +204,7 @@ pub fn replace(pager: &mut Pager, number: u32, cell: &Cell) -> Result<()> {
 }
 
 /// Removes the record of this kind and id in this page. Buckets are not merged; later records fill them.
-pub fn remove(pager: &mut Pager, number: u32, kind: RecordKind, id: u64) -> Result<()> {
+pub(crate) fn remove(pager: &mut Pager, number: u32, kind: RecordKind, id: u64) -> Result<()> {
     let page = without(pager, number, kind, id)?;
     pager.write(number, page);
     Ok(())
@@ -232,7 +230,6 @@ fn empty_copy(page: &Page) -> Page {
     empty
 }
 
-/// Splits the next bucket.
 fn split(pager: &mut Pager) -> Result<()> {
     let (old, new) = (pager.header.split, pager.header.buckets());
     let links = chain(pager, old)?;

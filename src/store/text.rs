@@ -9,7 +9,7 @@ use super::pager::Pager;
 use super::record::Reference;
 
 /// Appends a text after the last one.
-pub fn write(pager: &mut Pager, text: &[u8]) -> Result<Reference> {
+pub(crate) fn write(pager: &mut Pager, text: &[u8]) -> Result<Reference> {
     let length =
         u32::try_from(text.len()).map_err(|_| StoreError::new(StoreErrorKind::TooLong, "a text has over 4 GiB"))?;
     let sum = crc32fast::hash(text);
@@ -57,7 +57,7 @@ fn new_page(pager: &mut Pager) -> Result<u32> {
 }
 
 /// Calls `see` with each page of a text and the range of its part in the content.
-pub fn walk(
+pub(crate) fn walk(
     pager: &mut Pager,
     reference: Reference,
     mut see: impl FnMut(&mut Pager, u32, Page, std::ops::Range<usize>) -> Result<()>,
@@ -82,8 +82,7 @@ pub fn walk(
     Ok(())
 }
 
-/// The whole text.
-pub fn read(pager: &mut Pager, reference: Reference) -> Result<Vec<u8>> {
+pub(crate) fn read(pager: &mut Pager, reference: Reference) -> Result<Vec<u8>> {
     let mut text = vec![];
     walk(pager, reference, |_, _, page, part| {
         if text.is_empty() {
@@ -98,8 +97,7 @@ pub fn read(pager: &mut Pager, reference: Reference) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Frees a text.
-pub fn free(pager: &mut Pager, reference: Reference) -> Result<()> {
+pub(crate) fn free(pager: &mut Pager, reference: Reference) -> Result<()> {
     walk(pager, reference, |pager, number, mut page, _| {
         let left = page.count().saturating_sub(1);
         if left > 0 {

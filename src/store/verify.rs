@@ -14,14 +14,12 @@ const MAX_FAULTS: usize = 1_000;
 pub struct StoreFault {
     /// The page, if it is about one.
     pub page: Option<u32>,
-    /// A description.
     pub what: &'static str,
 }
 
 /// The report of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The faults.
     pub faults: Vec<StoreFault>,
     /// Whole records of each kind.
     pub records: [u64; KINDS],
@@ -52,8 +50,7 @@ struct Check<'a> {
     overflow: u32,
 }
 
-/// Reads everything.
-pub fn verify(pager: &mut Pager) -> Result<Report> {
+pub(crate) fn verify(pager: &mut Pager) -> Result<Report> {
     pager.forget();
     let most = pager.most_pages()?;
     let there = u64::from(pager.header.pages).min(most) as usize;

@@ -105,10 +105,10 @@ fn count_continuations(text: &[u8]) -> Option<usize> {
     count_continuations_body!(text)
 }
 #[target_feature(enable = "neon")]
-pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
     scan_body!(data, start, needle)
 }
 #[target_feature(enable = "neon")]
-pub fn newlines(raw: &[u8]) -> usize {
+pub(crate) fn newlines(raw: &[u8]) -> usize {
     newlines_body!(raw)
 }

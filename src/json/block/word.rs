@@ -15,7 +15,7 @@ fn words(block: &[u8; 64]) -> [u64; 8] {
 
 /// Sets the highest bit of each byte that differs from this one; the other bits are undefined.
 #[inline]
-pub fn other(word: u64, byte: u8) -> u64 {
+pub(crate) fn other(word: u64, byte: u8) -> u64 {
     ((word & !HIGH) ^ (LOW * u64::from(byte))).wrapping_add(!HIGH) | word
 }
 
@@ -48,7 +48,7 @@ fn masks(block: &[u8; 64]) -> Masks {
 
 /// The highest bit of each byte below 0x20 or above 0x7F.
 #[inline]
-pub fn special_of(word: u64) -> u64 {
+pub(crate) fn special_of(word: u64) -> u64 {
     (!(word & !HIGH).wrapping_add(LOW * 0x60) | word) & HIGH
 }
 
@@ -109,9 +109,9 @@ fn count_continuations(text: &[u8]) -> Option<usize> {
     count_continuations_body!(text)
 }
 
-pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
     scan_body!(data, start, needle)
 }
-pub fn newlines(raw: &[u8]) -> usize {
+pub(crate) fn newlines(raw: &[u8]) -> usize {
     newlines_body!(raw)
 }

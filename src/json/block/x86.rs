@@ -100,7 +100,7 @@ macro_rules! block {
     };
 }
 
-pub mod sse2 {
+pub(crate) mod sse2 {
     use super::*;
     block!(
         "sse2",
@@ -137,16 +137,16 @@ pub mod sse2 {
         count_continuations_body!(text)
     }
     #[target_feature(enable = "sse2")]
-    pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+    pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
         scan_body!(data, start, needle)
     }
     #[target_feature(enable = "sse2")]
-    pub fn newlines(raw: &[u8]) -> usize {
+    pub(crate) fn newlines(raw: &[u8]) -> usize {
         newlines_body!(raw)
     }
 }
 
-pub mod avx2 {
+pub(crate) mod avx2 {
     use super::*;
     block!(
         "avx2",
@@ -189,7 +189,7 @@ pub mod avx2 {
         const LARGE: u8 = ANY | TOO_LARGE | TOO_LARGE_1000;
         const SECOND: u8 = TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS;
 
-        pub const FIRST_HIGH: [u8; 16] = {
+        pub(crate) const FIRST_HIGH: [u8; 16] = {
             let mut faults = [TOO_LONG; 16];
             (faults[8], faults[9], faults[10], faults[11]) =
                 (TWO_CONTINUATIONS, TWO_CONTINUATIONS, TWO_CONTINUATIONS, TWO_CONTINUATIONS);
@@ -197,14 +197,14 @@ pub mod avx2 {
             (faults[14], faults[15]) = (TOO_SHORT | OVERLONG_3 | SURROGATE, TOO_SHORT | TOO_LARGE | TOO_LARGE_1000);
             faults
         };
-        pub const FIRST_LOW: [u8; 16] = {
+        pub(crate) const FIRST_LOW: [u8; 16] = {
             let mut faults = [LARGE; 16];
             (faults[0], faults[1]) = (ANY | OVERLONG_3 | OVERLONG_2 | TOO_LARGE_1000, ANY | OVERLONG_2);
             (faults[2], faults[3], faults[4]) = (ANY, ANY, ANY | TOO_LARGE);
             faults[13] |= SURROGATE;
             faults
         };
-        pub const SECOND_HIGH: [u8; 16] = {
+        pub(crate) const SECOND_HIGH: [u8; 16] = {
             let mut faults = [TOO_SHORT; 16];
             (faults[8], faults[9]) = (SECOND | OVERLONG_3 | TOO_LARGE_1000, SECOND | OVERLONG_3 | TOO_LARGE);
             (faults[10], faults[11]) = (SECOND | SURROGATE | TOO_LARGE, SECOND | SURROGATE | TOO_LARGE);
@@ -271,16 +271,16 @@ pub mod avx2 {
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+    pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
         scan_body!(data, start, needle)
     }
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub fn newlines(raw: &[u8]) -> usize {
+    pub(crate) fn newlines(raw: &[u8]) -> usize {
         newlines_body!(raw)
     }
 }
 
-pub mod avx512 {
+pub(crate) mod avx512 {
     use super::*;
 
     #[inline]
@@ -362,11 +362,11 @@ pub mod avx512 {
         count_continuations_body!(text)
     }
     #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+    pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
         scan_body!(data, start, needle)
     }
     #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub fn newlines(raw: &[u8]) -> usize {
+    pub(crate) fn newlines(raw: &[u8]) -> usize {
         newlines_body!(raw)
     }
 }

@@ -37,7 +37,7 @@ pub struct PyFactsSession {
 type ResultTexts = Vec<(usize, Vec<u8>)>;
 
 /// The facts of messages, and those texts of results that rules read.
-pub fn facts_of(dicts: &mut Dicts, policy: &Policy) -> Walked<(Outline, ResultTexts)> {
+pub(super) fn facts_of(dicts: &mut Dicts, policy: &Policy) -> Walked<(Outline, ResultTexts)> {
     let outline = walk(dicts, &[policy])?;
     let placeholder = Placeholder::of(policy);
     let reads_all =

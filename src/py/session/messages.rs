@@ -406,7 +406,7 @@ impl PySession {
 
 /// The options of the session in a store.
 #[pyfunction]
-pub fn stored_options<'py>(py: Python<'py>, store: &PyStore) -> PyResult<Option<Bound<'py, PyBytes>>> {
+pub(crate) fn stored_options<'py>(py: Python<'py>, store: &PyStore) -> PyResult<Option<Bound<'py, PyBytes>>> {
     guarded(|| {
         let options = store.with_any(py, |store| Session::stored_options(store.ok_or(Failure::Closed)?));
         let options = options.map_err(|failure| match failure {

@@ -5,5 +5,5 @@ mod facts;
 mod messages;
 mod shared;
 
-pub use facts::PyFactsSession;
-pub use messages::{PySession, stored_options};
+pub(super) use facts::PyFactsSession;
+pub(super) use messages::{PySession, stored_options};

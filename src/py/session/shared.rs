@@ -15,7 +15,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A session and its store.
-pub struct Shared {
+pub(super) struct Shared {
     session: Arc<Mutex<Session>>,
     store: Option<Py<PyStore>>,
 }
@@ -30,25 +30,24 @@ impl Drop for Shared {
 }
 
 impl Shared {
-    pub fn of(session: Session, store: Option<Py<PyStore>>) -> Self {
+    pub(super) fn of(session: Session, store: Option<Py<PyStore>>) -> Self {
         Shared { session: Arc::new(Mutex::new(session)), store }
     }
 
-    pub fn has_store(&self) -> bool {
+    pub(super) fn has_store(&self) -> bool {
         self.store.is_some()
     }
 
-    pub fn held(&self) -> MutexGuard<'_, Session> {
+    pub(super) fn held(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the session alone.
-    pub fn look<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Session) -> T + Send) -> T {
+    pub(super) fn look<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Session) -> T + Send) -> T {
         py.detach(|| work(&self.held()))
     }
 
     /// Reads the session and its store.
-    pub fn read<T: Send>(
+    pub(super) fn read<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&Session, Option<&mut Store>) -> Result<T> + Send,
@@ -61,7 +60,7 @@ impl Shared {
     }
 
     /// Changes the session and its store; see [`Session::change`].
-    pub fn change<T: Send>(
+    pub(super) fn change<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&mut Session, Option<&mut Store>) -> Result<T> + Send,
@@ -73,7 +72,7 @@ impl Shared {
         done.map_err(|failure| self.raised(py, failure))
     }
 
-    pub fn raised(&self, py: Python<'_>, failure: Failure) -> PyErr {
+    pub(super) fn raised(&self, py: Python<'_>, failure: Failure) -> PyErr {
         match (failure, &self.store) {
             (Failure::Message(error), _) => transcript_error(py, &error),
             (Failure::Store(error), Some(store)) => store.get().raised(py, &error),
@@ -94,13 +93,13 @@ impl Shared {
 }
 
 /// How an observation is named: by its number, or by the id of its call.
-pub enum Observation {
+pub(super) enum Observation {
     Number(usize),
     Id(Vec<u8>),
 }
 
 impl Observation {
-    pub fn of(value: &Any<'_>) -> PyResult<Self> {
+    pub(super) fn of(value: &Any<'_>) -> PyResult<Self> {
         Ok(match value.cast::<PyString>() {
             Ok(id) => Observation::Id(bytes_of(id)),
             Err(_) => Observation::Number(usize::try_from(number(value)?).unwrap_or(usize::MAX)),
@@ -108,14 +107,13 @@ impl Observation {
     }
 }
 
-/// A list of `BoundaryMove`s.
-pub fn moves_of<'py>(py: Python<'py>, moves: &[Move]) -> PyResult<Bound<'py, PyList>> {
+pub(super) fn moves_of<'py>(py: Python<'py>, moves: &[Move]) -> PyResult<Bound<'py, PyList>> {
     let moves: PyResult<Vec<_>> = moves.iter().map(|step| boundary_move(py, step)).collect();
     PyList::new(py, moves?)
 }
 
 /// The texts of masks; placeholders repeat, so there is one object for equal ones.
-pub fn texts_of<'py>(py: Python<'py>, masks: &[Mask]) -> PyResult<Vec<Bound<'py, PyString>>> {
+pub(super) fn texts_of<'py>(py: Python<'py>, masks: &[Mask]) -> PyResult<Vec<Bound<'py, PyString>>> {
     let mut texts: HashMap<&[u8], Bound<'_, PyString>> = HashMap::new();
     masks
         .iter()

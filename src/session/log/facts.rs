@@ -16,14 +16,14 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The place of a result: its message, and its place among the results of that.
-pub type ResultPlace = (usize, usize);
+pub(crate) type ResultPlace = (usize, usize);
 
 /// A summary in a view: before which message it stands, its text, and the serialized message.
-pub type ShownSummary = (usize, Vec<u8>, Vec<u8>);
+pub(crate) type ShownSummary = (usize, Vec<u8>, Vec<u8>);
 
 /// The part of a result's text that must be kept.
 #[derive(Debug, Clone)]
-pub struct KnownText {
+pub(crate) struct KnownText {
     /// The whole text if it is a placeholder or has dispatch blocks, else what a cut keeps of it: beginning and end.
     text: Vec<u8>,
     is_whole: bool,
@@ -34,10 +34,10 @@ pub struct KnownText {
 }
 
 /// The texts that are kept, by result.
-pub type KnownTexts = HashMap<u32, KnownText>;
+pub(crate) type KnownTexts = HashMap<u32, KnownText>;
 
 /// Messages of which the first are written.
-pub struct Partly<'a> {
+pub(crate) struct Partly<'a> {
     pub written: Bytes<'a>,
     pub known: Known<'a>,
 }
@@ -87,7 +87,7 @@ impl Source for Partly<'_> {
 }
 
 /// The kept texts as a source.
-pub struct Known<'a>(pub &'a KnownTexts);
+pub(crate) struct Known<'a>(pub &'a KnownTexts);
 
 impl Source for Known<'_> {
     fn observation(&self, _: &Outline, result: usize) -> Vec<u8> {
@@ -208,7 +208,7 @@ impl Log {
 
 impl Session {
     /// Appends the messages of an outline. Texts of results that are not given are asked for by [`Session::texts_needed`].
-    pub fn extend(&mut self, new: &Outline, texts: Vec<(usize, Vec<u8>)>) {
+    pub(crate) fn extend(&mut self, new: &Outline, texts: Vec<(usize, Vec<u8>)>) {
         let messages = self.log.len();
         if messages == 0 {
             self.log.outline.begins_with_summary = new.begins_with_summary;
@@ -264,14 +264,13 @@ impl Session {
 
     /// The results of which the text decides how they are masked or cut: those that leave the window now, and of the messages from
     /// this one on long ones; with a limit all of them.
-    #[must_use]
-    pub fn texts_needed(&self, first: usize) -> Vec<ResultPlace> {
+    pub(crate) fn texts_needed(&self, first: usize) -> Vec<ResultPlace> {
         let needed = self.with_context(|context| self.state.texts_needed(context, first));
         needed.into_iter().map(|result| self.place_of(result)).collect()
     }
 
     /// Gives the costs of the newest messages, which are those of their characters until then, and of cut results.
-    pub fn give_costs(&mut self, costs: Costs) {
+    pub(crate) fn give_costs(&mut self, costs: Costs) {
         let (outline, image_chars) = (&self.log.outline, self.policy.image_chars);
         let first = outline.messages.len() - costs.messages.len();
         let chars = |message: usize| outline.chars_of(message, image_chars);
@@ -284,7 +283,7 @@ impl Session {
     }
 
     /// Gives the text of a result.
-    pub fn give_text(&mut self, (message, place): ResultPlace, text: Vec<u8>) {
+    pub(crate) fn give_text(&mut self, (message, place): ResultPlace, text: Vec<u8>) {
         let result = self.log.outline.results_before(message) + place;
         self.log.know(&self.policy, result, text);
     }
@@ -305,7 +304,7 @@ impl Session {
     ///
     /// # Errors
     /// None: there is no store.
-    pub fn update_facts(&mut self, summary: &SummaryInput, key: u64) -> Result<Update> {
+    pub(crate) fn update_facts(&mut self, summary: &SummaryInput, key: u64) -> Result<Update> {
         self.make_requests();
         if !self.view.is_current {
             self.renew_policy_for_cold();
@@ -321,8 +320,7 @@ impl Session {
 
     /// How many messages the current view hides, and a number that is the same for equal messages of its summary: a later message
     /// may decide their shape.
-    #[must_use]
-    pub fn hiding(&self) -> (usize, Option<u64>) {
+    pub(crate) fn hiding(&self) -> (usize, Option<u64>) {
         let layout = &self.view.layout;
         let number = |(key, _): &(u64, Vec<u8>)| {
             let mut hasher = DefaultHasher::new();
@@ -333,8 +331,7 @@ impl Session {
     }
 
     /// The hidden messages of the current view, ascending, and its summary.
-    #[must_use]
-    pub fn hidden(&self) -> (Vec<usize>, Option<ShownSummary>) {
+    pub(crate) fn hidden(&self) -> (Vec<usize>, Option<ShownSummary>) {
         let layout = &self.view.layout;
         let summary = layout.hidden.summary.zip(layout.summary.as_ref());
         let summary = summary.map(|(standing, (_, text))| (standing.place, text.clone(), self.summary_message()));
@@ -342,20 +339,16 @@ impl Session {
     }
 
     /// Whether the view is within the limit.
-    #[must_use]
-    pub fn is_within_limit(&self) -> bool {
+    pub(crate) fn is_within_limit(&self) -> bool {
         self.policy.limit_at(self.log.len()).is_none_or(|max| self.view_cost() <= max)
     }
 
-    /// Characters of the messages.
-    #[must_use]
-    pub fn raw_chars(&self) -> usize {
+    pub(crate) fn raw_chars(&self) -> usize {
         self.log.chars + self.log.outline.arrival_chars(0..self.log.outline.results.len())
     }
 
     /// The place of an observation by its number, from 1.
-    #[must_use]
-    pub fn place(&self, number: usize) -> Option<ResultPlace> {
+    pub(crate) fn place(&self, number: usize) -> Option<ResultPlace> {
         let result = number.checked_sub(1).filter(|result| *result < self.log.outline.results.len())?;
         Some(self.place_of(result))
     }
@@ -366,14 +359,12 @@ impl Session {
     }
 
     /// The place of the newest observation with this handle.
-    #[must_use]
-    pub fn newest_by_handle(&self, handle: &[u8]) -> Option<ResultPlace> {
+    pub(crate) fn newest_by_handle(&self, handle: &[u8]) -> Option<ResultPlace> {
         Some(self.place_of(self.results_by_handle(handle).max()?))
     }
 
     /// The place of the newest observation with this handle; None if others may be meant.
-    #[must_use]
-    pub fn place_by_handle(&self, handle: &[u8]) -> Option<ResultPlace> {
+    pub(crate) fn place_by_handle(&self, handle: &[u8]) -> Option<ResultPlace> {
         let found = self.results_by_handle(handle);
         let newest = found.clone().max()?;
         // A handle says nothing of images: they may be others.
@@ -382,8 +373,7 @@ impl Session {
     }
 
     /// The place of the newest observation with this id.
-    #[must_use]
-    pub fn place_by_id(&self, id: &[u8]) -> Option<ResultPlace> {
+    pub(crate) fn place_by_id(&self, id: &[u8]) -> Option<ResultPlace> {
         let outline = &self.log.outline;
         let is_it = |result: &ToolResult| result.id.is_some_and(|of_result| outline.text(of_result) == id);
         Some(self.place_of(outline.results.iter().rposition(is_it)?))

@@ -1,8 +1,8 @@
 //! The messages of a session: their text, outline, pairs, turns and costs.
 
-pub mod facts;
+pub(crate) mod facts;
 
-pub use facts::ResultPlace;
+pub(crate) use facts::ResultPlace;
 
 use crate::error::Error;
 use crate::marks::{self, MarkEdits};
@@ -17,7 +17,6 @@ use crate::splice::{splice_cut, splice_stretch};
 use crate::turns::Turns;
 use facts::{Known, KnownTexts, Partly};
 
-/// How messages are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TextFormat {
     /// A JSON array without its end. Of the newest messages, which were given as facts, the text may be written later.
@@ -27,9 +26,8 @@ pub enum TextFormat {
     Facts,
 }
 
-/// See the module.
 #[derive(Debug, Default, Clone)]
-pub struct Log {
+pub(crate) struct Log {
     format: TextFormat,
     pub data: Vec<u8>,
     pub texts: KnownTexts,
@@ -45,33 +43,32 @@ pub struct Log {
 }
 
 /// Costs of a message: own, and of each observation raw and masked. None where they are its characters.
-pub type MessageCosts = Option<(usize, Vec<(usize, usize)>)>;
+pub(crate) type MessageCosts = Option<(usize, Vec<(usize, usize)>)>;
 
 /// The text of an observation after a cut, and its placeholder.
-pub type TextsToCount = (Option<Vec<u8>>, Option<Vec<u8>>);
+pub(crate) type TextsToCount = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 impl Log {
-    /// An empty log.
-    pub fn of(format: TextFormat) -> Self {
+    pub(crate) fn of(format: TextFormat) -> Self {
         let (mut outline, is_json) = (Outline::default(), format == TextFormat::Json);
         outline.array_start = usize::from(is_json);
         Log { format, data: if is_json { vec![b'['] } else { vec![] }, outline, ..Log::default() }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.outline.messages.len()
     }
 
-    pub fn message(&self, message: usize) -> &[u8] {
+    pub(crate) fn message(&self, message: usize) -> &[u8] {
         self.outline.spans[message].of(&self.data)
     }
 
-    pub fn ends_with_run(&self) -> bool {
+    pub(crate) fn ends_with_run(&self) -> bool {
         self.outline.messages.last().is_some_and(|message| message.is_agent_made)
     }
 
     /// Adds the last scanned message to pairs, turns and costs.
-    pub fn admit(&mut self, policy: &Policy) {
+    pub(crate) fn admit(&mut self, policy: &Policy) {
         self.pairs.push(&self.outline);
         let message = self.len() - 1;
         let is_written = self.outline.spans.len() == self.len();
@@ -97,18 +94,18 @@ impl Log {
     }
 
     /// The current end, for [`Log::truncate`].
-    pub fn mark(&self) -> (Mark, usize) {
+    pub(crate) fn mark(&self) -> (Mark, usize) {
         (self.outline.mark(), self.data.len())
     }
 
     /// Drops a message that was scanned after the mark, but not admitted.
-    pub fn truncate(&mut self, (mark, bytes): &(Mark, usize)) {
+    pub(crate) fn truncate(&mut self, (mark, bytes): &(Mark, usize)) {
         self.outline.truncate(mark);
         self.data.truncate(*bytes);
     }
 
     /// Keeps only the first messages.
-    pub fn rewind(&mut self, policy: &Policy, messages: usize) {
+    pub(crate) fn rewind(&mut self, policy: &Policy, messages: usize) {
         let outline = &self.outline;
         let results = outline.results_before(messages);
         let chars = (messages..outline.messages.len())
@@ -128,7 +125,7 @@ impl Log {
     }
 
     /// Replaces the characters of the newest message or turn by its costs.
-    pub fn set_costs(&mut self, policy: &Policy, (own, observations): (usize, Vec<(usize, usize)>)) {
+    pub(crate) fn set_costs(&mut self, policy: &Policy, (own, observations): (usize, Vec<(usize, usize)>)) {
         let known = self.costs.as_ref().map_or(0, |costs| costs.messages.len());
         let chars: usize = (known..self.len()).map(|message| self.outline.chars_of(message, policy.image_chars)).sum();
         let cost = observations.iter().fold(own, |cost, (raw, _)| cost.saturating_add(*raw));
@@ -140,7 +137,7 @@ impl Log {
     }
 
     /// Texts to count of each observation of a message, if it were appended now: after a cut, and the placeholder; None without.
-    pub fn texts_to_count(
+    pub(crate) fn texts_to_count(
         &mut self,
         message: &[u8],
         surrogates: bool,
@@ -170,7 +167,7 @@ impl Log {
     }
 
     /// Appends the bytes and facts of a message; on errors nothing.
-    pub fn scan(&mut self, message: &[u8], surrogates: bool, policy: &Policy) -> Result<(), Error> {
+    pub(crate) fn scan(&mut self, message: &[u8], surrogates: bool, policy: &Policy) -> Result<(), Error> {
         let before = self.data.len();
         if self.len() > 0 {
             self.data.push(b',');
@@ -192,7 +189,7 @@ impl Log {
     }
 
     /// Writes the text of the first message that has none; on errors nothing.
-    pub fn write(&mut self, message: &[u8]) -> Result<(), Error> {
+    pub(super) fn write(&mut self, message: &[u8]) -> Result<(), Error> {
         let (before, place) = (self.data.len(), self.outline.spans.len());
         if place > 0 {
             self.data.push(b',');
@@ -216,7 +213,7 @@ impl Log {
     }
 
     /// Runs a rule of the plan, where no text of a summary arrived at these requests.
-    pub fn with_context<T>(&self, policy: &Policy, failed: &[usize], rule: impl FnOnce(PlanContext) -> T) -> T {
+    pub(crate) fn with_context<T>(&self, policy: &Policy, failed: &[usize], rule: impl FnOnce(PlanContext) -> T) -> T {
         let Log { data, texts, format, outline, pairs, turns, costs, .. } = self;
         let source = &*format.source(data, outline, texts);
         let (costs, pairs, placeholder) = (costs.as_ref(), &pairs.pairs, &Placeholder::of(policy));
@@ -225,7 +222,7 @@ impl Log {
 
     /// Renders messages in a row with these observations masked, with commas between them. A mark in an observation goes to its block,
     /// if that is not one of the cleared ones.
-    pub fn render(
+    pub(crate) fn render(
         &self,
         policy: &Policy,
         messages: core::ops::Range<usize>,
@@ -241,7 +238,7 @@ impl Log {
     }
 
     /// Renders a message of the task that is cut.
-    pub fn render_cut(&self, policy: &Policy, cut: &Cut, out: &mut Vec<u8>) {
+    pub(crate) fn render_cut(&self, policy: &Policy, cut: &Cut, out: &mut Vec<u8>) {
         self.with_context(policy, &[], |context| splice_cut(&self.data, context, cut, out));
     }
 }

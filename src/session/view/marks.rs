@@ -12,19 +12,16 @@ use crate::session::log::Log;
 
 /// A mark of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SentMark {
-    /// The message.
+pub(crate) struct SentMark {
     pub message: usize,
-    /// The block in that.
     pub block: usize,
-    /// The value.
     pub value: Vec<u8>,
 }
 
 impl Session {
     /// The last block of each view has this mark, sent with this many outside of the messages; those that were appended are not
     /// sent.
-    pub fn mark_newest(&mut self, value: Vec<u8>, elsewhere: usize) {
+    pub(crate) fn mark_newest(&mut self, value: Vec<u8>, elsewhere: usize) {
         let own = Some((value, elsewhere));
         if self.own_mark != own {
             self.own_mark = own;
@@ -87,8 +84,7 @@ impl Session {
     }
 
     /// The marks of a session of facts as its view has them, and the pins of that; see [`crate::plan::pins`].
-    #[must_use]
-    pub fn pins(&self, marks: Marks) -> (Marks, Option<Pins>) {
+    pub(crate) fn pins(&self, marks: Marks) -> (Marks, Option<Pins>) {
         let (outline, cache) = (&self.log.outline, self.policy.cache);
         let marks = marks_in_view(outline, &self.masked(0..self.log.len()), marks);
         let between = |from, to| blocks_between(outline, from, to, cache.lookback_blocks);

@@ -1,9 +1,10 @@
 //! The view of a session: what of the state and of the current step its readers have seen, and the first message that changed.
 
-pub mod marks;
+pub(crate) mod marks;
 mod output;
 
-pub use output::{Chunks, Mask, ViewMessage};
+pub(crate) use output::Mask;
+pub use output::{Chunks, ViewMessage};
 
 use crate::clip::Clip;
 use crate::placeholder::Form;
@@ -15,7 +16,7 @@ use marks::SentMark;
 
 /// The last view, and what its readers have cached.
 #[derive(Debug, Default, Clone)]
-pub struct View {
+pub(crate) struct View {
     pub layout: Layout,
     /// The summary of the view that is made next.
     pub next_summary: Option<(u64, Vec<u8>)>,
@@ -45,7 +46,7 @@ pub struct View {
 
 /// Which messages a view has, in order.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Layout {
+pub(crate) struct Layout {
     pub hidden: Hidden,
     /// The key and the text of its summary.
     pub summary: Option<(u64, Vec<u8>)>,
@@ -57,21 +58,15 @@ pub struct Layout {
 
 /// What is at a place of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Item {
-    /// An appended message.
+pub(crate) enum Item {
     Message(usize),
-    /// The summary.
     Summary,
 }
 
-/// Sizes of a view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Messages.
     pub messages: usize,
-    /// Characters.
     pub chars: usize,
-    /// Masked observations.
     pub masked: usize,
 }
 
@@ -228,8 +223,7 @@ impl Session {
     }
 
     /// The place of the most recent change in the view, and its byte.
-    #[must_use]
-    pub fn changed(&self) -> Option<(usize, usize)> {
+    pub(crate) fn changed(&self) -> Option<(usize, usize)> {
         let place = self.view.changed?;
         let valid = place.min(self.view.chunks_from);
         let chunks = self.view.chunk_ends.partition_point(|(end, _)| *end <= valid);
@@ -255,15 +249,13 @@ impl Session {
         &self.view.forms[place(results.start)..place(results.end)]
     }
 
-    /// Those of these messages.
     pub(super) fn masked(&self, messages: Range<usize>) -> Vec<Masked> {
         let outline = &self.log.outline;
         self.masked_results(outline.results_before(messages.start)..outline.results_before(messages.end))
     }
 
     /// The cost of the current view.
-    #[must_use]
-    pub fn view_cost(&self) -> usize {
+    pub(crate) fn view_cost(&self) -> usize {
         if self.is_masked() { self.step.cost } else { self.log.cost }
     }
 
@@ -294,13 +286,12 @@ impl Session {
     }
 
     /// How many moves the boundary made before the current request.
-    #[must_use]
-    pub fn settled_moves(&self) -> usize {
+    pub(crate) fn settled_moves(&self) -> usize {
         if self.policy.remembers() { self.state.moves().len() } else { 0 }
     }
 
     /// The moves since this was called last.
-    pub fn new_moves(&mut self) -> Vec<Move> {
+    pub(crate) fn new_moves(&mut self) -> Vec<Move> {
         let moves = self.moves_from(self.known_moves);
         self.known_moves += moves.len();
         moves

@@ -16,7 +16,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 const PLACEHOLDER_BYTES: usize = 48;
 
 /// Changes of the view's list since it was read last: the messages from this place on.
-pub type Change = (usize, Vec<ViewMessage>);
+pub(crate) type Change = (usize, Vec<ViewMessage>);
 
 /// A message of a view.
 #[derive(Debug)]
@@ -27,7 +27,6 @@ pub enum ViewMessage {
     Rendered(usize, Vec<u8>),
     /// The appended message of this index, whose text is not written, with the texts of its masked results.
     Masked(usize, Vec<Mask>),
-    /// The summary.
     Bytes(Vec<u8>),
 }
 
@@ -43,7 +42,7 @@ pub struct Chunks {
 }
 
 /// A masked result, and the text that replaces its observation.
-pub type Mask = (ResultPlace, Vec<u8>);
+pub(crate) type Mask = (ResultPlace, Vec<u8>);
 
 impl Session {
     /// The chunks of the current view, for a reader that has this many of the closed ones.
@@ -126,7 +125,7 @@ impl Session {
 
     /// The first message that changed in the current view since this was called last; and the masked results from there on, or from
     /// this message on if it is earlier.
-    pub fn masks(&mut self, since: usize) -> (usize, Vec<Mask>) {
+    pub(crate) fn masks(&mut self, since: usize) -> (usize, Vec<Mask>) {
         let first = self.view.masks_from;
         let masks = self.masks_of(first.min(since).min(self.log.len())..self.log.len());
         self.view.masks_from = self.log.len();
@@ -190,7 +189,6 @@ impl Session {
         out
     }
 
-    /// Renders an appended message.
     pub(super) fn rendered_message(&self, message: usize) -> Vec<u8> {
         let (mut out, messages) = (vec![], message..message + 1);
         if let Some(cut) = self.view.layout.hidden.cut_of(message) {
