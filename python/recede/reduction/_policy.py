@@ -145,13 +145,13 @@ def _in_words_of_designs(
         if name in given:
             OPTIONS[name].check(name, given[name])
     given["keep_results"] = given.pop("keep")
-    cut = OPTIONS["max_result_chars"].check("max_result_chars", given.pop("max_result_chars", None))
+    trigger, limit = given.pop("trigger_tokens", 0), given.get("max_input_tokens")
+    more = {name: option for name, option in OPTIONS.items() if name not in DESIGN_OPTIONS and name != "trigger_tokens"}
+    own = {name: option.check(name, given.pop(name, option.default)) for name, option in more.items()}
     if given.get("placeholder") is None:
         given["placeholder"] = PLACEHOLDER
     if isinstance(given["boundary"], int):
         given |= {"boundary": "stepped", "mask_chunk": given["boundary"]}
-    trigger, limit = given.pop("trigger_tokens", 0), given.get("max_input_tokens")
-    own: dict[str, Any] = {"max_result_chars": cut}
     if trigger:
         own["trigger"] = max(0, _budget(None, trigger) - static)
     if limit is not None:
