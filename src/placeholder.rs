@@ -140,16 +140,23 @@ impl<'a> Placeholder<'a> {
         constant_chars + template.iter().filter_map(|(_, field)| field.as_ref()).map(field_chars).sum::<usize>()
     }
 
-    /// The placeholder as a number and the text around it, where it names at most one number and no text.
-    pub(crate) fn around_number(&self, facts: &ObservationFacts) -> Option<(&[u8], Option<usize>, &[u8])> {
+    /// The placeholder, where it has no fields.
+    pub(crate) fn whole(&self) -> Option<&[u8]> {
+        match self.templates.as_slice() {
+            [(text, None)] if self.with_images.is_none() => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The placeholder as a number and the text around it, where it names one number and no text.
+    pub(crate) fn around_number(&self, facts: &ObservationFacts) -> Option<(&[u8], usize, &[u8])> {
         let (before, field, after) = match self.template(facts).0.as_slice() {
-            [(text, None)] => return Some((text, None, &[])),
             [(before, Some(field))] => (before, *field, &[][..]),
             [(before, Some(field)), (after, None)] => (before, *field, after.as_slice()),
             _ => return None,
         };
         match facts.field(field) {
-            FieldValue::Number(number) => Some((before, Some(number), after)),
+            FieldValue::Number(number) => Some((before, number, after)),
             FieldValue::Text(_) => None,
         }
     }

@@ -74,19 +74,9 @@ impl Outline {
         self.names.len()
     }
 
-    /// The number of a tool's name, written by `write`; equal names have the same number.
-    pub fn intern_name(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> u32 {
-        let span = self.keep_text(write);
-        if let Some(name) = self.number_of(self.text(span)) {
-            self.text.truncate(span.range().start);
-            return name;
-        }
-        self.add_name(span)
-    }
-
-    /// [`Outline::intern_name`] of a decoded name.
+    /// The number of a tool's decoded name; equal names have the same number.
     #[inline]
-    pub(crate) fn intern(&mut self, name: &[u8]) -> u32 {
+    pub fn intern(&mut self, name: &[u8]) -> u32 {
         let byte = |place: usize| name.get(place).map_or(0, |byte| usize::from(*byte));
         let place = (name.len() + 7 * byte(0) + 5 * byte(name.len() / 2) + 3 * byte(name.len().wrapping_sub(1))) % 64;
         if let Some(number) = self.names_by_bytes[place].checked_sub(1)

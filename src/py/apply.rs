@@ -83,6 +83,11 @@ struct MessageMasker<'a, 'py> {
 
 impl<'py> MessageMasker<'_, 'py> {
     fn text(&mut self, masked: &Masked) -> PyResult<Bound<'py, PyString>> {
+        if masked.form == Form::Placeholder
+            && let Some(text) = self.texts.whole()?
+        {
+            return Ok(text);
+        }
         let result = masked.result as usize;
         let facts = facts(self.outline, &self.plan.pairs, self.turns, result);
         if masked.form == Form::Placeholder

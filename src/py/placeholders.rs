@@ -25,16 +25,17 @@ impl<'a, 'py> PlaceholderTexts<'a, 'py> {
         PlaceholderTexts { py, placeholder: Placeholder::of(policy), models, constant: None }
     }
 
-    /// A placeholder with at most one number and no text; None if it has other fields.
+    /// The placeholder without fields; None if it has some.
+    pub(super) fn whole(&mut self) -> PyResult<Option<Bound<'py, PyString>>> {
+        if self.constant.is_none() {
+            self.constant = self.placeholder.whole().map(|text| to_str(self.py, text)).transpose()?;
+        }
+        Ok(self.constant.clone())
+    }
+
+    /// A placeholder with one number and no text; None if it has other fields.
     pub(super) fn around_number(&mut self, facts: &ObservationFacts) -> PyResult<Option<Bound<'py, PyString>>> {
         let Some((before, number, after)) = self.placeholder.around_number(facts) else { return Ok(None) };
-        let Some(number) = number else {
-            let text = match &mut self.constant {
-                Some(text) => text,
-                none => none.insert(to_str(self.py, before)?),
-            };
-            return Ok(Some(text.clone()));
-        };
         let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
         let (model, end) = match &mut self.models[digits] {
             Some(model) => model,

@@ -148,8 +148,7 @@ impl<'py> Walk<'_, 'py> {
 
     #[inline]
     fn name(&mut self, name: Option<&Any<'py>>) -> Name {
-        let name = name.and_then(Value::text)?;
-        Some(self.outline.intern_name(|out| with_text(name, |name| out.extend_from_slice(name))))
+        name.and_then(Value::text).map(|name| with_text(name, |name| self.outline.intern(name)))
     }
 }
 

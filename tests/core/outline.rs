@@ -399,7 +399,7 @@ fn names_are_interned() {
     let mut outline = Outline::default();
     for round in 0..3 {
         for name in 0..100 {
-            let number = outline.intern_name(|out| out.extend_from_slice(format!("tool {name}").as_bytes()));
+            let number = outline.intern(format!("tool {name}").as_bytes());
             assert_eq!(number, name, "{round}");
         }
     }

@@ -65,7 +65,7 @@ impl Sketch {
                 Item::Call(id, name) => {
                     let id = id.map(|id| keep(outline, id));
                     let chars = name.map_or(0, |name| name.chars().count());
-                    let name = name.map(|name| outline.intern_name(|out| out.extend_from_slice(name.as_bytes())));
+                    let name = name.map(|name| outline.intern(name.as_bytes()));
                     message.chars += chars + 20;
                     outline.calls.push(Call { id, name, message: index, block });
                 }
