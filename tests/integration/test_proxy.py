@@ -709,6 +709,13 @@ WHOSE: list[tuple[str, str, list[tuple[str, str]], str | None]] = [
     ("POST", "/v1/messages", [("authorization", "bearer  sk-or-v1-x")], None),
     ("GET", "/v1/models", [("authorization", "Bearer xai-x")], None),
     ("POST", "/v1/chat/completions", [("api-key", KEY)], None),
+    ("POST", "/v1/messages", [("x-api-key", "sk-or-v1-x")], None),
+    ("POST", "/v1/messages", [("x-api-key", "sk-proj-x")], None),
+    ("POST", "/v1/messages", [BEARER, ("x-api-key", "xai-x")], None),
+    ("GET", "/v1/models", [("x-goog-api-key", "gsk_x")], None),
+    ("POST", "/v1beta/models/gemini-3-pro:generateContent?alt=sse&key=sk-ant-x", [], None),
+    ("POST", "/v1/messages", [("authorization", "Bearer sk-proj-x")], None),
+    ("POST", "/v1/responses", [("authorization", "Bearer sk-proj-x")], "openai"),
 ]
 
 

@@ -526,11 +526,15 @@ def test_after_a_run_that_saved_a_line_says_how_to_always_do_so(tmp_path: Path) 
         "urllib.request.urlopen(urllib.request.Request(url, data)).read()\n"
     )
     with recording(lambda _: [answer_of(b"{}")]) as upstream:
+        # With its options: without its upstream, keys would go to another provider.
+        options = ["--state", "none", "--upstream", upstream.url]
+        run = f"recede proxy --state none --upstream {upstream.url}"
         for name, option, line in (
-            ("claude", [], "to always do so: alias claude='recede proxy -- claude'"),
+            ("claude", [], f"to always do so: alias claude='{run} -- claude'"),
+            ("claude", ["--keep", "9"], f"to always do so: alias claude='{run} --keep 9 -- claude'"),
             ("claude", ["--observe"], None),
             ("someone", [], None),
-            ("npx", [], "to always do so: alias claude='recede proxy -- npx @anthropic-ai/claude-code'"),
+            ("npx", [], f"to always do so: alias claude='{run} -- npx @anthropic-ai/claude-code'"),
         ):
             program = tmp_path / name
             program.write_text(SENDING.format(python=sys.executable, rest=rest.replace("argv[1]", "argv[-1]")))
@@ -538,8 +542,7 @@ def test_after_a_run_that_saved_a_line_says_how_to_always_do_so(tmp_path: Path) 
             words = ["@anthropic-ai/claude-code"] if name == "npx" else []
             command = [name, *words, str(tmp_path / "body")]
             path = f"{tmp_path}:{os.environ['PATH']}"
-            options = ["--state", "none", "--upstream", upstream.url, *option]
-            done = recede_command("proxy", *options, "--", *command, PATH=path)
+            done = recede_command("proxy", *options, *option, "--", *command, PATH=path)
             assert (line in done.stderr.decode()) if line else (b"always do so" not in done.stderr), done.stderr
 
 

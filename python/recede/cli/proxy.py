@@ -120,8 +120,10 @@ def proxy(
             say(f"old turns become summaries by {writer} when that pays; not with the login of a subscription")
         if host not in ("127.0.0.1", "::1", "localhost"):
             say(f"anyone who reaches {host} can use this proxy, and see what it saves")
+        typed: tuple[str, ...] = click.get_current_context().meta["typed"]
+        options_typed = typed[: len(typed) - len(command)]
         with _logged(verbose, held=bool(command)):
-            code = asyncio.run(_run(server, command, environment))
+            code = asyncio.run(_run(server, command, environment, options_typed))
     except (OSError, ValueError) as error:
         raise click.UsageError(_refused(error, port, host)) from None
     finally:
@@ -155,7 +157,7 @@ def _state(given: str | None) -> str | None:
     return str(folder / "requests")
 
 
-async def _run(server: Any, command: tuple[str, ...], environment: dict[str, str]) -> int:
+async def _run(server: Any, command: tuple[str, ...], environment: dict[str, str], typed: tuple[str, ...]) -> int:
     await server.start()
     has_started = True
     try:
@@ -181,8 +183,8 @@ async def _run(server: Any, command: tuple[str, ...], environment: dict[str, str
             say(server.totals.sentence())
         elif has_started and nothing_sent(command):
             say(nothing_sent(command))
-        if server.totals.has_saved and always(command):
-            say(always(command))
+        if server.totals.has_saved and always(command, typed):
+            say(always(command, typed))
 
 
 class NotStartedError(Exception):

@@ -33,11 +33,17 @@ def settings_file() -> Path | None:
 
 
 class ConfiguredCommand(click.Command):
-    """A command that takes what is not typed from its table in `recede.toml`; the keys are names of options."""
+    """A command that takes what is not typed from its table in `recede.toml`; the keys are names of options.
+
+    The words that were typed are in `typed` of the context's ``meta``.
+    """
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> click.Context:
         """Read the settings before the command line."""
-        return super().make_context(info_name, args, *rest, **{"default_map": self._settings(), **more})
+        typed = tuple(args)
+        made = super().make_context(info_name, args, *rest, **{"default_map": self._settings(), **more})
+        made.meta["typed"] = typed
+        return made
 
     def _settings(self) -> dict[str, Any]:
         path, flags = settings_file(), {flag: one for one in self.params for flag in one.opts if flag.startswith("--")}

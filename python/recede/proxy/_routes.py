@@ -42,9 +42,10 @@ _KEY = re.compile(r"[?&]key=([^&]*)")
 _KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 # How bearers begin that are no keys: logins of Claude, tokens of OAuth, of Google, of GitHub and its Copilot.
 _LOGINS = ("sk-ant-oat", "eyJ", "ya29.", "gho_", "ghu_", "ghs_", "tid=")
-# How bearer keys begin, and the provider that they are for; "" is another company.
-_BEARERS = {
+# How keys begin, and the provider that they are for; "" is another company.
+_KEYS_OF = {
     "sk-ant-": "anthropic",
+    "sk-proj-": "openai",
     "AIza": "gemini",
     "sk-or-": "",  # OpenRouter
     "xai-": "",  # xAI
@@ -90,14 +91,15 @@ def provider_of(method: str, path: str, headers: Mapping[str, str], route: Route
     return "openai" if is_of_openai else None
 
 
-def may_have_key(provider: str, headers: Mapping[str, str]) -> bool:
-    """Whether the key of a request is for this provider, by how it begins; most do not say."""
-    if "Authorization" not in headers:
-        return "api-key" not in headers  # Azure's
-    scheme, _, key = headers["Authorization"].strip().partition(" ")
-    key = key.lstrip() if scheme.lower() == "bearer" else ""
-    owner = next((owner for start, owner in _BEARERS.items() if key.startswith(start)), provider)
-    return owner == provider
+def may_have_key(provider: str, path: str, headers: Mapping[str, str]) -> bool:
+    """Whether the keys of a request are for this provider, by how they begin; most do not say."""
+    if "api-key" in headers and "authorization" not in headers:  # Azure's
+        return False
+    found = (
+        next((owner for start, owner in _KEYS_OF.items() if key.startswith(start)), provider)
+        for key in _keys(path, headers)
+    )
+    return all(owner == provider for owner in found)
 
 
 def credentials(path: str, headers: Mapping[str, str]) -> list[str]:
@@ -106,12 +108,16 @@ def credentials(path: str, headers: Mapping[str, str]) -> list[str]:
     return [*(headers.get(name, "") for name in _KEYS), found[1] if found else ""]
 
 
+def _keys(path: str, headers: Mapping[str, str]) -> list[str]:
+    """The keys among the credentials, without the word before them, which is "Bearer"."""
+    given = [value.strip() for value in credentials(path, headers)]
+    return [value.partition(" ")[2].lstrip() or value for value in given]
+
+
 def has_login(headers: Mapping[str, str]) -> bool:
     """Whether a request has the login of a subscription, which belongs to its agent, instead of a key of an API.
 
     Names of headers are in small letters.
     """
-    given = [headers.get(name, "").strip() for name in _KEYS]
-    tokens = [value.partition(" ")[2].lstrip() or value for value in given]
     is_oauth = "oauth" in headers.get("anthropic-beta", "")
-    return "chatgpt-account-id" in headers or is_oauth or any(token.startswith(_LOGINS) for token in tokens)
+    return "chatgpt-account-id" in headers or is_oauth or any(key.startswith(_LOGINS) for key in _keys("", headers))

@@ -178,13 +178,17 @@ def _otherwise(agent: Agent) -> str:
     )
 
 
-def always(command: tuple[str, ...]) -> str:
-    """A line for the settings of a shell, by which an agent always has the proxy; empty if the agent is not known."""
+def always(command: tuple[str, ...], options: tuple[str, ...] = ()) -> str:
+    """A line for the settings of a shell, by which an agent always has the proxy; empty if the agent is not known.
+
+    The proxy has these options: without its ``--upstream``, keys would go to another provider.
+    """
     agent, place, converses = started(command)
     if agent is None or not agent.is_pointed or not converses:
         return ""
     name = next(name for name, one in AGENTS.items() if one is agent)
-    run = shlex.join(("recede", "proxy", "--", *(command[: place + 1] if place else (name,))))
+    own = options[:-1] if options[-1:] == ("--",) else options
+    run = shlex.join(("recede", "proxy", *own, "--", *(command[: place + 1] if place else (name,))))
     return f"to always do so: alias {name}={shlex.quote(run)}"
 
 

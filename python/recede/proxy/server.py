@@ -199,7 +199,9 @@ class Proxy:
             found = "openai"  # all go to one place
         if found is None and len(self._of_command) == 1:
             (found,) = self._of_command
-        if found is None or (self.upstreams[found] == UPSTREAMS[found] and not may_have_key(found, request.headers)):
+        if found is None or (
+            self.upstreams[found] == UPSTREAMS[found] and not may_have_key(found, path, request.headers)
+        ):
             return None
         self._of_command |= {found} if self._is_of_command else set()
         return found
