@@ -657,10 +657,18 @@ def test_proxies_that_take_a_provider_each_are_no_ring(echo: Upstream) -> None:
                     assert ask(proxy.url, "POST", path, b"{}", [JSON]).status == 200
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "api.anthropic.com", "http://", "https://u:p@x", "https://x/?a=1"])
-def test_what_is_no_upstream_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match="an upstream must"):
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("ftp://x", "'ftp://x'"), ("api.anthropic.com", "'api.anthropic.com'"), ("http://", "'http://'"),
+        ("https://u:p@x", "no user and password"), ("https://x/?a=p", "without a query, such as https://x"),
+        ("x.example/v1?key=p", "'x.example/v1'"), ("u:p@x.example#p", "'x.example'"), ("http://[p?p", "'http://[p'"),
+    ],
+)  # fmt: skip
+def test_what_is_no_upstream_is_refused(url: str, shown: str) -> None:
+    with pytest.raises(ValueError, match="an upstream must") as caught:
         Proxy(recede.proxy.RequestMasker(), upstream=url)
+    assert shown in str(caught.value)
 
 
 BEARER = ("authorization", "Bearer sk")

@@ -693,14 +693,17 @@ def test_settings_need_a_python_that_reads_them(tmp_path: Path) -> None:
     assert code == 2 and "is read by Python 3.11 and later alone" in said
 
 
-def test_settings_of_the_working_folder_are_not_read(tmp_path: Path) -> None:
+def test_settings_and_state_of_the_working_folder_are_not_used(tmp_path: Path) -> None:
     (tmp_path / "recede.toml").write_text("[proxy]\nport = 70000\n")
     (tmp_path / ".config").mkdir()
     (tmp_path / ".config/recede.toml").write_text("[proxy]\nport = 70000\n")
-    for config, home in ((str(tmp_path / "other"), str(tmp_path / "home")), (".", str(tmp_path / "home")), ("", ".")):
-        command = [*COMMAND, "--state", "none", "--", sys.executable, "-c", ""]
-        environment = {**os.environ, "XDG_CONFIG_HOME": config, "HOME": home}
-        assert subprocess.run(command, cwd=tmp_path, env=environment, timeout=60, check=False).returncode == 0
+    other = str(tmp_path / "other")
+    for config, state, home in ((other, other, other), (".", ".", other), ("", "", "."), ("", ".", "./other")):
+        environment = {**os.environ, "XDG_CONFIG_HOME": config, "XDG_STATE_HOME": state, "HOME": home}
+        command = [*COMMAND, "--", sys.executable, "-c", ""]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, timeout=60, check=False, stderr=subprocess.PIPE)
+        assert done.returncode == 0 and (b"in memory alone" in done.stderr) is (home != other), done.stderr
+        assert (tmp_path / "other").is_dir() and not [*tmp_path.glob(".local"), *tmp_path.glob("recede")]
 
 
 @pytest.mark.parametrize("name", ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"])

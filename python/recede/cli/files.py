@@ -288,11 +288,6 @@ def is_gzipped(path: str) -> bool:
         return file.read(2) == _GZIP
 
 
-def state_folder() -> Path:
-    """The folder for what outlives a command, unless a file is named."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "recede"
-
-
 def keep_apart(option: str, path: str | None, sources: Iterable[str], instead: str = "take another name") -> None:
     """Refuse to overwrite an input file."""
     if path is None or path == "-":

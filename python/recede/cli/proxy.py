@@ -17,10 +17,9 @@ import click
 
 from recede import StoreError
 from recede.cli.errors import BadFile, say
-from recede.cli.files import state_folder
 from recede.cli.notices import log_shown
 from recede.cli.options import given, policy_options, usage_error
-from recede.cli.settings import ConfiguredCommand
+from recede.cli.settings import ConfiguredCommand, user_folder
 from recede.proxy import RequestMasker
 from recede.proxy.launch import always, given_urls, nothing_sent, pointed, started, upstreams_of
 
@@ -152,7 +151,10 @@ def _masker(state: str | None, has_command: bool, **options: Any) -> RequestMask
 def _state(given: str | None) -> str | None:
     if given is not None:
         return None if given == "none" else given
-    folder = state_folder()
+    folder = user_folder("XDG_STATE_HOME", ".local/state")
+    if folder is None:
+        raise OSError("no folder of the user is known: set HOME to a whole path, or give --state FILE")
+    folder /= "recede"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return str(folder / "requests")
 

@@ -16,20 +16,29 @@ import click
 
 from recede.cli.errors import errors_of
 
-__all__ = ["ConfiguredCommand", "settings_file"]
+__all__ = ["ConfiguredCommand", "settings_file", "user_folder"]
 
 _MOST_BYTES = 1 << 20
 _MOST_NUMBER = 1 << 63
 
 
-def settings_file() -> Path | None:
-    """The path of the settings, whether there are any or not; None without a folder of the user."""
-    name, usual = ("APPDATA", "AppData/Roaming") if sys.platform == "win32" else ("XDG_CONFIG_HOME", ".config")
-    given = Path(os.environ.get(name, ""))
+def user_folder(variable: str, usual: str) -> Path | None:
+    """The folder that a variable has, else the usual one in the home of the user; None if its path is not a whole one.
+
+    So it is never one of the working folder.
+    """
+    given = Path(os.environ.get(variable, ""))
     with contextlib.suppress(RuntimeError):  # nobody knows the home
         folder = given if given.is_absolute() else Path.home() / usual
-        return folder / "recede.toml" if folder.is_absolute() else None
+        return folder if folder.is_absolute() else None
     return None
+
+
+def settings_file() -> Path | None:
+    """The path of the settings, whether there are any or not; None without a folder of the user."""
+    is_windows = sys.platform == "win32"
+    folder = user_folder("APPDATA", "AppData/Roaming") if is_windows else user_folder("XDG_CONFIG_HOME", ".config")
+    return folder and folder / "recede.toml"
 
 
 class ConfiguredCommand(click.Command):

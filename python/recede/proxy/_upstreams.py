@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import urllib.parse
 from collections.abc import Iterable
 
@@ -47,10 +48,12 @@ def checked_upstream(url: str) -> str:
         parts = urllib.parse.urlsplit(url)
     except ValueError:
         parts = urllib.parse.urlsplit("")
-    if parts.query or parts.fragment:  # there may be a key in it
-        raise ValueError(f"an upstream must be a URL without a query, such as {place_of(url)}")
+    # A query may have a key in it, and what precedes the host a password.
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"an upstream must be a URL such as https://api.anthropic.com, not {url.rpartition('@')[2]!r}")
+        shown = re.split("[?#]", url)[0].rpartition("@")[2]
+        raise ValueError(f"an upstream must be a URL such as https://api.anthropic.com, not {shown!r}")
+    if parts.query or parts.fragment:
+        raise ValueError(f"an upstream must be a URL without a query, such as {place_of(url)}")
     if parts.username is not None:
         raise ValueError("an upstream must have no user and password; clients send their own keys")
     return url.rstrip("/")
