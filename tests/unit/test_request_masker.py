@@ -364,6 +364,8 @@ def test_unknown_encodings_and_bombs_go_as_they_came(monkeypatch: pytest.MonkeyP
         (b'""', b'{"role":"user","content":[%s]}', False),
         (b'{"role":"assistant","content":""},{"role":"user","content":""}', b"%s", True),
         (b'{"role":"tool","tool_call_id":"call_1234567","content":"123456789"}', b"%s", True),
+        (b"[[[]]]", b'{"role":"user","content":"Go."}],"tools":[%s', False),
+        (b'{"name":"run","description":"%s"}' % (b"x" * 200), b'{"role":"user","content":"Go."}],"tools":[%s', True),
     ],
 )
 def test_memory_is_bounded_by_the_body(many: bytes, around: bytes, is_read: bool) -> None:
@@ -372,7 +374,7 @@ def test_memory_is_bounded_by_the_body(many: bytes, around: bytes, is_read: bool
         return 1_024 * int(status.partition("VmHWM:")[2].split()[0])
 
     plain = b'{"model":"claude-sonnet-4-5","messages":[%s]}' % around % b",".join([many] * (8_000_000 // len(many)))
-    body, masker = gzip.compress(plain, 1), RequestMasker()
+    body, masker = gzip.compress(plain, 1), RequestMasker(max_input_tokens=10**9)
     Path("/proc/self/clear_refs").write_text("5")
     before = peak()
     done = mask(masker, body, content_encoding="gzip")

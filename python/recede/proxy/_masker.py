@@ -259,7 +259,7 @@ class RequestMasker:
         costs: Any = None
         if has_limits(self._options):
             counter = self._options.get("token_counter")
-            static = static_cost_of_json(self._engine, plain, False, counter)
+            static = static_cost_of_json(self._engine, plain, False, counter, is_bounded=True)
             if counter is not None:
                 texts = self._engine.texts(history_of(plain), self._policy(cache, None))
                 costs = (*costs_of(texts, counter, image_chars_of({})), cut_costs(texts, counter))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from recede._bodies import loads
+from recede._errors import TranscriptError
 from recede.reduction._counting import count_tokens
 from recede.reduction._kinds import CHARS_PER_TOKEN
 
@@ -31,6 +32,7 @@ _FIELDS = (
 """The fields of requests, of all providers, that have the system prompt and the tools."""
 
 _MARK = "cache_control"
+_FREE_VALUES, _LEAST_BYTES = 1 << 16, 32  # as the scanner of a request bounds those of its history
 
 
 def has_limits(options: Mapping[str, Any]) -> bool:
@@ -54,9 +56,17 @@ def static_cost(request: Mapping[str, Any], counter: TokenCounter | None) -> int
     return cost
 
 
-def static_cost_of_json(engine: Any, data: bytes, surrogates: bool, counter: TokenCounter | None) -> int:
-    """The static cost of a serialized request."""
+def static_cost_of_json(
+    engine: Any, data: bytes, surrogates: bool, counter: TokenCounter | None, *, is_bounded: bool = False
+) -> int:
+    """The static cost of a serialized request; if it is bounded, very many small values in it are a `TranscriptError`.
+
+    They take memory by their number, as objects of Python do.
+    """
     values = engine.fields(data, surrogates, list(_FIELDS))
+    count = sum(value.count(mark) for value in values if value is not None for mark in b",[{")
+    if is_bounded and count > _FREE_VALUES + len(data) // _LEAST_BYTES:
+        raise TranscriptError("size")
     found = {name: loads(value) for name, value in zip(_FIELDS, values, strict=True) if value is not None}
     return static_cost(found, counter)
 
