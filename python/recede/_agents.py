@@ -24,7 +24,8 @@ class Agent(NamedTuple):
         compacts: whether it compacts a conversation by itself, as the tokens grow that the provider reports.
         arguments: what its command line gets, after the command; ``{url}`` is the address of the proxy, and
             ``{folder}`` that of `recede.proxy`.
-        subcommands: words with which it does something else than converse, and takes no such arguments.
+        subcommands: words with which it does something else than converse, and takes no such arguments; from the
+            pages of the agent.
         config: a variable that takes settings as JSON, and the settings.
         variables: further variables, unless they are set, as long as the requests go to the provider itself.
         otherwise: why its requests may not come to the proxy all the same.
@@ -78,6 +79,7 @@ AGENTS = {
         "@anthropic-ai/claude-code",
         # Its tool search is off at any other address than that of Anthropic, unless this says otherwise.
         variables=(("ENABLE_TOOL_SEARCH", "true"),),
+        subcommands=("auth", "doctor", "install", "mcp", "plugin", "plugins", "setup-token", "update", "upgrade"),
         otherwise="its settings have another address (ANTHROPIC_BASE_URL in their env), or it uses Bedrock or Vertex",
         user_tools=("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill"),
         user_texts=(
@@ -109,6 +111,7 @@ AGENTS = {
         "codex",
         "@openai/codex",
         arguments=("-c", 'openai_base_url="{url}/v1"'),
+        subcommands=("completion", "features", "login", "logout", "mcp", "sandbox"),
         otherwise="its config.toml names another model_provider than OpenAI",
         setting="set the base_url of that one to {url}/v1",
         user_tools=("request_user_input", "request_user_input_async"),
@@ -119,6 +122,7 @@ AGENTS = {
         "gemini",
         "GeminiCLI",
         "@google/gemini-cli",
+        subcommands=("extensions", "hooks", "mcp", "skills", "update"),
         otherwise="it takes an address only with an API key that was chosen as its login: /auth, Use Gemini API Key",
         user_tools=("activate_skill", "ask_user", "enter_plan_mode", "exit_plan_mode"),
         user_texts=(
@@ -131,6 +135,7 @@ AGENTS = {
         "1.18.33",
         user_agent="opencode/",
         package="opencode-ai",
+        subcommands=("auth", "export", "import", "mcp", "models", "session", "stats", "uninstall", "upgrade"),
         config=(
             "OPENCODE_CONFIG_CONTENT",
             {
@@ -156,6 +161,7 @@ AGENTS = {
         "openai",
         "QwenCode/",
         "@qwen-code/qwen-code",
+        subcommands=("extensions", "mcp"),
         otherwise="its settings have another address (baseUrl of a model, or of the login)",
         setting="set that to {url}/v1",
         user_tools=("ask_user_question", "enter_plan_mode", "exit_plan_mode", "skill"),
@@ -175,6 +181,7 @@ AGENTS = {
         "Cline",
         "3.0.65",
         package="cline",
+        subcommands=("auth", "config", "update", "version"),
         otherwise="it takes its address from its login alone, for a provider with the API of OpenAI",
         setting="type `cline auth -p openai -b {url}/v1 -k KEY -m MODEL`, which stays",
         is_pointed=False,

@@ -476,10 +476,16 @@ def test_an_agent_that_sent_nothing_is_told_why_that_may_be_and_what_lasts(tmp_p
 
 def test_what_is_no_agent_or_did_not_start_is_not_told_so(tmp_path: Path) -> None:
     _, said = agent(tmp_path, "someone")
-    _, of_list = agent(tmp_path, "pi", "list")
+    of_others = [
+        agent(tmp_path, *command.split())[1]
+        for command in (
+            "pi list", "pi -h", "claude mcp list", "claude doctor", "codex login", "codex mcp add x", "gemini update",
+            "gemini extensions list", "opencode auth login", "qwen mcp list", "cline auth", "npx @openai/codex login",
+        )
+    ]  # fmt: skip
     of_nothing = recede_command("proxy", "--state", "none", "--", str(tmp_path / "none" / "claude")).stderr.decode()
     assert "No such file" in of_nothing
-    for one in (said, of_list, of_nothing):
+    for one in (said, *of_others, of_nothing):
         assert "has sent nothing" not in one and "no requests" not in one
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import logging
 import os
+import re
 import resource
 import signal
 import struct
@@ -21,6 +22,7 @@ import pytest
 import recede
 from recede import StoreError
 from recede._agents import AGENTS, USER_TOOLS
+from recede._encodable import warn_once
 from recede.proxy import ColdRequests, MaskedRequest, RequestMasker
 from support import assistant, call, result, user
 
@@ -191,7 +193,10 @@ KEPT = {
 
 
 @pytest.mark.parametrize("path", KEPT)
-def test_a_history_that_the_provider_keeps_is_sent_as_it_is_and_not_noted(path: str) -> None:
+def test_a_history_that_the_provider_keeps_is_sent_as_it_is_and_not_noted(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_once.cache_clear()
     fields = json.loads((responses if "responses" in path else anthropic)(40))
     masker = RequestMasker()
     for kept in KEPT[path]:
@@ -199,6 +204,8 @@ def test_a_history_that_the_provider_keeps_is_sent_as_it_is_and_not_noted(path: 
             done = mask(masker, body, path)
             assert (done.body is body, done.provider, done.fault) == (True, None, None)
         assert len(masker._ledger) == 0
+    names = {name for kept in KEPT[path] for name in kept}
+    assert [caplog.text.count(f"requests with {name!r} are sent as they are") for name in names] == [1] * len(names)
     for nothing in (None, "", False, {}):
         body = json.dumps({**fields, **dict.fromkeys(KEPT[path][0], nothing)}).encode()
         assert mask(RequestMasker(), body, path).changed
@@ -668,6 +675,15 @@ def with_words(body: bytes, place: int, tool: str, text: str) -> bytes:
 
 
 ANSWER = "Use the second table. " * 40
+
+
+@pytest.mark.parametrize("agent", [agent for agent in AGENTS.values() if agent.user_tools], ids=lambda one: one.title)
+def test_the_page_has_the_tools_of_each_agent_whose_results_stay(agent: Any) -> None:
+    page = Path(__file__).parents[2].joinpath("docs/proxy.md").read_text("utf-8").partition("| seen in |")[2]
+    [row] = re.findall(rf"^\| {re.escape(agent.title)} {re.escape(agent.version)} \| (`.*) \|$", page, re.MULTILINE)
+    assert set(re.findall("`([^`]+)`", row)) == set(agent.user_tools)
+
+
 USER_TEXTS = {  # whole results, by their text in the row of their agent
     text: (text if "*" in text else text + "*").replace("*", "12 files were changed.\n" + ANSWER)
     for agent in AGENTS.values()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from recede._kept_by_provider import kept_words
 from recede._off import is_off
 from recede._steps import drive, drive_async
 from recede._summarizer import Ask, Asking, Steps
 from recede.integrations._shared import BATCHES_WORDS, say
 from recede.proxy import RequestMasker
-from recede.proxy._routes import route_of
 from recede.reduction._options import OPTIONS
 from recede.reduction._signature import takes
 
@@ -60,25 +57,13 @@ class Requests:
             self._masker.give(masked.asked, answer[0] if answer else None)
             masked = self._masker.mask(request.method, request.url.path, request.headers, body)
         if not masked.changed:
-            if masked.provider is None and "x-recede" not in request.headers:
-                self._say_if_raw(request.url.path, body)
+            if request.url.path.endswith("/batches") and "x-recede" not in request.headers:
+                say(BATCHES_WORDS)
             return request
         headers = [pair for pair in request.headers.multi_items() if pair[0] not in _OF_BODY]
         return type(request)(
             request.method, request.url, headers=headers, content=masked.body, extensions=request.extensions
         )
-
-    def _say_if_raw(self, path: str, body: bytes) -> None:
-        """Warn about a history that is not masked."""
-        if path.endswith("/batches"):
-            say(BATCHES_WORDS)
-        elif route_of(path) is not None:
-            try:
-                request = json.loads(body)
-            except ValueError:
-                return
-            if isinstance(request, dict) and (kept := kept_words(request)):
-                say(kept)
 
 
 class _Transport:

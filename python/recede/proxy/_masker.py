@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
 from recede._agents import USER_TOOLS, Agent, agent_named, texts_of
-from recede._bodies import history_of
+from recede._bodies import history_of, loads
+from recede._encodable import warn_once
 from recede._errors import RecedeError
-from recede._kept_by_provider import KEPT_BY_PROVIDER
+from recede._kept_by_provider import KEPT_BY_PROVIDER, kept_words
 from recede._models import model_row
 from recede._unknown_models import UnknownModels
 from recede.costs import CACHES
@@ -254,6 +255,7 @@ class RequestMasker:
         plain = decoded(body, headers.get("content-encoding", ""), MAX_BODY_BYTES)
         request = self._engine.Request(plain, KEPT_BY_PROVIDER)  # it refuses what would take very much memory
         if request.is_kept_by_provider:
+            self._say_kept(plain)
             return MaskedRequest(body)
         cache, static = route.provider, 0
         costs: Any = None
@@ -311,6 +313,14 @@ class RequestMasker:
             agent=agent.title if agent else None,
             asked=asked,
         )
+
+    def _say_kept(self, plain: bytes) -> None:
+        """Warn, once in a process, about a history that the provider keeps."""
+        values = zip(KEPT_BY_PROVIDER, self._engine.fields(plain, False, [*KEPT_BY_PROVIDER]), strict=True)
+        # What is longer than `false` is something; only what may be nothing is read.
+        words = kept_words({name: len(value) > 5 or loads(value) for name, value in values if value is not None})
+        if words is not None and not IS_OFF:
+            warn_once(words)
 
     def _masked_at(self, request: Any, policy: Any, cold: list[int], costs: Any, at: Any, texts: Any) -> Any:
         """Mask a request that has summaries, and count the tokens of their texts."""

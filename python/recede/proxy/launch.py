@@ -86,7 +86,9 @@ def started(command: tuple[str, ...]) -> Started:
     if place and agent is None:
         place = 0
     following = command[place + 1 : place + 2]
-    return Started(agent, place, agent is not None and not {*following} & {*agent.subcommands, "--version", "--help"})
+    return Started(
+        agent, place, agent is not None and not {*following} & {*agent.subcommands, "--version", "--help", "-h"}
+    )
 
 
 def _place_in(command: tuple[str, ...]) -> int:
