@@ -123,7 +123,11 @@ fn boundary_message(outline: &Outline, plan: &Plan) -> Option<usize> {
     let masked = plan.masked.iter().filter(|masked| masked.is_masked());
     let message = masked.map(message_of).rfind(|message| plan.keeps(*message))?;
     let kept = plan.kept.as_ref().map_or(message, |kept| kept[..message].iter().filter(|is_kept| **is_kept).count());
-    Some(kept + usize::from(plan.summary.as_ref().is_some_and(|summary| summary.before <= message)))
+    Some(
+        kept + usize::from(
+            plan.summary.as_ref().is_some_and(|summary| summary.joins.is_none() && summary.before <= message),
+        ),
+    )
 }
 
 /// The first message of the view that differs from the input.
@@ -140,7 +144,7 @@ pub fn first_changed(outline: &Outline, plan: &Plan) -> Option<usize> {
     let Some(kept) = &plan.kept else { return masked };
     let dropped = kept.iter().position(|is_kept| !is_kept);
     // A summary follows the kept messages before its place.
-    let summary = plan.summary.as_ref().map(|summary| summary.before);
+    let summary = plan.summary.as_ref().map(|summary| summary.joins.unwrap_or(summary.before));
     let cut = plan.cuts.first().map(|cut| cut.message);
     [masked, dropped, summary, cut].into_iter().flatten().min()
 }

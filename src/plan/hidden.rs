@@ -2,6 +2,7 @@
 
 use super::context::PlanContext;
 use super::outcome::{Cut, Masked};
+use crate::outline::Role;
 use core::ops::Range;
 
 /// A summary in a view. It counts its share of the view, whatever its text is.
@@ -116,6 +117,20 @@ impl Hidden {
     pub(crate) fn cut_of(&self, message: usize) -> Option<&Cut> {
         let place = self.cuts.binary_search_by_key(&message, |cut| cut.message).ok()?;
         Some(&self.cuts[place])
+    }
+
+    /// The message that has the text of the summary as its last block, of a history of so many: where the provider refuses messages of
+    /// one role in a row, the one of the user right before the summary's place, or else the one after it.
+    pub(crate) fn joined(&self, context: PlanContext, messages: usize) -> Option<usize> {
+        let PlanContext { outline, policy, .. } = context;
+        let is_of_user = policy.summary_role.as_deref().is_none_or(|role| role == "user");
+        let place = self.summary.filter(|_| is_of_user && outline.alternates_roles())?.place.min(messages);
+        let takes_it = |message: &usize| {
+            let message = &outline.messages[*message];
+            message.role == Role::User && message.shape.alternates_roles()
+        };
+        let (before, after) = (self.shown(0..place).next_back(), self.shown(place..messages).next());
+        before.filter(takes_it).or(after.filter(takes_it))
     }
 
     /// Characters of the summary, if it precedes this message of so many; the end of the view has it in any case.

@@ -78,7 +78,7 @@ impl State {
         let share = share_of(self.hidden.summary);
         let sum = |chars: &dyn Fn(usize) -> usize, to: usize| chars(to).saturating_sub(chars(from));
         let (view, raw) = (|message| self.view_chars_before(message), |message| self.raw_before(message));
-        let draft = if self.old_turns.last_odd <= first {
+        let draft = if self.old_turns.are_even(outline, first) {
             let stays = |to| sum(&|message| self.old_turns.stays_before(message), to);
             let sent = to.min(self.before.max(from));
             Draft {
@@ -102,7 +102,7 @@ impl State {
     /// The messages that a summary hides which reaches this many turns.
     fn hidden_by(&self, context: PlanContext, reaches: usize) -> Vec<u32> {
         let first = self.old_turns.reached;
-        let hideable = self.old_turns.hideable(&self.hidden, first, reaches);
+        let hideable = self.old_turns.hideable(context.outline, &self.hidden, first, reaches);
         let starts = &context.turns.starts;
         let is_hidden = |message: &usize| {
             let TurnSpan { first: from, last } = self.old_turns.spans[*message];
@@ -115,10 +115,9 @@ impl State {
     pub(super) fn summary_step(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> Result<Step, usize> {
         let rules = context.policy.summaries.ok_or(0usize)?;
         let begun = |end: usize| context.turns.starts.partition_point(|start| (*start as usize) < end);
-        let is_open = rules.due != Due::BreakEven || !context.outline.alternates_roles();
         let known = context.policy.summaries_at.as_deref();
         let text = known.and_then(|known| known.iter().find(|(request, _)| *request == end));
-        let most = rules.wanted(begun(end)).filter(|_| is_open && context.failed.binary_search(&end).is_err());
+        let most = rules.wanted(begun(end)).filter(|_| context.failed.binary_search(&end).is_err());
         let most = most.map(|most| text.map_or(most, |(_, before)| most.min(begun(*before))));
         let draft = most.and_then(|most| self.draft(context, end, most)).ok_or(0usize)?;
         let share = rules.model.map_or(context.policy.summary_max_chars, |model| model.summary_chars);
@@ -178,11 +177,10 @@ impl State {
         let starts = &context.turns.starts;
         let is_gone = |turn: usize| {
             starts.get(turn).is_some_and(|start| self.hidden.has(*start as usize))
-                || self.old_turns.instructions.contains(&(turn + 1))
+                || self.old_turns.stays(context.outline, turn + 1)
         };
-        while is_gone(self.old_turns.reached) {
-            self.old_turns.reached += 1;
-        }
+        let more = (self.old_turns.reached..starts.len()).take_while(|turn| is_gone(*turn)).count();
+        self.old_turns.reached += more;
         self.old_turns.waste = 0;
     }
 }

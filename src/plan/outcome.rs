@@ -179,6 +179,8 @@ pub struct Summary {
     pub role: String,
     /// The summary is inserted before the first kept message from this one on.
     pub before: usize,
+    /// The message that has the text as its last block; None: the summary is a message of its own.
+    pub joins: Option<usize>,
     /// The shape of its message.
     pub shape: Shape,
 }

@@ -138,7 +138,7 @@ impl SummaryForm {
         let role = if self.is_system.unwrap_or(true) { "system" } else { "user" };
         let role = policy.summary_role.clone().unwrap_or_else(|| role.to_owned());
         let before = leading_system_messages(outline, outline.messages.len());
-        Summary { text, role, before, shape: self.shape.unwrap_or_default() }
+        Summary { text, role, before, joins: None, shape: self.shape.unwrap_or_default() }
     }
 }
 

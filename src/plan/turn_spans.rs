@@ -7,7 +7,7 @@
 use super::context::PlanContext;
 use super::hidden::Hidden;
 use super::mask::Masker;
-use crate::outline::ItemType;
+use crate::outline::{ItemType, Outline};
 use std::collections::BTreeSet;
 
 /// The first and last turn of a message; 0 if it belongs to none.
@@ -24,9 +24,11 @@ pub(super) struct OldTurns {
     /// Messages of several turns, and results that came after a later turn had begun: their turns.
     ties: Vec<(usize, TurnSpan)>,
     /// The turns with instructions, from 1.
-    pub instructions: BTreeSet<usize>,
-    /// The last turn with instructions or a tie: up to it, a summary does not hide all turns alike.
-    pub last_odd: usize,
+    instructions: BTreeSet<usize>,
+    /// The turns, from 1, right before messages of the user, ascending.
+    answered: Vec<usize>,
+    /// The last turn with instructions or a tie.
+    last_odd: usize,
     /// Prefix sums of the characters of messages of no turn, after each message.
     stays: Vec<usize>,
     /// How many of the first turns the last summary has reached.
@@ -55,6 +57,9 @@ impl OldTurns {
             self.ties.push((message, TurnSpan { last: span.last.max(newest), ..span }));
             self.last_odd = self.last_odd.max(span.last.max(newest));
         }
+        if outline.is_said_by_user(message) && newest > 0 {
+            self.answered.push(newest);
+        }
         let instructs = |result: usize| masker.carries_instructions(result);
         let is_compaction = outline.messages[message].item == ItemType::Compaction;
         if is_of_turns && (is_compaction || outline.results_of(message).any(instructs)) {
@@ -70,9 +75,22 @@ impl OldTurns {
         message.checked_sub(1).map_or(0, |before| self.stays[before])
     }
 
-    /// Which turns from this one on, up to another, a summary may hide; the others have instructions or would be torn.
-    pub(crate) fn hideable(&self, hidden: &Hidden, first: usize, end: usize) -> Vec<bool> {
-        let mut hideable: Vec<bool> = (first + 1..=end).map(|turn| !self.instructions.contains(&turn)).collect();
+    /// Whether no summary hides a turn: it has instructions; or else two messages of the user would be in a row, which the provider
+    /// refuses.
+    pub(crate) fn stays(&self, outline: &Outline, turn: usize) -> bool {
+        let is_between = || outline.alternates_roles() && self.answered.binary_search(&turn).is_ok();
+        self.instructions.contains(&turn) || is_between()
+    }
+
+    /// Whether a summary hides all turns from this one on alike.
+    pub(crate) fn are_even(&self, outline: &Outline, first: usize) -> bool {
+        let is_last = || self.answered.last().is_none_or(|last| *last <= first);
+        self.last_odd <= first && (!outline.alternates_roles() || is_last())
+    }
+
+    /// Which turns from this one on, up to another, a summary may hide; the others stay or would be torn.
+    pub(crate) fn hideable(&self, outline: &Outline, hidden: &Hidden, first: usize, end: usize) -> Vec<bool> {
+        let mut hideable: Vec<bool> = (first + 1..=end).map(|turn| !self.stays(outline, turn)).collect();
         let ties = self.ties.iter().filter(|(message, tie)| tie.last > first && !hidden.has(*message));
         let mut ties: Vec<TurnSpan> = ties.map(|(_, tie)| *tie).collect();
         ties.sort_unstable_by_key(|tie| tie.first);

@@ -53,7 +53,11 @@ impl Planner<'_> {
             let own_cost = self.cost_of(own_chars, || text.clone())?;
             cost = cost.saturating_sub(standing.share).saturating_add(own_cost);
             chars = chars.saturating_sub(standing.share).saturating_add(own_chars);
-            summary = Some(Summary { before: standing.place, ..writer.summary(text) });
+            summary = Some(Summary {
+                before: standing.place,
+                joins: hidden.joined(context, self.end),
+                ..writer.summary(text)
+            });
         }
         for cut in &hidden.cuts {
             let text = || cut.clip.apply(&text_of(context, cut.message));

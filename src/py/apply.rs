@@ -55,8 +55,19 @@ pub(super) fn apply<'py>(
             let message = PyDict::new(py);
             message.set_item(intern!(py, "role"), &summary.role)?;
             let (field, frame) = summary.shape.text();
-            message.set_item(name(py, field), framed((summary.shape, frame), to_str(py, &summary.text)?, None)?)?;
-            Some((summary.before, message))
+            let field = name(py, field);
+            let content = framed((summary.shape, frame), to_str(py, &summary.text)?, None)?;
+            if let Some(index) = summary.joins {
+                let joined = view.get_item(index)?.cast::<PyDict>()?.copy()?;
+                let blocks = joined.get_item(field)?.map(|blocks| blocks.try_iter()).transpose()?;
+                let blocks = blocks.into_iter().flatten().chain(content.try_iter()?).collect::<PyResult<Vec<_>>>()?;
+                joined.set_item(field, PyList::new(py, blocks)?)?;
+                view.set_item(index, joined)?;
+                None
+            } else {
+                message.set_item(field, content)?;
+                Some((summary.before, message))
+            }
         }
     };
     let shorter = PyList::empty(py);

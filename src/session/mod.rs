@@ -27,7 +27,7 @@ use crate::store::{Store, StoreError};
 pub use attempts::Attempts;
 use log::Log;
 pub use log::TextFormat;
-pub(crate) use log::{MessageCosts, ResultPlace, TextsToCount};
+pub(crate) use log::{MessageCosts, ResultPlace, ShownSummary, TextsToCount};
 use provider::Decided;
 pub(crate) use reports::Reports;
 use std::sync::Arc;

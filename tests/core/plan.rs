@@ -149,7 +149,10 @@ fn summarization_replaces_what_is_outside_the_keep_set() {
     let plan = plan_with(&sketch, &policy, &SummaryInput::Given(text, None));
     assert_eq!((plan.stage, kept(&plan)), (Some(Stage::Summarization), vec![0, 14, 15, 16, 17]));
     let text = b"Conversation summary:\nall is well".to_vec();
-    assert_eq!(plan.summary, Some(Summary { text, role: "system".to_owned(), before: 1, shape: Shape::Plain }));
+    assert_eq!(
+        plan.summary,
+        Some(Summary { text, role: "system".to_owned(), before: 1, joins: None, shape: Shape::Plain })
+    );
     assert_eq!(plan.chars.1, 5 + 2 * TURN + 33);
     // With a cost of its own it may not fit; and if it failed, the next stage it is.
     let dear = SummaryInput::Given(b"short".to_vec(), Some(501));

@@ -46,10 +46,6 @@ LIMITS: dict[tuple[str, str], str] = {
     ("own", "test_each_type_of_content_of_the_framework_is_counted"): "a toy has a text and images",
     ("own", "test_a_result_of_each_type_of_content_is_masked_and_recalled"): "a toy has a text and images",
     ("http", SUMMARY): "see test_request_masker",
-    (
-        "strands",
-        SUMMARY,
-    ): "Converse refuses messages of one role in a row",
     ("own", "test_a_retry_sends_the_same"): "the toy retries nothing",
     ("agent_framework", "test_a_retry_sends_the_same"): "a retry is in the client, which gets the messages once",
     ("google_adk", "test_a_retry_sends_the_same"): "a retry is in the model, which gets the contents once",

@@ -34,11 +34,24 @@ def changes_of(facts: Facts, plan: Plan, messages: list[Any], body: dict[str, An
             shape.mask(change, texts)
         if change.new:
             changes[message.index] = change
+    if plan.summary is not None and plan.summary.joins is not None:
+        _join(changes, messages, plan.kept[plan.summary.joins], plan.summary.message)
     if facts.policy.pins_boundary and changes:
         pinned = pins(facts, plan, marks_of(messages, body, facts.policy.marks_elsewhere))
         if pinned is not None:
             mark(changes, messages, body, pinned)
     return changes
+
+
+def _join(changes: Changes, messages: list[Any], index: int, summary: dict[str, Any]) -> None:
+    """A message has the content of a summary as its last block."""
+    [(field, [block])] = [*summary.items()][1:]
+    change = changes.setdefault(index, Changed(Member(messages, index)))
+    content = change.at(field)
+    if isinstance(content, list):  # it was cut
+        content.append(block)
+    else:
+        content.new[len(content.source.value)] = block
 
 
 def _source(facts: Facts, shown: Masked, result: Result) -> Result:
@@ -66,7 +79,7 @@ def apply(messages: list[Any], plan: Plan, changes: Changes) -> list[Any]:
     if len(plan.kept) == len(messages) and plan.summary is None and not changes:
         return messages
     view = [built(changes[index]) if index in changes else messages[index] for index in plan.kept]
-    if plan.summary is not None:
+    if plan.summary is not None and plan.summary.joins is None:
         view.insert(plan.summary.place, plan.summary.message)
     return view
 
@@ -80,7 +93,7 @@ def built(value: Any) -> Any:
     if isinstance(value, Changed):
         source, new = value.source.value, {key: built(one) for key, one in value.new.items()}
         if isinstance(source, list):
-            return [new.get(place, one) for place, one in enumerate(source)]
+            return [new.pop(place, one) for place, one in enumerate(source)] + [*new.values()]
         return {key: one for key, one in {**source, **new}.items() if one is not GONE}
     if isinstance(value, list):
         return [built(one) for one in value]

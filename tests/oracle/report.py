@@ -105,14 +105,16 @@ def _boundary_message(facts: Facts, plan: Plan) -> int | None:
     places = [place for place, index in enumerate(plan.kept) if index in masked]
     if not places:
         return None
-    return places[-1] + (plan.summary is not None and plan.summary.place <= places[-1])
+    summary = plan.summary
+    return places[-1] + (summary is not None and summary.joins is None and summary.place <= places[-1])
 
 
 def _first_changed(facts: Facts, plan: Plan) -> int | None:
     """The first message of the view that differs from the input."""
     shown = facts.shown(plan)
     for place, index in enumerate(plan.kept):
-        if plan.summary is not None and plan.summary.place == place:
+        summary = plan.summary
+        if summary is not None and place == (summary.place if summary.joins is None else summary.joins):
             return place
         results = facts.outline.messages[index].results
         if index != place or index in plan.cut or any(result.index in shown for result in results):

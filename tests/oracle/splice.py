@@ -57,7 +57,7 @@ def _drops(spans: list[Span], kept: list[int]) -> Iterator[Edit]:
 
 def _insertion(data: bytes, spans: list[Span], plan: Plan) -> Iterator[Edit]:
     """The summary is inserted before the kept message at its place, with a comma and the white space of that one."""
-    if plan.summary is None:
+    if plan.summary is None or plan.summary.joins is not None:
         return
     message = _written(data, plan.summary.message)
     yield from insertion_of(data, spans, plan.kept, (plan.summary.place, message))
@@ -85,9 +85,13 @@ def _space_before(data: bytes, end: int) -> bytes:
 
 
 def _edits(data: bytes, change: Changed) -> Iterator[Edit]:
-    at = span_of(change.source)[1] - 1  # before the closing bracket
+    at = end = span_of(change.source)[1] - 1  # before the closing bracket
+    source = change.source.value
     for key, value in change.new.items():
-        span = Member(change.source.value, key).span
+        if isinstance(source, list) and key == len(source):  # a new last element
+            yield (end, end), b"," + _written(data, value)
+            continue
+        span = Member(source, key).span
         if span is None:
             yield (at, at), b"," + _written(data, key) + b":" + _written(data, value)
             continue

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marks import client_histories
 from paying import CHEAP, FREE, Told, long
+from untyped_rules import converse_fault
 
 import recede
 from recede import History, Provider, _engine
@@ -17,6 +18,7 @@ from recede.costs import Prices
 from recede.proxy import RequestMasker
 from recede.reduction._planning import reduced
 from recede.reduction._policy import SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, own_policy
+from sound import as_converse, joined
 from support import ENGINES, using
 
 HEAD = "Conversation summary:\n"
@@ -93,6 +95,54 @@ def test_both_engines_hide_the_same_where_texts_come_late(
             answer = reduced(messages, policy, None, ("What was done.", None))
             views[name] = getattr(asked, "dropped", None), answer.messages
     assert views["core"] == views["oracle"]
+
+
+@given(
+    messages=histories(max_turns=4),
+    times=st.integers(2, 4),
+    options=OPTIONS,
+    fails=st.just(set()) | st.sets(st.integers(1, 4)),
+    given_first=st.booleans(),
+)
+def test_roles_alternate_in_converse_at_every_door(
+    messages: Messages, times: int, options: dict[str, Any], fails: set[int], given_first: bool
+) -> None:
+    """A summary is the last block of the message beside it, and no view has two messages of the user in a row."""
+    messages = joined(long(as_converse(messages), times))
+    if given_first and messages:  # by the agent
+        messages = messages[1:]
+    options = {**options, "max_input_tokens": None}
+    told = {name: Told(fails) for name in ENGINES}
+    kept: dict[str, History] = {}
+    for name in ENGINES:
+        with using(name):
+            kept[name] = History(**options, summarizer=told[name])
+    asked, masked = 0, Told(fails)
+    masker = recede.masker.Masker(**options, summarizer=masked)
+    for count, message in enumerate(messages, 1):
+        for history in kept.values():
+            history.append(message)
+        if message["role"] == "assistant":
+            continue
+        views = {}
+        for name, history in kept.items():
+            with using(name):
+                views[name] = history.view()
+        view = views["core"]
+        assert view == views["oracle"] == masker.view(messages[:count]) == json.loads(kept["core"].view_json())
+        assert b"".join(kept["core"].view_chunks()) == kept["core"].view_json()
+        if converse_fault(messages[:count]) is None:
+            assert converse_fault(view) is None
+        if not fails and (told["core"].calls > asked or count == len(messages)):
+            asked = told["core"].calls
+            for name in ENGINES:
+                with using(name):
+                    data = json.dumps(messages[:count], indent=1)
+                    reduced = [
+                        recede.reduce(given, **options, summarizer=Told(set())) for given in (messages[:count], data)
+                    ]
+                assert reduced[0].messages == json.loads(reduced[1].json) == view
+                assert reduced[0].first_changed == reduced[1].first_changed
 
 
 @given(messages=histories("openai") | histories("anthropic"), times=st.integers(2, 6), keep=st.integers(1, 4))

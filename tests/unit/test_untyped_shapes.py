@@ -7,9 +7,10 @@ from typing import Any
 
 import published
 import pytest
+from untyped_rules import converse_fault
 
 import recede
-from support import Message, count, findings, mask, mask_json, masked
+from support import Message, count, findings, mask, mask_json, masked, user, using
 
 LONG = "x" * 100
 PLACEHOLDER = masked(100)
@@ -361,3 +362,41 @@ def test_rewound_histories_pair_with_what_is_left() -> None:
     for message in (said("user", {"text": "on"}), said("user", answered("f", {}))):
         history.append(message)
     assert history.stats().orphans == 1
+
+
+def conversation(tasks: int, calls: int) -> list[Any]:
+    """Tasks, each with calls and an answer, in Converse."""
+    history: list[Any] = []
+    for task in range(tasks):
+        history.append(user([{"text": f"Task {task}."}]))
+        for name in (f"{task}-{call}" for call in range(calls)):
+            use = {"toolUse": {"toolUseId": name, "name": "run", "input": {}}}
+            history.append({"role": "assistant", "content": [{"text": "I think. " * 40}, use]})
+            history.append(user([{"toolResult": {"toolUseId": name, "content": [{"text": f"{name} said " * 90}]}}]))
+        history.append({"role": "assistant", "content": [{"text": f"Done {task}. " * 30}]})
+    return [*history, user([{"text": "And now?"}])]
+
+
+def test_in_converse_a_summary_is_a_block_of_the_message_beside_it() -> None:
+    """The task here. Answers right before what the user says stay, or two messages of the user would be in a row."""
+    history = conversation(tasks=3, calls=12)
+    options: dict[str, Any] = {"keep": 4, "max_overcost": None, "summarizer": lambda hidden, previous: "So far."}
+    options["provider"] = recede.Provider("free", cache="none", read=1.0, write=1.0, min_tokens=0, output=0.0)
+    view = recede.reduce(history, **options)
+    assert view.dropped_count == 60 and view.first_changed == 0 and converse_fault(view.messages) is None
+    summary = {"text": "Conversation summary:\nSo far."}
+    said = [history[at] for at in (25, 26, 51)]
+    assert view.messages[:4] == [{**history[0], "content": [{"text": "Task 0."}, summary]}, *said]
+    data = json.dumps(history, indent=1).replace('Task 0."\n   }\n  ]', 'Task 0." } , {"text": "\\u0041" } ] ')
+    spliced = (recede.reduce(data, **options).json or b"").decode()
+    assert spliced.startswith(data[: data.index(" ] ")])
+    assert '{"text": "\\u0041" } ,{"text":"Conversation summary:\\nSo far."}] ' in spliced
+    with using("core"):  # the other engine has no sessions of facts
+        masker = recede.masker.Masker(**options)
+        shown = masker.view(history)
+        masks = masker.masks(history)
+    assert shown == view.messages and history == conversation(tasks=3, calls=12)
+    assert masks.summary == (25, summary["text"], 0) and masks.hidden == view.dropped
+    over = recede.reduce(history, keep=2, max_input_tokens=2_000)
+    assert over.reduction_stage == "summarization"
+    assert over.messages[0]["content"][1]["text"].startswith("Conversation summary:")

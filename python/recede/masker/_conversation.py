@@ -158,8 +158,8 @@ class KnownConversation:
         self.hidden, summary = self.session.hidden()
         self._summary_key, self.summary = key, None
         if summary is not None:
-            place, text, message = summary
-            self.summary = SummaryPlace(place, text)
+            place, text, message, joins = summary
+            self.summary = SummaryPlace(place, text, joins)
             self._summary_message = self._reader.summary(text, message)
 
     def new_moves(self) -> list[BoundaryMove]:
@@ -189,8 +189,12 @@ class KnownConversation:
         hidden = set(self.hidden)
         shown = [message for place, message in enumerate(view) if place not in hidden]
         if self.summary is not None:
-            place = self.summary.message_index
-            shown.insert(place - bisect_left(self.hidden, place), self._summary_message)
+            place, _, joins = self.summary
+            if joins is None:
+                shown.insert(place - bisect_left(self.hidden, place), self._summary_message)
+            else:
+                place = joins - bisect_left(self.hidden, joins)
+                shown[place] = self._reader.joined(shown[place], self._summary_message)
         return shown
 
     def pinned_view(self, marks_elsewhere: int) -> list[Any] | None:

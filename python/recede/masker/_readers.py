@@ -57,6 +57,11 @@ class DictReader(DictComparison):
         """The message of a summary, which the core has written."""
         return loads(message)
 
+    def joined(self, message: Any, summary: dict[str, Any]) -> Any:
+        """A copy of a message that has the content of a summary as its last block."""
+        [field] = summary.keys() - {"role"}
+        return {**message, field: [*message[field], *summary[field]]}
+
     def text(self, message: Any, place: int) -> str:
         """The text of a result."""
         return self.read(message, place)[0]

@@ -99,6 +99,8 @@ class SummaryPlace(NamedTuple):
     Attributes:
         message_index: before which message of the history it stands.
         text: what its message says, with the first line by which it is known.
+        joins: the message of the history that has the text as its last block instead, where the provider refuses
+            messages of one role in a row (Converse); None: it is a message of its own.
 
     Example:
         >>> import recede
@@ -108,6 +110,7 @@ class SummaryPlace(NamedTuple):
 
     message_index: int
     text: str
+    joins: int | None = None
 
 
 class Masks(NamedTuple):

@@ -18,13 +18,14 @@ use crate::py::named::{field_of, named};
 use crate::py::unread;
 use crate::py::values::Any;
 use crate::py::walk::walk;
-use crate::session::{Asked, Mask, ResultPlace, Session, TextFormat, Update};
+use crate::session::{Asked, Mask, ResultPlace, Session, ShownSummary, TextFormat, Update};
 use crate::source::Source;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-/// The hidden messages, and the summary: before which message it stands, its text, and its message in JSON.
-type HiddenForPython<'py> = (Vec<usize>, Option<(usize, Any<'py>, Any<'py>)>);
+/// The hidden messages, and the summary: before which message it stands, its text, its message in JSON, and which message has the text
+/// instead.
+type HiddenForPython<'py> = (Vec<usize>, Option<(usize, Any<'py>, Any<'py>, Option<usize>)>);
 
 /// Called by `recede.masker.Masker` only.
 #[pyclass(frozen, name = "FactsSession", module = "recede._core")]
@@ -191,12 +192,12 @@ impl PyFactsSession {
         })
     }
 
-    /// The hidden messages of the view; and its summary: before which message it stands, its text, and its message in JSON.
+    /// The hidden messages of the view, and its summary; see [`HiddenForPython`].
     fn hidden<'py>(&self, py: Python<'py>) -> PyResult<HiddenForPython<'py>> {
         guarded(|| {
             let (hidden, summary) = self.shared.change(py, |session, _| Ok(session.hidden()))?;
-            let to_python = |(place, text, message): (usize, Vec<u8>, Vec<u8>)| -> PyResult<_> {
-                Ok((place, to_str(py, &text)?.into_any(), PyBytes::new(py, &message).into_any()))
+            let to_python = |(place, text, message, joined): ShownSummary| -> PyResult<_> {
+                Ok((place, to_str(py, &text)?.into_any(), PyBytes::new(py, &message).into_any(), joined))
             };
             Ok((hidden, summary.map(to_python).transpose()?))
         })

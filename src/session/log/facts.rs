@@ -19,7 +19,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 pub(crate) type ResultPlace = (usize, usize);
 
 /// A summary in a view: before which message it stands, its text, and the serialized message.
-pub(crate) type ShownSummary = (usize, Vec<u8>, Vec<u8>);
+pub(crate) type ShownSummary = (usize, Vec<u8>, Vec<u8>, Option<usize>);
 
 /// The part of a result's text that must be kept.
 #[derive(Debug, Clone)]
@@ -324,7 +324,7 @@ impl Session {
         let layout = &self.view.layout;
         let number = |(key, _): &(u64, Vec<u8>)| {
             let mut hasher = DefaultHasher::new();
-            (key, layout.form).hash(&mut hasher);
+            (key, layout.form, layout.joined).hash(&mut hasher);
             hasher.finish()
         };
         (layout.hidden.count(), layout.summary.as_ref().map(number))
@@ -334,7 +334,8 @@ impl Session {
     pub(crate) fn hidden(&self) -> (Vec<usize>, Option<ShownSummary>) {
         let layout = &self.view.layout;
         let summary = layout.hidden.summary.zip(layout.summary.as_ref());
-        let summary = summary.map(|(standing, (_, text))| (standing.place, text.clone(), self.summary_message()));
+        let shown = |place, text: &[u8]| (place, text.to_vec(), self.summary_message(), layout.joined);
+        let summary = summary.map(|(standing, (_, text))| shown(standing.place, text));
         (layout.hidden.messages().collect(), summary)
     }
 

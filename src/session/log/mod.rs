@@ -2,7 +2,7 @@
 
 pub(crate) mod facts;
 
-pub(crate) use facts::ResultPlace;
+pub(crate) use facts::{ResultPlace, ShownSummary};
 
 use crate::error::Error;
 use crate::marks::{self, MarkEdits};

@@ -168,8 +168,8 @@ impl Session {
         if !self.writes_marks() {
             return self.rendered_message(message);
         }
-        if self.view.layout.hidden.cut_of(message).is_some() {
-            // Its parts are one text, which has the newest of its marks.
+        if self.view.layout.is_rewritten(message) {
+            // The parts of a cut message are one text, which has the newest of its marks.
             let shown = self.rendered_message(message);
             let is_wanted = self.view.marks.iter().any(|mark| mark.message == message);
             return if is_wanted { shown } else { remarked(&shown, &[]) };

@@ -52,6 +52,8 @@ pub(crate) struct Layout {
     pub summary: Option<(u64, Vec<u8>)>,
     /// The form of a summary, by the messages so far.
     pub form: SummaryForm,
+    /// The message that has the text of the summary as its last block.
+    pub joined: Option<usize>,
     /// How many messages were appended.
     messages: usize,
 }
@@ -73,8 +75,18 @@ pub struct Counts {
 impl Layout {
     /// The place of its summary.
     fn summary_place(&self) -> Option<usize> {
-        let standing = self.hidden.summary.filter(|_| self.summary.is_some())?;
+        let standing = self.hidden.summary.filter(|_| self.summary.is_some() && self.joined.is_none())?;
         Some(self.hidden.shown_before(standing.place.min(self.messages)))
+    }
+
+    /// The summary whose text this message has.
+    fn joined_to(&self, message: usize) -> Option<&(u64, Vec<u8>)> {
+        self.summary.as_ref().filter(|_| self.joined == Some(message))
+    }
+
+    /// Whether a message is shown otherwise than masks and marks make it.
+    fn is_rewritten(&self, message: usize) -> bool {
+        self.hidden.cut_of(message).is_some() || self.joined == Some(message)
     }
 
     /// How many messages it has.
@@ -113,7 +125,9 @@ impl Layout {
                 && match item {
                     Item::Summary => self.summary == before.summary && self.form == before.form,
                     Item::Message(message) => {
-                        Some(message) != changed && self.hidden.cut_of(message) == before.hidden.cut_of(message)
+                        Some(message) != changed
+                            && self.hidden.cut_of(message) == before.hidden.cut_of(message)
+                            && self.joined_to(message) == before.joined_to(message)
                     }
                 }
         };
@@ -185,7 +199,9 @@ impl Session {
         let mut form = self.view.layout.form;
         form.read(&outline.messages[self.view.form_of..]);
         self.view.form_of = outline.messages.len();
-        let layout = Layout { hidden, summary: self.view.next_summary.take(), form, messages: self.log.len() };
+        let (summary, messages) = (self.view.next_summary.take(), self.log.len());
+        let joined = summary.as_ref().and_then(|_| self.with_context(|context| hidden.joined(context, messages)));
+        let layout = Layout { hidden, summary, form, joined, messages };
         let before = core::mem::replace(&mut self.view.layout, layout);
         let place = self.view.layout.first_change(&before, changed);
         if place < before.len() {

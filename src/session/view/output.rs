@@ -2,10 +2,10 @@
 
 use super::{Item, Layout};
 use crate::placeholder::Form;
-use crate::plan::facts;
+use crate::plan::{Summary, facts};
 use crate::session::Session;
 use crate::session::log::ResultPlace;
-use crate::splice::summary_message;
+use crate::splice::{joined_message, summary_message};
 use core::ops::Range;
 
 /// A chunk is closed at about this many bytes: a view of 40 MB is a few hundred chunks, and the open one is copied in
@@ -110,8 +110,7 @@ impl Session {
             };
         }
         let is_marked = self.is_marked(message);
-        let is_cut = self.view.layout.hidden.cut_of(message).is_some();
-        let is_changed = is_cut || !self.masked(message..message + 1).is_empty();
+        let is_changed = self.view.layout.is_rewritten(message) || !self.masked(message..message + 1).is_empty();
         if !is_changed && !is_marked {
             return ViewMessage::Unchanged(message);
         }
@@ -153,10 +152,15 @@ impl Session {
 
     /// The message of the summary in the view.
     pub(in crate::session) fn summary_message(&self) -> Vec<u8> {
-        let Layout { summary, form, .. } = &self.view.layout;
-        let (text, mut out) = (summary.as_ref().map_or(vec![], |(_, text)| text.clone()), vec![]);
-        self.with_context(|context| summary_message(&form.summary(context, text), &mut out));
+        let mut out = vec![];
+        summary_message(&self.summary(), &mut out);
         out
+    }
+
+    fn summary(&self) -> Summary {
+        let Layout { summary, form, .. } = &self.view.layout;
+        let text = summary.as_ref().map_or(vec![], |(_, text)| text.clone());
+        self.with_context(|context| form.summary(context, text))
     }
 
     /// Renders places of the view, each with the bracket or comma before it.
@@ -170,8 +174,8 @@ impl Session {
                 place += 1;
                 continue;
             };
-            if let Some(cut) = self.view.layout.hidden.cut_of(first) {
-                self.log.render_cut(&self.policy, cut, &mut out);
+            if self.view.layout.is_rewritten(first) {
+                out.extend(self.rendered_message(first));
                 place += 1;
                 continue;
             }
@@ -180,7 +184,7 @@ impl Session {
             place += 1;
             while place < end
                 && self.view.layout.item(place) == Item::Message(last)
-                && self.view.layout.hidden.cut_of(last).is_none()
+                && !self.view.layout.is_rewritten(last)
             {
                 (last, place) = (last + 1, place + 1);
             }
@@ -195,6 +199,10 @@ impl Session {
             self.log.render_cut(&self.policy, cut, &mut out);
         } else {
             self.log.render(&self.policy, messages.clone(), &self.masked(messages), &[], &mut out);
+        }
+        if self.view.layout.joined == Some(message) {
+            let alone = core::mem::take(&mut out);
+            joined_message(&alone, &self.summary(), &mut out);
         }
         out
     }

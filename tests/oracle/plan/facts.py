@@ -35,6 +35,7 @@ class Summary(NamedTuple):
     cost: int  # in budget units
     place: int  # messages of the view before it
     message: dict[str, Any]
+    joins: int | None = None  # the place of the message that has its content instead
 
 
 @dataclass(frozen=True, slots=True)

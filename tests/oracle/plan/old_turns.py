@@ -48,8 +48,6 @@ def summary_step(fold: Fold, bill: Bill | None) -> Paying | int:
     reaches = None if rules is None else _reaches(fold, rules, len(starts))
     if reaches is None or reaches <= fold.reached or end in facts.failed:
         return 0
-    if rules[0] is None and alternates(facts.outline):
-        return 0
     known = facts.policy.summaries_at
     text = None if known is None else dict(known).get(end)
     if text is not None:
@@ -160,14 +158,17 @@ def _hideable(fold: Fold, reaches: int) -> set[int]:
 
 
 def _with_instructions(fold: Fold) -> set[int]:
-    """The turns with a result that carries instructions, or with a compaction."""
+    """The turns that stay: with a result that carries instructions, or with a compaction."""
     facts, instructions = fold.facts, carries_instructions(fold.facts)
     found = [
         _turns_of(facts, message.index)
         for message in facts.outline.messages[: fold.end]
         if message.is_compaction or any(instructions[result.index] for result in message.results)
     ]
-    return {min(turns) for turns in found if turns and 0 not in turns}
+    stay = {min(turns) for turns in found if turns and 0 not in turns}
+    if alternates(facts.outline):  # or two messages of the user would be in a row
+        stay |= {facts.runs.begun[one.index] for one in facts.outline.messages[: fold.end] if one.is_said} - {0}
+    return stay
 
 
 def _view_chars(fold: Fold, index: int) -> int:

@@ -11,6 +11,7 @@ from oracle.plan.facts import Facts, Plan, Summary
 from oracle.plan.keep import Keeping
 from oracle.shape import PLAIN
 from oracle.summary import (
+    alternates,
     built_in_summary,
     earlier_summaries,
     leading_system_messages,
@@ -78,7 +79,19 @@ def standing(fold: Fold, plan: Plan, given: Given) -> Plan | SummaryRequest:
         place=bisect_left(plan.kept, summary.place),
         message=_message(facts, policy.summary_role or _role(facts), text),
     )
-    return replace(plan, stage="summarization", summary=made)
+    return replace(plan, stage="summarization", summary=made._replace(joins=_joined(facts, plan, made)))
+
+
+def _joined(facts: Facts, plan: Plan, summary: Summary) -> int | None:
+    """The place of the user's message right before the summary, or else after it, where roles have to alternate."""
+    if not alternates(facts.outline) or summary.message["role"] != "user":
+        return None
+    for place in (summary.place - 1, summary.place):
+        if 0 <= place < len(plan.kept):
+            message = facts.outline.messages[plan.kept[place]]
+            if message.role == "user" and message.shape is not None and message.shape.name == "converse":
+                return place
+    return None
 
 
 def _role(facts: Facts) -> str:

@@ -1,11 +1,16 @@
 //! (bytes, Outline, Plan) -> bytes: whatever is not replaced is copied unchanged.
 
-use crate::clip::{Clip, CutParts, PartFacts};
+mod parts;
+mod summary;
+
+pub(crate) use summary::{joined_message, summary_message};
+
+use crate::clip::{Clip, CutParts};
 use crate::marks::{self, FIELD, MarkEdits, Moved, next_field};
 use crate::outline::{Outline, Span, ToolResult};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder};
-use crate::plan::{Cut, Masked, Plan, PlanContext, Summary, facts, masked_in};
+use crate::plan::{Cut, Masked, Plan, PlanContext, facts, masked_in};
 use crate::policy::Policy;
 use crate::raw_text::RawText;
 use crate::scan;
@@ -13,6 +18,7 @@ use crate::shape::{Frame, Key};
 use crate::source::Bytes;
 use crate::text::encode_text;
 use crate::turns::Turns;
+use parts::{framed_text, part_of};
 use std::mem::MaybeUninit;
 
 /// The view of serialized input, as stretches of the input and of new text. Its length is known before it is written in place.
@@ -160,7 +166,7 @@ impl<'a> ViewWriter<'a> {
             self.out.input(0, self.data.len());
             return;
         };
-        let mut summary = plan.summary.as_ref();
+        let mut summary = plan.summary.as_ref().filter(|summary| summary.joins.is_none());
         let mut last_kept = None;
         for index in (0..spans.len()).filter(|message| plan.keeps(*message)) {
             // A message is dropped with the comma after it, so the bytes before the first dropped one are unchanged.
@@ -171,9 +177,14 @@ impl<'a> ViewWriter<'a> {
                 self.out.text(|out| out.push(b','));
                 self.white_space_before(index);
             }
-            match plan.cut_of(index) {
-                Some(cut) => self.cut(cut),
-                None => self.stretch(spans[index], masked_in(&plan.masked, self.outline.results_of(index))),
+            match plan.summary.as_ref().filter(|summary| summary.joins == Some(index)) {
+                Some(summary) => {
+                    let before = core::mem::take(&mut self.out);
+                    self.message(plan, index);
+                    let message = core::mem::replace(&mut self.out, before).to_vec(self.data);
+                    self.out.text(|out| joined_message(&message, summary, out));
+                }
+                None => self.message(plan, index),
             }
             last_kept = Some(index);
         }
@@ -188,6 +199,13 @@ impl<'a> ViewWriter<'a> {
             self.out.text(|out| summary_message(summary, out));
         }
         self.out.input(last.end, self.data.len());
+    }
+
+    fn message(&mut self, plan: &Plan, index: usize) {
+        if let Some(cut) = plan.cut_of(index) {
+            return self.cut(cut);
+        }
+        self.stretch(self.outline.spans[index], masked_in(&plan.masked, self.outline.results_of(index)));
     }
 
     /// Copies the white space right before a message.
@@ -324,46 +342,6 @@ impl<'a> ViewWriter<'a> {
     }
 }
 
-/// The facts of a part, which was scanned before.
-fn part_of(key: &str, frame: Frame, part: &[u8]) -> PartFacts {
-    let whole = Span { start: 0, end: part.len() };
-    let is_marked = scan::member(part, whole, FIELD.as_bytes()).is_some();
-    // The first part decides on the shape.
-    let first: &[u8] = if frame == Frame::Text { b"{\"type\":\"text\"}" } else { b"{\"text\":\"\"}" };
-    let message = [b"{\"role\":\"user\",\"", key.as_bytes(), b"\":[", first, b",", part, b"]}"].concat();
-    let mut outline = Outline::default();
-    let _ = scan::scan_message(&message, 0, true, &mut outline);
-    let has_text = outline.pieces.iter().any(|piece| piece.end > piece.start);
-    let counts = outline.messages.first().is_some_and(|message| message.images > 0 || message.chars > 0);
-    PartFacts { has_text, is_image: counts && !has_text, is_marked }
-}
-
-/// Writes a string in the frame of a result; in a part, if it has a mark around it or references beside it.
-fn framed_text(
-    data: &[u8],
-    outline: &Outline,
-    result: usize,
-    moved: Option<Moved>,
-    out: &mut Vec<u8>,
-    text: impl FnOnce(&mut Vec<u8>),
-) {
-    let ToolResult { frame, value, message, .. } = outline.results[result];
-    let mark = if let Some(Moved::Around(mark)) = moved { Some(mark) } else { None };
-    if mark.is_none() && !frame.keeps_references() {
-        return frame.write(out, text);
-    }
-    let kind = outline.messages[message as usize].shape.part_type();
-    out.extend([b"[{\"type\":\"", kind.as_bytes(), b"\",\"text\":"].concat());
-    text(out);
-    out.extend(mark.map(|mark| next_field(mark.of(data))).unwrap_or_default());
-    out.push(b'}');
-    for reference in if frame.keeps_references() { marks::references(data, value) } else { vec![] } {
-        out.push(b',');
-        out.extend(reference);
-    }
-    out.push(b']');
-}
-
 /// Writes the output of a shell with this string as its first text, and the other texts empty.
 fn streams(outline: &Outline, result: usize, out: &mut Spliced, text: impl FnOnce(&mut Vec<u8>)) {
     let ToolResult { value, first_piece, pieces, .. } = outline.results[result];
@@ -379,18 +357,4 @@ fn streams(outline: &Outline, result: usize, out: &mut Spliced, text: impl FnOnc
         at = piece.end + 1;
     }
     out.input(at, value.end);
-}
-
-/// The message of a summary.
-pub(crate) fn summary_message(summary: &Summary, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"role\":\"");
-    encode_text(summary.role.as_bytes(), out);
-    let (field, frame) = summary.shape.text();
-    out.extend([b"\",\"", field.name().as_bytes(), b"\":"].concat());
-    frame.write(out, |out| {
-        out.push(b'"');
-        encode_text(&summary.text, out);
-        out.push(b'"');
-    });
-    out.push(b'}');
 }
