@@ -1,8 +1,35 @@
-//! Costs of the requests of a history under the cache that the rule of the boundary assumes; and their bound: no request
-//! makes the views so far cost more than the raw history by more than a given part. docs/cache-rule.md has the proof.
+//! What requests cost under the cache that the rule of the boundary assumes, and the bound on that: at no request have all views
+//! so far cost more than the raw history would have, by more than `max_overcost` of it.
 //!
-//! What only the provider knows is taken at its worst: the raw history is served all that it can be, the view no more than what
-//! the request before had marked.
+//! **The problem.** A mask makes each later request cheaper, and the next one dearer: what follows the first change is written to
+//! the cache again, often at ten times the price of reading it. Nobody knows how many requests will follow. To rent skis or to
+//! buy them is the same question: the waste is the rent so far, of characters that were sent although they could have been
+//! masked, and a move is the purchase. The boundary moves once reading the waste has cost [`BREAK_EVEN_AT`] of what the move
+//! costs more.
+//!
+//! **Why that is not enough.** Rent alone bounds the cost by twice that of raw, and a session that ends right after a move has
+//! paid for nothing. So two sums are kept, of what all views and the raw history were charged, and a move is made only if they
+//! keep the bound with this move in them. It is checked at moves alone: before the first one both sums are the same, and after
+//! one the view is shorter than raw and grows as raw does, so that no later request costs more than the bound allows of what raw
+//! pays. The proof is in docs/cache-rule.md.
+//!
+//! **What is taken at its worst.** Only the provider knows what its cache held. The raw history is served all that it has sent;
+//! the view what it has sent up to its first change, or what of that was marked, less the rest of a step
+//! ([`ProviderCache::serves`]). A system prompt that may be too short for an entry of its own is charged again with a view that
+//! keeps too little ([`ProviderCache::again`]). And after the move the view must be served wherever raw is ([`stays_cached`]), or
+//! the next requests would break what this one kept.
+//!
+//! **Bounds.** A request is billed in constant time, from prefix sums of characters, but for its new messages and what a limit
+//! changes. The sums are whole characters, and priced only where they are compared: so they are the same after a resume and a
+//! rewind, and in another language. They depend on messages and options alone, never on marks, which clients move, nor on what a
+//! summary says. Moves that a limit forces are charged and not prevented: the bound holds for what is free to choose.
+//!
+//! **Rivals.** Rent alone, the classic rule, costs at most twice raw, and promises no less. The same rule for a cache that keeps
+//! every prefix moves earlier and is cheaper on some agents, but a session with a short prompt cost 1.17 of raw where 1.10 was
+//! promised (docs/decisions/0022). Counting the system prompt and the tools would allow earlier moves within the bound, but one
+//! more tool would then change every earlier decision. A boundary that slides at each request writes the window each time; fixed
+//! steps have no bound at all. The optimum needs to know the end: with a cache that serves any prefix, sessions on record cost
+//! 1.03 of it (docs/decisions/0016).
 
 use super::context::PlanContext;
 use super::outcome::{Masked, masked_in};

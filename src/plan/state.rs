@@ -19,6 +19,10 @@
 //! views so far have cost more than the raw history by more than `max_overcost`: see `cost_bound`. What a limit forces is charged, but
 //! not prevented.
 //!
+//! **What it costs.** A message is added once, in constant time for each of its results, and memory is a few numbers for each message
+//! and result. A request takes what changes: a move looks at what waits, and lowers the sums of the messages after its first mask;
+//! without a move, and below the limit, nothing is passed again. A rewind folds the messages that are left.
+//!
 //! **What was tried instead.** A view that dropped messages was rendered, scanned again, and became the history of a new fold. It gave
 //! the same views, but each limit cost a scan and a second index space, each summary of a model had to be known to plan on, and a
 //! rewind behind it had to build the session again (docs/decisions/0015).

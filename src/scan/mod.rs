@@ -1,7 +1,33 @@
-//! Bytes -> Outline, in one forward pass. Fields may come in any order, so a message is first recorded on a tape, and read by
-//! its shape at its end.
+//! Bytes -> Outline, in one forward pass: every byte is validated, and no text is copied but ids and names.
 //!
-//! Malformed JSON stops the pass. A wrong shape is reported only if the rest is well-formed.
+//! **What the input is like.** Nine tenths of a history are a few long strings, and the rest is small and alike: some serializer
+//! wrote the same fields in the same order, message after message. So strings are read 64 bytes at a time (`json/block`), and one
+//! pass finds the end of a string, checks its UTF-8 and its escapes, counts its characters as decoded, and says whether it may
+//! hold the begin of a dispatch block. An escape costs arithmetic, not a branch.
+//!
+//! **Why a tape.** Fields may come in any order: the role may follow the content, and only the whole message says which shape it
+//! has. A message is therefore recorded on a tape first (`tape.rs`): of the keys that some shape reads, kinds, places and sizes,
+//! in document order, down to ten levels. All else is skipped, validated nevertheless. At its end the shape reads the tape as it
+//! reads a dict, by the same code, and writes the facts to the Outline (`write.rs`).
+//!
+//! **Why a second way.** The tape costs as much as the text of a message of 2 KB. Messages of the commonest layouts are matched
+//! by whole literals and written to the Outline at once (`quick.rs`). What does not match, valid or not, is read again from its
+//! start: the tape is the definition, and alone knows errors.
+//!
+//! **Errors.** Malformed JSON stops the pass, at the first byte by position. A wrong shape is kept until the rest proves to be
+//! well formed; then the first message that has one is reported. So the error depends on the input alone, not on the way that was
+//! taken.
+//!
+//! **Bounds.** Time is linear in the bytes. A message is read at most twice, its last long string once: it is remembered. Nesting
+//! stops at [`crate::json::MAX_DEPTH`], and what is skipped takes no stack. Memory is the facts, about a hundred bytes for each
+//! message, call and result, and the tape of one message; an input of a stranger, which could be nothing but tiny messages, goes
+//! through [`scan_bounded`], which takes no more than a few times its length. A scan leaves its Outline for the next one of the
+//! thread, since new pages are slow.
+//!
+//! **Rivals.** A parser that builds a tree copies each text, and the caller's bytes could not be kept; the facts are a small part
+//! of them. An index of all structural bytes before the parse, as simdjson makes it, is written and read again for nothing where
+//! most blocks lie within one string. Reading on demand leaves the rest unvalidated. One automaton for all shapes, without a
+//! tape, would have to follow every shape at once until the role comes. The numbers are in docs/decisions/0004 and 0009.
 
 mod quick;
 mod tape;
