@@ -22,9 +22,6 @@ pub enum Reduced {
 
 /// Reduces a serialized history. `surrogates` accepts what `surrogatepass` writes.
 ///
-/// # Errors
-/// Malformed JSON, or a shape that is no history.
-///
 /// # Examples
 /// ```
 /// use recede::{policy::Policy, plan::SummaryInput, reduce::{Reduced, reduce_json}};

@@ -25,9 +25,6 @@ pub(crate) enum Added {
 }
 
 /// Repairs the orphans of a serialized history; None if it has none.
-///
-/// # Errors
-/// Malformed JSON, or a shape that is no history.
 pub(crate) fn repair_json(data: &[u8], surrogates: bool) -> Result<Option<Vec<u8>>, Error> {
     let outline = scan(data, surrogates)?;
     let answer = |call: usize| scan::answer(data, surrogates, &outline, call);
@@ -36,9 +33,6 @@ pub(crate) fn repair_json(data: &[u8], surrogates: bool) -> Result<Option<Vec<u8
 }
 
 /// The steps that repair a history, in the order of their places. `answer` gives the JSON of an answer to a call.
-///
-/// # Errors
-/// Those of `answer`.
 pub(crate) fn steps<E>(outline: &Outline, answer: impl Fn(usize) -> Result<Vec<u8>, E>) -> Result<Vec<RepairStep>, E> {
     let in_blocks = |message: usize, place: usize| {
         let field = outline.messages.get(message).and_then(|facts| facts.shape.path().blocks);

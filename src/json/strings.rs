@@ -34,9 +34,6 @@ pub struct Fault {
 /// Reads a string byte by byte: slow, but authoritative.
 ///
 /// `surrogates` accepts surrogates encoded in three bytes, as `surrogatepass` writes them.
-///
-/// # Errors
-/// The first fault by position.
 pub fn plain(data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
     let mut counted = Counted { start, end: start, minus: 0, may_hold_needle: true };
     let mut at = start;

@@ -270,9 +270,6 @@ impl<'a> SummaryWriter<'a> {
     }
 
     /// The same for a share in the unit of `cost_of` a text.
-    ///
-    /// # Errors
-    /// Those of `cost_of`.
     pub(crate) fn clipped_to<E>(
         text: &[u8],
         share: usize,

@@ -294,14 +294,7 @@ pub(super) fn summary_request<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = dropped.py();
     let (previous, built_in) = (text_of(py, previous)?, to_str(py, built_in)?);
-    named!(
-        "recede.reduction._exchange.SummaryRequest",
-        py,
-        dropped = dropped,
-        previous = previous,
-        built_in = built_in,
-        key = key
-    )
+    named!("recede.reduction._exchange.SummaryRequest", py, dropped, previous, built_in, key)
 }
 
 /// The request for the costs of these texts.

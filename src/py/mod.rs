@@ -165,9 +165,9 @@ fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy, whole: bool) -> P
                 "recede.reduction._exchange.MessageTexts",
                 py,
                 text = to_str(py, &own_text)?,
-                constant_chars = constant_chars,
+                constant_chars,
                 images = own_images,
-                observations = observations
+                observations
             )?)?;
         }
         Ok(list)
@@ -222,12 +222,12 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
             list.append(named!(
                 "recede.reduction._exchange.Repair",
                 py,
-                kind = kind,
+                kind,
                 message = step.message,
                 block = step.block.map(|(_, place)| place),
                 field = step.block.map(|(field, _)| field),
                 answer = PyBytes::new(py, &answer),
-                source = source
+                source
             )?)?;
         }
         Ok(list)

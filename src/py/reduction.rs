@@ -103,14 +103,7 @@ fn figure_of<'py>(py: Python<'py>, outline: &Outline, figure: Figure<'_>) -> PyR
 
 pub(super) fn unmasked_of(py: Python<'_>, unmasked: Unmasked) -> PyResult<Bound<'_, PyAny>> {
     let Unmasked { outside_window, maskable, is_below_trigger, is_below_step } = unmasked;
-    named!(
-        "recede._report.Unmasked",
-        py,
-        outside_window = outside_window,
-        maskable = maskable,
-        is_below_trigger = is_below_trigger,
-        is_below_step = is_below_step
-    )
+    named!("recede._report.Unmasked", py, outside_window, maskable, is_below_trigger, is_below_step)
 }
 
 pub(super) fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny>> {

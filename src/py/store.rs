@@ -148,8 +148,8 @@ impl PyStore {
                     turn_id = id,
                     reasoning = text(0)?,
                     action = text(1)?,
-                    observation = observation,
-                    timestamp = timestamp
+                    observation,
+                    timestamp
                 )?)?;
             }
             Ok(list)
@@ -218,10 +218,10 @@ impl PyStore {
             named!(
                 "recede.store._turn_store.StoreStats",
                 py,
-                turns = turns,
-                messages = messages,
-                summaries = summaries,
-                sessions = sessions,
+                turns,
+                messages,
+                summaries,
+                sessions,
                 masked_turns = stats.masked_before - 1,
                 buckets = stats.buckets,
                 overflow_pages = stats.overflow_pages,
@@ -248,10 +248,10 @@ impl PyStore {
             named!(
                 "recede.store._turn_store.StoreReport",
                 py,
-                turns = turns,
-                messages = messages,
-                summaries = summaries,
-                sessions = sessions,
+                turns,
+                messages,
+                summaries,
+                sessions,
                 longest_chain = report.longest_chain,
                 faults = PyTuple::new(py, faults)?
             )

@@ -43,9 +43,6 @@ use tape::{Node, Tape};
 pub(crate) use write::CALL_CHARS;
 
 /// Reads a message array, or a request body whose `messages`, `input` or `contents` is one.
-///
-/// # Errors
-/// Malformed JSON, or a shape that is no history.
 pub fn scan(data: &[u8], surrogates: bool) -> Result<Outline, Error> {
     scan_with(data, surrogates, Scanner::detect())
 }
@@ -55,10 +52,8 @@ const FREE_VALUES: usize = 1 << 16;
 /// Bytes of a bounded input for each other value: the facts of one take about a hundred.
 const LEAST_BYTES: usize = 32;
 
-/// [`scan`] of an input whose facts are to take no more memory than a few times its length.
-///
-/// # Errors
-/// As [`scan`]; and if it has very many small values.
+/// [`scan`] of an input whose facts are to take no more memory than a few times its length. One of very many small values is
+/// refused.
 pub(crate) fn scan_bounded(data: &[u8]) -> Result<Outline, Error> {
     let mut scan = Scan::of(data, false, Scanner::detect(), Outline::spare());
     scan.is_bounded = true;
@@ -66,17 +61,12 @@ pub(crate) fn scan_bounded(data: &[u8]) -> Result<Outline, Error> {
 }
 
 /// [`scan`] with a string scanner of the caller's choice, for tests.
-///
-/// # Errors
-/// As [`scan`].
 pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outline, Error> {
     Scan::of(data, surrogates, scanner, Outline::spare()).scanned()
 }
 
-/// Appends the message at the end of `data`, from `start` on, to the outline of the earlier ones.
-///
-/// # Errors
-/// Malformed JSON, or a shape that is no message; the outline is unchanged.
+/// Appends the message at the end of `data`, from `start` on, to the outline of the earlier ones. Malformed JSON, or a shape that
+/// is no message, leaves it unchanged.
 pub(crate) fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut Outline) -> Result<(), Error> {
     let (mark, index) = (outline.mark(), outline.messages.len());
     let mut scan = Scan::of(data, surrogates, Scanner::detect(), core::mem::take(outline));
@@ -98,9 +88,6 @@ pub(crate) fn scan_message(data: &[u8], start: usize, surrogates: bool, outline:
 }
 
 /// The JSON of an answer to a call of a history that was scanned before.
-///
-/// # Errors
-/// None, since its message was read before.
 pub(crate) fn answer(data: &[u8], surrogates: bool, outline: &Outline, call: usize) -> Result<Vec<u8>, Error> {
     let Call { message, block, .. } = outline.calls[call];
     let mut scan = Scan::of(data, surrogates, Scanner::detect(), Outline::default());

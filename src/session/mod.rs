@@ -140,9 +140,6 @@ impl Session {
 
     /// Runs what changes the session. After a panic in it text, outline, pairs and view may be out of step, and the session
     /// can only be read.
-    ///
-    /// # Errors
-    /// Those of `work`, or that an earlier change was interrupted.
     pub(crate) fn change<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if core::mem::replace(&mut self.is_changing, true) {
             return Err(Failure::Interrupted);
@@ -183,9 +180,6 @@ impl Session {
     }
 
     /// Texts to count of each observation of a message, if it were appended now: after a cut, and the placeholder; None without.
-    ///
-    /// # Errors
-    /// Those of [`Session::append`].
     pub(crate) fn texts_to_count(&mut self, message: &[u8], surrogates: bool) -> Result<Vec<TextsToCount>> {
         let texts = self.log.texts_to_count(message, surrogates, &self.policy);
         texts.map_err(|error| self.at_end(error))
@@ -196,11 +190,8 @@ impl Session {
         self.log.costs.get_or_insert_default().texts.extend(texts);
     }
 
-    /// Appends a message, with its costs if they are not characters, and writes it to the store.
-    ///
-    /// # Errors
-    /// Malformed JSON or no message, and the session is unchanged. If only the write fails, the message is appended, and
-    /// written with the next one.
+    /// Appends a message, with its costs if they are not characters, and writes it to the store. Malformed JSON or no message
+    /// leaves the session unchanged. If only the write fails, the message is appended, and written with the next one.
     pub fn append(
         &mut self,
         message: &[u8],
@@ -291,10 +282,8 @@ impl Session {
         self.view.is_masked_to_window = is_to_window;
     }
 
-    /// Makes the view current. What happens with its summary is stored before this returns.
-    ///
-    /// # Errors
-    /// Those of the store; the view is current.
+    /// Makes the view current. What happens with its summary is stored before this returns. After an error of the store the view
+    /// is current.
     pub fn update_view(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Update> {
         if !self.view.is_current {
             self.renew_policy_for_cold();
@@ -339,10 +328,7 @@ impl Session {
         self.needs
     }
 
-    /// Drops all but the first messages, and folds the others again.
-    ///
-    /// # Errors
-    /// Those of the store, and the session is as before.
+    /// Drops all but the first messages, and folds the others again. After an error of the store the session is as before.
     pub fn rewind(&mut self, messages: usize, store: Option<&mut Store>) -> Result<()> {
         if messages >= self.len() {
             return Ok(());

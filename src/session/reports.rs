@@ -51,10 +51,7 @@ impl Reports {
 
 impl Session {
     /// New sums; how many characters a thousand tokens have, from the next request on; and that the cache is cold, so that the
-    /// boundary moves at the next request.
-    ///
-    /// # Errors
-    /// Those of the store; it is reported, and written with the next message.
+    /// boundary moves at the next request. An error of the store leaves it reported, and to be written with the next message.
     pub fn report(
         &mut self,
         sums: Option<Vec<usize>>,

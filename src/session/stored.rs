@@ -40,10 +40,8 @@ fn append_event(store: &mut Store, event: &Event) -> core::result::Result<(), St
 }
 
 impl Session {
-    /// The options of the session in a store; None if it has none, or is that of turns.
-    ///
-    /// # Errors
-    /// Those of the store; or the session was written by another version of recede.
+    /// The options of the session in a store; None if it has none, or is that of turns. A session that another version of recede
+    /// wrote is an error.
     pub fn stored_options(store: &mut Store) -> Result<Option<Vec<u8>>> {
         let Some(record) = store.get(RecordKind::Session, 1, true)? else { return Ok(None) };
         let data = record.last.unwrap_or_default();
@@ -55,9 +53,6 @@ impl Session {
     }
 
     /// Uses a store, with what happened in it. The caller appends its messages again; returns how many there are.
-    ///
-    /// # Errors
-    /// Those of the store, or it is damaged.
     pub fn open(&mut self, store: &mut Store, options: &[u8]) -> Result<usize> {
         let stored = Session::stored_options(store)?;
         if stored.as_deref() != Some(options) && !store.is_read_only() {
@@ -75,9 +70,6 @@ impl Session {
 
     /// Takes over what happened in a store, as far as it has the messages for that. The caller appends these; returns how many there
     /// are.
-    ///
-    /// # Errors
-    /// Those of the store, or it is damaged.
     pub(crate) fn load(&mut self, store: &mut Store) -> Result<usize> {
         let messages = store.last(RecordKind::Message) as usize;
         for event in 1..=store.last(RecordKind::Summary) {
@@ -129,9 +121,6 @@ impl Session {
     }
 
     /// Writes the options, the first messages and what happened until then to an empty store.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn save(&self, target: &mut Store, options: &[u8], messages: usize) -> Result<()> {
         target.append(RecordKind::Session, &[], &header(options), false)?;
         for message in 0..messages {

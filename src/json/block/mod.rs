@@ -74,9 +74,6 @@ impl Scanner {
     }
 
     /// The string that starts at `start`, after its opening quote, with a hint whether it contains `needle`.
-    ///
-    /// # Errors
-    /// The first fault by position, as [`plain`] finds it.
     #[inline]
     pub fn string(self, data: &[u8], start: usize, surrogates: bool, needle: &Needle) -> Result<Counted, Fault> {
         self.find(data, start, needle).map_or_else(|| plain(data, start, surrogates), Ok)

@@ -181,11 +181,11 @@ impl PyFactsSession {
                 result_indices = column(|((_, place), _)| *place),
                 text_sizes = column(|(_, text)| text.len()),
                 texts = PyBytes::new(py, &texts),
-                settled_moves = settled_moves,
+                settled_moves,
                 view_chars = counts.chars,
-                raw_chars = raw_chars,
-                pins_boundary = pins_boundary,
-                within_limit = within_limit,
+                raw_chars,
+                pins_boundary,
+                within_limit,
                 hidden_count = hiding.0,
                 summary_key = hiding.1
             )

@@ -328,18 +328,11 @@ impl PySession {
                     py,
                     message_index = *message,
                     result_index = *place,
-                    text = text
+                    text
                 )?)?;
             }
             let (hidden, summary) = (PyTuple::empty(py), py.None()); // of a history whose views drop nothing
-            named!(
-                "recede.reduction._masks.Masks",
-                py,
-                first_changed = first,
-                masks = list,
-                hidden = hidden,
-                summary = summary
-            )
+            named!("recede.reduction._masks.Masks", py, first_changed = first, masks = list, hidden, summary)
         })
     }
 
@@ -358,33 +351,26 @@ impl PySession {
                 });
             let (raw_chars, turns, orphans) = totals;
             let [masks, cuts, summary, truncation] = needs;
-            let over_limit = named!(
-                "recede._report.OverLimit",
-                py,
-                masks = masks,
-                cuts = cuts,
-                summary = summary,
-                truncation = truncation
-            );
+            let over_limit = named!("recede._report.OverLimit", py, masks, cuts, summary, truncation)?;
             named!(
                 "recede.session._stats.HistoryStats",
                 py,
-                messages = messages,
-                turns = turns,
-                raw_chars = raw_chars,
+                messages,
+                turns,
+                raw_chars,
                 view_messages = counts.messages,
                 view_chars = counts.chars,
                 masked_count = counts.masked,
-                orphans = orphans,
+                orphans,
                 changed_message = changed.map(|(message, _)| message),
                 changed_byte = changed.map(|(_, byte)| byte),
                 boundary_moves = moves_of(py, &moves)?.to_tuple(),
-                provider = provider,
-                summary_failures = summary_failures,
-                observations = observations,
+                provider,
+                summary_failures,
+                observations,
                 unmasked = unmasked_of(py, unmasked)?,
-                reported = reported,
-                over_limit = over_limit?
+                reported,
+                over_limit
             )
         })
     }
@@ -402,17 +388,4 @@ impl PySession {
             Ok(self.shared.look(py, |session| (identity(session), session.counts().chars)))
         })
     }
-}
-
-/// The options of the session in a store.
-#[pyfunction]
-pub(crate) fn stored_options<'py>(py: Python<'py>, store: &PyStore) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    guarded(|| {
-        let options = store.with_any(py, |store| Session::stored_options(store.ok_or(Failure::Closed)?));
-        let options = options.map_err(|failure| match failure {
-            Failure::Store(error) => store.raised(py, &error),
-            _ => store.closed(py),
-        })?;
-        Ok(options.map(|options| PyBytes::new(py, &options)))
-    })
 }

@@ -252,9 +252,6 @@ impl Session {
     }
 
     /// Writes the texts of messages from this one on, as far as they have none.
-    ///
-    /// # Errors
-    /// Malformed JSON, which no message is that was read.
     pub fn write_texts(&mut self, first: usize, messages: &[Vec<u8>]) -> Result<()> {
         for message in &messages[self.log.outline.spans.len().saturating_sub(first).min(messages.len())..] {
             self.log.write(message)?;
@@ -301,9 +298,6 @@ impl Session {
     }
 
     /// Makes the view of messages given as facts current, or asks for its summary. What is given is that with this key.
-    ///
-    /// # Errors
-    /// None: there is no store.
     pub(crate) fn update_facts(&mut self, summary: &SummaryInput, key: u64) -> Result<Update> {
         self.make_requests();
         if !self.view.is_current {
