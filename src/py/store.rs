@@ -55,10 +55,7 @@ impl PyStore {
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
     fn append(&self, py: Python<'_>, kind: u8, fields: Vec<PyBackedBytes>, sync: bool) -> PyResult<u64> {
         guarded(|| {
-            let kind = kind_of(kind)?;
-            let (last, rest) =
-                fields.split_last().ok_or_else(|| PyValueError::new_err("a record has at least one field"))?;
-            let rest: Vec<&[u8]> = rest.iter().map(|field| &**field).collect();
+            let (kind, (rest, last)) = (kind_of(kind)?, split(&fields)?);
             self.with(py, |store| store.append(kind, &rest, last, sync))
         })
     }
@@ -72,10 +69,7 @@ impl PyStore {
         fields: Vec<PyBackedBytes>,
     ) -> PyResult<bool> {
         guarded(|| {
-            let kind = kind_of(kind)?;
-            let (last, rest) =
-                fields.split_last().ok_or_else(|| PyValueError::new_err("a record has at least one field"))?;
-            let rest: Vec<&[u8]> = rest.iter().map(|field| &**field).collect();
+            let (kind, (rest, last)) = (kind_of(kind)?, split(&fields)?);
             self.with(py, |store| store.replace(kind, id, &rest, last))
         })
     }
@@ -348,6 +342,12 @@ impl PyStore {
     pub(super) fn raised(&self, py: Python<'_>, error: &StoreError) -> PyErr {
         store_error(py, &self.path, error)
     }
+}
+
+/// All fields but the last, and that.
+fn split(fields: &[PyBackedBytes]) -> PyResult<(Vec<&[u8]>, &[u8])> {
+    let split = fields.split_last().map(|(last, rest)| (rest.iter().map(|field| &**field).collect(), &**last));
+    split.ok_or_else(|| PyValueError::new_err("a record has at least one field"))
 }
 
 fn kind_of(kind: u8) -> PyResult<RecordKind> {
