@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use recede::error::Error;
 use recede::json::Scanner;
 use recede::plan::SummaryInput;
-use recede::policy::{Goal, Policy};
+use recede::policy::{Goal, Keep, Limit, Policy};
 use recede::reduce::{Reduced, reduce_json};
 use recede::scan::scan;
 
@@ -50,8 +50,10 @@ fn main() {
             std::process::exit(1);
         }),
     };
-    let fits = Policy { max_cost: Some(usize::MAX), ..Policy::default() };
-    let masks = Policy { goal: Goal::Mask, ..Policy::default() };
+    let limit = Limit { max: Some(usize::MAX), ..Limit::default() };
+    let fits = Policy { limit, ..Policy::default() };
+    let keep = Keep { results: 10, ..Keep::default() };
+    let masks = Policy { goal: Goal::Mask, keep, ..Policy::default() };
     if let Some(runs) = number_of::<usize>("RECEDE_BENCH_RUNS") {
         for _ in 0..runs {
             reduce(&history, &masks);

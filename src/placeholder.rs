@@ -80,21 +80,21 @@ impl<'a> Placeholder<'a> {
     #[must_use]
     pub fn of(policy: &'a Policy) -> Self {
         let [chars, chars_images, lines, lines_images, ..] = built_ins();
-        let (templates, with_images) = match &policy.placeholder {
+        let (templates, with_images) = match &policy.text.placeholder {
             Some(own) => (own, None),
-            None if policy.lines_form => (lines, Some(lines_images)),
+            None if policy.design.lines_form => (lines, Some(lines_images)),
             None => (chars, Some(chars_images)),
         };
         Placeholder {
             templates: Cow::Borrowed(templates),
             with_images: with_images.map(Cow::Borrowed),
             constant_chars: (constant_chars(templates), with_images.map_or(0, |template| constant_chars(template))),
-            is_custom: policy.placeholder.is_some(),
+            is_custom: policy.text.placeholder.is_some(),
             is_encoded: false,
-            max_chars: policy.max_observation_chars,
-            image_chars: policy.image_chars,
-            least_removed: policy.least_removed,
-            keeps_dispatch: policy.keeps_dispatch,
+            max_chars: policy.design.max_observation_chars,
+            image_chars: policy.text.image_chars,
+            least_removed: policy.text.least_removed,
+            keeps_dispatch: policy.design.keeps_dispatch,
         }
     }
 

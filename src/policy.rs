@@ -9,8 +9,8 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Goal {
     /// Every stage, by the budget.
-    #[default]
     Reduce,
+    #[default]
     Mask,
     Summarize,
     Truncate,
@@ -57,10 +57,10 @@ pub enum Boundary {
 }
 
 /// Characters that count as a token where nothing counts tokens; costs are in characters, or quarter tokens.
-pub(crate) const CHARS_PER_TOKEN: usize = 4;
+pub const CHARS_PER_TOKEN: usize = 4;
 
 /// The current request, in the list of requests that found nothing in the cache.
-pub(crate) const NOW: usize = 1 << 60;
+pub const NOW: usize = 1 << 60;
 
 impl Boundary {
     /// The boundary with this name and numbers: of observations or characters, or the prices of reading and writing.
@@ -97,13 +97,14 @@ pub struct Summaries {
 /// When a summary is made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Due {
-    /// A number of turns.
-    Turns { first: usize, every: usize },
+    Turns {
+        first: usize,
+        every: usize,
+    },
     /// When reading the older turns again has cost as much as a summary.
     BreakEven,
 }
 
-/// Prices of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SummaryPrices {
     pub read: f64,
@@ -125,132 +126,265 @@ pub struct Model {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
     pub provider: String,
-    /// The boundary, with its prices.
+    /// When the boundary moves, with its prices.
     pub boundary: Boundary,
     pub cache: ProviderCache,
+    /// A move leaves no request at which all has cost more than raw by more than this part.
+    pub max_overcost: Option<f64>,
     /// Summaries of old turns, with its prices.
     pub summaries: Option<Summaries>,
     /// Whether views have marks at the boundary.
     pub pins_boundary: bool,
 }
 
+impl Default for Terms {
+    fn default() -> Self {
+        Terms {
+            provider: String::new(),
+            boundary: Boundary::Sliding,
+            cache: ProviderCache::default(),
+            max_overcost: Some(0.1),
+            summaries: None,
+            pins_boundary: false,
+        }
+    }
+}
+
 /// A template: decoded literals, each with the following field.
 pub type Template = Vec<(Vec<u8>, Option<Field>)>;
 
-/// Declares every parameter of a plan once: name, type and default. `$then` is applied to the list: here it defines [`Policy`], in
-/// `py` it reads the parameters from Python.
+/// The options of a door in eight groups, and what of them is decided only when a request comes. Budgets and costs are in characters,
+/// or quarter tokens.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    pub goal: Goal,
+    /// The history is sent as it is.
+    pub is_off: bool,
+    pub keep: Keep,
+    pub exempt: Exempt,
+    /// The terms of the provider whose cache is assumed.
+    pub terms: Terms,
+    /// Those of the provider that the shape of a history names, by the shape of its first call or result.
+    pub terms_by_shape: Vec<(Shape, Terms)>,
+    pub limit: Limit,
+    pub text: Replacement,
+    pub design: Design,
+    pub requests: Requests,
+}
+
+/// The window: the union of its measures, and of those that only a design has.
+#[derive(Debug, Clone, Default)]
+pub struct Keep {
+    /// The newest results that stay raw.
+    pub results: usize,
+    /// Windows of single tools: name or pattern, and how many results (None: all).
+    pub by_tool: ByTool<Option<usize>>,
+}
+
+/// Results that are never masked, however old.
+#[derive(Debug, Clone, Default)]
+pub struct Exempt {
+    /// Those of these tools, names or patterns.
+    pub tools: ByTool<()>,
+    /// Those that are flagged as errors.
+    pub errors: bool,
+    /// Those whose text begins so, or matches.
+    pub texts: TextPatterns,
+}
+
+/// The budget: of the view that is asked for, or of every request of the history.
+#[derive(Debug, Clone)]
+pub struct Limit {
+    pub max: Option<usize>,
+    /// Each request of the history keeps it, not only the view.
+    pub is_kept: bool,
+    /// Nothing is masked up to this cost of the raw history.
+    pub trigger: usize,
+    /// The part of the budget, in millionths, that a later stage fills; None: the published rule.
+    pub fill: Option<usize>,
+    /// Results in the window are cut to this length before anything is dropped.
+    pub clip_results: Option<usize>,
+    /// The most that a summary has of it.
+    pub summary_chars: usize,
+    /// The caller is asked for the summary.
+    pub asks_summary: bool,
+    /// Who writes the summaries of histories over it, in replays; None: the built-in summary.
+    pub model: Option<Model>,
+}
+
+impl Default for Limit {
+    fn default() -> Self {
+        Limit {
+            max: None,
+            is_kept: false,
+            trigger: 0,
+            fill: None,
+            clip_results: None,
+            summary_chars: 1_400,
+            asks_summary: false,
+            model: None,
+        }
+    }
+}
+
+/// The text in the place of a result, and when there is one.
+#[derive(Debug, Clone)]
+pub struct Replacement {
+    /// The caller's template; None: the built-in placeholder.
+    pub placeholder: Option<Template>,
+    /// Results stay from which masking would remove fewer characters, what surrounds the placeholder counted; None: the published
+    /// rule, that the text gets shorter.
+    pub least_removed: Option<usize>,
+    /// Longer results are cut to this length when they arrive.
+    pub max_result_chars: Option<usize>,
+    /// How many characters an image counts.
+    pub image_chars: usize,
+    /// Whole texts by which an agent clears results itself.
+    pub markers: Vec<String>,
+    /// Tools, and whole texts of their results that refer to the result of an earlier call with the same arguments.
+    pub stubs: Vec<(String, String)>,
+}
+
+impl Default for Replacement {
+    fn default() -> Self {
+        Replacement {
+            placeholder: None,
+            least_removed: Some(64),
+            max_result_chars: None,
+            image_chars: 6_400,
+            markers: vec![],
+            stubs: vec![],
+        }
+    }
+}
+
+/// What only a published design has: its own windows, forms and rules.
+#[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of a published design")]
+pub struct Design {
+    /// Window: the last messages, system messages not counted.
+    pub keep_messages: Option<usize>,
+    /// Window: the last turns, whole.
+    pub keep_turns: Option<usize>,
+    /// Results that no request has shown may be masked.
+    pub masks_unseen: bool,
+    /// Stage 1 is left out.
+    pub skips_masks: bool,
+    /// Results are cut to this length instead of replaced.
+    pub max_observation_chars: Option<usize>,
+    /// The built-in placeholder counts lines instead of characters.
+    pub lines_form: bool,
+    /// Dispatch blocks stay, as in the published reducer.
+    pub keeps_dispatch: bool,
+    /// Nothing is masked if that would remove fewer characters.
+    pub min_masked_chars: usize,
+    /// Orphans of the input break the pair invariant.
+    pub strict_pairs: bool,
+    /// The role of the summary's message.
+    pub summary_role: Option<String>,
+}
+
+/// What is known of single requests of a history.
+#[derive(Debug, Clone)]
+pub struct Requests {
+    /// Other budgets: each after at least this many messages, ascending.
+    pub max_since: Vec<(usize, usize)>,
+    /// Those that found a cold cache: messages before each, or [`NOW`].
+    pub cold: Vec<usize>,
+    /// Those that may make a summary, since its text is there, by the messages before each, ascending; and the message that no turn
+    /// of it begins after. None: all.
+    pub summaries_at: Option<Vec<(usize, usize)>>,
+    /// Marks that a list of messages is assumed to have around it.
+    pub marks_elsewhere: usize,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Requests { max_since: vec![], cold: vec![], summaries_at: None, marks_elsewhere: 2 }
+    }
+}
+
+/// The place of each parameter that Python names. `$then` is applied to the list: in `py` it reads them.
+#[cfg(feature = "python")]
 macro_rules! parameters {
     ($then:ident) => {
         $then! {
-            goal: Goal = Goal::Reduce,
-            max_cost: Option<usize> = None,
-            /// The budget is a limit that each request of the history keeps, not only its view.
-            is_limit: bool = false,
-            /// Nothing is masked up to this cost of the raw history.
-            trigger: usize = 0,
-            /// Other budgets of requests: each after at least this many messages, ascending.
-            max_cost_since: Vec<(usize, usize)> = vec![],
-            /// The part of the budget, in millionths, that a later stage fills; None: the published rule.
-            fill_millionths: Option<usize> = None,
-            /// Cut results in the window to this length before anything is dropped.
-            clip_results: Option<usize> = None,
-            /// Longer results are cut to this length when they arrive.
-            max_result_chars: Option<usize> = None,
-            /// False: return the history unchanged.
-            enabled: bool = true,
-            /// Window: the last N messages, not counting system messages.
-            keep_messages: Option<usize> = Some(4),
-            /// Window: the last N turns.
-            keep_turns: Option<usize> = None,
-            /// Window: the newest N results.
-            keep_results: Option<usize> = None,
-            /// Windows of single tools: name or pattern, and N (None: all).
-            keep_by_tool: ByTool<Option<usize>> = ByTool::default(),
-            /// Results that no request has shown may be masked, as in the published designs.
-            masks_unseen: bool = false,
-            /// Never masked: results of these tools, names or patterns.
-            exclude_tools: ByTool<()> = ByTool::default(),
-            /// Never masked: results flagged as errors.
-            keep_errors: bool = false,
-            /// Never masked: results whose text begins so, or matches.
-            keep_matching: TextPatterns = TextPatterns::default(),
-            /// Whole texts by which an agent clears results itself.
-            markers: Vec<String> = vec![],
-            /// Tools, and whole texts of their results that refer to the result of an earlier call with the same arguments.
-            stubs: Vec<(String, String)> = vec![],
-            /// The name of the provider whose cache is assumed.
-            provider: String = String::new(),
-            /// The terms of the provider that the shape of a history names, by the shape of its first call or result.
-            terms_by_shape: Vec<(Shape, Terms)> = vec![],
-            boundary: Boundary = Boundary::Sliding,
-            /// The facts of the cache: what it serves, and which marks it takes.
-            cache: ProviderCache = ProviderCache::default(),
-            /// A move leaves no request at which all has cost more than raw by more than this part.
-            max_overcost: Option<f64> = Some(0.1),
-            /// Requests with a cold cache: messages before each, or [`NOW`].
-            cold: Vec<usize> = vec![],
-            /// Whether stage 1 is tried.
-            observation_masking: bool = true,
-            /// Cut observations to this length instead of replacing them.
-            max_observation_chars: Option<usize> = None,
-            /// The caller's template, if any.
-            placeholder: Option<Template> = None,
-            /// The built-in placeholder counts lines instead of characters.
-            lines_form: bool = false,
-            /// Observations stay from which masking would remove fewer characters, what surrounds the placeholder counted; None: the
-            /// published rule, that the text gets shorter.
-            least_removed: Option<usize> = None,
-            /// Dispatch blocks stay, as in the published reducer.
-            keeps_dispatch: bool = true,
-            /// Mask nothing if it would remove fewer characters.
-            min_masked_chars: usize = 0,
-            /// Characters that an image counts.
-            image_chars: usize = 6_400,
-            /// Whether orphans of the input break the pair invariant.
-            strict_pairs: bool = false,
-            /// The maximum length of the summary.
-            summary_max_chars: usize = 1_400,
-            /// The role of the summary's message.
-            summary_role: Option<String> = None,
-            /// Ask the caller for the summary.
-            ask_summary: bool = false,
-            summaries: Option<Summaries> = None,
-            /// The requests that may make one, since its text is there, by the messages before each, ascending; and the message that
-            /// no turn of it begins after. None: all requests.
-            summaries_at: Option<Vec<(usize, usize)>> = None,
-            /// Who writes the summaries of histories over the limit, in replays; None: the built-in summary.
-            model: Option<Model> = None,
-            /// Requests have a cache breakpoint at the boundary.
-            pins_boundary: bool = false,
-            /// Marks that a list of messages is assumed to have around it.
-            marks_elsewhere: usize = 2,
+            goal => goal,
+            max_cost => limit.max,
+            is_limit => limit.is_kept,
+            trigger => limit.trigger,
+            fill_millionths => limit.fill,
+            clip_results => limit.clip_results,
+            summary_max_chars => limit.summary_chars,
+            ask_summary => limit.asks_summary,
+            model => limit.model,
+            keep_results => keep.results,
+            keep_by_tool => keep.by_tool,
+            exclude_tools => exempt.tools,
+            keep_errors => exempt.errors,
+            keep_matching => exempt.texts,
+            provider => terms.provider,
+            boundary => terms.boundary,
+            cache => terms.cache,
+            max_overcost => terms.max_overcost,
+            summaries => terms.summaries,
+            pins_boundary => terms.pins_boundary,
+            terms_by_shape => terms_by_shape,
+            placeholder => text.placeholder,
+            least_removed => text.least_removed,
+            max_result_chars => text.max_result_chars,
+            image_chars => text.image_chars,
+            markers => text.markers,
+            stubs => text.stubs,
+            keep_messages => design.keep_messages,
+            keep_turns => design.keep_turns,
+            masks_unseen => design.masks_unseen,
+            skips_masks => design.skips_masks,
+            max_observation_chars => design.max_observation_chars,
+            lines_form => design.lines_form,
+            keeps_dispatch => design.keeps_dispatch,
+            min_masked_chars => design.min_masked_chars,
+            strict_pairs => design.strict_pairs,
+            summary_role => design.summary_role,
+            cold => requests.cold,
+            max_cost_since => requests.max_since,
+            summaries_at => requests.summaries_at,
+            marks_elsewhere => requests.marks_elsewhere,
+            is_off => is_off,
         }
     };
 }
 #[cfg(feature = "python")]
 pub(crate) use parameters;
 
-macro_rules! declare {
-    ($($(#[$doc:meta])* $name:ident: $kind:ty = $default:expr,)*) => {
-        /// The parameters of a plan. Budgets and costs are in characters, or quarter tokens.
-        #[derive(Debug, Clone)]
-        pub struct Policy {
-            $($(#[$doc])* pub $name: $kind,)*
-        }
-
-        impl Default for Policy {
-            fn default() -> Self {
-                Policy { $($name: $default,)* }
-            }
-        }
-    };
-}
-parameters!(declare);
-
 impl Policy {
+    /// The policy of `recede.reduce(messages, keep=results, provider="none")`: no cache is to be spared. What a provider's cache costs is
+    /// in [`Policy::terms`]; the rows are in Python.
+    ///
+    /// # Examples
+    /// ```
+    /// use recede::{plan::SummaryInput, policy::Policy, reduce::{Reduced, reduce_json}};
+    /// let policy = Policy::keep(1);
+    /// let result = |id: &str| format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"{}"}},{{"role":"assistant"}}"#, "a line ".repeat(30));
+    /// let data = format!("[{},{}]", result("1"), result("2"));
+    /// let Ok(Reduced::View(Some(view), ..)) = reduce_json(data.as_bytes(), false, &policy, None, &SummaryInput::NotAsked) else { unreachable!() };
+    /// let masked = r#"{"role":"tool","tool_call_id":"1","content":"[old tool output cleared to save context]"},{"role":"assistant"}"#;
+    /// assert_eq!(String::from_utf8_lossy(&view.to_vec(data.as_bytes())), format!("[{masked},{}]", result("2")));
+    /// ```
+    #[must_use]
+    pub fn keep(results: usize) -> Self {
+        let placeholder = vec![(b"[old tool output cleared to save context]".to_vec(), None)];
+        Policy {
+            keep: Keep { results, ..Keep::default() },
+            terms: Terms { provider: "none".to_owned(), ..Terms::default() },
+            text: Replacement { placeholder: Some(placeholder), ..Replacement::default() },
+            ..Policy::default()
+        }
+    }
+
     /// Whether results may be masked.
     pub(crate) fn masks(&self) -> bool {
-        self.enabled && self.observation_masking
+        !self.is_off && !self.design.skips_masks
     }
 
     /// The policy of a history: its first call or result decides whose cache is assumed, and nothing changes that.
@@ -265,41 +399,37 @@ impl Policy {
     /// The policy of a history of this shape; None if it has no other terms.
     pub(crate) fn decided(&self, shape: Shape) -> Option<Policy> {
         let (_, terms) = self.terms_by_shape.iter().find(|(other, _)| *other == shape)?;
-        Some(self.clone().with_terms(terms.clone()))
+        Some(Policy { terms: terms.clone(), ..self.clone() })
     }
 
     /// Whether views of some history have marks at the boundary.
     pub(crate) fn may_pin(&self) -> bool {
-        self.pins_boundary || self.terms_by_shape.iter().any(|(_, terms)| terms.pins_boundary)
-    }
-
-    /// The policy with these terms.
-    pub(crate) fn with_terms(self, Terms { provider, boundary, cache, summaries, pins_boundary }: Terms) -> Self {
-        Policy { provider, boundary, cache, summaries, pins_boundary, ..self }
+        self.terms.pins_boundary || self.terms_by_shape.iter().any(|(_, terms)| terms.pins_boundary)
     }
 
     /// The budget of a request after this many messages.
     pub(crate) fn max_cost_at(&self, messages: usize) -> Option<usize> {
-        let known = self.max_cost_since.partition_point(|(since, _)| *since <= messages);
-        self.max_cost_since[..known].last().map_or(self.max_cost, |(_, max)| Some(*max))
+        let since = &self.requests.max_since;
+        let known = since.partition_point(|(since, _)| *since <= messages);
+        since[..known].last().map_or(self.limit.max, |(_, max)| Some(*max))
     }
 
     /// The limit of a request after this many messages.
     pub(crate) fn limit_at(&self, messages: usize) -> Option<usize> {
-        self.max_cost_at(messages).filter(|_| self.is_limit && self.enabled)
+        self.max_cost_at(messages).filter(|_| self.limit.is_kept && !self.is_off)
     }
 
     /// Whether what is masked depends on earlier requests.
     pub(crate) fn remembers(&self) -> bool {
-        self.boundary.remembers()
-            || self.trigger > 0
-            || self.summaries.is_some()
-            || (self.is_limit && self.max_cost.is_some())
+        self.terms.boundary.remembers()
+            || self.limit.trigger > 0
+            || self.terms.summaries.is_some()
+            || (self.limit.is_kept && self.limit.max.is_some())
     }
 
     /// A boundary, rounded down to steps.
     pub(crate) fn rounded(&self, boundary: usize) -> usize {
-        match self.boundary {
+        match self.terms.boundary {
             Boundary::Stepped(chunk) => boundary / chunk * chunk,
             _ => boundary,
         }
@@ -307,9 +437,15 @@ impl Policy {
 
     /// Whether the placeholder names the lines of an observation, which takes a separate pass to count.
     pub(crate) fn names_lines(&self) -> bool {
-        match &self.placeholder {
-            None => self.lines_form,
+        match &self.text.placeholder {
+            None => self.design.lines_form,
             Some(template) => template.iter().any(|(_, field)| *field == Some(Field::Lines)),
         }
+    }
+
+    /// Whether the placeholder names the handle by which an observation can be recalled.
+    #[must_use]
+    pub fn names_handle(&self) -> bool {
+        self.text.placeholder.iter().flatten().any(|(_, field)| *field == Some(Field::Handle))
     }
 }

@@ -61,7 +61,7 @@ impl Examined<'_> {
         let mut others: Vec<(usize, Order)> = vec![];
         for (place, policy) in policies.iter().enumerate() {
             let Replayed { hidden_from, summaries, .. } = replay(policy);
-            let max_result_chars = policy.max_result_chars;
+            let max_result_chars = policy.text.max_result_chars;
             let maskable = hidden_from.iter().zip(&is_kept).filter(|(_, is_kept)| !**is_kept).map(|(from, _)| *from);
             if !summaries.is_empty() || max_result_chars.is_some() {
                 let context = Context { max_result_chars, summaries: &summaries, turns: &turns, ..context };

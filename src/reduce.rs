@@ -25,7 +25,8 @@ pub enum Reduced {
 /// # Examples
 /// ```
 /// use recede::{policy::Policy, plan::SummaryInput, reduce::{Reduced, reduce_json}};
-/// let policy = Policy { max_cost: Some(35), keep_messages: Some(0), ..Policy::default() };
+/// let mut policy = Policy::default();  // a window of no results
+/// policy.text.least_removed = None;
 /// let data = br#"[{"role":"tool","tool_call_id":"1","content":"a long, long, long, long observation"},{"role":"assistant"}]"#;
 /// let Ok(Reduced::View(Some(view), ..)) = reduce_json(data, false, &policy, None, &SummaryInput::NotAsked) else { unreachable!() };
 /// assert_eq!(String::from_utf8_lossy(&view.to_vec(data)), r#"[{"role":"tool","tool_call_id":"1","content":"[observation masked — 36 chars]"},{"role":"assistant"}]"#);
@@ -66,11 +67,11 @@ pub(crate) fn reduce_scanned(
 
 /// The marks that a view has besides those of the input, or not any more.
 fn marks(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> MarkEdits {
-    if !policy.pins_boundary {
+    if !policy.terms.pins_boundary {
         return MarkEdits::default();
     }
-    let marks = marks_in_view(outline, &plan.masked, Marks::of(data, outline, policy.marks_elsewhere));
-    let pins = pins(outline, plan, &marks, policy.cache);
+    let marks = marks_in_view(outline, &plan.masked, Marks::of(data, outline, policy.requests.marks_elsewhere));
+    let pins = pins(outline, plan, &marks, policy.terms.cache);
     let edits =
         |pins| marks.edits(data, outline, &pins, |message, block| masked_at(outline, &plan.masked, message, block));
     pins.map_or_else(MarkEdits::default, edits)

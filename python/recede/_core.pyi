@@ -55,6 +55,8 @@ _Quotation: TypeAlias = tuple[int, int, str | None, int, str]
 @final
 class Policy:
     def __new__(cls, parameters: dict[str, Any]) -> Policy: ...
+    @staticmethod
+    def keep(results: int) -> Policy: ...
 
 @final
 class Request:

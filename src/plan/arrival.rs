@@ -34,8 +34,9 @@ impl PlanContext<'_> {
     /// What these new results arrive as, where that is another text.
     pub(crate) fn arrivals(&self, results: Range<usize>) -> Vec<(usize, Arrival)> {
         let PlanContext { outline, policy, .. } = *self;
-        let is_long = |result: &usize| policy.max_result_chars.is_some_and(|max| outline.results[*result].chars > max);
-        let mut judged = results.filter(|result| !policy.markers.is_empty() || is_long(result)).peekable();
+        let is_long =
+            |result: &usize| policy.text.max_result_chars.is_some_and(|max| outline.results[*result].chars > max);
+        let mut judged = results.filter(|result| !policy.text.markers.is_empty() || is_long(result)).peekable();
         if judged.peek().is_none() {
             return vec![];
         }
@@ -65,14 +66,14 @@ impl Masker<'_> {
     /// What a new result arrives as.
     fn arrival(&self, result: usize) -> Option<Arrival> {
         let PlanContext { outline, policy, source, .. } = self.context;
-        if policy.markers.iter().any(|marker| self.context.is_text(result, marker)) {
+        if policy.text.markers.iter().any(|marker| self.context.is_text(result, marker)) {
             let (before, after) = (outline.results[result].chars, self.placeholder_chars(result));
             return (before >= after && !self.is_exempt(result)).then_some(Arrival::Cleared(after));
         }
-        if policy.stubs.iter().any(|(_, text)| self.context.is_text(result, text)) {
+        if policy.text.stubs.iter().any(|(_, text)| self.context.is_text(result, text)) {
             return None;
         }
-        let clip = self.clip(result, policy.max_result_chars?)?;
+        let clip = self.clip(result, policy.text.max_result_chars?)?;
         // In replays, which name no lines, a text may be left out.
         let newlines = if policy.names_lines() {
             memchr::memchr_iter(b'\n', &clip.apply(&source.observation(outline, result))).count()
@@ -95,7 +96,7 @@ impl Arrival {
 
 /// Whether a result may arrive as another text.
 fn changes_texts(policy: &Policy) -> bool {
-    policy.max_result_chars.is_some() || !policy.markers.is_empty()
+    policy.text.max_result_chars.is_some() || !policy.text.markers.is_empty()
 }
 
 /// Lets the results of a whole history arrive.

@@ -23,7 +23,7 @@ impl State {
     /// Makes a request after this many messages, for which this step was decided.
     pub(crate) fn take_request(&mut self, context: PlanContext, end: usize, step: &Step) {
         let is_begun = self.has_begun(context, end);
-        self.is_begun = is_begun && context.policy.trigger > 0;
+        self.is_begun = is_begun && context.policy.limit.trigger > 0;
         self.boundary_before = self.boundary;
         if is_begun {
             self.waste = self.waste.saturating_add(self.gain);
@@ -40,16 +40,16 @@ impl State {
 
     pub(super) fn moves_boundary(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> bool {
         let policy = context.policy;
-        let pays = match policy.boundary {
+        let pays = match policy.terms.boundary {
             Boundary::Sliding | Boundary::Stepped(_) => true,
             Boundary::BreakEven { read, write } => {
                 self.gain > 0 && bill.is_some_and(|bill| self.breaks_even(policy, bill, self.gain, read, write))
             }
             Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.gain >= at_least,
         };
-        let max_cost = || policy.max_cost_at(end).filter(|_| !policy.is_limit);
+        let max_cost = || policy.max_cost_at(end).filter(|_| !policy.limit.is_kept);
         let is_over = || max_cost().is_some_and(|max| self.cost > max);
-        pays || (policy.boundary.remembers() && is_over())
+        pays || (policy.terms.boundary.remembers() && is_over())
     }
 
     /// Characters that a move to the window writes to the cache again: of the view after it, those that the previous request had sent
@@ -62,7 +62,7 @@ impl State {
     /// The effect of moving the boundary now, rounded by the policy or not; None if nothing would change.
     pub(crate) fn peek(&self, context: PlanContext, is_rounded: bool) -> Option<Peek> {
         let policy = context.policy;
-        if self.waiting.is_empty() || self.removed + self.gain < policy.min_masked_chars {
+        if self.waiting.is_empty() || self.removed + self.gain < policy.design.min_masked_chars {
             return None;
         }
         let older_end = self.aging.older_end;
@@ -70,7 +70,7 @@ impl State {
         let is_passed = |one: &&Masked| (one.result as usize) < boundary;
         let mut now: Vec<Masked> = self.waiting.iter().filter(is_passed).cloned().collect();
         let moved: usize = now.iter().map(|one| one.removed).sum();
-        if now.is_empty() || self.removed + moved < policy.min_masked_chars {
+        if now.is_empty() || self.removed + moved < policy.design.min_masked_chars {
             return None;
         }
         now.sort_unstable_by_key(|one| one.result);
@@ -86,11 +86,11 @@ impl State {
         let policy = context.policy;
         let boundary = policy.rounded(self.aging.older_end);
         let is_passed = |result: u32| (result as usize) < boundary;
-        if !self.first.is_some_and(is_passed) || self.removed + self.gain < policy.min_masked_chars {
+        if !self.first.is_some_and(is_passed) || self.removed + self.gain < policy.design.min_masked_chars {
             return vec![];
         }
         let moved: usize = self.waiting.iter().filter(|one| is_passed(one.result)).map(|one| one.removed).sum();
-        if self.removed + moved < policy.min_masked_chars {
+        if self.removed + moved < policy.design.min_masked_chars {
             return vec![];
         }
         self.boundary = boundary;

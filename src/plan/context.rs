@@ -108,7 +108,7 @@ pub(crate) fn view_cost<'a>(
     let PlanContext { outline, policy, costs, .. } = context;
     let raw = messages
         .clone()
-        .fold(0, |sum: usize, message| sum.saturating_add(outline.chars_of(message, policy.image_chars)));
+        .fold(0, |sum: usize, message| sum.saturating_add(outline.chars_of(message, policy.text.image_chars)));
     let chars = masked.clone().fold(raw, |sum, masked| sum - masked.removed);
     let Some(costs) = costs else { return (chars, chars) };
     let raw = messages.fold(0, |sum: usize, message| sum.saturating_add(costs.of_message(outline, message)));

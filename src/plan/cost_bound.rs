@@ -74,7 +74,7 @@ impl State {
     pub(super) fn kept_before(&self, context: PlanContext, first: Option<u32>) -> usize {
         let PlanContext { outline, policy, .. } = context;
         let message = first.map_or(self.before, |first| message_of(outline, first)).min(self.before);
-        if policy.cache.rule != CacheRule::Breakpoints {
+        if policy.terms.cache.rule != CacheRule::Breakpoints {
             return self.chars_before(message);
         }
         let is_after = |first: u32| self.masked.last().is_none_or(|last| last.result < first);
@@ -86,29 +86,35 @@ impl State {
     /// is out of reach of its newest.
     fn is_pinned(&self, context: PlanContext) -> bool {
         let new = self.before..self.messages();
-        context.policy.pins_boundary
+        context.policy.terms.pins_boundary
             && new.map(|message| blocks_of(context.outline, message)).sum::<usize>()
-                < context.policy.cache.lookback_blocks
+                < context.policy.terms.cache.lookback_blocks
     }
 
     /// The charge of a request after this many messages, to which the state must have grown; None where no rule reads it.
     pub(super) fn bill(&self, context: PlanContext, end: usize, is_now: bool) -> Option<Bill> {
         let policy = context.policy;
-        if !matches!(policy.boundary, Boundary::BreakEven { .. }) {
+        if !matches!(policy.terms.boundary, Boundary::BreakEven { .. }) {
             return None;
         }
         let is_cold = is_cold(policy, end, is_now);
         let warm = |chars: usize| if is_cold || self.is_rewritten { 0 } else { chars };
         let (chars, raw_chars) = (self.chars_before(end), self.raw_before(end));
         // Below the minimum nothing is cached; what that costs at least is taken to be reading.
-        let is_short = raw_chars < policy.cache.min_chars();
+        let is_short = raw_chars < policy.terms.cache.min_chars();
         let raw_sent = if is_cold { 0 } else { self.raw_before(self.before) };
         let raw = Charged::request(raw_chars, if is_short { raw_chars } else { raw_sent });
         let (sent, kept) = (warm(self.chars_before(self.before)), warm(self.kept_chars(context)));
         let is_raw = chars == raw_chars && !self.is_rewritten;
-        let stay = Charged::request(chars, policy.cache.serves(sent)).and_written(policy.cache.again(sent, is_cold));
-        let moved = Charged::request(chars.saturating_sub(self.gain), policy.cache.serves(kept));
-        Some(Bill { raw, stay: if is_raw { raw } else { stay }, go: moved, again: policy.cache.again(kept, is_cold) })
+        let stay = Charged::request(chars, policy.terms.cache.serves(sent))
+            .and_written(policy.terms.cache.again(sent, is_cold));
+        let moved = Charged::request(chars.saturating_sub(self.gain), policy.terms.cache.serves(kept));
+        Some(Bill {
+            raw,
+            stay: if is_raw { raw } else { stay },
+            go: moved,
+            again: policy.terms.cache.again(kept, is_cold),
+        })
     }
 
     /// The bill of a request that forces these changes. What it cuts that was not sent before leaves the cache as it is.
@@ -120,7 +126,7 @@ impl State {
         changes: &[Masked],
         is_moved: bool,
     ) -> Bill {
-        let cache = context.policy.cache;
+        let cache = context.policy.terms.cache;
         let removed: usize = changes.iter().map(|one| one.removed).sum();
         let chars = self.chars_before(end).saturating_sub(removed);
         let is_cold = is_cold(context.policy, end, is_now) || self.is_rewritten;
@@ -143,9 +149,9 @@ impl State {
             let at_most = bill.go.and_written(bill.again);
             (extra + cost(bill.again, write) <= 0.0
                 || self.paid.is_within(policy, at_most, bill.raw, part, read, write))
-                && stays_cached(policy.cache, bill.raw, bill.go, part, read, write)
+                && stays_cached(policy.terms.cache, bill.raw, bill.go, part, read, write)
         };
-        cost(waste, read) >= BREAK_EVEN_AT * extra && policy.max_overcost.is_none_or(is_within_bound)
+        cost(waste, read) >= BREAK_EVEN_AT * extra && policy.terms.max_overcost.is_none_or(is_within_bound)
     }
 
     /// Whether a summary keeps the bound on cost that leaves this many characters of the view, all of which are written again.
@@ -156,13 +162,14 @@ impl State {
         chars: usize,
         call: (usize, usize),
     ) -> bool {
-        let (Boundary::BreakEven { read, write }, Some(part)) = (policy.boundary, policy.max_overcost) else {
+        let (Boundary::BreakEven { read, write }, Some(part)) = (policy.terms.boundary, policy.terms.max_overcost)
+        else {
             return true;
         };
         let Some(Bill { raw, .. }) = bill else { return true };
-        let (view, again) = (Charged::request(chars, 0), policy.cache.again(0, false));
+        let (view, again) = (Charged::request(chars, 0), policy.terms.cache.again(0, false));
         self.paid.with_summary(call).is_within(policy, view.and_written(again), *raw, part, read, write)
-            && stays_cached(policy.cache, *raw, view, part, read, write)
+            && stays_cached(policy.terms.cache, *raw, view, part, read, write)
     }
 
     /// Adds what a request was charged, and the call of a model for a summary.
@@ -186,7 +193,7 @@ impl State {
         let cut: usize = masked_in(&self.cuts, after.clone()).iter().map(|one| one.removed).sum();
         let growth = |result: usize| self.references.source_of(result as u32).map_or(0, |(_, growth)| growth);
         let grown: isize = after.map(growth).sum();
-        let later = outline.later_chars(last as usize, policy.image_chars).saturating_add_signed(grown);
+        let later = outline.later_chars(last as usize, policy.text.image_chars).saturating_add_signed(grown);
         self.chars_before(message + 1).saturating_sub(later.saturating_sub(cut))
     }
 }
@@ -202,7 +209,7 @@ impl Bill {
 
 /// Whether the cache has nothing for a request after this many messages: its prompt is written in any case.
 fn is_cold(policy: &Policy, end: usize, is_now: bool) -> bool {
-    let is_listed = |request: usize| policy.cold.binary_search(&request).is_ok();
+    let is_listed = |request: usize| policy.requests.cold.binary_search(&request).is_ok();
     is_listed(end) || (is_now && is_listed(NOW))
 }
 

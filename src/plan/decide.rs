@@ -39,16 +39,16 @@ pub(crate) struct Limits {
 impl Limits {
     /// The limits of a request after this many messages.
     pub(crate) fn of(policy: &Policy, messages: usize) -> Self {
-        let masks = policy.observation_masking;
+        let masks = !policy.design.skips_masks;
         Limits {
             max_cost: policy.max_cost_at(messages),
-            is_enabled: policy.enabled,
-            masks_within_limit: masks && policy.boundary.remembers(),
+            is_enabled: !policy.is_off,
+            masks_within_limit: masks && policy.terms.boundary.remembers(),
             attempts: [
                 masks.then_some(Attempt::Boundary),
                 masks.then_some(Attempt::Window),
-                (masks && policy.fill_millionths.is_some()).then_some(Attempt::NewestTurn),
-                policy.clip_results.is_some().then_some(Attempt::Clipped),
+                (masks && policy.limit.fill.is_some()).then_some(Attempt::NewestTurn),
+                policy.limit.clip_results.is_some().then_some(Attempt::Clipped),
             ],
         }
     }
@@ -66,7 +66,7 @@ impl Limits {
 
 /// Whether a history of this many messages and this cost is sent as it is, since masks begin only above its budget.
 pub(crate) fn is_within_budget(policy: &Policy, messages: usize, raw_cost: usize) -> bool {
-    policy.goal == Goal::Reduce && !policy.is_limit && Limits::of(policy, messages).send_raw(raw_cost)
+    policy.goal == Goal::Reduce && !policy.limit.is_kept && Limits::of(policy, messages).send_raw(raw_cost)
 }
 
 /// Decides by the cost of the raw history, whether its pairs are whole, and the cost of each attempt, None if that equals the

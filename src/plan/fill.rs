@@ -57,8 +57,8 @@ struct Kept {
 impl State {
     /// Hides messages of a view that does not fit, even after this step; None if nothing helps.
     pub(super) fn hide(&self, context: PlanContext, end: usize, max: usize, exhausted: Step) -> Option<Step> {
-        let filled = context.policy.fill_millionths?;
-        if context.policy.is_limit && self.unseen_cost(context, end, &exhausted) > max {
+        let filled = context.policy.limit.fill?;
+        if context.policy.limit.is_kept && self.unseen_cost(context, end, &exhausted) > max {
             return None; // what would be hidden for it has fitted before
         }
         let filling = Filling::of(self, context, end, (filled, max), self.forms(&exhausted));
@@ -139,7 +139,7 @@ impl<'a> Filling<'a> {
 
     /// The share of the summary, scaled.
     fn summary_share(&self) -> i128 {
-        (self.filled * self.budget).min(self.context.policy.summary_max_chars as i128 * SCALE)
+        (self.filled * self.budget).min(self.context.policy.limit.summary_chars as i128 * SCALE)
     }
 
     /// The share of the task besides a keep set of this cost, scaled.
@@ -159,9 +159,9 @@ impl<'a> Filling<'a> {
             messages.retain(|message| self.is_in_unit(*message));
             Kept { cost: self.size(messages.iter().copied()), messages, cuts: vec![] }
         };
-        let unseen = if policy.is_limit { self.first_unseen } else { self.end };
+        let unseen = if policy.limit.is_kept { self.first_unseen } else { self.end };
         let kept = of_window(window.start.min(unseen));
-        if !policy.is_limit || kept.cost as i128 * SCALE <= 4 * self.filled * self.budget {
+        if !policy.limit.is_kept || kept.cost as i128 * SCALE <= 4 * self.filled * self.budget {
             return kept;
         }
         let newest = self.shown().rfind(|message| self.is_in_unit(*message)).unwrap_or(0);
@@ -211,7 +211,7 @@ impl<'a> Filling<'a> {
     /// the share, scaled.
     fn keep_words(&self, kept: &mut Kept, share: i128) -> i128 {
         let PlanContext { outline, policy, .. } = self.context;
-        if !policy.is_limit || outline.alternates_roles() || share <= 0 {
+        if !policy.limit.is_kept || outline.alternates_roles() || share <= 0 {
             return 0;
         }
         let is_word = |message: &usize| self.landmarks.is_said(*message) || self.carries_instructions(*message);
@@ -281,7 +281,7 @@ impl<'a> Filling<'a> {
     fn cut(&self, message: usize, size: usize, share: usize, least: usize) -> Option<Cut> {
         let PlanContext { outline, policy, .. } = self.context;
         let text_chars = count_chars(&text_of(self.context, message));
-        let chars = outline.chars_of(message, policy.image_chars);
+        let chars = outline.chars_of(message, policy.text.image_chars);
         if text_chars == 0 && outline.messages[message].blocks == 0 {
             return None; // it has no content
         }

@@ -47,7 +47,7 @@ impl State {
     /// is tied to later messages. None if nothing of that is shown, or nothing is ever hidden.
     fn compacted(&self, context: PlanContext, end: usize) -> Option<Hiding> {
         let (policy, compacted) = (context.policy, self.compaction);
-        if compacted <= self.hidden.compacted || policy.goal != Goal::Reduce || policy.fill_millionths.is_none() {
+        if compacted <= self.hidden.compacted || policy.goal != Goal::Reduce || policy.limit.fill.is_none() {
             return None;
         }
         let landmarks = Landmarks::of(context.outline, self.hidden.shown(0..end));

@@ -22,12 +22,12 @@ impl State {
         let policy = context.policy;
         let is_above = |most: usize| self.raw_cost > most;
         let is_over = || {
-            policy.trigger == 0
-                || is_above(policy.trigger)
+            policy.limit.trigger == 0
+                || is_above(policy.limit.trigger)
                 || policy.limit_at(end).is_some_and(is_above)
                 || begins_with_summary(context.outline, context.source)
         };
-        self.is_begun || (policy.enabled && is_over())
+        self.is_begun || (!policy.is_off && is_over())
     }
 
     /// The changes of a request after this many messages, to which the state must have grown. After the answer, where none is made, a
@@ -36,7 +36,7 @@ impl State {
         let bill = if is_request { self.bill(context, end, is_now) } else { None }; // no other step depends on one
         let mut step = self.own_step(context, end, bill.as_ref(), is_request);
         let fits = |step: &Step| context.policy.limit_at(end).is_none_or(|max| step.cost <= max);
-        if is_request && context.policy.summaries.is_some() {
+        if is_request && context.policy.terms.summaries.is_some() {
             match self.summary_step(context, end, bill.as_ref()) {
                 Ok(summary) if fits(&summary) => step = summary,
                 Ok(_) => {}
@@ -50,7 +50,7 @@ impl State {
         let forced = bill.as_ref().filter(|_| step.is_forced && !step.changes_nothing());
         step.bill = match (&bill, forced) {
             (Some(bill), Some(_)) if step.hiding.is_some() => {
-                Some(bill.rewritten(context.policy.cache, self.chars_after(end, &step)))
+                Some(bill.rewritten(context.policy.terms.cache, self.chars_after(end, &step)))
             }
             (_, Some(bill)) => {
                 Some(self.forced_bill(context, (end, is_now), bill, &step.changes(), step.moved.is_some()))
@@ -64,7 +64,7 @@ impl State {
     fn own_step(&self, context: PlanContext, end: usize, bill: Option<&Bill>, is_request: bool) -> Step {
         let policy = context.policy;
         let step = Step { cost: self.cost, boundary: self.boundary, ..Step::default() };
-        if (is_request || !policy.boundary.remembers())
+        if (is_request || !policy.terms.boundary.remembers())
             && self.has_begun(context, end)
             && self.moves_boundary(context, end, bill)
             && let Some(peek) = self.peek(context, true)
@@ -141,7 +141,7 @@ impl State {
 
     /// Cuts of long results that are raw even after these masks, the longest first, until the view fits.
     fn cuts_to_fit(&self, context: PlanContext, max: usize, gone: &[Masked]) -> Vec<Masked> {
-        let Some(max_chars) = context.policy.clip_results else { return vec![] };
+        let Some(max_chars) = context.policy.limit.clip_results else { return vec![] };
         let is_masked = |result: &u32| gone.binary_search_by_key(result, |one| one.result).is_ok();
         let mut long: Vec<u32> = self.long.iter().copied().filter(|result| !is_masked(result)).collect();
         long.sort_by_key(|result| core::cmp::Reverse(context.outline.results[*result as usize].chars));
@@ -215,7 +215,7 @@ impl State {
     /// What the view after this step needed; None below the trigger, or below the limit where there is no trigger.
     pub(crate) fn need(&self, context: PlanContext, step: &Step) -> Option<Need> {
         let policy = context.policy;
-        let most = if policy.trigger > 0 { policy.trigger } else { policy.max_cost_at(self.messages())? };
+        let most = if policy.limit.trigger > 0 { policy.limit.trigger } else { policy.max_cost_at(self.messages())? };
         let cuts_off = |hiding: &Hiding| hiding.cuts_off(&self.hidden);
         let hides = self.hidden.is_cut_off() || step.hiding.as_deref().is_some_and(cuts_off);
         let summary = step.hiding.as_ref().map_or(self.hidden.summary, |hiding| hiding.summary);

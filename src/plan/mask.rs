@@ -31,10 +31,10 @@ impl<'a> Masker<'a> {
         if self.is_exempt(result) || outline.is_cleared(result) {
             return None;
         }
-        let before = outline.observation_chars(result, policy.image_chars);
+        let before = outline.observation_chars(result, policy.text.image_chars);
         if source.is_some() || self.context.is_reference(result) {
             let before = before.saturating_add_signed(source.map_or(0, |(_, growth)| growth));
-            let least = source.map_or(0, |_| policy.least_removed.unwrap_or(1));
+            let least = source.map_or(0, |_| policy.text.least_removed.unwrap_or(1));
             let removed = before.checked_sub(self.placeholder_chars(result)).filter(|removed| *removed >= least)?;
             return Some(Masked { result: result as u32, form: Form::Placeholder, removed });
         }
@@ -51,7 +51,7 @@ impl<'a> Masker<'a> {
     #[inline]
     pub(crate) fn is_exempt(&self, result: usize) -> bool {
         let PlanContext { outline, policy, .. } = self.context;
-        (policy.keep_errors && outline.results[result].is_error) || self.carries_instructions(result)
+        (policy.exempt.errors && outline.results[result].is_error) || self.carries_instructions(result)
     }
 
     /// Whether an observation has instructions, such as the words of the user: it is never masked, and not summarized because that pays.
@@ -60,9 +60,9 @@ impl<'a> Masker<'a> {
         let is_cut = || outline.cut_of(result).is_some(); // what is exempt was not cut
         outline.results[result].is_pinned
             || self.excluded.has(|| pairs.name_of(outline, result))
-            || (!policy.keep_matching.0.is_empty()
+            || (!policy.exempt.texts.0.is_empty()
                 && !is_cut()
-                && policy.keep_matching.fit(
+                && policy.exempt.texts.fit(
                     |beginning| source.observation_begins(outline, result, beginning),
                     |suffix| source.observation_may_end(outline, result, suffix),
                     || source.observation(outline, result),
@@ -76,18 +76,18 @@ impl<'a> Masker<'a> {
         let is_known = || self.is_long(result) || outline.cut_of(result).is_some();
         !self.is_exempt(result)
             && !is_known()
-            && ((policy.keeps_dispatch && may_hold_dispatch && chars >= MIN_DISPATCH_CHARS)
+            && ((policy.design.keeps_dispatch && may_hold_dispatch && chars >= MIN_DISPATCH_CHARS)
                 || self.placeholder.may_have(chars)
                 || self.placeholder.names_handle()
-                || (policy.max_observation_chars.is_some() && chars > 0)
-                || !policy.keep_matching.0.is_empty()
-                || !policy.markers.is_empty())
+                || (policy.design.max_observation_chars.is_some() && chars > 0)
+                || !policy.exempt.texts.0.is_empty()
+                || !policy.text.markers.is_empty())
     }
 
     /// Whether the text of a new result decides whether it is cut.
     pub(crate) fn is_long(&self, result: usize) -> bool {
         let PlanContext { outline, policy, .. } = self.context;
-        policy.max_result_chars.is_some_and(|max_chars| outline.results[result].chars > max_chars)
+        policy.text.max_result_chars.is_some_and(|max_chars| outline.results[result].chars > max_chars)
             && !self.is_exempt(result)
     }
 
@@ -112,7 +112,7 @@ impl<'a> Masker<'a> {
             && !self.placeholder.is_placeholder(outline, source, result)
             && {
                 let text = source.observation(outline, result);
-                !(is_clipped(&text) || (policy.keeps_dispatch && has_dispatch(&text)))
+                !(is_clipped(&text) || (policy.design.keeps_dispatch && has_dispatch(&text)))
             }
     }
 }
@@ -129,9 +129,9 @@ impl Excluded {
 
     /// Adds new tools; each is looked up once.
     pub(crate) fn grow(&mut self, policy: &Policy, outline: &Outline) {
-        if !policy.exclude_tools.is_empty() {
+        if !policy.exempt.tools.is_empty() {
             let new = self.0.len()..outline.name_count();
-            self.0.extend(new.map(|name| policy.exclude_tools.get(outline.name(name as u32)).is_some()));
+            self.0.extend(new.map(|name| policy.exempt.tools.get(outline.name(name as u32)).is_some()));
         }
     }
 }

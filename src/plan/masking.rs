@@ -27,7 +27,7 @@ impl Planner<'_> {
         let mut excluded = Excluded::default();
         excluded.grow(self.policy, self.outline);
         let masker = Masker::of(self.context(), &excluded);
-        let min_removed = self.policy.min_masked_chars;
+        let min_removed = self.policy.design.min_masked_chars;
         let (mut all, mut cost) = (masking.clone(), self.cost(masking));
         for result in 0..self.outline.results.len() {
             if self.fits(cost) && all.removed >= min_removed {
@@ -72,7 +72,7 @@ impl Planner<'_> {
     /// Raw results in the window that are longer than permitted, the longest first.
     fn clips(&self, masking: &Masking) -> Vec<(usize, Clip)> {
         let Planner { outline, pairs, window, .. } = self;
-        let Some(max_chars) = self.policy.clip_results else { return vec![] };
+        let Some(max_chars) = self.policy.limit.clip_results else { return vec![] };
         let mut excluded = Excluded::default();
         excluded.grow(self.policy, outline);
         let masker = Masker::of(self.context(), &excluded);

@@ -28,7 +28,7 @@ mod view;
 mod window;
 
 use crate::outline::Outline;
-use crate::policy::{Goal, Policy};
+use crate::policy::{Goal, Limit, Policy};
 use crate::source::Source;
 pub(crate) use arrival::{arrive, with_arrivals};
 pub(crate) use cache::{Cache, Rule, Sent, Served};
@@ -56,16 +56,21 @@ pub fn plan(
     costs: Option<&Costs>,
     summary: &SummaryInput,
 ) -> Outcome {
-    if *summary == SummaryInput::Failed && policy.ask_summary && (policy.is_limit || policy.summaries.is_some()) {
+    if *summary == SummaryInput::Failed
+        && policy.limit.asks_summary
+        && (policy.limit.is_kept || policy.terms.summaries.is_some())
+    {
         // The view of the same history without a summarizer.
-        let summary_max_chars = Policy::default().summary_max_chars;
-        let without = Policy { ask_summary: false, summary_max_chars, summaries: None, ..policy.clone() };
+        let mut without = policy.clone();
+        without.limit.asks_summary = false;
+        without.limit.summary_chars = Limit::default().summary_chars;
+        without.terms.summaries = None;
         return plan(outline, source, &without, costs, &SummaryInput::NotAsked);
     }
     let planner = Planner::of(outline, source, policy, costs);
     let mut outcome = planner.plan(summary).unwrap_or_else(|Uncounted(texts)| Outcome::AskCosts(texts));
     if let Outcome::Plan(plan) = &mut outcome {
-        if policy.pins_boundary && !policy.remembers() {
+        if policy.terms.pins_boundary && !policy.remembers() {
             plan.boundary_before = planner.boundary_before();
         }
         (plan.orphans, plan.pairs, plan.turns) = (planner.orphans, planner.pairs, planner.turns);
@@ -83,8 +88,8 @@ impl Planner<'_> {
     fn plan(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
         let raw = Masking::default();
         let policy = self.policy;
-        let keeps_limit = policy.goal == Goal::Mask || (policy.goal == Goal::Reduce && policy.is_limit);
-        if policy.enabled && keeps_limit && (policy.remembers() || !self.related.is_empty()) {
+        let keeps_limit = policy.goal == Goal::Mask || (policy.goal == Goal::Reduce && policy.limit.is_kept);
+        if !policy.is_off && keeps_limit && (policy.remembers() || !self.related.is_empty()) {
             return self.make_requests(summary);
         }
         Ok(match self.policy.goal {
@@ -118,7 +123,7 @@ impl Planner<'_> {
         if let Some(texts) = uncounted {
             return Err(texts);
         }
-        Ok(match (answer, self.policy.fill_millionths.zip(self.max_cost())) {
+        Ok(match (answer, self.policy.limit.fill.zip(self.max_cost())) {
             (Answer::Raw, _) => self.done(None, Masking::default()),
             (Answer::Masked(_), _) => self.masked(masking),
             (Answer::Later, Some((_, max))) => return self.fill(&masking, summary, max),
@@ -131,11 +136,11 @@ impl Planner<'_> {
 
     /// The maskings that stage 1 tries: up to the boundary, and if that is rounded, up to the unrounded one.
     fn maskings(&self) -> Vec<Masking> {
-        if self.policy.boundary.remembers() {
+        if self.policy.terms.boundary.remembers() {
             return vec![self.fold()];
         }
         let whole = self.mask();
-        let (older_end, least) = (self.window.older_end, self.policy.min_masked_chars);
+        let (older_end, least) = (self.window.older_end, self.policy.design.min_masked_chars);
         let rounded = self.policy.rounded(older_end);
         let stepped = (rounded != older_end).then(|| whole.clone().up_to(rounded, least));
         stepped.into_iter().chain([whole.up_to(older_end, least)]).collect()
@@ -158,7 +163,7 @@ impl Planner<'_> {
     /// The view after the requests of the history, one before each run and one now unless the history ends with a run.
     fn make_requests(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
         let is_small = self.window.older_end == 0 && self.fits(self.cost(&Masking::default()));
-        if is_small && self.policy.summaries.is_none() {
+        if is_small && self.policy.terms.summaries.is_none() {
             return Ok(self.masked(Masking::default())); // nothing was old at any request, nor over the limit
         }
         let state = self.state();

@@ -50,7 +50,7 @@ impl Summaries {
 impl State {
     /// Adds a message, if summaries of old turns are made.
     pub(super) fn push_turn(&mut self, context: PlanContext, message: usize, chars: usize) {
-        if context.policy.summaries.is_some() {
+        if context.policy.terms.summaries.is_some() {
             let mut old_turns = core::mem::take(&mut self.old_turns);
             self.excluded.grow(context.policy, context.outline);
             old_turns.push(&Masker::of(context, &self.excluded), message, chars);
@@ -61,7 +61,7 @@ impl State {
     /// A summary of this many turns or fewer, as they are tied; None if it would reach no new turn.
     fn draft(&self, context: PlanContext, end: usize, wanted: usize) -> Option<Draft> {
         let PlanContext { outline, turns, .. } = context;
-        let rules = context.policy.summaries?;
+        let rules = context.policy.terms.summaries?;
         let mut reaches = wanted;
         if rules.due == Due::BreakEven && self.aging.older_end > 0 && self.aging.older_end < outline.results_before(end)
         {
@@ -113,14 +113,14 @@ impl State {
 
     /// The step of a request for which a summary of old turns pays, or is due; without it, the characters that it would have saved.
     pub(super) fn summary_step(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> Result<Step, usize> {
-        let rules = context.policy.summaries.ok_or(0usize)?;
+        let rules = context.policy.terms.summaries.ok_or(0usize)?;
         let begun = |end: usize| context.turns.starts.partition_point(|start| (*start as usize) < end);
-        let known = context.policy.summaries_at.as_deref();
+        let known = context.policy.requests.summaries_at.as_deref();
         let text = known.and_then(|known| known.iter().find(|(request, _)| *request == end));
         let most = rules.wanted(begun(end)).filter(|_| context.failed.binary_search(&end).is_err());
         let most = most.map(|most| text.map_or(most, |(_, before)| most.min(begun(*before))));
         let draft = most.and_then(|most| self.draft(context, end, most)).ok_or(0usize)?;
-        let share = rules.model.map_or(context.policy.summary_max_chars, |model| model.summary_chars);
+        let share = rules.model.map_or(context.policy.limit.summary_chars, |model| model.summary_chars);
         if share >= draft.replaced {
             return Err(0);
         }

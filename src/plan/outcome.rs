@@ -116,7 +116,7 @@ impl Unmasked {
     /// The reasons of a history with so many results outside of the window, of which so many could be masked.
     pub(crate) fn of(policy: &Policy, outside_window: usize, maskable: usize, is_below_trigger: bool) -> Self {
         let is_below_trigger = is_below_trigger && outside_window > 0;
-        let is_stepped = matches!(policy.boundary, Boundary::Stepped(_));
+        let is_stepped = matches!(policy.terms.boundary, Boundary::Stepped(_));
         let is_below_step = is_stepped && maskable > 0 && !is_below_trigger;
         Unmasked { outside_window, maskable, is_below_trigger, is_below_step }
     }

@@ -45,7 +45,7 @@ impl<'a> Planner<'a> {
         let turns = Turns::of(outline);
         let orphans = pairs.orphans(outline);
         let window = Window::of(outline, policy, &pairs, &turns, end);
-        let chars = outline.total_chars(policy.image_chars);
+        let chars = outline.total_chars(policy.text.image_chars);
         let placeholder = Placeholder::of(policy);
         let mut planner = Planner {
             end,
@@ -73,7 +73,7 @@ impl<'a> Planner<'a> {
 
     /// The pair invariant. Stages keep pairs whole, so only orphans of the input can break it, under `strict_pairs`.
     pub(super) fn holds_pairs(&self, keeps: impl Fn(usize) -> bool) -> bool {
-        !self.policy.strict_pairs || !self.orphans.iter().any(|message| keeps(*message))
+        !self.policy.design.strict_pairs || !self.orphans.iter().any(|message| keeps(*message))
     }
 
     /// The budget of the request after these messages.

@@ -20,11 +20,11 @@ impl PlanContext<'_> {
         let PlanContext { outline, policy, pairs, source, .. } = *self;
         let texts_of = |name: Name| {
             let name = name.map_or(&b""[..], |name| outline.name(name));
-            policy.stubs.iter().filter(move |(tool, _)| tool.as_bytes() == name)
+            policy.text.stubs.iter().filter(move |(tool, _)| tool.as_bytes() == name)
         };
         let is_reference =
             |result: usize| texts_of(pairs.name_of(outline, result)).any(|(_, text)| self.is_text(result, text));
-        if policy.stubs.is_empty() || !(0..outline.results.len()).any(is_reference) {
+        if policy.text.stubs.is_empty() || !(0..outline.results.len()).any(is_reference) {
             return vec![];
         }
         let mut keys: HashMap<(Name, Vec<u8>), u32> = HashMap::new();

@@ -176,7 +176,7 @@ impl Played<'_> {
     fn write_summary(&mut self, end: usize) -> Option<Vec<u8>> {
         let summary = self.state.hidden.summary.filter(|summary| summary.request == end)?;
         let policy = self.planner.policy;
-        if let Some(model) = policy.summaries.map_or(policy.model, |rules| rules.model) {
+        if let Some(model) = policy.terms.summaries.map_or(policy.limit.model, |rules| rules.model) {
             self.summary_chars = summary.share.min(model.summary_chars);
             return None;
         }
@@ -205,7 +205,7 @@ impl Played<'_> {
         let Some(last) = self.state.masked.last() else { return CachePlace::default() };
         let (outline, result) = (self.planner.outline, last.result as usize);
         let message = message_of(outline, last.result);
-        let later = outline.later_chars(result, self.planner.policy.image_chars);
+        let later = outline.later_chars(result, self.planner.policy.text.image_chars);
         let block = (outline.results[result].block as usize + 1).min(blocks_of(outline, message));
         let shown = self.state.view_chars_before(message + 1) - self.state.view_chars_before(message);
         let before = self.place(message);
@@ -216,12 +216,12 @@ impl Played<'_> {
     fn call(&self, step: &Step, end: usize) -> (usize, usize) {
         let (context, Some(hiding)) = (self.planner.context(), &step.hiding) else { return (0, 0) };
         let made = hiding.summary.filter(|summary| summary.request == end);
-        let (Some(model), Some(_), None) = (context.policy.model, made, hiding.call) else {
+        let (Some(model), Some(_), None) = (context.policy.limit.model, made, hiding.call) else {
             return hiding.call.unwrap_or((0, 0));
         };
         let writer = SummaryWriter::of(context, &self.state.hidden_after(step));
         let (messages, known) = writer.untold(&self.state, step, |_| true);
-        let of = messages.iter().map(|message| context.outline.chars_of(*message, context.policy.image_chars));
+        let of = messages.iter().map(|message| context.outline.chars_of(*message, context.policy.text.image_chars));
         let earlier = || writer.previous().map_or(0, |text| count_chars(&text));
         let previous = known.map_or_else(earlier, |_| SummaryWriter::body_chars(self.summary_chars));
         (of.sum::<usize>() + previous + model.prompt_chars, model.summary_chars)
@@ -264,7 +264,7 @@ impl Planner<'_> {
             let kept = self.keeping(&landmarks).truncated();
             let place = |end: usize| {
                 kept.range(..end).fold(CachePlace::default(), |place, message| CachePlace {
-                    chars: place.chars + self.outline.chars_of(*message, self.policy.image_chars),
+                    chars: place.chars + self.outline.chars_of(*message, self.policy.text.image_chars),
                     blocks: place.blocks + blocks_of(self.outline, *message),
                 })
             };

@@ -45,7 +45,7 @@ impl Planner<'_> {
             (with_first_line(text), *cost)
         } else {
             let built_in = writer.built_in(&writer.tagged());
-            if self.policy.ask_summary {
+            if self.policy.limit.asks_summary {
                 let previous = writer.previous();
                 let (dropped, standing, untold, known) = (writer.dropped, None, vec![], None);
                 let request = SummaryRequest { dropped, previous, built_in, standing, untold, known };
@@ -53,7 +53,7 @@ impl Planner<'_> {
             }
             (built_in, None)
         };
-        let text = text[..clip(&text, self.policy.summary_max_chars)].to_vec();
+        let text = text[..clip(&text, self.policy.limit.summary_chars)].to_vec();
         let chars = count_chars(&text);
         let (_, chars_before) = self.view_cost(|_| true, &masking);
         let cost = cost.unwrap_or(chars);
@@ -136,7 +136,7 @@ impl SummaryForm {
     pub(crate) fn summary(self, context: PlanContext, text: Vec<u8>) -> Summary {
         let PlanContext { outline, policy, .. } = context;
         let role = if self.is_system.unwrap_or(true) { "system" } else { "user" };
-        let role = policy.summary_role.clone().unwrap_or_else(|| role.to_owned());
+        let role = policy.design.summary_role.clone().unwrap_or_else(|| role.to_owned());
         let before = leading_system_messages(outline, outline.messages.len());
         Summary { text, role, before, joins: None, shape: self.shape.unwrap_or_default() }
     }
@@ -250,7 +250,7 @@ impl<'a> SummaryWriter<'a> {
             lines.extend(newest.into_iter().rev());
         }
         let text = lines.join(&b"\n"[..]);
-        text[..clip(&text, self.context.policy.summary_max_chars)].to_vec()
+        text[..clip(&text, self.context.policy.limit.summary_chars)].to_vec()
     }
 
     /// The text of a summary without its first line.

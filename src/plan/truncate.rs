@@ -130,7 +130,7 @@ impl Keeping<'_> {
         let PlanContext { outline, policy, pairs, .. } = self.context;
         let systems = self.landmarks.systems.iter().chain(&self.landmarks.compaction).map(|message| *message as usize);
         let first = || open_from(outline, self.end, |message| outline.holds_results(message));
-        let first = if policy.is_limit { first() } else { self.end };
+        let first = if policy.limit.is_kept { first() } else { self.end };
         let is_before = |result: usize| (outline.results[result].message as usize) < self.end;
         let is_answered = |call: usize| pairs.results_of(call).next().is_some_and(is_before);
         let open = (outline.calls_before(first)..outline.calls_before(self.end)).filter(|call| !is_answered(*call));

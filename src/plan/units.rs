@@ -77,7 +77,7 @@ impl Paid {
         read: f64,
         write: f64,
     ) -> bool {
-        let calls = policy.summaries.map_or(0.0, |rules| rules.call_cost(self.calls));
+        let calls = policy.terms.summaries.map_or(0.0, |rules| rules.call_cost(self.calls));
         self.view.and(view).cost(read, write) + calls <= (1.0 + part) * self.raw.and(raw).cost(read, write)
     }
 }

@@ -35,7 +35,7 @@ impl Planner<'_> {
             let known = |key| texts.iter().find(|(known, _)| *known == key);
             let text = match (input, known(standing.key)) {
                 (SummaryInput::Given(text, _), _) | (_, Some((_, text))) => text.clone(),
-                _ if self.policy.ask_summary => {
+                _ if self.policy.limit.asks_summary => {
                     let (untold, known) = writer.untold(state, &Step::default(), |key| known(key).is_some());
                     let dropped = writer.summarized();
                     let (previous, built_in) = (writer.previous(), writer.built_in(&writer.tagged()));
@@ -70,7 +70,7 @@ impl Planner<'_> {
             kept
         });
         let unmasked = self.unmasked(&masking.masked, is_below_trigger, kept.as_deref());
-        let cut_off = |message: usize| self.outline.chars_of(message, self.policy.image_chars);
+        let cut_off = |message: usize| self.outline.chars_of(message, self.policy.text.image_chars);
         Ok(Outcome::Plan(Box::new(Plan {
             stage: match (&summary, hidden.is_cut_off()) {
                 (Some(_), _) => Some(Stage::Summarization),

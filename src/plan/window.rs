@@ -26,10 +26,10 @@ impl Window {
     pub(crate) fn of(outline: &Outline, policy: &Policy, pairs: &Pairs, turns: &Turns, messages: usize) -> Self {
         let results = outline.results_before(messages);
         let mut start = messages;
-        if let Some(count) = policy.keep_messages {
+        if let Some(count) = policy.design.keep_messages {
             start = start.min(last_messages(outline, count, messages));
         }
-        if let Some(count) = policy.keep_turns.filter(|count| *count > 0) {
+        if let Some(count) = policy.design.keep_turns.filter(|count| *count > 0) {
             let begun = turns.starts.partition_point(|start| (*start as usize) < messages);
             start = start.min(match begun.saturating_sub(count) {
                 0 => 0,
@@ -37,20 +37,18 @@ impl Window {
             });
         }
         let mut bound = outline.results_before(start);
-        if let Some(count) = policy.keep_results {
-            let first = results.saturating_sub(count);
-            bound = bound.min(first);
-            if count > 0 {
-                start = start.min(if first == 0 { 0 } else { outline.results[first].message as usize });
-            }
+        let first = results.saturating_sub(policy.keep.results);
+        bound = bound.min(first);
+        if policy.keep.results > 0 {
+            start = start.min(if first == 0 { 0 } else { outline.results[first].message as usize });
         }
-        let unseen = if policy.masks_unseen { results } else { shown(outline, 0..messages).unwrap_or(0) };
+        let unseen = if policy.design.masks_unseen { results } else { shown(outline, 0..messages).unwrap_or(0) };
         if unseen < results {
             start = start.min(outline.results[unseen].message as usize);
         }
         bound = bound.min(unseen);
         let mut window = Window { start, bound, older_end: bound, unseen, by_tool: vec![] };
-        if !policy.keep_by_tool.is_empty() {
+        if !policy.keep.by_tool.is_empty() {
             window.by_tool = windows_by_tool(outline, policy, pairs, results);
             let mut older =
                 (0..results).rev().skip_while(|result| !window.is_older(*result, pairs.name_of(outline, *result)));
@@ -114,7 +112,7 @@ fn counts_by_tool(outline: &Outline, policy: &Policy) -> Vec<Option<usize>> {
 
 /// The size of a tool's own window, if it has one.
 fn own_count(policy: &Policy, name: &[u8]) -> Option<usize> {
-    policy.keep_by_tool.get(name).map(|count| count.unwrap_or(usize::MAX))
+    policy.keep.by_tool.get(name).map(|count| count.unwrap_or(usize::MAX))
 }
 
 /// The window of a growing history, and the observations that leave it. Each is visited once; memory is O(window).
@@ -138,7 +136,7 @@ impl Aging {
     /// Adds messages up to this number. Returns the observations that leave the window.
     pub(crate) fn grow(&mut self, context: PlanContext, messages: usize) -> Vec<u32> {
         let PlanContext { outline, policy, pairs, .. } = context;
-        if let Some(count) = policy.keep_messages {
+        if let Some(count) = policy.design.keep_messages {
             for message in self.messages..messages {
                 if outline.messages[message].role != Role::System {
                     self.non_system.push_back(message as u32);
@@ -149,14 +147,14 @@ impl Aging {
             }
         }
         let mut leaving = vec![];
-        if policy.masks_unseen {
+        if policy.design.masks_unseen {
             self.shown = usize::MAX;
         } else if let Some(shown) = shown(outline, self.messages..messages) {
             self.shown = shown;
             leaving.append(&mut self.unseen);
         }
         self.messages = messages;
-        if !policy.keep_by_tool.is_empty() {
+        if !policy.keep.by_tool.is_empty() {
             for name in self.by_tool.len()..outline.name_count() {
                 let count = own_count(policy, outline.name(name as u32));
                 self.by_tool.push(count.map(|count| (count, VecDeque::new())));
@@ -168,7 +166,7 @@ impl Aging {
             match name.and_then(|name| self.by_tool.get_mut(name as usize)) {
                 // Nothing leaves an unlimited window, but a forced move reaches into it.
                 Some(Some((usize::MAX, own))) => {
-                    if policy.is_limit {
+                    if policy.limit.is_kept {
                         own.push_back(result as u32);
                     }
                 }
@@ -218,7 +216,7 @@ impl Aging {
     /// [`Window::bound`].
     fn bound(&self, context: PlanContext) -> usize {
         let bound = context.outline.results_before(self.start(context)).min(self.shown);
-        context.policy.keep_results.map_or(bound, |count| bound.min(self.results.saturating_sub(count)))
+        bound.min(self.results.saturating_sub(context.policy.keep.results))
     }
 
     /// The start of the windows that are measured in messages and turns, and of what no request has shown.
@@ -228,11 +226,11 @@ impl Aging {
         if self.shown < self.results {
             start = outline.results[self.shown].message as usize;
         }
-        if let Some(count) = policy.keep_messages.filter(|count| *count > 0) {
+        if let Some(count) = policy.design.keep_messages.filter(|count| *count > 0) {
             let is_full = self.non_system.len() == count;
             start = start.min(self.non_system.front().filter(|_| is_full).map_or(0, |first| *first as usize));
         }
-        if let Some(count) = policy.keep_turns.filter(|count| *count > 0) {
+        if let Some(count) = policy.design.keep_turns.filter(|count| *count > 0) {
             let begun = turns.starts.partition_point(|start| (*start as usize) < self.messages);
             start = start.min(match begun.saturating_sub(count) {
                 0 => 0,

@@ -113,7 +113,7 @@ fn reduced(data: &[u8], policy: &Policy) -> PyResult<Result<(Spliced, RowFigures
 }
 
 fn figures(outline: &Outline, plan: &Plan, policy: &Policy) -> RowFigures {
-    let tools = report::by_tool(outline, plan, policy.image_chars);
+    let tools = report::by_tool(outline, plan, policy.text.image_chars);
     let dropped = report::dropped(plan);
     let found = report::figures(outline, plan, &tools, &dropped, "");
     NAMES.map(|name| match name {

@@ -10,7 +10,6 @@ use crate::policy::{Boundary, Due, Field, Goal, Model, Policy, Summaries, Summar
 use crate::provider::{CacheRule, ProviderCache};
 use crate::shape::Shape;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
@@ -28,6 +27,12 @@ impl PyPolicy {
     #[new]
     fn new(parameters: &Bound<'_, PyDict>) -> PyResult<Self> {
         guarded(|| Ok(PyPolicy { policy: policy_of(parameters)? }))
+    }
+
+    /// That of `recede.reduce(messages, keep=results, provider="none")`, as the core has it.
+    #[staticmethod]
+    fn keep(results: usize) -> PyResult<Self> {
+        guarded(|| Ok(PyPolicy { policy: Policy::keep(results) }))
     }
 }
 
@@ -64,19 +69,20 @@ impl From<RawCache> for Cache {
 }
 
 macro_rules! read {
-    ($($(#[$doc:meta])* $name:ident: $kind:ty = $default:expr,)*) => {
+    ($($name:ident => $($place:ident).+,)*) => {
+        /// The policy of a door, with these parameters in place of its own.
         fn policy_of(parameters: &Bound<'_, PyDict>) -> PyResult<Policy> {
-            let known = [$(stringify!($name)),*];
-            let unknown = parameters.keys().iter().find(|name| !known.iter().any(|known| name.eq(known).unwrap_or(false)));
-            if let Some(name) = unknown {
-                return Err(PyTypeError::new_err(format!("unknown parameter {name}")));
+            let mut policy = Policy::default();
+            for (name, value) in parameters {
+                match &*name.extract::<PyBackedStr>()? {
+                    $(stringify!($name) => policy.$($place).+ = Parameter::read(&value)?,)*
+                    other => return Err(PyTypeError::new_err(format!("unknown parameter {other}"))),
+                }
             }
-            Ok(Policy {
-                $($name: match parameters.get_item(intern!(parameters.py(), stringify!($name)))? {
-                    Some(value) => Parameter::read(&value)?,
-                    None => $default,
-                },)*
-            })
+            for (_, terms) in &mut policy.terms_by_shape {
+                terms.max_overcost = policy.terms.max_overcost;
+            }
+            Ok(policy)
         }
     };
 }
@@ -171,7 +177,7 @@ impl Parameter for Vec<(Shape, Terms)> {
             let shape = Shape::of_provider(&name).ok_or_else(unknown)?;
             let (boundary, cache) = (Parameter::read(&boundary)?, Parameter::read(&cache)?);
             let summaries = summaries.as_ref().map(Parameter::read).transpose()?;
-            Ok((shape, Terms { provider, boundary, cache, summaries, pins_boundary }))
+            Ok((shape, Terms { provider, boundary, cache, summaries, pins_boundary, ..Terms::default() }))
         };
         shapes.into_iter().map(read).collect()
     }

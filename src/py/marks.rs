@@ -22,7 +22,7 @@ impl<'py> DictMarks<'py> {
     /// Marks of a history whose view may get others. They are read before [`apply`](super::apply::apply), which masks messages in
     /// the same list.
     pub(super) fn of(dicts: &Dicts<'py>, outline: &Outline, policy: &Policy, plan: &Plan) -> PyResult<Option<Self>> {
-        if !(plan.changes() && policy.pins_boundary) {
+        if !(plan.changes() && policy.terms.pins_boundary) {
             return Ok(None);
         }
         let mut found = DictMarks::default();
@@ -40,8 +40,8 @@ impl<'py> DictMarks<'py> {
         policy: &Policy,
         plan: &Plan,
     ) -> PyResult<()> {
-        let marks = marks_in_view(outline, &plan.masked, self.places(policy.marks_elsewhere));
-        pins(outline, plan, &marks, policy.cache).map_or(Ok(()), |pins| self.write(view, &marks, pins))
+        let marks = marks_in_view(outline, &plan.masked, self.places(policy.requests.marks_elsewhere));
+        pins(outline, plan, &marks, policy.terms.cache).map_or(Ok(()), |pins| self.write(view, &marks, pins))
     }
 
     /// Adds those of the next message.

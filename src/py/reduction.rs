@@ -52,10 +52,10 @@ fn answer<'py>(
     policy: &Policy,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = view.1.py();
-    let tools = report::by_tool(outline, plan, policy.image_chars);
+    let tools = report::by_tool(outline, plan, policy.text.image_chars);
     let policy = policy.of(outline);
     let dropped = report::dropped(plan);
-    let figures = report::figures(outline, plan, &tools, &dropped, &policy.provider);
+    let figures = report::figures(outline, plan, &tools, &dropped, &policy.terms.provider);
     // The caller of the summarizer adds its error, that of a whole request the request.
     let none = || py.None().into_bound(py);
     let other = if view.0 == "json" { "messages" } else { "json" };

@@ -115,7 +115,7 @@ fn replay_outline<'a>(
 /// Requests, each with what the cache serves of it.
 fn served(requests: &[plan::Request], sent: Vec<plan::Sent>, policy: &Policy, cache: &plan::Cache) -> Vec<SentView> {
     let ends: Vec<usize> = requests.iter().map(|request| request.messages).collect();
-    let served = cache.serve(&ends, &sent, policy.pins_boundary);
+    let served = cache.serve(&ends, &sent, policy.terms.pins_boundary);
     sent.into_iter().zip(served).collect()
 }
 

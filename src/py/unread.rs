@@ -76,7 +76,7 @@ fn warn(
     word_of: impl Fn(usize, Key) -> Option<String>,
 ) -> PyResult<()> {
     let has_roles = outline.messages.iter().any(is_of_unknown_role);
-    if outline.unread.is_empty() && !has_roles || !policy.enabled {
+    if outline.unread.is_empty() && !has_roles || policy.is_off {
         return Ok(());
     }
     let of_results = outline.unread.iter().map(|message| *message as usize).filter(|one| outline.holds_results(*one));

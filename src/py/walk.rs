@@ -87,7 +87,7 @@ impl<'py> Value for Any<'py> {
 /// Reads a history for these policies: without one no newlines are counted, and flags of errors are not read.
 pub(super) fn walk(dicts: &mut Dicts, policies: &[&Policy]) -> Walked<Outline> {
     let needs_lines = policies.iter().any(|policy| policy.names_lines());
-    let needs_errors = policies.iter().any(|policy| policy.keep_errors);
+    let needs_errors = policies.iter().any(|policy| policy.exempt.errors);
     let mut outline = Outline::default();
     // About as many calls and results as messages: too much capacity costs nothing, growing costs copies.
     let length = dicts.list.len();

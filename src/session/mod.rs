@@ -233,7 +233,7 @@ impl Session {
         if !self.policy.remembers() {
             return;
         }
-        let is_decided = self.step_of.take() == Some(end) && !self.policy.cold.contains(&NOW);
+        let is_decided = self.step_of.take() == Some(end) && !self.policy.requests.cold.contains(&NOW);
         let shown = core::mem::take(&mut self.step);
         let made = self.with_state(|context, state| {
             state.grow(context, end);
@@ -304,7 +304,7 @@ impl Session {
 
     /// Whether the view has masks and cuts: not of a history that is small enough to be sent raw.
     fn is_masked(&self) -> bool {
-        self.policy.is_limit || self.log.cost > self.raw_cost_at_most
+        self.policy.limit.is_kept || self.log.cost > self.raw_cost_at_most
     }
 
     /// Counts the current request, once, where its view is made.

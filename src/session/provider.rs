@@ -35,11 +35,11 @@ impl Session {
 
     /// Whether views have marks at the boundary.
     pub(crate) fn pins_boundary(&self) -> bool {
-        self.policy.pins_boundary
+        self.policy.terms.pins_boundary
     }
 
     /// The name of the provider whose cache is assumed.
     pub(crate) fn provider(&self) -> &str {
-        &self.policy.provider
+        &self.policy.terms.provider
     }
 }

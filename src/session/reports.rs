@@ -3,7 +3,7 @@
 
 use super::event::Event;
 use super::{Result, Session};
-use crate::policy::Policy;
+use crate::policy::Requests;
 use crate::store::Store;
 
 /// Characters that a thousand tokens have where nothing was measured; and a change of less than this part of them is none.
@@ -91,18 +91,19 @@ impl Session {
     /// and with what was reported of requests.
     pub(super) fn renew_policy(&mut self) {
         let decided = self.decided.as_ref().and_then(|decided| self.given.decided(decided.shape));
-        let given = decided.unwrap_or_else(|| (*self.given).clone());
-        self.policy = Policy {
-            max_cost_since: self.calibrated_budgets(),
+        self.policy = decided.unwrap_or_else(|| (*self.given).clone());
+        let marks_elsewhere = self.own_mark.as_ref().map(|(_, elsewhere)| *elsewhere);
+        self.policy.requests = Requests {
+            max_since: self.calibrated_budgets(),
             cold: self.cold_requests(),
-            marks_elsewhere: self.own_mark.as_ref().map_or(given.marks_elsewhere, |(_, elsewhere)| *elsewhere),
-            ..given
+            marks_elsewhere: marks_elsewhere.unwrap_or(self.policy.requests.marks_elsewhere),
+            summaries_at: self.policy.requests.summaries_at.take(),
         };
         self.step_of = None;
     }
 
     fn calibrated_budgets(&self) -> Vec<(usize, usize)> {
-        let (true, Some(given)) = (self.calibrates, self.given.max_cost) else { return vec![] };
+        let (true, Some(given)) = (self.calibrates, self.given.limit.max) else { return vec![] };
         let calibrated = |chars: usize| given / ASSUMED_CHARS * chars + given % ASSUMED_CHARS * chars / ASSUMED_CHARS;
         self.reports.calibrations.iter().map(|(since, chars)| (*since, calibrated(*chars))).collect()
     }
@@ -117,7 +118,7 @@ impl Session {
     pub fn cold_requests(&self) -> Vec<usize> {
         let now = self.next_is_cold().then(|| self.len());
         let reported = self.reports.cold.iter().filter_map(|cold| cold.request);
-        let mut requests: Vec<usize> = self.given.cold.iter().copied().chain(reported).chain(now).collect();
+        let mut requests: Vec<usize> = self.given.requests.cold.iter().copied().chain(reported).chain(now).collect();
         requests.sort_unstable();
         requests.dedup();
         requests

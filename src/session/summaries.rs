@@ -76,7 +76,7 @@ impl Session {
             if let Some(text) = self.summaries.text_of(standing.key).cloned() {
                 return Ok(self.show_summary(standing, &text)); // a stored one may be longer than its share is today
             }
-            if !self.policy.ask_summary {
+            if !self.policy.limit.asks_summary {
                 let text = self.built_in(standing.key);
                 return Ok(self.show_summary(standing, &text));
             }

@@ -2,8 +2,29 @@
 
 use recede::error::Error;
 use recede::outline::Outline;
+use recede::policy::{Goal, Policy};
 use recede::scan::scan;
 use recede::source::count_newlines;
+
+/// A policy that differs from another one in these fields.
+macro_rules! policy {
+    ($base:expr; $($($name:ident).+ = $value:expr),* $(,)?) => {{
+        let mut policy: recede::policy::Policy = $base;
+        $(policy.$($name).+ = $value;)*
+        policy
+    }};
+}
+
+/// The published reducer: a window of messages, and its own rules.
+pub fn published() -> Policy {
+    policy!(
+        Policy::default();
+        goal = Goal::Reduce,
+        text.least_removed = None,
+        design.keep_messages = Some(4),
+        design.keeps_dispatch = true,
+    )
+}
 
 /// What exhaustive loops step by, and large sizes are divided by: `make test`, which runs with assertions, tries every seventh
 /// place, and `make test-slow` every one.

@@ -4,13 +4,13 @@
 //! A short run belongs to the tests. `make fuzz SECONDS=600 SEED=7` runs the long one; a case is repeated by its seed:
 //! `make fuzz SEED=… CASES=1`.
 
-use crate::common::Random;
+use crate::common::{Random, published};
 use crate::reading::{Naive, is_json_fault};
 use recede::error::Error;
 use recede::json::{Counted, MAX_DEPTH, Scanner, decode, plain};
 use recede::outline::{ItemType, Outline, Span};
 use recede::plan::SummaryInput;
-use recede::policy::{Goal, Policy};
+use recede::policy::Goal;
 use recede::reduce::{Reduced, reduce_json};
 use recede::scan::scan_with;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -354,7 +354,7 @@ fn holds_dispatch(text: &[u8]) -> bool {
 
 /// What masking makes of an accepted history is one too, of as many messages and pairs.
 fn masked(data: &[u8], surrogates: bool) -> Result<(), String> {
-    let policy = Policy { goal: Goal::Mask, keep_results: Some(0), ..Policy::default() };
+    let policy = policy!(published(); goal = Goal::Mask, keep.results = 0);
     let Ok(Reduced::View(view, outline, _)) = reduce_json(data, surrogates, &policy, None, &SummaryInput::NotAsked)
     else {
         return Err("what is accepted is not masked".to_owned());

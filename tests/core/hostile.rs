@@ -1,12 +1,12 @@
 //! Shapes that make careless code quadratic. No clock: what is not linear takes minutes here, and hours in `make test-slow`.
 
-use crate::common::{Random, STEP, outline_of};
+use crate::common::{Random, STEP, outline_of, published};
 use crate::sketch::Sketch;
 use recede::outline::{Call, Message, Outline, Role, Shape, Span, TextSpan, ToolResult};
 use recede::pairs::{Pairs, findings, repairs};
 use recede::patterns::matches;
 use recede::plan::{Outcome, SummaryInput};
-use recede::policy::{Goal, Policy};
+use recede::policy::Goal;
 use recede::reduce::{Reduced, reduce_json};
 use recede::report;
 
@@ -19,17 +19,17 @@ fn everything(outline: &Outline) {
     drop(pairs.orphans(outline));
     drop(findings(outline));
     drop(repairs(outline));
-    let narrow = Policy { max_cost: Some(1), keep_messages: Some(1), ..Policy::default() };
-    let by_all = Policy {
-        keep_turns: Some(2),
-        keep_results: Some(3),
-        keep_by_tool: [(b"b*h".to_vec(), Some(2)), (b"t*5".to_vec(), None)].into_iter().collect(),
-        exclude_tools: [(b"tool ?????? 5*".to_vec(), ())].into_iter().collect(),
-        ..narrow.clone()
-    };
+    let narrow = policy!(published(); limit.max = Some(1), design.keep_messages = Some(1));
+    let by_all = policy!(
+        narrow.clone();
+        design.keep_turns = Some(2),
+        keep.results = 3,
+        keep.by_tool = [(b"b*h".to_vec(), Some(2)), (b"t*5".to_vec(), None)].into_iter().collect(),
+        exempt.tools = [(b"tool ?????? 5*".to_vec(), ())].into_iter().collect(),
+    );
     for policy in [narrow, by_all] {
         for goal in [Goal::Mask, Goal::Truncate, Goal::Summarize, Goal::Reduce] {
-            let policy = Policy { goal, ..policy.clone() };
+            let policy = policy!(policy.clone(); goal = goal);
             let outcome = recede::plan::plan(outline, &Empty, &policy, None, &SummaryInput::NotAsked);
             let Outcome::Plan(plan) = outcome else { panic!("asks for a summary") };
             drop(report::by_tool(outline, &plan, 0));
@@ -67,8 +67,7 @@ impl recede::source::Source for Empty {
 fn reduce_all(data: &str) -> usize {
     let mut changed = 0;
     for goal in [Goal::Mask, Goal::Truncate, Goal::Summarize, Goal::Reduce] {
-        let policy =
-            Policy { goal, max_cost: Some(1), keep_messages: Some(1), masks_unseen: true, ..Policy::default() };
+        let policy = policy!(published(); goal = goal, limit.max = Some(1), design.keep_messages = Some(1), design.masks_unseen = true);
         let reduced = reduce_json(data.as_bytes(), false, &policy, None, &SummaryInput::NotAsked).unwrap();
         if let Reduced::View(Some(view), ..) = reduced {
             outline_of(view.to_vec(data.as_bytes()));
@@ -204,7 +203,7 @@ fn a_million_empty_messages() {
     let outline = outline_of(&data);
     assert_eq!(outline.messages.len(), MILLION);
     everything(&outline);
-    let policy = Policy { goal: Goal::Truncate, keep_messages: Some(2), ..Policy::default() };
+    let policy = policy!(published(); goal = Goal::Truncate, design.keep_messages = Some(2));
     let reduced = reduce_json(data.as_bytes(), false, &policy, None, &SummaryInput::NotAsked).unwrap();
     let Reduced::View(Some(view), ..) = reduced else { panic!("no view") };
     assert_eq!(view.to_vec(data.as_bytes()), b"[{},{}]");

@@ -3,11 +3,13 @@
 //! What is random comes from a seeded generator, so a failure comes again. It runs with optimizations: an optimizer
 //! may break what a plain build gets right (rust-lang/rust#158206 did).
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::field_reassign_with_default)]
+
+#[macro_use]
+mod common;
 
 mod attempts;
 mod clip;
-mod common;
 mod decoding;
 mod fuzz;
 mod hostile;

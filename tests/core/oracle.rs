@@ -117,13 +117,13 @@ fn is_dispatch(text: &str) -> bool {
 /// What masking makes of a text; None where it stays.
 pub fn mask(text: &str, policy: &Policy, facts: &ObservationFacts) -> Option<String> {
     let count = |text: &str| text.chars().count();
-    let before = count(text) + facts.images * policy.image_chars;
-    let least = policy.least_removed.unwrap_or(1);
+    let before = count(text) + facts.images * policy.text.image_chars;
+    let least = policy.text.least_removed.unwrap_or(1);
     let shorter = |text: String| (count(&text) + least <= before).then_some(text);
-    let blocks = if policy.keeps_dispatch { blocks(text) } else { vec![] };
+    let blocks = if policy.design.keeps_dispatch { blocks(text) } else { vec![] };
     if is_built_in(text)
         || (!blocks.is_empty() && is_dispatch(text))
-        || policy.placeholder.as_ref().is_some_and(|own| fits(own, text))
+        || policy.text.placeholder.as_ref().is_some_and(|own| fits(own, text))
     {
         return None;
     }
@@ -133,14 +133,14 @@ pub fn mask(text: &str, policy: &Policy, facts: &ObservationFacts) -> Option<Str
         return shorter(format!("[dispatch output masked — {outside} chars]\n{joined}")).or_else(|| shorter(joined));
     }
     let (chars, lines, images) = (facts.chars, facts.lines, facts.images);
-    let placeholder = match (&policy.placeholder, policy.lines_form, images) {
+    let placeholder = match (&policy.text.placeholder, policy.design.lines_form, images) {
         (Some(own), ..) => render(own, facts),
         (None, false, 0) => format!("{HEAD}{chars} chars]"),
         (None, false, _) => format!("{HEAD}{chars} chars, {images} images]"),
         (None, true, 0) => format!("{HEAD}{lines} lines omitted]"),
         (None, true, _) => format!("{HEAD}{lines} lines, {images} images omitted]"),
     };
-    shorter(match policy.max_observation_chars {
+    shorter(match policy.design.max_observation_chars {
         None => placeholder,
         Some(max) if max > count(&placeholder) => {
             text.chars().take(max - count(&placeholder)).collect::<String>() + &placeholder
@@ -362,7 +362,7 @@ fn is_split(outline: &Outline, call_of: &[Option<usize>], result: usize) -> bool
 /// Whether the model has not answered since a result, and this keeps it raw.
 fn is_unseen(outline: &Outline, policy: &Policy, result: usize) -> bool {
     let answers = outline.messages.iter().skip(outline.results[result].message as usize);
-    !policy.masks_unseen && !answers.into_iter().any(|message| message.is_agent_made)
+    !policy.design.masks_unseen && !answers.into_iter().any(|message| message.is_agent_made)
 }
 
 /// Where the window begins, and how many observations are older by the measures that go for all.
@@ -378,7 +378,7 @@ pub fn window(outline: &Outline, policy: &Policy) -> (usize, usize) {
     let turns: Vec<usize> = (0..messages)
         .filter(|message| outline.messages[*message].is_agent_made && run_of(outline, *message).0 == *message)
         .collect();
-    for (count, places) in [(policy.keep_messages, others), (policy.keep_turns, turns)] {
+    for (count, places) in [(policy.design.keep_messages, others), (policy.design.keep_turns, turns)] {
         let Some(count) = count else { continue };
         let from = if count == 0 {
             messages
@@ -389,14 +389,9 @@ pub fn window(outline: &Outline, policy: &Policy) -> (usize, usize) {
         };
         measure(from, before(from));
     }
-    if let Some(count) = policy.keep_results {
-        let from = if count == 0 {
-            messages
-        } else if count >= results {
-            0
-        } else {
-            outline.results[results - count].message as usize
-        };
+    if policy.keep.results > 0 {
+        let count = policy.keep.results;
+        let from = if count >= results { 0 } else { outline.results[results - count].message as usize };
         measure(from, results.saturating_sub(count));
     }
     if let Some(first) = (0..results).find(|result| is_unseen(outline, policy, *result)) {
@@ -414,8 +409,8 @@ pub fn masked(sketch: &Sketch, policy: &Policy, is_rounded: bool) -> (Vec<(usize
         Some(String::from_utf8(outline.name(name).to_vec()).unwrap())
     };
     let rule = |name: &str| {
-        let exact = policy.keep_by_tool.rules().iter().find(|(pattern, _)| pattern == name.as_bytes());
-        exact.or_else(|| policy.keep_by_tool.rules().iter().find(|(pattern, _)| tool_matches(pattern, name)))
+        let exact = policy.keep.by_tool.rules().iter().find(|(pattern, _)| pattern == name.as_bytes());
+        exact.or_else(|| policy.keep.by_tool.rules().iter().find(|(pattern, _)| tool_matches(pattern, name)))
     };
     let (_, bound) = window(outline, policy);
     let is_older = |result: usize| {
@@ -431,14 +426,14 @@ pub fn masked(sketch: &Sketch, policy: &Policy, is_rounded: bool) -> (Vec<(usize
         }
     };
     let older_end = (0..outline.results.len()).filter(|result| is_older(*result)).max().map_or(0, |last| last + 1);
-    let boundary = match policy.boundary {
+    let boundary = match policy.terms.boundary {
         Boundary::Stepped(chunk) if is_rounded => older_end / chunk * chunk,
         _ => older_end,
     };
     let is_exempt = |result: usize| {
-        (policy.keep_errors && outline.results[result].is_error)
+        (policy.exempt.errors && outline.results[result].is_error)
             || tool(result).is_some_and(|name| {
-                policy.exclude_tools.rules().iter().any(|(pattern, ())| tool_matches(pattern, &name))
+                policy.exempt.tools.rules().iter().any(|(pattern, ())| tool_matches(pattern, &name))
             })
     };
     let mut found = vec![];
@@ -450,12 +445,12 @@ pub fn masked(sketch: &Sketch, policy: &Policy, is_rounded: bool) -> (Vec<(usize
         }
     }
     let removed: usize = found.iter().map(|(result, text)| removed_chars(sketch, policy, *result, text)).sum();
-    if removed < policy.min_masked_chars { (vec![], 0) } else { (found, boundary) }
+    if removed < policy.design.min_masked_chars { (vec![], 0) } else { (found, boundary) }
 }
 
 pub fn removed_chars(sketch: &Sketch, policy: &Policy, result: usize, masked: &str) -> usize {
     let images = sketch.outline.results[result].images as usize;
-    sketch.observations[result].chars().count() + images * policy.image_chars - masked.chars().count()
+    sketch.observations[result].chars().count() + images * policy.text.image_chars - masked.chars().count()
 }
 
 fn facts(sketch: &Sketch, call_of: &[Option<usize>], result: usize) -> ObservationFacts {

@@ -1,6 +1,6 @@
 //! Names against patterns, and texts against templates, with naive matchers beside.
 
-use crate::common::Random;
+use crate::common::{Random, published};
 use crate::oracle;
 use recede::patterns::matches;
 use recede::policy::{Field, Policy, Template};
@@ -57,7 +57,7 @@ fn mask(text: &str, policy: &Policy) -> String {
 
 #[test]
 fn masks_by_hand() {
-    let policy = Policy::default();
+    let policy = published();
     let long = "x".repeat(50);
     assert_eq!(mask(&long, &policy), "[observation masked — 50 chars]");
     assert_eq!(mask("", &policy), "");
@@ -67,13 +67,13 @@ fn masks_by_hand() {
         "[observation masked — 12345678901234567890 chars]"
     );
     assert_eq!(mask("[observation masked — 123456789 chars] and more", &policy), "[observation masked — 47 chars]");
-    let lines = Policy { lines_form: true, ..Policy::default() };
+    let lines = policy!(published(); design.lines_form = true);
     assert_eq!(mask(&"é\n".repeat(50), &lines), "[observation masked — 51 lines omitted]");
-    let cut = Policy { max_observation_chars: Some(40), ..Policy::default() };
+    let cut = policy!(published(); design.max_observation_chars = Some(40));
     assert_eq!(mask(&"é".repeat(50), &cut), "ééééééééé[observation masked — 50 chars]");
-    let clipped = Policy { max_observation_chars: Some(5), ..Policy::default() };
+    let clipped = policy!(published(); design.max_observation_chars = Some(5));
     assert_eq!(mask(&long, &clipped), "[obse");
-    let nothing = Policy { max_observation_chars: Some(0), ..Policy::default() };
+    let nothing = policy!(published(); design.max_observation_chars = Some(0));
     assert_eq!(mask(&long, &nothing), "");
     let dispatch = format!("{long}BEGIN_DISPATCH_RESULT a END_DISPATCH_RESULT{long}");
     let masked = "[dispatch output masked — 100 chars]\nBEGIN_DISPATCH_RESULT a END_DISPATCH_RESULT";
@@ -130,13 +130,13 @@ fn masks_as_the_naive_masker_says() {
                 (0..=random.below(4)).map(|_| (*random.pick(&LITERALS), *random.pick(&FIELDS))).collect();
             template(&parts)
         });
-        let policy = Policy {
-            placeholder: own,
-            lines_form: random.once_in(3),
-            max_observation_chars: random.once_in(3).then(|| random.below(60)),
-            ..Policy::default()
-        };
-        let text = match (random.below(3), &policy.placeholder) {
+        let policy = policy!(
+            published();
+            text.placeholder = own,
+            design.lines_form = random.once_in(3),
+            design.max_observation_chars = random.once_in(3).then(|| random.below(60)),
+        );
+        let text = match (random.below(3), &policy.text.placeholder) {
             // Near to what the template matches.
             (0, Some(own)) => own.iter().fold(String::new(), |text, (literal, field)| {
                 let literal = core::str::from_utf8(literal).unwrap();
@@ -166,7 +166,7 @@ fn a_masked_text_stays() {
     let words = ["some text ", "日本語", "\n", "BEGIN_DISPATCH_RESULT", "END_DISPATCH_RESULT", "1234"];
     for _ in 0..20_000 {
         let text: String = (0..random.below(30)).map(|_| *random.pick(&words)).collect();
-        let policy = Policy { lines_form: random.once_in(2), ..Policy::default() };
+        let policy = policy!(published(); design.lines_form = random.once_in(2));
         let once = mask(&text, &policy);
         assert!(once.chars().count() <= text.chars().count());
         assert_eq!(mask(&once, &policy), once, "{text:?}");

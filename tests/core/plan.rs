@@ -1,11 +1,11 @@
 //! The planner on outlines built by hand, and every stage against naive code.
 
-use crate::common::Random;
+use crate::common::{Random, published};
 use crate::oracle;
 use crate::sketch::Item::{self, Call, ErrorResult, Images, Reasoning, Result as Answer, Tag, Text};
 use crate::sketch::Sketch;
 use recede::outline::{Role, Shape};
-use recede::patterns::{ByTool, TextPatterns};
+use recede::patterns::ByTool;
 use recede::placeholder::Placeholder;
 use recede::plan::{Costs, Outcome, Plan, Stage, Summary, SummaryInput, facts};
 use recede::policy::{Boundary, Field, Goal, Policy};
@@ -55,20 +55,20 @@ fn within_limit_nothing_is_done() {
     let sketch = session(6);
     let chars = 13 + 6 * TURN;
     assert_eq!(sketch.outline.total_chars(0), chars);
-    let fitting = Policy { max_cost: Some(chars), keep_messages: Some(0), ..Policy::default() };
-    let disabled = Policy { max_cost: Some(1), enabled: false, ..Policy::default() };
+    let fitting = policy!(published(); limit.max = Some(chars), design.keep_messages = Some(0));
+    let disabled = policy!(published(); limit.max = Some(1), is_off = true);
     for policy in [fitting, disabled] {
         let plan = plan(&sketch, &policy);
         assert!(!plan.changes());
         assert_eq!((plan.stage, plan.boundary, plan.chars), (None, 0, (chars, chars)));
-        assert_eq!(plan.within_limit, Some(policy.enabled));
+        assert_eq!(plan.within_limit, Some(!policy.is_off));
     }
 }
 
 #[test]
 fn masking_up_to_the_window() {
     let sketch = session(6);
-    let policy = Policy { max_cost: Some(13 + 6 * TURN - 1), keep_messages: Some(4), ..Policy::default() };
+    let policy = policy!(published(); limit.max = Some(13 + 6 * TURN - 1), design.keep_messages = Some(4));
     let plan = plan(&sketch, &policy);
     assert_eq!((plan.stage, plan.boundary, masked(&plan)), (Some(Stage::Masking), 4, vec![0, 1, 2, 3]));
     assert_eq!(plan.chars.1, 13 + 6 * TURN - 4 * (LONG_CHARS - MASKED_CHARS));
@@ -87,27 +87,28 @@ fn by_tool<T, const N: usize>(rules: [(&str, T); N]) -> ByTool<T> {
 fn each_measure_of_the_window() {
     let sketch = session(6);
     let mask = |change: fn(&mut Policy)| {
-        let mut policy = Policy { goal: Goal::Mask, keep_messages: None, masks_unseen: true, ..Policy::default() };
+        let mut policy =
+            policy!(published(); goal = Goal::Mask, design.keep_messages = None, design.masks_unseen = true);
         change(&mut policy);
         masked(&plan(&sketch, &policy)).len()
     };
-    assert_eq!(mask(|policy| policy.keep_messages = Some(0)), 6);
-    assert_eq!(mask(|policy| policy.keep_messages = Some(1)), 5);
-    assert_eq!(mask(|policy| policy.keep_messages = Some(2)), 5);
-    assert_eq!(mask(|policy| policy.keep_messages = Some(3)), 4);
-    assert_eq!(mask(|policy| policy.keep_messages = Some(99)), 0);
-    assert_eq!(mask(|policy| policy.keep_turns = Some(2)), 4);
-    assert_eq!(mask(|policy| policy.keep_results = Some(4)), 2);
-    assert_eq!(mask(|policy| (policy.keep_results, policy.keep_turns) = (Some(1), Some(2))), 4);
-    assert_eq!(mask(|policy| (policy.keep_results, policy.boundary) = (Some(1), Boundary::Stepped(2))), 4);
-    assert_eq!(mask(|policy| (policy.keep_results, policy.boundary) = (Some(1), Boundary::Stepped(7))), 0);
-    assert_eq!(mask(|policy| (policy.keep_results, policy.min_masked_chars) = (Some(1), 5 * 32)), 5);
-    assert_eq!(mask(|policy| (policy.keep_results, policy.min_masked_chars) = (Some(1), 5 * 32 + 1)), 0);
-    assert_eq!(mask(|policy| (policy.keep_results, policy.exclude_tools) = (Some(1), by_tool([("b*", ())]))), 0);
-    assert_eq!(mask(|policy| policy.keep_by_tool = by_tool([("bash", Some(1))])), 5);
-    assert_eq!(mask(|policy| policy.keep_by_tool = by_tool([("*", None)])), 0);
+    assert_eq!(mask(|policy| policy.design.keep_messages = Some(0)), 6);
+    assert_eq!(mask(|policy| policy.design.keep_messages = Some(1)), 5);
+    assert_eq!(mask(|policy| policy.design.keep_messages = Some(2)), 5);
+    assert_eq!(mask(|policy| policy.design.keep_messages = Some(3)), 4);
+    assert_eq!(mask(|policy| policy.design.keep_messages = Some(99)), 0);
+    assert_eq!(mask(|policy| policy.design.keep_turns = Some(2)), 4);
+    assert_eq!(mask(|policy| policy.keep.results = 4), 2);
+    assert_eq!(mask(|policy| (policy.keep.results, policy.design.keep_turns) = (1, Some(2))), 4);
+    assert_eq!(mask(|policy| (policy.keep.results, policy.terms.boundary) = (1, Boundary::Stepped(2))), 4);
+    assert_eq!(mask(|policy| (policy.keep.results, policy.terms.boundary) = (1, Boundary::Stepped(7))), 0);
+    assert_eq!(mask(|policy| (policy.keep.results, policy.design.min_masked_chars) = (1, 5 * 32)), 5);
+    assert_eq!(mask(|policy| (policy.keep.results, policy.design.min_masked_chars) = (1, 5 * 32 + 1)), 0);
+    assert_eq!(mask(|policy| (policy.keep.results, policy.exempt.tools) = (1, by_tool([("b*", ())]))), 0);
+    assert_eq!(mask(|policy| policy.keep.by_tool = by_tool([("bash", Some(1))])), 5);
+    assert_eq!(mask(|policy| policy.keep.by_tool = by_tool([("*", None)])), 0);
     assert_eq!(
-        mask(|policy| policy.keep_by_tool = by_tool([("*", None), ("bash", Some(2))])),
+        mask(|policy| policy.keep.by_tool = by_tool([("*", None), ("bash", Some(2))])),
         4,
         "an exact name wins over a pattern before it"
     );
@@ -117,12 +118,14 @@ fn each_measure_of_the_window() {
 fn a_rounded_boundary_that_does_not_fit_is_not_the_last_word() {
     let sketch = session(6);
     let whole = 13 + 6 * TURN;
-    let policy = |max| Policy {
-        max_cost: Some(max),
-        keep_messages: None,
-        keep_results: Some(1),
-        boundary: Boundary::Stepped(4),
-        ..Policy::default()
+    let policy = |max| {
+        policy!(
+            published();
+            limit.max = Some(max),
+            design.keep_messages = None,
+            keep.results = 1,
+            terms.boundary = Boundary::Stepped(4),
+        )
     };
     assert_eq!(plan(&sketch, &policy(whole - 4 * 32)).boundary, 4);
     assert_eq!(plan(&sketch, &policy(whole - 4 * 32 - 1)).boundary, 5);
@@ -135,8 +138,7 @@ fn errors_are_kept_where_asked() {
         (Role::Assistant, Shape::Anthropic, &[Call(Some("a"), None), Call(Some("b"), None)]),
         (Role::User, Shape::Anthropic, &[ErrorResult(Some("a"), LONG), Answer(Some("b"), LONG)]),
     ]);
-    let policy =
-        Policy { goal: Goal::Mask, keep_messages: Some(0), keep_errors: true, masks_unseen: true, ..Policy::default() };
+    let policy = policy!(published(); goal = Goal::Mask, design.keep_messages = Some(0), exempt.errors = true, design.masks_unseen = true);
     assert_eq!(masked(&plan(&sketch, &policy)), [1]);
     assert_eq!(plan(&sketch, &policy).boundary, 2);
 }
@@ -144,7 +146,7 @@ fn errors_are_kept_where_asked() {
 #[test]
 fn summarization_replaces_what_is_outside_the_keep_set() {
     let sketch = session(8);
-    let policy = Policy { max_cost: Some(500), observation_masking: false, ..Policy::default() };
+    let policy = policy!(published(); limit.max = Some(500), design.skips_masks = true);
     let text = b"all is well".to_vec();
     let plan = plan_with(&sketch, &policy, &SummaryInput::Given(text, None));
     assert_eq!((plan.stage, kept(&plan)), (Some(Stage::Summarization), vec![0, 14, 15, 16, 17]));
@@ -160,16 +162,17 @@ fn summarization_replaces_what_is_outside_the_keep_set() {
     assert_eq!(plan_with(&sketch, &policy, &SummaryInput::Failed).stage, Some(Stage::Fallback));
     // A summary that is not shorter than what it replaces is none.
     let long = SummaryInput::Given(vec![b'x'; 2_000], None);
-    let clipped = Policy { summary_max_chars: 50, ..policy.clone() };
+    let clipped = policy!(policy.clone(); limit.summary_chars = 50);
     assert_eq!(plan_with(&sketch, &clipped, &long).summary.unwrap().text.len(), 50);
-    let summarize = Policy { goal: Goal::Summarize, summary_max_chars: 2_000, ..policy };
+    let summarize = policy!(policy; goal = Goal::Summarize, limit.summary_chars = 2_000);
     assert_eq!(plan_with(&sketch, &summarize, &long).stage, None);
 }
 
 #[test]
 fn a_summary_is_asked_for() {
     let sketch = session(3);
-    let policy = Policy { goal: Goal::Summarize, ask_summary: true, keep_messages: Some(1), ..Policy::default() };
+    let policy =
+        policy!(published(); goal = Goal::Summarize, limit.asks_summary = true, design.keep_messages = Some(1));
     let asked = recede::plan::plan(&sketch.outline, &sketch, &policy, None, &SummaryInput::NotAsked);
     let Outcome::AskSummary(asked) = asked else { panic!("does not ask") };
     assert_eq!((asked.dropped, asked.previous), (vec![1, 2, 3, 4, 5], None));
@@ -197,7 +200,7 @@ fn the_built_in_summary() {
         (Role::Other, Shape::OpenAi, &[Answer(Some("2"), "nobody asked")]),
         (Role::Assistant, Shape::Plain, &[Text("end")]),
     ]);
-    let policy = Policy { goal: Goal::Summarize, keep_messages: Some(1), ..Policy::default() };
+    let policy = policy!(published(); goal = Goal::Summarize, design.keep_messages = Some(1));
     let plan = plan(&sketch, &policy);
     let line = format!("a b c {}", "y".repeat(114));
     assert_eq!(kept(&plan), [0, 7]);
@@ -217,7 +220,12 @@ fn the_role_of_a_summary() {
     let role = |shape, items: &[Item], wanted: Option<&str>| {
         let sketch = Sketch::new(&[(Role::User, Shape::Plain, &[Text(LONG), Text(LONG)]), (Role::Other, shape, items)]);
         let summary_role = wanted.map(str::to_owned);
-        let policy = Policy { goal: Goal::Summarize, keep_messages: Some(1), summary_role, ..Policy::default() };
+        let policy = policy!(
+            published();
+            goal = Goal::Summarize,
+            design.keep_messages = Some(1),
+            design.summary_role = summary_role,
+        );
         plan_with(&sketch, &policy, &SummaryInput::Given(b"short".to_vec(), None)).summary.unwrap().role
     };
     assert_eq!(role(Shape::Plain, &[], None), "system");
@@ -240,7 +248,7 @@ fn the_fallback_keeps_pairs_the_task_and_reasoning() {
         (Role::System, Shape::Plain, &[Text("a rule between")]),
         (Role::Other, Shape::OpenAi, &[Answer(Some("b"), LONG)]),
     ]);
-    let policy = Policy { max_cost: Some(0), keep_messages: Some(1), masks_unseen: true, ..Policy::default() };
+    let policy = policy!(published(); limit.max = Some(0), design.keep_messages = Some(1), design.masks_unseen = true);
     let plan = plan(&sketch, &policy);
     assert_eq!((plan.stage, plan.within_limit), (Some(Stage::Fallback), Some(false)));
     assert_eq!(kept(&plan), [2, 4, 5, 6, 7, 8]);
@@ -252,9 +260,9 @@ fn the_fallback_keeps_pairs_the_task_and_reasoning() {
 fn strict_pairs_are_broken_by_any_orphan() {
     let mut sketch = session(6);
     sketch.push(Role::Other, Shape::OpenAi, &[Answer(Some("nobody"), "x")]);
-    let policy = Policy { max_cost: Some(500), keep_messages: Some(1), ..Policy::default() };
+    let policy = policy!(published(); limit.max = Some(500), design.keep_messages = Some(1));
     assert_eq!(plan(&sketch, &policy).stage, Some(Stage::Masking));
-    let strict = Policy { strict_pairs: true, ..policy };
+    let strict = policy!(policy; design.strict_pairs = true);
     assert_eq!(plan(&sketch, &strict).stage, Some(Stage::Fallback));
 }
 
@@ -263,7 +271,7 @@ fn costs_are_counted_where_they_are_given() {
     let sketch = session(2);
     let costs = Costs { messages: vec![1; 6], observations: vec![(100, 10), (100, 10)], ..Costs::default() };
     let stage = |max| {
-        let policy = Policy { max_cost: Some(max), keep_messages: Some(1), ..Policy::default() };
+        let policy = policy!(published(); limit.max = Some(max), design.keep_messages = Some(1));
         match recede::plan::plan(&sketch.outline, &sketch, &policy, Some(&costs), &SummaryInput::Failed) {
             Outcome::Plan(plan) => (plan.stage, plan.within_limit),
             Outcome::AskSummary { .. } | Outcome::AskCosts(_) => panic!("asks"),
@@ -282,10 +290,9 @@ fn images_count_and_numbers_do_not_overflow() {
         (Role::User, Shape::Plain, &[Images(u32::MAX)]),
         (Role::Other, Shape::OpenAi, &[Item::ImageResult(None, "", 2)]),
     ]);
-    let policy =
-        Policy { max_cost: Some(usize::MAX - 1), keep_messages: Some(0), image_chars: usize::MAX, ..Policy::default() };
+    let policy = policy!(published(); limit.max = Some(usize::MAX - 1), design.keep_messages = Some(0), text.image_chars = usize::MAX);
     assert_eq!(plan(&sketch, &policy).chars.0, usize::MAX);
-    let policy = Policy { goal: Goal::Mask, keep_messages: Some(0), masks_unseen: true, ..Policy::default() };
+    let policy = policy!(published(); goal = Goal::Mask, design.keep_messages = Some(0), design.masks_unseen = true);
     let plan = plan(&sketch, &policy);
     let placeholder = Placeholder::of(&policy);
     let facts = facts(&sketch.outline, &plan.pairs, None, 0);
@@ -321,63 +328,44 @@ fn random_policy(random: &mut Random) -> Policy {
             keep_by_tool.push((tool, few(random, 3)));
         }
     }
-    Policy {
-        goal: *random.pick(&[Goal::Reduce, Goal::Reduce, Goal::Mask, Goal::Truncate, Goal::Summarize]),
-        max_cost: (!random.once_in(8)).then(|| random.below(500)),
-        is_limit: false,
-        trigger: 0,
-        fill_millionths: None,
-        clip_results: None,
-        max_result_chars: None,
-        enabled: !random.once_in(20),
-        keep_messages: few(random, 8),
-        keep_turns: few(random, 4),
-        keep_results: few(random, 5),
-        keep_by_tool: keep_by_tool.into_iter().collect(),
-        exclude_tools: (0..random.below(4) / 2).map(|_| (random.pick(&patterns[..4]).to_vec(), ())).collect(),
-        keep_errors: random.once_in(3),
-        keep_matching: TextPatterns::default(),
-        markers: vec![],
-        stubs: vec![],
-        cold: vec![],
-        boundary: if random.once_in(3) { Boundary::Stepped(1 + random.below(4)) } else { Boundary::Sliding },
-        observation_masking: !random.once_in(6),
-        max_observation_chars: random.once_in(4).then(|| random.below(80)),
-        placeholder: random.once_in(4).then(|| template(random)),
-        least_removed: random.once_in(3).then_some(64),
-        keeps_dispatch: !random.once_in(3),
-        lines_form: random.once_in(3),
-        masks_unseen: random.once_in(2),
-        min_masked_chars: if random.once_in(5) { random.below(200) } else { 0 },
-        image_chars: *random.pick(&[0, 10, 6_400]),
-        strict_pairs: random.once_in(5),
-        summary_max_chars: random.below(60),
-        summary_role: None,
-        ask_summary: false,
-        summaries: None,
-        summaries_at: None,
-        model: None,
-        cache: ProviderCache {
+    policy!(
+        published();
+        goal = *random.pick(&[Goal::Reduce, Goal::Reduce, Goal::Mask, Goal::Truncate, Goal::Summarize]),
+        limit.max = (!random.once_in(8)).then(|| random.below(500)),
+        is_off = random.once_in(20),
+        design.keep_messages = few(random, 8),
+        design.keep_turns = few(random, 4),
+        keep.results = few(random, 5).unwrap_or(0),
+        keep.by_tool = keep_by_tool.into_iter().collect(),
+        exempt.tools = (0..random.below(4) / 2).map(|_| (random.pick(&patterns[..4]).to_vec(), ())).collect(),
+        exempt.errors = random.once_in(3),
+        terms.boundary = if random.once_in(3) { Boundary::Stepped(1 + random.below(4)) } else { Boundary::Sliding },
+        design.skips_masks = random.once_in(6),
+        design.max_observation_chars = random.once_in(4).then(|| random.below(80)),
+        text.placeholder = random.once_in(4).then(|| template(random)),
+        text.least_removed = random.once_in(3).then_some(64),
+        design.keeps_dispatch = !random.once_in(3),
+        design.lines_form = random.once_in(3),
+        design.masks_unseen = random.once_in(2),
+        design.min_masked_chars = if random.once_in(5) { random.below(200) } else { 0 },
+        text.image_chars = *random.pick(&[0, 10, 6_400]),
+        design.strict_pairs = random.once_in(5),
+        limit.summary_chars = random.below(60),
+        terms.cache = ProviderCache {
             rule: *random.pick(&[CacheRule::Ideal, CacheRule::Prefix, CacheRule::Breakpoints]),
             min_tokens: random.below(2_000),
             step_tokens: random.below(200),
             lookback_blocks: random.below(30),
             most_marks: random.below(6),
         },
-        max_overcost: Some(0.1),
-        pins_boundary: false,
-        provider: String::new(),
-        terms_by_shape: vec![],
-        marks_elsewhere: 2,
-        max_cost_since: vec![],
-    }
+    )
 }
 
 /// Characters of a view.
 fn view_chars(sketch: &Sketch, policy: &Policy, kept: &[bool], masked: &[(usize, String)]) -> usize {
     let raw: usize = (0..kept.len())
         .filter(|message| kept[*message])
-        .map(|message| sketch.outline.chars_of(message, policy.image_chars))
+        .map(|message| sketch.outline.chars_of(message, policy.text.image_chars))
         .sum();
     let removed = masked
         .iter()
@@ -392,9 +380,9 @@ type Wanted = (Option<Stage>, Vec<(usize, String)>, usize, Vec<bool>, Option<Str
 fn wanted(sketch: &Sketch, policy: &Policy, given: &str) -> Wanted {
     let outline = &sketch.outline;
     let all = vec![true; outline.messages.len()];
-    let fits = |chars: usize| policy.max_cost.is_none_or(|max| chars <= max);
+    let fits = |chars: usize| policy.limit.max.is_none_or(|max| chars <= max);
     let orphans = oracle::orphans(outline);
-    let is_whole = |kept: &[bool]| !policy.strict_pairs || !orphans.iter().any(|message| kept[*message]);
+    let is_whole = |kept: &[bool]| !policy.design.strict_pairs || !orphans.iter().any(|message| kept[*message]);
     let (mut masked, mut boundary) = (vec![], 0);
     match policy.goal {
         Goal::Mask => {
@@ -406,11 +394,11 @@ fn wanted(sketch: &Sketch, policy: &Policy, given: &str) -> Wanted {
             return (stage, masked, boundary, all, None);
         }
         Goal::Reduce => {
-            if !policy.enabled || fits(view_chars(sketch, policy, &all, &[])) {
+            if policy.is_off || fits(view_chars(sketch, policy, &all, &[])) {
                 return (None, masked, boundary, all, None);
             }
             for is_rounded in [true, false] {
-                if policy.observation_masking {
+                if !policy.design.skips_masks {
                     (masked, boundary) = oracle::masked(sketch, policy, is_rounded);
                     if is_whole(&all) && fits(view_chars(sketch, policy, &all, &masked)) {
                         return (Some(Stage::Masking), masked, boundary, all, None);
@@ -424,7 +412,7 @@ fn wanted(sketch: &Sketch, policy: &Policy, given: &str) -> Wanted {
     if policy.goal != Goal::Truncate {
         let kept = oracle::keep_set(outline, policy, &earlier);
         let is_anything_dropped = (0..kept.len()).any(|message| !kept[message] && !earlier.contains(&message));
-        let text: String = format!("Conversation summary:\n{given}").chars().take(policy.summary_max_chars).collect();
+        let text: String = format!("Conversation summary:\n{given}").chars().take(policy.limit.summary_chars).collect();
         let replaced = view_chars(sketch, policy, &all, &masked) - view_chars(sketch, policy, &kept, &masked);
         let chars = view_chars(sketch, policy, &kept, &masked) + text.chars().count();
         let is_good = is_anything_dropped && is_whole(&kept) && text.chars().count() < replaced;
@@ -475,8 +463,8 @@ fn random_histories_are_planned_as_the_naive_rules_say() {
             plan.summary.as_ref().map(|summary| (String::from_utf8(summary.text.clone()).unwrap(), summary.before));
         assert_eq!(summary, text.clone().map(|text| (text, leading)));
         let chars = view_chars(&sketch, &policy, &kept, &masked) + text.map_or(0, |text| text.chars().count());
-        assert_eq!(plan.chars, (sketch.outline.total_chars(policy.image_chars), chars));
-        assert_eq!(plan.within_limit, policy.max_cost.map(|max| chars <= max));
+        assert_eq!(plan.chars, (sketch.outline.total_chars(policy.text.image_chars), chars));
+        assert_eq!(plan.within_limit, policy.limit.max.map(|max| chars <= max));
         assert_eq!(plan.orphans, oracle::orphans(&sketch.outline));
         assert!(plan.summary.is_some() || stage == Some(Stage::Fallback) || plan.chars.1 <= plan.chars.0);
     }

@@ -1,6 +1,6 @@
 //! A session played again, against a plan of each of its beginnings made anew.
 
-use crate::common::{Random, outline_of};
+use crate::common::{Random, outline_of, published};
 use recede::outline::Outline;
 use recede::plan::{Outcome, Plan, Request, SummaryInput, plan, replay, requests};
 use recede::policy::{Boundary, Due, Goal, Model, Policy, Summaries, SummaryPrices};
@@ -70,7 +70,7 @@ fn planned_anew(messages: &[String], policy: &Policy) -> Vec<(usize, usize, usiz
 
 #[test]
 fn each_request_is_planned_as_if_it_were_the_only_one() {
-    let none = Policy { goal: Goal::Mask, keep_messages: None, image_chars: 0, ..Policy::default() };
+    let none = policy!(published(); goal = Goal::Mask, design.keep_messages = None, text.image_chars = 0);
     let mut random = Random::new(7);
     let mut moves = 0;
     for round in 0..200 {
@@ -80,48 +80,36 @@ fn each_request_is_planned_as_if_it_were_the_only_one() {
         let outline = outline_of(&data);
         let count = random.below(6);
         let policies = [
-            Policy { keep_results: Some(count), ..none.clone() },
-            Policy { keep_results: Some(count), boundary: Boundary::Stepped(1 + random.below(4)), ..none.clone() },
-            Policy {
-                keep_results: Some(count),
-                boundary: Boundary::BreakEven { read: 0.1, write: 0.4 },
-                ..none.clone()
-            },
-            Policy {
-                keep_turns: Some(count),
-                boundary: Boundary::HighWater { chars: random.below(900), at_least: random.below(200) },
-                ..none.clone()
-            },
-            Policy {
-                keep_messages: Some(count),
-                boundary: Boundary::BreakEven { read: 1.0, write: 1.25 },
-                keep_by_tool: [(b"read".to_vec(), Some(1))].into_iter().collect(),
-                cold: vec![random.below(9), 12],
-                ..none.clone()
-            },
-            Policy { keep_turns: Some(count), min_masked_chars: random.below(900), ..none.clone() },
-            Policy {
-                keep_messages: Some(count),
-                exclude_tools: [(b"re*".to_vec(), ())].into_iter().collect(),
-                ..none.clone()
-            },
-            Policy {
-                keep_results: Some(1),
-                keep_by_tool: [(b"read".to_vec(), Some(count))].into_iter().collect(),
-                ..none.clone()
-            },
-            Policy { goal: Goal::Truncate, keep_messages: Some(count), ..none.clone() },
+            policy!(none.clone(); keep.results = count),
+            policy!(none.clone(); keep.results = count, terms.boundary = Boundary::Stepped(1 + random.below(4))),
+            policy!(none.clone(); keep.results = count, terms.boundary = Boundary::BreakEven { read: 0.1, write: 0.4 }),
+            policy!(
+                none.clone();
+                design.keep_turns = Some(count),
+                terms.boundary = Boundary::HighWater { chars: random.below(900), at_least: random.below(200) },
+            ),
+            policy!(
+                none.clone();
+                design.keep_messages = Some(count),
+                terms.boundary = Boundary::BreakEven { read: 1.0, write: 1.25 },
+                keep.by_tool = [(b"read".to_vec(), Some(1))].into_iter().collect(),
+                requests.cold = vec![random.below(9), 12],
+            ),
+            policy!(none.clone(); design.keep_turns = Some(count), design.min_masked_chars = random.below(900)),
+            policy!(none.clone(); design.keep_messages = Some(count), exempt.tools = [(b"re*".to_vec(), ())].into_iter().collect()),
+            policy!(none.clone(); keep.results = 1, keep.by_tool = [(b"read".to_vec(), Some(count))].into_iter().collect()),
+            policy!(none.clone(); goal = Goal::Truncate, design.keep_messages = Some(count)),
             // Over a limit, with shares that are too small for a summary.
-            Policy {
-                goal: Goal::Reduce,
-                max_cost: Some(random.below(1_500)),
-                is_limit: true,
-                fill_millionths: Some(random.below(10_000)),
-                clip_results: random.once_in(2).then_some(60),
-                keep_results: Some(count),
-                boundary: *random.pick(&[Boundary::Sliding, Boundary::BreakEven { read: 0.1, write: 1.25 }]),
-                ..none.clone()
-            },
+            policy!(
+                none.clone();
+                goal = Goal::Reduce,
+                limit.max = Some(random.below(1_500)),
+                limit.is_kept = true,
+                limit.fill = Some(random.below(10_000)),
+                limit.clip_results = random.once_in(2).then_some(60),
+                keep.results = count,
+                terms.boundary = *random.pick(&[Boundary::Sliding, Boundary::BreakEven { read: 0.1, write: 1.25 }]),
+            ),
         ];
         for policy in policies {
             let found = replay(&outline, &Bytes(data.as_bytes()), &policy).sent;
@@ -137,7 +125,7 @@ fn each_request_is_planned_as_if_it_were_the_only_one() {
 fn shown(messages: &[String], policy: &Policy, turns: usize, summary_chars: usize) -> (usize, usize) {
     let data = format!("[{}]", messages.join(","));
     let outline = outline_of(&data);
-    let masking = Policy { summaries: None, ..policy.clone() };
+    let masking = policy!(policy.clone(); terms.summaries = None);
     let Outcome::Plan(plan) = plan(&outline, &Bytes(data.as_bytes()), &masking, None, &SummaryInput::NotAsked) else {
         panic!("asks for a summary")
     };
@@ -153,7 +141,7 @@ fn shown(messages: &[String], policy: &Policy, turns: usize, summary_chars: usiz
 
 #[test]
 fn a_request_shows_the_summary_and_the_turns_behind_it() {
-    let none = Policy { goal: Goal::Mask, keep_messages: None, image_chars: 0, ..Policy::default() };
+    let none = policy!(published(); goal = Goal::Mask, design.keep_messages = None, text.image_chars = 0);
     let mut random = Random::new(11);
     let mut summaries = 0;
     for round in 0..200 {
@@ -171,12 +159,12 @@ fn a_request_shows_the_summary_and_the_turns_behind_it() {
         ] {
             let prices = SummaryPrices { read: 1.0, write: 1.25, input: 0.2, output: 1.0 };
             let model = Some(Model { summary_chars: chars, prompt_chars: 7 });
-            let policy = Policy {
-                keep_turns: Some(random.below(5)),
-                boundary,
-                summaries: Some(Summaries { due, prices, tail, model }),
-                ..none.clone()
-            };
+            let policy = policy!(
+                none.clone();
+                design.keep_turns = Some(random.below(5)),
+                terms.boundary = boundary,
+                terms.summaries = Some(Summaries { due, prices, tail, model }),
+            );
             let found = replay(&outline, &Bytes(data.as_bytes()), &policy).sent;
             let mut summarized = 0;
             for ((taken, sent), request) in found.iter().enumerate().zip(requests(&outline, 0)) {

@@ -1,6 +1,6 @@
 //! A session against a plan of the whole history: each view of it, however it was reached.
 
-use crate::common::{Random, outline_of};
+use crate::common::{Random, outline_of, published};
 use recede::pairs::Pairs;
 use recede::plan::{Plan, Stage, SummaryInput};
 use recede::policy::{Boundary, Goal, Policy};
@@ -53,36 +53,37 @@ pub fn session(random: &mut Random, turns: usize) -> Vec<String> {
 pub fn some_policy(random: &mut Random) -> Policy {
     let count = |random: &mut Random| (!random.once_in(2)).then(|| random.below(5));
     let is_limit = random.once_in(2);
-    Policy {
-        goal: if is_limit { Goal::Reduce } else { Goal::Mask },
-        max_cost: if is_limit || random.once_in(3) { Some(*random.pick(&[0, 200, 600, 1_500, 3_000])) } else { None },
-        is_limit,
-        fill_millionths: is_limit.then(|| *random.pick(&[0, 125_000, 250_000])),
-        clip_results: (is_limit && random.once_in(2)).then_some(60),
-        max_result_chars: random.once_in(4).then_some(100),
-        trigger: if random.once_in(4) { random.below(900) } else { 0 },
-        keep_messages: count(random),
-        keep_turns: count(random),
-        keep_results: count(random),
-        keep_by_tool: random.once_in(4).then(|| (b"run".to_vec(), Some(random.below(4)))).into_iter().collect(),
-        boundary: *random.pick(&[
+    policy!(
+        published();
+        goal = if is_limit { Goal::Reduce } else { Goal::Mask },
+        limit.max = if is_limit || random.once_in(3) { Some(*random.pick(&[0, 200, 600, 1_500, 3_000])) } else { None },
+        limit.is_kept = is_limit,
+        limit.fill = is_limit.then(|| *random.pick(&[0, 125_000, 250_000])),
+        limit.clip_results = (is_limit && random.once_in(2)).then_some(60),
+        text.max_result_chars = random.once_in(4).then_some(100),
+        limit.trigger = if random.once_in(4) { random.below(900) } else { 0 },
+        design.keep_messages = count(random),
+        design.keep_turns = count(random),
+        keep.results = count(random).unwrap_or(0),
+        keep.by_tool = random.once_in(4).then(|| (b"run".to_vec(), Some(random.below(4)))).into_iter().collect(),
+        terms.boundary = *random.pick(&[
             Boundary::Sliding,
             Boundary::Stepped(3),
             Boundary::BreakEven { read: 0.1, write: 1.25 },
             Boundary::BreakEven { read: 0.1, write: 1e9 },
         ]),
-        enabled: !is_limit || !random.once_in(9),
-        observation_masking: !random.once_in(5),
-        ask_summary: is_limit && random.once_in(2),
-        summary_max_chars: *random.pick(&[30, 300, 1_400]),
-        ..Policy::default()
-    }
+        is_off = is_limit && random.once_in(9),
+        design.skips_masks = random.once_in(5),
+        limit.asks_summary = is_limit && random.once_in(2),
+        limit.summary_chars = *random.pick(&[30, 300, 1_400]),
+    )
 }
 
 /// The plan of a whole history, and its view.
 fn planned(messages: &[String], policy: &Policy, text: &[u8]) -> (Plan, String) {
     let data = format!("[{}]", messages.join(","));
-    let summary = if policy.ask_summary { SummaryInput::Given(text.to_vec(), None) } else { SummaryInput::NotAsked };
+    let summary =
+        if policy.limit.asks_summary { SummaryInput::Given(text.to_vec(), None) } else { SummaryInput::NotAsked };
     let reduced = reduce_json(data.as_bytes(), false, policy, None, &summary).unwrap();
     let Reduced::View(view, _, plan) = reduced else { panic!("asks") };
     let view = view.map_or(data.clone(), |view| String::from_utf8(view.to_vec(data.as_bytes())).unwrap());
@@ -213,8 +214,9 @@ fn a_summary_that_fails_is_asked_for_again_after_a_while() {
     let (mut asked, mut waited) = (0, 0);
     for seed in 0..200 {
         let mut random = Random::new(seed);
-        let policy = Policy { goal: Goal::Reduce, is_limit: true, ask_summary: true, ..some_policy(&mut random) };
-        let policy = Policy { fill_millionths: Some(250_000), max_cost: Some(1_500), max_result_chars: None, ..policy };
+        let policy =
+            policy!(some_policy(&mut random); goal = Goal::Reduce, limit.is_kept = true, limit.asks_summary = true);
+        let policy = policy!(policy; limit.fill = Some(250_000), limit.max = Some(1_500), text.max_result_chars = None);
         let mut history = Session::new(policy.clone(), 0, TextFormat::Json);
         let mut attempts = Attempts::default();
         for message in session(&mut random, 60) {

@@ -1,6 +1,6 @@
 //! A view is what plain replacement of strings gives.
 
-use crate::common::{Random, outline_of};
+use crate::common::{Random, outline_of, published};
 use recede::clip::Clip;
 use recede::dispatch::dispatch_blocks;
 use recede::outline::Outline;
@@ -301,20 +301,20 @@ fn random_policy(random: &mut Random) -> Policy {
     };
     let max_observation_chars = random.once_in(3).then(|| random.below(60));
     let cuts = max_observation_chars.is_none() && random.once_in(3);
-    Policy {
-        max_observation_chars,
-        max_result_chars: cuts.then(|| 60 + random.below(60)),
-        goal: *random.pick(&[Goal::Mask, Goal::Mask, Goal::Truncate, Goal::Summarize, Goal::Reduce]),
-        max_cost: Some(if random.once_in(2) { random.below(300) } else { random.below(2_000) }),
-        fill_millionths: random.once_in(2).then(|| random.below(1_000_001)),
-        clip_results: random.once_in(2).then(|| 60 + random.below(60)),
-        keep_messages: Some(random.below(4)),
-        placeholder: random.once_in(3).then(|| own(random)),
-        lines_form: random.once_in(4),
-        image_chars: *random.pick(&[0, 100]),
-        summary_role: random.once_in(3).then(|| "a\"b".to_owned()),
-        ..Policy::default()
-    }
+    policy!(
+        published();
+        design.max_observation_chars = max_observation_chars,
+        text.max_result_chars = cuts.then(|| 60 + random.below(60)),
+        goal = *random.pick(&[Goal::Mask, Goal::Mask, Goal::Truncate, Goal::Summarize, Goal::Reduce]),
+        limit.max = Some(if random.once_in(2) { random.below(300) } else { random.below(2_000) }),
+        limit.fill = random.once_in(2).then(|| random.below(1_000_001)),
+        limit.clip_results = random.once_in(2).then(|| 60 + random.below(60)),
+        design.keep_messages = Some(random.below(4)),
+        text.placeholder = random.once_in(3).then(|| own(random)),
+        design.lines_form = random.once_in(4),
+        text.image_chars = *random.pick(&[0, 100]),
+        design.summary_role = random.once_in(3).then(|| "a\"b".to_owned()),
+    )
 }
 
 fn reduce(data: &str, policy: &Policy, summary: &SummaryInput) -> (Option<String>, Outline, Plan) {
@@ -346,7 +346,7 @@ fn views_are_plain_replacements() {
             let masked = plan.masked.iter().find(|masked| masked.result as usize == number)?;
             let mut text = vec![];
             placeholder.write(&facts(&outline, &plan.pairs, Some(&plan.turns), number), &mut text);
-            Some(replacement(observation, masked, &text, policy.max_observation_chars))
+            Some(replacement(observation, masked, &text, policy.design.max_observation_chars))
         };
         for masked in &plan.masked {
             forms[match masked.form {
@@ -370,9 +370,9 @@ fn views_are_plain_replacements() {
         assert_eq!(view.as_ref().unwrap_or(&data), &wanted, "{policy:?}\n{data}");
         // The view is a history again, and as large as was said.
         let again = outline_of(&wanted);
-        assert_eq!(again.total_chars(policy.image_chars), plan.chars.1, "{policy:?}\n{data}\n{wanted}");
+        assert_eq!(again.total_chars(policy.text.image_chars), plan.chars.1, "{policy:?}\n{data}\n{wanted}");
         let cut_chars = outline.arrival_chars(0..outline.results.len());
-        assert_eq!(outline.total_chars(policy.image_chars) + cut_chars, plan.chars.0);
+        assert_eq!(outline.total_chars(policy.text.image_chars) + cut_chars, plan.chars.0);
     }
     let [stay, others @ ..] = forms;
     assert!(
@@ -383,8 +383,8 @@ fn views_are_plain_replacements() {
 
 #[test]
 fn views_by_hand() {
-    let mask = Policy { goal: Goal::Mask, keep_messages: Some(0), masks_unseen: true, ..Policy::default() };
-    let cut = |chars| Policy { max_observation_chars: Some(chars), ..mask.clone() };
+    let mask = policy!(published(); goal = Goal::Mask, design.keep_messages = Some(0), design.masks_unseen = true);
+    let cut = |chars| policy!(mask.clone(); design.max_observation_chars = Some(chars));
     let view = |data: &str, policy: &Policy| reduce(data, policy, &SummaryInput::NotAsked).0.unwrap_or_default();
     let tool = |content: &str| format!("[ {{\"role\":\"tool\",\"content\":{content} , \"x\":1.0}} ]");
     let long = r"\u00e9".repeat(50);
@@ -408,7 +408,7 @@ fn views_by_hand() {
 
 #[test]
 fn a_view_of_nothing() {
-    let truncate = Policy { goal: Goal::Truncate, keep_messages: Some(0), ..Policy::default() };
+    let truncate = policy!(published(); goal = Goal::Truncate, design.keep_messages = Some(0));
     let (view, ..) = reduce("{\"messages\":[ {} , {}\n],\"x\":1}", &truncate, &SummaryInput::NotAsked);
     assert_eq!(view.unwrap(), "{\"messages\":[ \n],\"x\":1}");
     let (view, ..) = reduce("[ ]", &truncate, &SummaryInput::NotAsked);

@@ -1,7 +1,7 @@
 //! A session whose store fails: each operation once. The session goes on, and what was not written is written later. And what the
 //! records of a session are: each event comes back as it was, what is damaged or of another version is refused by name.
 
-use crate::common::{Random, STEP};
+use crate::common::{Random, STEP, published};
 use crate::session::{append, session, view_of};
 use crate::store::backends::{Failing, Failure};
 use recede::plan::SummaryInput;
@@ -52,13 +52,20 @@ fn assert_equal(one: &mut Session, other: &mut Session, at: &str) {
 
 fn masked() -> Policy {
     let boundary = Boundary::BreakEven { read: 0.1, write: 1.25 };
-    Policy { goal: Goal::Mask, keep_messages: None, keep_results: Some(3), boundary, ..Policy::default() }
+    policy!(published(); goal = Goal::Mask, design.keep_messages = None, keep.results = 3, terms.boundary = boundary)
 }
 
 /// With a limit, and a summarizer.
 fn reduced() -> Policy {
     let (max_cost, fill_millionths) = (Some(1_500), Some(125_000));
-    Policy { goal: Goal::Reduce, max_cost, is_limit: true, fill_millionths, ask_summary: true, ..masked() }
+    policy!(
+        masked();
+        goal = Goal::Reduce,
+        limit.max = max_cost,
+        limit.is_kept = true,
+        limit.fill = fill_millionths,
+        limit.asks_summary = true,
+    )
 }
 
 /// Returns how often the store failed; None if it has fewer operations.

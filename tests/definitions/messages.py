@@ -261,7 +261,7 @@ class Messages:
 
     def _plan(self, summary: Given) -> Plan | SummaryRequest | CountRequest:
         """With the text of the summary that stands in the view, where one arrived; else without one."""
-        if not (self.policy.ask_summary and self.policy.enabled):
+        if self.policy.is_off or not self.policy.ask_summary:
             return make_plan(self.facts, None)
         while True:
             fold = Fold(self.facts)

@@ -85,7 +85,7 @@ def _warn(history: Any, outline: Outline, policy: Policy) -> None:
     """Warn once of what is not understood."""
     types = {message.type or "" for message in outline.unread if message.results}
     roles = {message.role for message in outline.messages if message.is_of_unknown_role}
-    if policy.enabled and (outline.unread or roles):
+    if not policy.is_off and (outline.unread or roles):
         warn(history, outline.is_unrecognized, sorted(types)[:12], sorted(roles)[:12])
 
 

@@ -20,11 +20,17 @@ class Policy(SimpleNamespace):
     """
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        defaults = {"max_cost": None, "max_cost_since": (), "lines_form": False, "least_removed": None}
+        defaults: dict[str, Any] = {"goal": "mask", "is_off": False, "keep_results": 0, "keep_by_tool": ()}
+        defaults |= {"exclude_tools": (), "keep_errors": False, "keep_matching": ()}
         defaults |= {"provider": "", "terms_by_shape": (), "pins_boundary": False}
-        defaults |= {"marks_elsewhere": 2, "markers": (), "stubs": (), "max_result_chars": None}
-        defaults |= {"is_limit": False, "trigger": 0, "keeps_dispatch": False}
-        defaults |= {"summaries": None, "summaries_at": None, "model": None}
+        defaults |= {"summaries": None, "max_overcost": 0.1}
+        defaults |= {"max_cost": None, "is_limit": False, "trigger": 0, "fill_millionths": None, "clip_results": None}
+        defaults |= {"summary_max_chars": 1_400, "ask_summary": False, "model": None}
+        defaults |= {"least_removed": 64, "max_result_chars": None, "image_chars": 6_400, "markers": (), "stubs": ()}
+        defaults |= {"keep_messages": None, "keep_turns": None, "masks_unseen": False, "skips_masks": False}
+        defaults |= {"max_observation_chars": None, "lines_form": False, "keeps_dispatch": False, "min_masked_chars": 0}
+        defaults |= {"strict_pairs": False, "summary_role": None}
+        defaults |= {"cold": (), "max_cost_since": (), "summaries_at": None, "marks_elsewhere": 2}
         super().__init__(**{**defaults, **parameters, "cache": ProviderCache(*parameters["cache"])})
 
     def of(self, shapes: Iterable[str]) -> Policy:

@@ -58,7 +58,7 @@ def places_of(facts: Facts, results: Iterable[int]) -> bytes:
 
 
 def unmasked_of(facts: Facts, plan: Plan) -> Unmasked:
-    masks = facts.policy.enabled and facts.policy.observation_masking
+    masks = not (facts.policy.is_off or facts.policy.skips_masks)
     if not masks or any(one.is_masked for one in facts.shown(plan).values()):
         return Unmasked(0, 0, False, False)
     policy = facts.policy

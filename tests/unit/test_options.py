@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +12,9 @@ import published
 import pytest
 
 import recede
+from recede import _core
 from recede.designs import HistoryReducer
-from support import call, mask, priced, result, turns
+from support import call, mask, priced, result, turns, user
 
 WHOLE_FROM_0 = ("preserve_recent_raw_turns", "min_masked_chars", "image_chars")
 WHOLE_OR_NONE = ("keep_messages", "keep_turns", "keep_results", "max_observation_chars")
@@ -427,3 +429,18 @@ def test_options_that_were_seen_before_are_checked_by_their_types_again() -> Non
     ):
         with pytest.raises(TypeError, match=next(iter(bad))):
             reduce(**bad)
+
+
+@pytest.mark.parametrize("keep", [0, 3, 10])
+def test_the_policy_of_the_core_is_that_of_reduce(keep: int) -> None:
+    masked = 0
+    for count in range(0, 120, 7):
+        history = [
+            user("Go."),
+            *(one for turn in range(count) for one in (call(str(turn)), result(str(turn), "a line\n" * 90))),
+        ]
+        data = json.dumps(history).encode()
+        view = recede.reduce(data, keep=keep, provider="none")
+        assert _core.reduce_json(data, False, _core.Policy.keep(keep)).json == view.json
+        masked += view.masked_count
+    assert masked > 50

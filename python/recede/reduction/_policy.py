@@ -107,15 +107,36 @@ def own_policy(
 
 
 def _own_policy(
-    engine: Any, reduces: bool, summarizes: bool, options: Mapping[str, Any], *, static: int, **parameters: Any
+    engine: Any,
+    reduces: bool,
+    summarizes: bool,
+    options: Mapping[str, Any],
+    *,
+    recall: bool,
+    static: int,
+    **parameters: Any,
 ) -> Any:
     refuse_unknown(options)
-    goal, design, own = _in_words_of_designs(options, reduces, static)
+    own = {name: one.check(name, options[name]) if name in options else one.parameter for name, one in OPTIONS.items()}
+    keep, boundary, provider = own.pop("keep"), own.pop("boundary"), own.pop("provider")
+    trigger, limit, _ = own.pop("trigger_tokens"), own.pop("max_input_tokens"), own.pop("token_counter")
+    if limit is not None and trigger > limit:
+        raise ValueError(f"trigger_tokens must be at most max_input_tokens, which is {limit}, not {trigger}")
+    rule = (boundary, 0.0, 0.0) if isinstance(boundary, str) else ("stepped", float(boundary), 0.0)
+    own |= _terms(rule, provider, keep if summarizes else None)
+    own |= {"keep_results": keep, "ask_summary": summarizes, "least_removed": LEAST_REMOVED}
+    if own["placeholder"] is None:
+        own["placeholder"] = OPTIONS["placeholder"].check("placeholder", PLACEHOLDER)
+    if trigger:
+        own["trigger"] = max(0, _budget(None, trigger) - static)
+    if limit is not None:
+        own |= {"max_cost": max(0, _budget(None, limit) - static), "is_limit": True}
+        own["clip_results"] = int(SESSION_DEFAULTS["clip_results"])
+        if reduces:
+            own |= {"goal": "reduce", "fill_millionths": round(SESSION_DEFAULTS["fill"] * _MILLION)}
     if summarizes:
-        own |= {"summary_max_chars": SUMMARY_CHARS, "tail": design["keep_results"]}
-    own["ask_summary"] = summarizes
-    own = {"least_removed": LEAST_REMOVED, "masks_unseen": False, "keeps_dispatch": False, **own, **parameters}
-    return _policy(engine, goal, design, **own)
+        own["summary_max_chars"] = SUMMARY_CHARS
+    return _made(engine, {**own, **parameters}, recall=recall)
 
 
 def refuse_unknown(options: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> None:
@@ -133,37 +154,6 @@ def refuse_unknown(options: Mapping[str, Any], more: Mapping[str, Any] | None = 
             else:
                 hint = meant(name, [*OPTIONS, *(more or ())])
             raise TypeError(f"there is no option {name!r}{hint}")
-
-
-def _in_words_of_designs(
-    options: Mapping[str, Any], reduces: bool, static: int = 0
-) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """The goal, the options by which the planner knows those of a door, and the parameters that no design has."""
-    given = {"keep": OPTIONS["keep"].default, "provider": "auto", "boundary": "break_even", **options}
-    # By their own names and ranges.
-    for name in ("keep", "boundary", "trigger_tokens", "max_input_tokens", "provider", "token_counter"):
-        if name in given:
-            OPTIONS[name].check(name, given[name])
-    given["keep_results"] = given.pop("keep")
-    trigger, limit = given.pop("trigger_tokens", 0), given.get("max_input_tokens")
-    more = {name: option for name, option in OPTIONS.items() if name not in DESIGN_OPTIONS and name != "trigger_tokens"}
-    own = {name: option.check(name, given.pop(name, option.default)) for name, option in more.items()}
-    if given.get("placeholder") is None:
-        given["placeholder"] = PLACEHOLDER
-    if isinstance(given["boundary"], int):
-        given |= {"boundary": "stepped", "mask_chunk": given["boundary"]}
-    if trigger:
-        own["trigger"] = max(0, _budget(None, trigger) - static)
-    if limit is not None:
-        if trigger > limit:
-            raise ValueError(f"trigger_tokens must be at most max_input_tokens, which is {limit}, not {trigger}")
-        own |= {"max_cost": max(0, _budget(None, limit) - static), "is_limit": True}
-        if reduces:
-            return "reduce", {**SESSION_DEFAULTS, "preserve_recent_raw_turns": 0, **given}, own
-        own["clip_results"] = int(SESSION_DEFAULTS["clip_results"])
-    for name in ("max_input_tokens", "token_counter"):
-        given.pop(name, None)
-    return "mask", given, own
 
 
 def compiled(engine: Any, goal: str, options: Mapping[str, Any], *, recall: bool = False, **parameters: Any) -> Any:
@@ -199,14 +189,15 @@ def _cached(
     return make(*first, options, **dict(parameters))
 
 
-def _policy(
-    engine: Any, goal: str, options: Mapping[str, Any], recall: bool = False, tail: int | None = None, **parameters: Any
-) -> Any:
-    """The Policy; `parameters` are added to those of the options."""
-    checked = {**_parameters(goal, _checked(goal, options), tail), **parameters}
+def _policy(engine: Any, goal: str, options: Mapping[str, Any], recall: bool = False, **parameters: Any) -> Any:
+    """The Policy of a design; `parameters` are added to those of the options."""
+    return _made(engine, {**_parameters(goal, _checked(goal, options)), **parameters}, recall=recall)
+
+
+def _made(engine: Any, parameters: dict[str, Any], *, recall: bool) -> Any:
     if recall:
-        checked["placeholder"] = with_handle(checked["placeholder"])
-    return engine.Policy(_raw(checked) if IS_OFF else checked)
+        parameters["placeholder"] = with_handle(parameters["placeholder"])
+    return engine.Policy(_raw(parameters) if IS_OFF else parameters)
 
 
 def _raw(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -214,7 +205,7 @@ def _raw(parameters: dict[str, Any]) -> dict[str, Any]:
     window = {"keep_results": CEILING, "keep_by_tool": (), "boundary": ("sliding", 0.0, 0.0), "clip_results": None}
     nothing = {"max_cost": None, "max_result_chars": None, "summaries": None, "markers": (), "stubs": ()}
     nothing["terms_by_shape"] = ()
-    return {**parameters, **window, **nothing, "enabled": False, "is_limit": False, "trigger": 0}
+    return {**parameters, **window, **nothing, "is_off": True, "is_limit": False, "trigger": 0}
 
 
 def _checked(goal: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -237,13 +228,15 @@ def _instead(name: str, goal: str, allowed: list[str]) -> str:
     return meant(name, allowed)
 
 
-def _parameters(goal: str, option: dict[str, Any], tail: int | None = None) -> dict[str, Any]:
-    """The parameters of the planner: a few options are combined, the others keep their names."""
+def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a design: a few options are combined, the others keep their names."""
     budget = option.pop("max_input_chars"), option.pop("max_input_tokens")
     recent, keep = option.pop("preserve_recent_raw_turns"), option.pop("keep")
     functions = option.pop("summarizer"), option.pop("token_counter")
     fill, provider = option.pop("fill"), option.pop("provider")
-    option.update(_terms(option, provider, tail))
+    option.update(_terms(_boundary(option), provider))
+    option["is_off"], option["skips_masks"] = not option.pop("enabled"), not option.pop("observation_masking")
+    option["least_removed"] = None  # it is enough that the text gets shorter
     option["ask_summary"] = functions != (None, None)
     # What no request has shown stays, but in the published designs: a budget, the block masker, single stages.
     is_published = {"reduce": fill is None, "block": option["boundary"][0] != "break_even"}
@@ -260,15 +253,15 @@ def _parameters(goal: str, option: dict[str, Any], tail: int | None = None) -> d
         option["keep_messages"] = max(option["keep_messages"] or 0, recent)
     elif all(option[name] is None for name in _WINDOW):
         raise ValueError("a window is required: give keep_messages, keep_turns or keep_results")
+    option["keep_results"] = option["keep_results"] or 0
     return option
 
 
-def _terms(option: dict[str, Any], provider: Provider | str, tail: int | None) -> dict[str, Any]:
+def _terms(rule: tuple[str, float, float], provider: Provider | str, tail: int | None = None) -> dict[str, Any]:
     """The terms of the assumed cache: of any history, and of one whose shape names another provider or takes marks.
 
     With a `tail`, summaries of turns that are older than it are made when they pay, by the model of the conversation.
     """
-    rule = _boundary(option)
 
     def of(one: Provider) -> tuple[Any, ...]:
         read, write = float(one.read), float(one.write)

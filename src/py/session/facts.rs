@@ -41,13 +41,14 @@ type ResultTexts = Vec<(usize, Vec<u8>)>;
 pub(super) fn facts_of(dicts: &mut Dicts, policy: &Policy) -> Walked<(Outline, ResultTexts)> {
     let outline = walk(dicts, &[policy])?;
     let placeholder = Placeholder::of(policy);
-    let reads_all =
-        policy.max_observation_chars.is_some() || !policy.keep_matching.0.is_empty() || placeholder.names_handle();
-    let cut_chars = policy.clip_results.filter(|_| policy.is_limit);
+    let reads_all = policy.design.max_observation_chars.is_some()
+        || !policy.exempt.texts.0.is_empty()
+        || placeholder.names_handle();
+    let cut_chars = policy.limit.clip_results.filter(|_| policy.limit.is_kept);
     let is_needed = |result: &usize| {
         let is_long = |max_chars| outline.results[*result].chars > max_chars;
         cut_chars.is_some_and(is_long)
-            || policy.max_result_chars.is_some_and(is_long)
+            || policy.text.max_result_chars.is_some_and(is_long)
             || reads_all
             || placeholder.is_placeholder(&outline, dicts, *result)
     };
@@ -131,7 +132,7 @@ impl PyFactsSession {
                 Stopped::Shape(error) => Stopped::Shape(in_history(error)),
                 Stopped::Python(_) => stopped,
             })?;
-            if first == 0 && self.policy.trigger > 0 {
+            if first == 0 && self.policy.limit.trigger > 0 {
                 outline.begins_with_summary = begins_with_summary(&outline, &dicts);
             }
             unread::warn_taken(messages.py(), &outline, |index| dicts.message(index))?;

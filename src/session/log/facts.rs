@@ -176,9 +176,9 @@ impl Log {
             Handle::default()
         };
         let text = if frame.holds_text() { text } else { vec![] };
-        let has_dispatch = policy.keeps_dispatch && has_dispatch(&text);
+        let has_dispatch = policy.design.keeps_dispatch && has_dispatch(&text);
         self.outline.results[result].may_hold_dispatch = has_dispatch;
-        let is_kept = policy.keep_matching.fit(
+        let is_kept = policy.exempt.texts.fit(
             |beginning| text.starts_with(beginning),
             |suffix| text.ends_with(suffix),
             || text.clone(),
@@ -188,7 +188,7 @@ impl Log {
         let is_whole = has_dispatch || is_clipped(&text.0) || placeholder.is_placeholder(&self.outline, &text, result);
         self.cut_known(policy, result, &text);
         let text = text.0;
-        let forced = match policy.clip_results.filter(|_| policy.is_limit && !is_whole) {
+        let forced = match policy.limit.clip_results.filter(|_| policy.limit.is_kept && !is_whole) {
             Some(max_chars) if self.outline.cut_of(result).is_none() && count_chars(&text) > max_chars => {
                 let handle = placeholder.names_handle().then_some(handle);
                 Clip::of(count_chars(&text), 0, max_chars, handle).apply(&text)
@@ -198,7 +198,7 @@ impl Log {
         let text = match self.outline.cut_of(result) {
             _ if is_whole => text,
             Some(cut) => cut.kept(&text),
-            None => text[..clip(&text, policy.max_observation_chars.unwrap_or(0))].to_vec(),
+            None => text[..clip(&text, policy.design.max_observation_chars.unwrap_or(0))].to_vec(),
         };
         if !text.is_empty() || !forced.is_empty() || placeholder.names_handle() {
             self.texts.insert(result as u32, KnownText { text, is_whole, cut: forced, handle });
@@ -236,12 +236,11 @@ impl Session {
     /// Whether views are made of texts, not of facts alone: messages may be hidden, tokens are counted, or marks are moved.
     #[must_use]
     pub fn reads_texts(&self) -> bool {
-        let Policy { summaries, ask_summary, is_limit, trigger, markers, stubs, .. } = &self.policy;
-        let asks = *ask_summary
-            || summaries.is_some()
-            || self.given.terms_by_shape.iter().any(|(_, terms)| terms.summaries.is_some());
-        let reads =
-            asks || *is_limit || *trigger > 0 || self.policy.keeps_dispatch || !markers.is_empty() || !stubs.is_empty();
+        let Policy { terms, limit, text, design, .. } = &self.policy;
+        let summarizes =
+            terms.summaries.is_some() || self.given.terms_by_shape.iter().any(|(_, terms)| terms.summaries.is_some());
+        let limits = limit.asks_summary || limit.is_kept || limit.trigger > 0;
+        let reads = summarizes || limits || design.keeps_dispatch || !text.markers.is_empty() || !text.stubs.is_empty();
         reads || self.own_mark.is_some() || !self.log.marks.is_empty() || self.log.costs.is_some()
     }
 
@@ -268,7 +267,7 @@ impl Session {
 
     /// Gives the costs of the newest messages, which are those of their characters until then, and of cut results.
     pub(crate) fn give_costs(&mut self, costs: Costs) {
-        let (outline, image_chars) = (&self.log.outline, self.policy.image_chars);
+        let (outline, image_chars) = (&self.log.outline, self.policy.text.image_chars);
         let first = outline.messages.len() - costs.messages.len();
         let chars = |message: usize| outline.chars_of(message, image_chars);
         let counted: usize = (first..outline.messages.len()).map(chars).sum();

@@ -76,7 +76,7 @@ impl Log {
             self.arrive(policy, message);
         }
         self.turns.push(message, self.outline.messages[message].is_agent_made);
-        let chars = self.outline.chars_of(message, policy.image_chars);
+        let chars = self.outline.chars_of(message, policy.text.image_chars);
         self.chars = self.chars.saturating_add(chars);
         self.cost = self.cost.saturating_add(chars);
         if policy.may_pin() && is_written {
@@ -109,7 +109,7 @@ impl Log {
         let outline = &self.outline;
         let results = outline.results_before(messages);
         let chars = (messages..outline.messages.len())
-            .fold(0, |sum: usize, message| sum.saturating_add(outline.chars_of(message, policy.image_chars)));
+            .fold(0, |sum: usize, message| sum.saturating_add(outline.chars_of(message, policy.text.image_chars)));
         let cost = self.costs.as_mut().map_or(chars, |costs| {
             let own = costs.messages.drain(messages..).fold(0, usize::saturating_add);
             costs.observations.drain(results..).fold(own, |sum, (raw, _)| sum.saturating_add(raw))
@@ -127,7 +127,8 @@ impl Log {
     /// Replaces the characters of the newest message or turn by its costs.
     pub(crate) fn set_costs(&mut self, policy: &Policy, (own, observations): (usize, Vec<(usize, usize)>)) {
         let known = self.costs.as_ref().map_or(0, |costs| costs.messages.len());
-        let chars: usize = (known..self.len()).map(|message| self.outline.chars_of(message, policy.image_chars)).sum();
+        let chars: usize =
+            (known..self.len()).map(|message| self.outline.chars_of(message, policy.text.image_chars)).sum();
         let cost = observations.iter().fold(own, |cost, (raw, _)| cost.saturating_add(*raw));
         self.cost = (self.cost - chars).saturating_add(cost);
         let costs = self.costs.get_or_insert_default();

@@ -32,7 +32,7 @@ impl Session {
 
     /// Whether views have other marks than what was appended.
     fn writes_marks(&self) -> bool {
-        self.policy.pins_boundary || self.own_mark.is_some() || (self.is_undecided() && self.policy.may_pin())
+        self.policy.terms.pins_boundary || self.own_mark.is_some() || (self.is_undecided() && self.policy.may_pin())
     }
 
     /// Decides the marks of the view that was just made.
@@ -55,10 +55,10 @@ impl Session {
     fn marks_of_view(&self) -> Vec<SentMark> {
         let Some(newest) = self.newest_mark() else { return vec![] };
         let one = Marked { message: newest.message, block: newest.block, count: 1, stays: true };
-        let marks = Marks { blocks: vec![one], elsewhere: self.policy.marks_elsewhere, on_tools: 0 };
-        let lookback = self.policy.cache.lookback_blocks;
+        let marks = Marks { blocks: vec![one], elsewhere: self.policy.requests.marks_elsewhere, on_tools: 0 };
+        let lookback = self.policy.terms.cache.lookback_blocks;
         let between = |from, to| blocks_between(&self.log.outline, from, to, lookback);
-        let pins = self.wanted_marks().pins(&marks, self.policy.cache, between);
+        let pins = self.wanted_marks().pins(&marks, self.policy.terms.cache, between);
         let added = pins.into_iter().flat_map(|pins| pins.added);
         let mark = |(message, block, _)| SentMark { message, block, value: newest.value.clone() };
         let added: Vec<_> = added.map(mark).collect();
@@ -68,7 +68,7 @@ impl Session {
     fn newest_mark(&self) -> Option<SentMark> {
         let hidden = &self.view.layout.hidden;
         if let Some((value, _)) = &self.own_mark {
-            if self.policy.marks_elsewhere >= self.policy.cache.most_marks {
+            if self.policy.requests.marks_elsewhere >= self.policy.terms.cache.most_marks {
                 return None; // ours gives way to the client's
             }
             let block = |message| last_markable(self.log.message(message)).map(|block| (message, block));
@@ -85,7 +85,7 @@ impl Session {
 
     /// The marks of a session of facts as its view has them, and the pins of that; see [`crate::plan::pins`].
     pub(crate) fn pins(&self, marks: Marks) -> (Marks, Option<Pins>) {
-        let (outline, cache) = (&self.log.outline, self.policy.cache);
+        let (outline, cache) = (&self.log.outline, self.policy.terms.cache);
         let marks = marks_in_view(outline, &self.masked(0..self.log.len()), marks);
         let between = |from, to| blocks_between(outline, from, to, cache.lookback_blocks);
         let pins = self.wanted_marks().pins(&marks, cache, between);
@@ -97,7 +97,7 @@ impl Session {
         let (masked, new) = (self.state.masked(), &self.step.masked);
         let hidden = &self.view.layout.hidden;
         let is_whole = hidden.is_empty() && hidden.cuts.is_empty();
-        if !self.policy.pins_boundary || !is_whole || !self.is_masked() || (masked.is_empty() && new.is_empty()) {
+        if !self.policy.terms.pins_boundary || !is_whole || !self.is_masked() || (masked.is_empty() && new.is_empty()) {
             return Wanted::default();
         }
         let boundaries = self.boundaries();

@@ -33,7 +33,8 @@ def make_plan(facts: Facts, summary: Given) -> Plan | SummaryRequest | CountRequ
 def _planned(facts: Facts, summary: Given) -> Plan | SummaryRequest:
     goal, policy = facts.policy.goal, facts.policy
     refers = any(is_reference(facts, result) for result in facts.outline.results)
-    if policy.enabled and (policy.remembers or refers) and (goal == "mask" or (goal == "reduce" and policy.is_limit)):
+    keeps_limit = goal == "mask" or (goal == "reduce" and policy.is_limit)
+    if keeps_limit and not policy.is_off and (policy.remembers or refers):
         return _of_requests(facts, summary)
     if goal == "mask":
         rounded, *whole = _maskings(facts)
@@ -67,16 +68,16 @@ def _reduce(facts: Facts, summary: Given) -> Plan | SummaryRequest:
     """The first stage whose view fits the budget and keeps pairs whole; or the last stage."""
     policy, raw, raw_fits = facts.policy, facts.raw, facts.fits(facts.raw)
     # A boundary that depends on earlier requests pays off within the budget too.
-    masks_anyway = policy.observation_masking and remembers(facts)
-    if not policy.enabled or (raw_fits and not masks_anyway):
+    masks_anyway = not policy.skips_masks and remembers(facts)
+    if policy.is_off or (raw_fits and not masks_anyway):
         return raw
     view = raw
-    for view in _maskings(facts) if policy.observation_masking else ():
+    for view in () if policy.skips_masks else _maskings(facts):
         if facts.fits(view) and facts.keeps_pairs(view):
             return _said(facts, view)
     if raw_fits:
         return raw
-    if policy.fill_millionths is not None and policy.observation_masking:
+    if policy.fill_millionths is not None and not policy.skips_masks:
         view = mask_newer(facts, view)
     if policy.clip_results is not None:
         view = clip_results(facts, view)
