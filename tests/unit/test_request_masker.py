@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import logging
 import os
+import pickle
 import re
 import resource
 import signal
@@ -675,6 +677,14 @@ def with_words(body: bytes, place: int, tool: str, text: str) -> bytes:
 
 
 ANSWER = "Use the second table. " * 40
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_copy_has_the_options(copied: Any, tmp_path: Path) -> None:
+    masker = RequestMasker(keep=2, boundary="sliding", state=tmp_path / "state", exclude_tools=["Write"])
+    for tool in ("Write", "Read"):
+        body = with_words(anthropic(40), 3, tool, ANSWER)
+        assert mask(copied(masker), body).body == mask(masker, body).body != body
 
 
 @pytest.mark.parametrize("agent", [agent for agent in AGENTS.values() if agent.user_tools], ids=lambda one: one.title)

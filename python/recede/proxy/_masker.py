@@ -178,6 +178,7 @@ class RequestMasker:
     ) -> None:
         """Check the options; see the class."""
         self._engine = _engine.engine
+        self._given: dict[str, Any] = {"state": state, "summaries": summaries, "clock": clock, **options}
         self._options: dict[str, Any] = {**options}
         for name, words in {"exclude_tools": USER_TOOLS, "keep_matching": ()}.items():  # nobody can switch these off
             self._options[name] = (*words, *OPTIONS[name].check(name, options.get(name, ())))
@@ -195,6 +196,10 @@ class RequestMasker:
         if self.summarizes:
             self._summaries = Summaries(None if state is None else f"{os.fspath(state)}.summaries", clock)
         self._clock = clock
+
+    def __reduce__(self) -> Any:
+        """A copy has the options and the file of the pauses; without a file it remembers nothing."""
+        return partial(type(self), **self._given), ()
 
     def mask(
         self, method: str, path: str, headers: Mapping[str, str] | Iterable[tuple[str, str]], body: bytes
