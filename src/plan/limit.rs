@@ -37,7 +37,7 @@ impl State {
         let mut step = self.own_step(context, end, bill.as_ref(), is_request);
         let fits = |step: &Step| context.policy.limit_at(end).is_none_or(|max| step.cost <= max);
         if is_request && context.policy.terms.summaries.is_some() {
-            match self.summary_step(context, end, bill.as_ref()) {
+            match self.summary_step(context, end, bill.as_ref(), false) {
                 Ok(summary) if fits(&summary) => step = summary,
                 Ok(_) => {}
                 Err(wasted) => step.wasted = wasted,
@@ -45,7 +45,13 @@ impl State {
         }
         if let Some(max) = context.policy.limit_at(end).filter(|_| !fits(&step)) {
             let compacted = self.compacted_step(context, end, is_now, is_request);
-            step = compacted.unwrap_or_else(|| self.forced(context, end, max, &step));
+            step = compacted.unwrap_or_else(|| {
+                let forced = self.forced(context, end, max, &step);
+                // A door that drops nothing for the limit has a summary of old turns where all else is not enough.
+                let is_needed = forced.is_over && is_request && context.policy.goal == Goal::Mask;
+                let summary = is_needed.then(|| self.summary_step(context, end, bill.as_ref(), true));
+                summary.and_then(Result::ok).filter(fits).unwrap_or(forced)
+            });
         }
         let forced = bill.as_ref().filter(|_| step.is_forced && !step.changes_nothing());
         step.bill = match (&bill, forced) {

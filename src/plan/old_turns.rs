@@ -111,8 +111,15 @@ impl State {
         (starts[first] as usize..starts[reaches] as usize).filter(is_hidden).map(|message| message as u32).collect()
     }
 
-    /// The step of a request for which a summary of old turns pays, or is due; without it, the characters that it would have saved.
-    pub(super) fn summary_step(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> Result<Step, usize> {
+    /// The step of a request for which a summary of old turns pays, is due, or is needed; without it, the characters that it would have
+    /// saved.
+    pub(super) fn summary_step(
+        &self,
+        context: PlanContext,
+        end: usize,
+        bill: Option<&Bill>,
+        is_needed: bool,
+    ) -> Result<Step, usize> {
         let rules = context.policy.terms.summaries.ok_or(0usize)?;
         let begun = |end: usize| context.turns.starts.partition_point(|start| (*start as usize) < end);
         let known = context.policy.requests.summaries_at.as_deref();
@@ -141,7 +148,7 @@ impl State {
         let again = share + sent.saturating_sub(draft.sent_before);
         let is_permitted = || self.permits_summary(context.policy, bill, chars, call);
         // What an earlier request has made is a fact.
-        let is_made = text.is_some() && end < context.outline.messages.len();
+        let is_made = is_needed || (text.is_some() && end < context.outline.messages.len());
         if !is_made && !rules.pays(self.old_turns.waste.saturating_add(wasted), again, call, is_permitted) {
             return Err(wasted);
         }

@@ -342,3 +342,28 @@ def test_a_kill_changes_no_prefix(tmp_path: Path) -> None:
     assert summary_in(views([sent[max(sent)]])[0]) is not None
     for end in sorted(sent)[-60:]:
         assert again.send(messages[:end]).body == sent[end]
+
+
+def test_over_a_limit_a_summary_is_made_where_masks_are_not_enough() -> None:
+    """Where it does not pay, too; and nothing is hidden without its text."""
+    dear = Provider("dear", cache="ideal", read=0.1, write=1.0, min_tokens=0, output=1e9)
+    options: dict[str, Any] = {"keep": 4, "provider": dear, "max_input_tokens": 8_000}
+    messages, requests = session(60), masker(**options)
+    alone, failing = recede.masker.Masker(**options), recede.masker.Masker(**options, summarizer=lambda *_: "")
+    asked: list[int] = []
+    kept = recede.masker.Masker(**options, summarizer=lambda hidden, _: asked.append(len(hidden)) or "Done.")
+    sizes: dict[str, list[int]] = {"alone": [], "kept": [], "requests": []}
+    for count in range(1, len(messages) + 1, 2):
+        given = messages[:count]
+        sizes["alone"].append(recede.count_chars(alone.view(given)))
+        assert failing.view(given) == alone.view(given)
+        sizes["kept"].append(recede.count_chars(kept.view(given)))
+        done = requests.mask("POST", "/v1/messages", KEY, body(given, marked=False))
+        sizes["requests"].append(recede.count_chars(json.loads(done.body)["messages"]))
+        if done.asked is not None:
+            assert len(done.asked.messages) == asked[-1]
+            requests.give(done.asked, "Done.")
+    assert max(sizes["kept"]) <= 4 * 8_000 < max(sizes["alone"]) and len(asked) > 1
+    late = [place for place, size in enumerate(sizes["requests"]) if size > 4 * 8_000]
+    assert 0 < len(late) <= len(asked), "those that are sent while a text is written"
+    assert kept.masks(messages).hidden and not failing.masks(messages).hidden

@@ -168,6 +168,10 @@ class Fold:
             hiding = hide(self, {**cuts, **changes}, limit)
             self.is_over = hiding is None or hiding.cost > limit
             return changes, cuts, True, hiding
+        needed = summary_step(self, bill, is_needed=True) if is_last and is_request else 0
+        if not isinstance(needed, int) and needed.hiding.cost <= limit:
+            self.is_over, self.call = False, needed.call
+            return needed.masked, {}, False, needed.hiding
         return changes, cuts, True, None
 
     def _compacted_step(

@@ -40,8 +40,8 @@ def call_cost(rules: Summaries, call: tuple[int, int]) -> float:
     return call[0] * rules[1][2] + call[1] * rules[1][3]
 
 
-def summary_step(fold: Fold, bill: Bill | None) -> Paying | int:
-    """The summary that this request makes; else the characters that it would have saved."""
+def summary_step(fold: Fold, bill: Bill | None, *, is_needed: bool = False) -> Paying | int:
+    """The summary that this request makes: it pays, or a limit needs it; or the characters that it would have saved."""
     facts, end, before = fold.facts, fold.end, fold.hidden
     rules = facts.policy.summaries
     starts = [start for start in facts.runs.starts if start < end]
@@ -73,7 +73,7 @@ def summary_step(fold: Fold, bill: Bill | None) -> Paying | int:
     raw = sum(fold.raw(index + 1) - fold.raw(index) for index in hidden | untold)
     call = (0, 0) if model is None else (raw + before.share + model[1], model[0])
     chars = fold.shown(end) - replaced + share
-    is_made = text is not None and end < len(facts.outline.messages)
+    is_made = is_needed or (text is not None and end < len(facts.outline.messages))
     if not is_made and not _pays(fold, rules, bill, fold.summary_waste + replaced - share, written_again, chars, call):
         return replaced - share
     if not hidden:
