@@ -41,6 +41,7 @@ mod splice;
 mod stop;
 pub mod store;
 mod template;
+mod terms;
 pub mod text;
 pub mod turns;
 

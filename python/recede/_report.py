@@ -278,12 +278,10 @@ class JsonReduction(Reduction):
 
 def _asdict(self: Reduction) -> dict[str, Any]:
     """The fields as `json.dumps` takes them: places in pairs, the view as text, an error as its words."""
-    fields: dict[str, Any] = dict(zip(self._fields, self, strict=True))
-    fields |= {"mask_places": self.masks, "cut_places": self.clipped}
+    fields = dict(zip(self._fields, self, strict=True), mask_places=self.masks, cut_places=self.clipped)
     if fields["json"] is not None:
         fields["json"] = self.json.decode("utf-8", "surrogatepass")  # type: ignore[union-attr]
-    if self.summarizer_error is not None:
-        fields["summarizer_error"] = repr(self.summarizer_error)
+    fields["summarizer_error"] = self.summarizer_error and repr(self.summarizer_error)
     return fields
 
 

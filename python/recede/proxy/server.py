@@ -199,9 +199,8 @@ class Proxy:
             found = "openai"  # all go to one place
         if found is None and len(self._of_command) == 1:
             (found,) = self._of_command
-        if found is None or (
-            self.upstreams[found] == UPSTREAMS[found] and not may_have_key(found, path, request.headers)
-        ):
+        is_own = found is not None and self.upstreams[found] == UPSTREAMS[found]
+        if found is None or (is_own and not may_have_key(found, path, request.headers)):
             return None
         self._of_command |= {found} if self._is_of_command else set()
         return found
