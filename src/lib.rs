@@ -41,7 +41,6 @@ mod splice;
 mod stop;
 pub mod store;
 mod template;
-mod terms;
 pub mod text;
 pub mod turns;
 

@@ -13,7 +13,7 @@ NOW = 1 << 60
 
 
 class Policy(SimpleNamespace):
-    """The parameters, with the names and defaults of `src/policy.rs`.
+    """The parameters, with the names and defaults of `src/policy/mod.rs`.
 
     `boundary` is a name with how many observations or characters, or what a token costs to read and to write;
     `placeholder` the literal texts of a template, each with the field that follows it or "".

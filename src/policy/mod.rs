@@ -1,9 +1,12 @@
 //! Policy: plain parameters, already validated in Python.
 
+mod terms;
+
+pub use terms::{Boundary, Due, Model, Summaries, SummaryPrices, Terms};
+
 use crate::outline::Outline;
 use crate::patterns::{ByTool, TextPatterns};
 use crate::shape::Shape;
-pub use crate::terms::{Boundary, Due, Model, Summaries, SummaryPrices, Terms};
 use std::borrow::Cow;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
