@@ -1,7 +1,7 @@
 //! Templates of placeholders: the built-in ones, and whether a text was written by one.
 
 use crate::handle::HANDLE_CHARS;
-use crate::policy::{Field, Template};
+use crate::policy::{Field, OWN_PLACEHOLDER, Template};
 use crate::text::count_chars;
 use std::sync::OnceLock;
 
@@ -26,7 +26,7 @@ pub(crate) fn built_ins() -> &'static [Template; 6] {
             template(&[(HEAD, CHARS), (" chars, ", IMAGES), (" images]", None)]),
             template(&[(HEAD, LINES), (" lines omitted]", None)]),
             template(&[(HEAD, LINES), (" lines, ", IMAGES), (" images omitted]", None)]),
-            template(&[("[old tool output cleared to save context]", None)]),
+            template(&[(OWN_PLACEHOLDER, None)]),
             template(&[("[old tool output cleared to save context, recall ", Some(Field::Handle)), ("]", None)]),
         ]
     })

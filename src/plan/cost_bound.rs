@@ -151,7 +151,7 @@ impl State {
                 || self.paid.is_within(policy, at_most, bill.raw, part, read, write))
                 && stays_cached(policy.terms.cache, bill.raw, bill.go, part, read, write)
         };
-        cost(waste, read) >= BREAK_EVEN_AT * extra && policy.terms.max_overcost.is_none_or(is_within_bound)
+        cost(waste, read) >= BREAK_EVEN_AT * extra && policy.max_overcost.is_none_or(is_within_bound)
     }
 
     /// Whether a summary keeps the bound on cost that leaves this many characters of the view, all of which are written again.
@@ -162,8 +162,7 @@ impl State {
         chars: usize,
         call: (usize, usize),
     ) -> bool {
-        let (Boundary::BreakEven { read, write }, Some(part)) = (policy.terms.boundary, policy.terms.max_overcost)
-        else {
+        let (Boundary::BreakEven { read, write }, Some(part)) = (policy.terms.boundary, policy.max_overcost) else {
             return true;
         };
         let Some(Bill { raw, .. }) = bill else { return true };

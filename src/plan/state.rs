@@ -163,7 +163,7 @@ impl State {
         }
         self.view_chars.push(self.view_chars.last().copied().unwrap_or(0).saturating_add(chars));
         self.cost = self.cost.saturating_add(cost);
-        if let Some(max_chars) = policy.limit.clip_results.filter(|_| policy.limit.is_kept) {
+        if let Some(max_chars) = policy.limit.clip_of_requests() {
             let is_long =
                 |result: &usize| outline.results[*result].chars > max_chars && outline.cut_of(*result).is_none();
             self.long.extend(outline.results_of(message).filter(is_long).map(|result| result as u32));
@@ -323,7 +323,7 @@ impl State {
         excluded.grow(policy, outline);
         let masker = Masker::of(context, &excluded);
         let new = outline.results_before(first)..outline.results.len();
-        if let Some(max_chars) = policy.limit.clip_results.filter(|_| policy.limit.is_kept) {
+        if let Some(max_chars) = policy.limit.clip_of_requests() {
             let is_long = |result: usize| outline.results[result].chars > max_chars || masker.is_long(result);
             return new.filter(|result| is_long(*result) || masker.needs_text(*result)).collect();
         }

@@ -42,12 +42,15 @@ pub const CHARS_PER_TOKEN: usize = 4;
 /// The current request, in the list of requests that found nothing in the cache.
 pub const NOW: usize = 1 << 60;
 
+/// What stands in the place of a result at recede's own doors.
+pub(crate) const OWN_PLACEHOLDER: &str = "[old tool output cleared to save context]";
+
 /// A template: decoded literals, each with the following field.
 pub type Template = Vec<(Vec<u8>, Option<Field>)>;
 
 /// The options of a door in eight groups, and what of them is decided only when a request comes. Budgets and costs are in characters,
 /// or quarter tokens.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Policy {
     pub goal: Goal,
     /// The history is sent as it is.
@@ -58,10 +61,30 @@ pub struct Policy {
     pub terms: Terms,
     /// Those of the provider that the shape of a history names, by the shape of its first call or result.
     pub terms_by_shape: Vec<(Shape, Terms)>,
+    /// A move leaves no request at which all has cost more than raw by more than this part.
+    pub max_overcost: Option<f64>,
     pub limit: Limit,
     pub text: Replacement,
     pub design: Design,
     pub requests: Requests,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Policy {
+            goal: Goal::default(),
+            is_off: false,
+            keep: Keep::default(),
+            exempt: Exempt::default(),
+            terms: Terms::default(),
+            terms_by_shape: vec![],
+            max_overcost: Some(0.1),
+            limit: Limit::default(),
+            text: Replacement::default(),
+            design: Design::default(),
+            requests: Requests::default(),
+        }
+    }
 }
 
 /// The window: the union of its measures, and of those that only a design has.
@@ -102,6 +125,13 @@ pub struct Limit {
     pub asks_summary: bool,
     /// Who writes the summaries of histories over it, in replays; None: the built-in summary.
     pub model: Option<Model>,
+}
+
+impl Limit {
+    /// The length to which any request may cut results, to keep it.
+    pub(crate) fn clip_of_requests(&self) -> Option<usize> {
+        self.clip_results.filter(|_| self.is_kept)
+    }
 }
 
 impl Default for Limit {
@@ -218,7 +248,7 @@ macro_rules! parameters {
             provider => terms.provider,
             boundary => terms.boundary,
             cache => terms.cache,
-            max_overcost => terms.max_overcost,
+            max_overcost => max_overcost,
             summaries => terms.summaries,
             pins_boundary => terms.pins_boundary,
             terms_by_shape => terms_by_shape,
@@ -265,7 +295,7 @@ impl Policy {
     /// ```
     #[must_use]
     pub fn keep(results: usize) -> Self {
-        let placeholder = vec![(b"[old tool output cleared to save context]".to_vec(), None)];
+        let placeholder = vec![(OWN_PLACEHOLDER.into(), None)];
         Policy {
             keep: Keep { results, ..Keep::default() },
             terms: Terms { provider: "none".to_owned(), ..Terms::default() },

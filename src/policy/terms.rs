@@ -86,29 +86,14 @@ pub struct Model {
 }
 
 /// The provider whose prompt cache the rule of the boundary assumes, for histories of one shape.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Terms {
     pub provider: String,
     /// When the boundary moves, with its prices.
     pub boundary: Boundary,
     pub cache: ProviderCache,
-    /// A move leaves no request at which all has cost more than raw by more than this part.
-    pub max_overcost: Option<f64>,
     /// Summaries of old turns, with its prices.
     pub summaries: Option<Summaries>,
     /// Whether views have marks at the boundary.
     pub pins_boundary: bool,
-}
-
-impl Default for Terms {
-    fn default() -> Self {
-        Terms {
-            provider: String::new(),
-            boundary: Boundary::Sliding,
-            cache: ProviderCache::default(),
-            max_overcost: Some(0.1),
-            summaries: None,
-            pins_boundary: false,
-        }
-    }
 }

@@ -79,9 +79,6 @@ macro_rules! read {
                     other => return Err(PyTypeError::new_err(format!("unknown parameter {other}"))),
                 }
             }
-            for (_, terms) in &mut policy.terms_by_shape {
-                terms.max_overcost = policy.terms.max_overcost;
-            }
             Ok(policy)
         }
     };
@@ -177,7 +174,7 @@ impl Parameter for Vec<(Shape, Terms)> {
             let shape = Shape::of_provider(&name).ok_or_else(unknown)?;
             let (boundary, cache) = (Parameter::read(&boundary)?, Parameter::read(&cache)?);
             let summaries = summaries.as_ref().map(Parameter::read).transpose()?;
-            Ok((shape, Terms { provider, boundary, cache, summaries, pins_boundary, ..Terms::default() }))
+            Ok((shape, Terms { provider, boundary, cache, summaries, pins_boundary }))
         };
         shapes.into_iter().map(read).collect()
     }

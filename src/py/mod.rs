@@ -148,8 +148,7 @@ fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy, whole: bool) -> P
                 let facts = placeholder.with_handle(facts, &outline, &dicts, result);
                 let (form, _) = placeholder.form(&outline, &dicts, result, &facts);
                 let masked = placeholder.render(&form, &facts, || text.clone());
-                let max_chars =
-                    policy.policy.limit.clip_results.filter(|max| policy.policy.limit.is_kept && facts.chars > *max);
+                let max_chars = policy.policy.limit.clip_of_requests().filter(|max| facts.chars > *max);
                 let recall = placeholder.names_handle().then_some(facts.handle);
                 let cut = max_chars.map(|max| Clip::of(facts.chars, 0, max, recall).apply(&text));
                 observations.append(named!(

@@ -44,7 +44,7 @@ pub(super) fn facts_of(dicts: &mut Dicts, policy: &Policy) -> Walked<(Outline, R
     let reads_all = policy.design.max_observation_chars.is_some()
         || !policy.exempt.texts.0.is_empty()
         || placeholder.names_handle();
-    let cut_chars = policy.limit.clip_results.filter(|_| policy.limit.is_kept);
+    let cut_chars = policy.limit.clip_of_requests();
     let is_needed = |result: &usize| {
         let is_long = |max_chars| outline.results[*result].chars > max_chars;
         cut_chars.is_some_and(is_long)

@@ -188,7 +188,7 @@ impl Log {
         let is_whole = has_dispatch || is_clipped(&text.0) || placeholder.is_placeholder(&self.outline, &text, result);
         self.cut_known(policy, result, &text);
         let text = text.0;
-        let forced = match policy.limit.clip_results.filter(|_| policy.limit.is_kept && !is_whole) {
+        let forced = match policy.limit.clip_of_requests().filter(|_| !is_whole) {
             Some(max_chars) if self.outline.cut_of(result).is_none() && count_chars(&text) > max_chars => {
                 let handle = placeholder.names_handle().then_some(handle);
                 Clip::of(count_chars(&text), 0, max_chars, handle).apply(&text)
