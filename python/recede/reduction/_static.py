@@ -64,9 +64,10 @@ def static_cost_of_json(
     They take memory by their number, as objects of Python do.
     """
     values = engine.fields(data, surrogates, list(_FIELDS))
-    count = sum(value.count(mark) for value in values if value is not None for mark in b",[{")
-    if is_bounded and count > _FREE_VALUES + len(data) // _LEAST_BYTES:
-        raise TranscriptError("size")
+    if is_bounded:
+        count = sum(value.count(mark) for value in values if value is not None for mark in b",[{")
+        if count > _FREE_VALUES + len(data) // _LEAST_BYTES:
+            raise TranscriptError("size")
     found = {name: loads(value) for name, value in zip(_FIELDS, values, strict=True) if value is not None}
     return static_cost(found, counter)
 
