@@ -79,10 +79,6 @@ def _advice(format: str, is_textual: bool, keep: int, summarizes: bool) -> Advic
     if format in _PROGRAMS:
         return Advice(title, proxy, "and set its base URL to that address")
     if format == "langsmith":
-        return Advice(
-            title,
-            f"RecedeMiddleware({options})"
-            if summarizes
-            else f"create_agent(..., middleware=[RecedeMiddleware({options})])",
-        )
+        middleware = f"RecedeMiddleware({options})"
+        return Advice(title, middleware if summarizes else f"create_agent(..., middleware=[{middleware}])")
     return Advice(title, own, "append(...), send view()")
