@@ -250,17 +250,15 @@ class Inspect:
         model = get_model("scripted/m", turns=[], is_failing=False)
         model.api.count_text_tokens = count_text_tokens  # type: ignore[method-assign]
         self.case = case
-        self._made: list[Any] = []  # compaction knows messages by their ids
+        made = [message for part in asked(conversation(LONG)) for message in case.history(part)]
+        # Compaction knows messages by their ids.
+        self._made = [message.model_copy(update={"id": f"m{place}"}) for place, message in enumerate(made)]
         edit = CompactionEdit(threshold=30_000, keep_tool_uses=KEEP)
         self.reducer = lambda: compaction(edit, prefix=self._made[:1], model=model)
         self.adapter = lambda: case.masking(keep=KEEP)
 
     def messages(self, turns: list[Turn]) -> list[Any]:
-        size = sum(len(self.case.history(part)) for part in asked(turns))
-        if size > len(self._made):
-            whole = [message for part in asked(conversation(LONG)) for message in self.case.history(part)]
-            self._made = [message.model_copy(update={"id": f"m{place}"}) for place, message in enumerate(whole)]
-        return self._made[:size]
+        return self._made[: sum(len(self.case.history(part)) for part in asked(turns))]
 
     def sent(self, hook: Any, messages: list[Any]) -> list[Any]:
         if hasattr(hook, "masker"):
@@ -395,18 +393,21 @@ def cost_units(requests: Sequence[list[Any]]) -> float:
     return round(Usage.total(usages).cost(PRICES) / PRICES.input * 1_000, 1)
 
 
-def costs(framework: Any, turns: int) -> dict[str, float]:
-    """The cost units of the history as it is, with the framework's own reducer and with recede."""
+def requests_by_way(framework: Any, turns: int) -> dict[str, list[list[dict[str, Any]]]]:
+    """The requests of the history as it is, with the framework's own reducer and with recede."""
     whole = conversation(turns)
-    framework.messages(whole)
     hooks = {"alone": None, "reducer": framework.reducer(), "recede": framework.adapter()}
-    return {way: cost_units(checked_requests(framework, hook, whole)) for way, hook in hooks.items()}
+    return {way: checked_requests(framework, hook, whole) for way, hook in hooks.items()}
+
+
+def costs(requests: dict[str, list[list[dict[str, Any]]]]) -> dict[str, float]:
+    return {way: cost_units(sent) for way, sent in requests.items()}
 
 
 def of_raw(name: str) -> dict[str, list[str]]:
     """The costs of both as shares of the raw history's, after so many turns: in the environment of the framework."""
     warnings.simplefilter("ignore")
-    found = [costs(COSTED[name](), turns) for turns in (SHORT, LONG)]
+    found = [costs(requests_by_way(COSTED[name](), turns)) for turns in (SHORT, LONG)]
     return {way: [f"{one[way] / one['alone']:.2f}".removeprefix("0") for one in found] for way in ("reducer", "recede")}
 
 
@@ -461,8 +462,8 @@ def measure(name: str, start: int) -> Figures:
         "recede": framework.adapter,
     }
     short = conversation(SHORT)
-    requests = {way: checked_requests(framework, make(), short) for way, make in hooks.items()}
-    units = {way: cost_units(sent) for way, sent in requests.items()}
+    requests = requests_by_way(framework, SHORT)
+    units = costs(requests)
     replayed = replay(dicts(short), [], prices=PRICES, cache=CACHE, system_chars=SYSTEM_CHARS).costs[0].cost
     if abs(replayed / PRICES.input * 1_000 - units["alone"]) > 0.1:
         raise SystemExit(f"the raw history costs {units['alone']}, by recede.costs.replay {replayed}")
