@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from transcript_files import CODEX, lines
 
 import recede
 from recede import transcripts
-from support import assistant, dumps, tool_result, tool_use, user
+from support import SHARED, assistant, dumps, tool_result, tool_use, user
 
 PARTS = [{"role": "user", "content": "Go."}, {"role": "agent", "content": [{"type": "part", "said": "Next."}]}]
 
@@ -108,3 +109,59 @@ def test_the_screen_counts_what_could_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_bytes(b'{"type": "a.started"}\n')
     shown = recede_command("replay", tmp_path).stdout.decode()
     assert "  1 session could not be read; 3 damaged lines were skipped\n" in shown
+
+
+def renamed(value: Any, name: str, kind: str | None = None) -> Any:
+    """The value with another name of a field; with a kind, with another kind where the field has it."""
+    if isinstance(value, list):
+        return [renamed(one, name, kind) for one in value]
+    if not isinstance(value, dict):
+        return value
+    changed = {}
+    for key, held in value.items():
+        if key != name:
+            changed[key] = renamed(held, name, kind)
+        elif kind is None:
+            changed[f"{key}New"] = renamed(held, name, kind)
+        else:
+            changed[key] = f"{kind}_new" if held == kind else renamed(held, name, kind)
+    return changed
+
+
+def names_in(value: Any) -> set[tuple[str, str | None]]:
+    """The fields of all objects in a value, and the kinds that some of them name."""
+    if isinstance(value, list):
+        return set().union(*map(names_in, value))
+    if not isinstance(value, dict):
+        return set()
+    kinds = {(name, held) for name, held in value.items() if name in KINDS and isinstance(held, str)}
+    return {*((name, None) for name in value), *kinds}.union(*map(names_in, value.values()))
+
+
+KINDS = ("event", "from", "kind", "part_kind", "role", "run_type", "source", "status", "type")
+LOGS = [path for path in sorted((SHARED / "cases").rglob("*.json*")) if path.suffix in (".json", ".jsonl")]
+
+
+@pytest.mark.parametrize("path", LOGS or [None], ids=lambda path: path.name if path else "absent")
+def test_a_newer_version_of_a_log_never_loses_its_text_without_a_word(path: Path | None) -> None:
+    """Each field and each kind of the logs of strangers gets another name, as an update of the agent may do."""
+    if path is None:
+        pytest.skip("needs the cases beside the project")
+    is_lines = path.suffix == ".jsonl"
+    whole = [line for line in path.read_bytes().splitlines() if line.endswith(b"}")]
+    values = [json.loads(line) for line in whole] if is_lines else json.loads(path.read_bytes())
+    if not any(has_text(read) for read in transcripts.read_all(path)):
+        return
+    for name, kind in names_in(values):
+        changed = renamed(values, name, kind)
+        try:
+            found = transcripts.read_all(lines(*changed) if is_lines else dumps(changed))
+        except recede.TranscriptError:
+            continue
+        is_said = any(read.unread.messages or "none of its" in " ".join(read.warnings) for read in found)
+        assert is_said or any(map(has_text, found)), (name, kind)
+
+
+def has_text(read: transcripts.Transcript) -> bool:
+    """Whether any result of a history has text."""
+    return any(tool.chars for tool in recede.reduce(read.messages, boundary="sliding").tools.values())

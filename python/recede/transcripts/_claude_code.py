@@ -95,7 +95,8 @@ class _Session:
             self._left_out(value, record.line)
             return
         if not isinstance(message, dict) or not isinstance(message.get("role", kind), str):
-            self.draft.note(f"record of unknown type {kind!r} left out, since it holds no message", record.line)
+            what = f"record of unknown type {kind!r} left out, since it holds no message"
+            self.draft.unknown(what, f"type {kind}", value, record.line)
             return
         if kind not in ("user", "assistant"):
             self.draft.note(f"record of unknown type {kind!r} kept", record.line)
@@ -126,7 +127,7 @@ class _Session:
         if role == "assistant":
             self._answer(value, message, answer, line)
             return
-        self.draft.add({"role": role, "content": content}, line)
+        self.draft.add(_message(role, message), line)
         if not results:
             self._newest.pop(self.draft, None)
         if is_summary:
@@ -216,12 +217,12 @@ class _Session:
         for block in objects(blocks):
             if block.get("type") == "tool_use" and _name(block.get("id")) in self._answered:
                 self.draft.note("result before its call, moved after it", line)
-        if answer is not None and isinstance(blocks, list) and isinstance(answer.message["content"], list):
+        if answer is not None and isinstance(blocks, list) and isinstance(answer.message.get("content"), list):
             answer.add(blocks)
             self._count(answer, message.get("usage"), line)
             return
         request = self._request(value, message, line) if answer is None else answer.request
-        made: dict[str, Any] = {"role": "assistant", "content": [] if isinstance(blocks, list) else blocks}
+        made = {"role": "assistant", "content": []} if isinstance(blocks, list) else _message("assistant", message)
         asked = _name(value.get("requestId"))
         answer = Answer(made, self.draft, request, asked, message.get("usage"))
         if isinstance(blocks, list):
@@ -257,19 +258,25 @@ class _Session:
         return self.draft
 
 
+def _message(role: Any, message: dict[str, Any]) -> dict[str, Any]:
+    """The message of a record; one whose content is no text and no list stays as it is, for the user to be told."""
+    content = message.get("content")
+    return {"role": role, "content": content} if isinstance(content, (str, list)) else {**message, "role": role}
+
+
 def _order(draft: Draft) -> None:
     """Move results that precede their call after it."""
     messages = draft.messages
     calls = {
         _name(block.get("id")): index
         for index, message in enumerate(messages)
-        for block in objects(message["content"])
+        for block in objects(message.get("content"))
         if block.get("type") == "tool_use"
     }
     waiting: dict[int, list[int]] = {}
     order: list[int] = []
     for index, message in enumerate(messages):
-        call = max((calls.get(_name(b.get("tool_use_id")), -1) for b in objects(message["content"])), default=-1)
+        call = max((calls.get(_name(b.get("tool_use_id")), -1) for b in objects(message.get("content"))), default=-1)
         if call > index:
             waiting.setdefault(call, []).append(index)
         else:

@@ -79,7 +79,8 @@ class _Session:
         elif kind == "event_msg":
             self._event(fields(payload))
         elif kind not in _LEFT_OUT:
-            self.draft.note(f"record of unknown type {kind!r} left out, since it holds no item", line)
+            what = f"record of unknown type {kind!r} left out, since it holds no item"
+            self.draft.unknown(what, f"type {kind}", value, line)
 
     def _item(self, payload: dict[str, Any], time: Any, line: int) -> None:
         draft, item = self.draft, text(payload.get("type"))

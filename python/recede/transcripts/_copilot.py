@@ -16,8 +16,9 @@ _KNOWN = frozenset(
     tool.execution_complete tool.execution_start user.message""".split()
 )
 # State of the program, and pieces of what follows whole.
-_LEFT_OUT = """abort assistant. external_tool. hook. mcp. permission. session. skill. subagent. system. tool.
- user_input.""".split()
+_LEFT_OUT = """abort assistant.intent assistant.message_delta assistant.message_start assistant.reasoning
+    assistant.streaming assistant.turn_ assistant.usage external_tool. hook. mcp. permission. session. skill.
+    subagent. system. tool.execution_p tool.execution_start tool.user_requested user_input.""".split()
 
 
 def recognizes(record: dict[str, Any]) -> bool:
@@ -63,7 +64,7 @@ class _Session:
         else:
             self._model = data.get("newModel", data.get("selectedModel", self._model))
             if not kind.startswith(tuple(_LEFT_OUT)):
-                one.draft.note(f"event of unknown type {kind!r} left out", line)
+                one.draft.unknown(f"event of unknown type {kind!r} left out", f"type {kind}", data, line)
 
     def _result(self, one: Conversation, data: dict[str, Any], line: int) -> None:
         call_id = text(data.get("toolCallId"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import blake2b
@@ -20,7 +21,20 @@ from recede.transcripts._requests import (
     usage_of,
 )
 
-__all__ = ["Draft", "call", "digest", "fields", "kept", "objects", "parsed", "renamed", "result", "text", "texts"]
+__all__ = [
+    "Draft",
+    "call",
+    "digest",
+    "fields",
+    "has_words",
+    "kept",
+    "objects",
+    "parsed",
+    "renamed",
+    "result",
+    "text",
+    "texts",
+]
 
 
 class _Lines(NamedTuple):
@@ -40,6 +54,7 @@ class Draft:
         compactions: where the agent replaced the history.
         context: the name of a subagent; None for the main conversation.
         plan: the subscription that pays for the requests; None: none is named.
+        unread: how many records of each kind have a text and were left out, since no reader knows them.
         branches: all branches of the history, in the order of the log.
         number: the place of this one among them.
         marks: its own compactions.
@@ -51,6 +66,7 @@ class Draft:
         self.requests: list[LoggedRequest] = [] if parent is None else parent.requests
         self.compactions: list[Compaction] = [] if parent is None else parent.compactions
         self._notes: dict[str, tuple[int, int | None]] = {} if parent is None else parent._notes
+        self.unread: Counter[str] = Counter() if parent is None else parent.unread
         self.branches: list[Draft] = [] if parent is None else parent.branches
         self.number = len(self.branches)
         self.branches.append(self)
@@ -177,6 +193,20 @@ class Draft:
         count, first = self._notes.get(what, (0, line or None))
         self._notes[what] = count + 1, first
 
+    def unknown(self, what: str, kind: str, held: Any, line: int | None = None) -> None:
+        """Note something that no reader knows; a record with a text was not understood."""
+        self.note(what, line)
+        if has_words(held):
+            self.unread[kind] += 1
+
+    def beside(self, record: dict[str, Any], known: frozenset[str], line: int | None = None) -> None:
+        """Note the fields of a record that have a text and are not known."""
+        for name, held in record.items():
+            if name not in known and has_words(held):
+                self.unknown(
+                    f"field {name[:_MOST_NAME_CHARS]!r} left out, since it is not known", f"field {name}", held, line
+                )
+
     def warnings(self) -> tuple[str, ...]:
         """Return each kind of note once, with its count and first line."""
         return tuple(_warning(what, *places) for what, places in self._notes.items())
@@ -238,6 +268,18 @@ def texts(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def has_words(value: Any) -> bool:
+    """Whether there is a text in the value: a string with a space, which names, times and paths have not."""
+    to_visit = [value]
+    for held in to_visit:
+        if isinstance(held, (dict, list)):
+            to_visit += held.values() if isinstance(held, dict) else held
+        elif isinstance(held, str) and any(map(str.isspace, held.strip())):
+            return True
+    return False
+
+
+_MOST_NAME_CHARS = 40
 _LEFT_OUT = frozenset("id kind model name provider role source timestamp type usage".split())  # in `kept`
 
 

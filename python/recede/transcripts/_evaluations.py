@@ -22,10 +22,11 @@ def read_inspect(value: Any) -> Iterator[Draft]:
     """Read the messages of each sample, in the shape of Chat Completions; events repeat them."""
     for sample in objects(value.get("samples")):
         draft = Draft()
-        attachments = sample.get("attachments")
+        if not isinstance(sample.get("messages"), list):
+            draft.unknown("sample without messages", "field messages", sample)
         for message in objects(sample.get("messages")):
             draft.records += 1
-            draft.add(_inspect_message(message, attachments if isinstance(attachments, dict) else {}))
+            draft.add(_inspect_message(message, fields(sample.get("attachments")), draft))
         _requests(sample, draft)
         yield draft
 
@@ -67,7 +68,7 @@ def _usage(usage: Any) -> Any:
     return {**usage, "cache_read_input_tokens": read, "cache_creation_input_tokens": written}
 
 
-def _inspect_message(message: dict[str, Any], attachments: dict[str, Any]) -> dict[str, Any]:
+def _inspect_message(message: dict[str, Any], attachments: dict[str, Any], draft: Draft) -> dict[str, Any]:
     known = {name: value for name, value in message.items() if name in _FIELDS}
     error = message.get("error")
     if isinstance(error, dict) and not message.get("content"):
@@ -75,18 +76,21 @@ def _inspect_message(message: dict[str, Any], attachments: dict[str, Any]) -> di
     calls = objects(message.get("tool_calls"))
     if calls:
         known["tool_calls"] = [call(made.get("id"), made.get("function"), made.get("arguments")) for made in calls]
-    attached: dict[str, Any] = _attached(known, attachments)
+    attached: dict[str, Any] = _attached(known, attachments, draft)
     return kept(attached, message)
 
 
-def _attached(value: Any, attachments: dict[str, Any]) -> Any:
+def _attached(value: Any, attachments: dict[str, Any], draft: Draft) -> Any:
     """Restore the long texts that the log stores separately."""
     if isinstance(value, str) and value.startswith("attachment://"):
-        return attachments.get(value.removeprefix("attachment://"), value)
+        held = attachments.get(value.removeprefix("attachment://"))
+        if held is None:
+            draft.note("text left out, since the log does not have its attachment")
+        return value if held is None else held
     if isinstance(value, list):
-        return [_attached(element, attachments) for element in value]
+        return [_attached(element, attachments, draft) for element in value]
     if isinstance(value, dict):
-        return {name: _attached(element, attachments) for name, element in value.items()}
+        return {name: _attached(element, attachments, draft) for name, element in value.items()}
     return value
 
 

@@ -6,13 +6,15 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from recede.transcripts._draft import Draft, digest, kept, objects, text
+from recede.transcripts._draft import Draft, digest, has_words, kept, objects, text
 from recede.transcripts._source import Record
 
 __all__ = ["read", "read_lines", "recognizes", "recognizes_line"]
 
 # Messages of the program to the user.
 _LEFT_OUT = frozenset(["error", "info", "warning"])
+_HEAD = frozenset(["directories", "summary"])  # of a session, those with texts
+_CALL = frozenset(["args", "description", "displayName", "result", "resultDisplay"])  # likewise
 _FIELDS = frozenset(["content", "displayContent", "thoughts", "tokens", "toolCalls"])  # of messages
 _KNOWN = frozenset(
     """codeExecutionResult executableCode fileData functionCall functionResponse inlineData text thought
@@ -56,7 +58,10 @@ def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
             if isinstance(changed, list):  # the history was replaced, for instance by a summary
                 _replace(chain, nodes, objects(changed), line)
         elif not recognizes_line(value):
-            draft.note("record of unknown type left out, since it holds no message", line)
+            what = "record of unknown type left out, since it holds no message"
+            draft.unknown(what, f"field {', '.join(list(value)[:2])}", value, line)
+        else:
+            draft.beside(value, _HEAD, line)
     places: dict[str | None, tuple[Draft, int]] = {None: (draft, 0)}
     for name, node in nodes.items():
         before, at = places[node.before]
@@ -134,7 +139,10 @@ def _add(draft: Draft, message: dict[str, Any], line: int | None, *, is_paid: bo
     content += [part for part in parts if _KNOWN.isdisjoint(part)]
     others = {name: held for name, held in message.items() if name not in _FIELDS}
     draft.add(kept({"role": role, "content": [*content, *map(_use, calls)]}, others), line)
-    results = [_result(call) for call in calls if call.get("result") is not None]
+    for call in calls:
+        draft.beside(call, _CALL, line)
+    draft.beside(message, _FIELDS, line)
+    results = [_result(call, draft) for call in calls if call.get("result") is not None]
     if results:
         draft.add({"role": "user", "content": results}, line)
 
@@ -167,9 +175,12 @@ def _use(call: dict[str, Any]) -> dict[str, Any]:
     return {"type": "tool_use", "id": call.get("id"), "name": call.get("name"), "input": call.get("args")}
 
 
-def _result(call: dict[str, Any]) -> dict[str, Any]:
+def _result(call: dict[str, Any], draft: Draft) -> dict[str, Any]:
     parts = objects(call["result"]) or objects([call["result"]])
-    block = {"type": "tool_result", "tool_use_id": call.get("id"), "content": "".join(map(_output, parts))}
+    said = "".join(map(_output, parts))
+    if not said and has_words(parts):
+        draft.unread[f"field {', '.join(parts[0])}"] += 1
+    block = {"type": "tool_result", "tool_use_id": call.get("id"), "content": said}
     return {**block, "is_error": True} if call.get("status") == "error" else block
 
 

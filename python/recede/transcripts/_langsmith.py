@@ -15,6 +15,10 @@ from recede.transcripts._spans import Request, histories
 __all__ = ["read", "read_lines", "recognizes", "recognizes_line"]
 
 _MODELS = ("chat_model", "llm")
+_FIELDS = frozenset(
+    """additional_kwargs artifact content example id invalid_tool_calls name response_metadata status tool_call_chunks
+    tool_call_id tool_calls type usage_metadata""".split()
+)  # of messages
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
 
 
@@ -37,6 +41,7 @@ def read(value: Any) -> Iterator[Draft]:
     draft = Draft()
     draft.records = len(own)
     for message in objects(own):
+        draft.beside(_plain(message), _FIELDS)
         draft.add(_message(message))
     yield draft
 

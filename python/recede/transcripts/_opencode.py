@@ -10,9 +10,9 @@ from recede.transcripts._draft import Draft, fields, objects, text, texts
 
 __all__ = ["read", "recognizes"]
 
-# What the model does not see, or sees as another part.
-_LEFT_OUT = frozenset(
-    "agent checkpoint compaction file patch reasoning retry snapshot step-finish step-start subtask".split()
+# Of parts: texts, tools, and what the model does not see, or sees as another part.
+_KNOWN = frozenset(
+    "agent checkpoint compaction file patch reasoning retry snapshot step-finish step-start subtask text tool".split()
 )
 
 
@@ -34,8 +34,9 @@ def read(value: Any) -> Iterator[Draft]:
             session.message(info["role"], _said(parts))
         elif parts:
             _answer(session, info, parts)
-        for kind in {text(part.get("type")) for part in parts} - {*_LEFT_OUT, "text", "tool"}:
-            session.draft.note(f"part of unknown type {kind!r} left out")
+        for part in parts:
+            if (kind := text(part.get("type"))) not in _KNOWN:
+                session.draft.unknown(f"part of unknown type {kind!r} left out", f"type {kind}", part)
     yield session.draft
 
 

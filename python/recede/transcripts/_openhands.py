@@ -62,7 +62,8 @@ class _Reader:
         elif isinstance(observation, str):
             self._observation(observation, event)
         else:
-            self.draft.note("event of unknown kind left out, since it is neither action nor observation")
+            what = "event of unknown kind left out, since it is neither action nor observation"
+            self.draft.unknown(what, f"field {', '.join(list(event)[:2])}", event)
 
     def _request(self, event: dict[str, Any]) -> None:
         response = fields(fields(event.get("tool_call_metadata")).get("model_response"))

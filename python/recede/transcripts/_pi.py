@@ -47,7 +47,8 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
             first = value.get("firstKeptEntryId", value.get("firstKeptEntryIndex"))
             _compacted(draft, value, firsts.get(first) if isinstance(first, (int, str)) else None, line)
         elif kind not in _LEFT_OUT:
-            draft.note(f"entry of unknown type {kind!r} left out, since it holds no message", line)
+            what = f"entry of unknown type {kind!r} left out, since it holds no message"
+            draft.unknown(what, f"type {kind}", value, line)
         if isinstance(name, str):
             places[name] = draft, draft.end
     yield draft

@@ -36,7 +36,8 @@ def _read(value: dict[str, Any], line: int, draft: Draft) -> None:
             draft.note("the session was rewound; the messages after it are kept", line)
         return
     if not isinstance(message.get("parts"), list):
-        draft.note(f"record of unknown type {kind!r} left out, since it holds no message", line)
+        what = f"record of unknown type {kind!r} left out, since it holds no message"
+        draft.unknown(what, f"type {kind}", value, line)
         return
     draft.records += 1
     role = "model" if kind == "assistant" else text(message.get("role")) or "user"

@@ -16,7 +16,7 @@ from recede.transcripts._omitted import omit_texts
 from recede.transcripts._registry import DOCUMENTS, LINES, DocumentFormat, LineFormat
 from recede.transcripts._source import MAX_BYTES, Input, Record, Source, open_source
 from recede.transcripts._transcript import FACTS, Transcript
-from recede.transcripts._unread import notes_of_lines, seen_in, unread_in
+from recede.transcripts._unread import Unread, notes_of_lines, seen_in, unread_in
 
 __all__ = ["FORMATS", "MAX_BYTES", "Transcript", "detect", "read", "read_all"]
 
@@ -284,11 +284,14 @@ def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode
         if branch is not draft:
             _facts(branch.messages, lambda: branch.lines, source)  # noqa: B023 - called at once
     unread = unread_in(messages)
-    said = unrecognized(messages) or unread.words(has_results=bool(facts.tools))
+    has_results = any(tool.chars for tool in facts.tools.values())
+    if not has_results:  # what was left out may be the results
+        unread += Unread(draft.unread.total(), tuple(kind for kind, _ in draft.unread.most_common()))
+    said = unrecognized(messages) or unread.words(has_results=has_results)
     if said:
         draft.note(said)
     results = sum(tool.observations for tool in facts.tools.values())
-    if results > 1 and format not in _UNCHANGED and not any(tool.chars for tool in facts.tools.values()):
+    if results > 1 and format not in _UNCHANGED and not has_results:
         draft.note(f"none of its {results:,} results has text: the log may be of another version than is read")
     has_branches = len(draft.branches) > 1
     return Transcript(

@@ -22,6 +22,13 @@ __all__ = [
 
 # ATIF
 
+_STEP = frozenset(
+    """extra is_copied_context llm_call_count message metrics model_name observation reasoning_content
+    reasoning_effort source step_id timestamp tool_calls""".split()
+)
+_OBSERVATION = frozenset(["extra", "results"])
+_RESULT = frozenset(["content", "extra", "source_call_id", "subagent_trajectory_ref"])
+
 
 def is_atif(value: Any) -> bool:
     """Whether the value is a trajectory with a version of the format."""
@@ -42,10 +49,12 @@ def read_atif(value: Any, context: str | None = None) -> Iterator[Draft]:
             one.say(step.get("message"))
         elif step.get("message"):
             one.message(source, step["message"])
-        calls = objects(step.get("tool_calls"))
+        calls, observation = objects(step.get("tool_calls")), fields(step.get("observation"))
+        one.draft.beside(step, _STEP)
+        one.draft.beside(observation, _OBSERVATION)
         for made in calls:
             one.call(made.get("tool_call_id"), made.get("function_name"), made.get("arguments"))
-        _observe(one, objects(fields(step.get("observation")).get("results")), [c.get("tool_call_id") for c in calls])
+        _observe(one, objects(observation.get("results")), [c.get("tool_call_id") for c in calls])
     yield one.draft
     for inner in objects(value.get("subagent_trajectories")):
         if isinstance(inner.get("steps"), list):
@@ -59,6 +68,7 @@ def _observe(one: Conversation, results: list[dict[str, Any]], calls: list[Any])
     free = [call for call in calls if call not in named]
     for found, name in zip(results, named, strict=True):
         content = found.get("content")
+        one.draft.beside(found, _RESULT)
         call = name if name is not None or not free else free.pop(0)
         if call is not None:
             one.result(call, content)
@@ -124,7 +134,7 @@ def _part(one: Conversation, part: dict[str, Any]) -> None:
     elif kind == "text":
         one.say(content)
     elif kind not in ("thinking", "file"):
-        one.draft.note(f"part of unknown kind {kind!r} left out")
+        one.draft.unknown(f"part of unknown kind {kind!r} left out", f"kind {kind}", part)
 
 
 def _list(content: Any) -> list[Any]:

@@ -17,6 +17,7 @@ _PARTS = frozenset(
     input_image input_text output_text reasoning reasoning_text redacted_thinking refusal search_result summary_text
     text thinking tool_reference tool_result tool_use video video_url""".split()
 )
+_TEXTS = frozenset(["input_text", "output_text", "text"])
 _PART_ENDS = ("_tool_result", "_tool_use")
 _ITEMS = frozenset(
     """agent_message compaction compaction_summary image_generation_call item_reference mcp_approval_request
@@ -111,6 +112,9 @@ def _unknown(message: dict[str, Any]) -> Iterator[str]:
             yield from _without(part.get("toolResult"), "content")
         elif of_part == "tool_result":
             yield from _without(part, "content")
+            yield from _without({name: held for name, held in part.items() if name != "content"}, "tool_use_id")
+        elif of_part in _TEXTS:
+            yield from _without(part, "text")
         elif of_part not in _PARTS and not of_part.endswith(_PART_ENDS):
             yield f"type {of_part}"
 
