@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 __all__ = ["Beside", "LoggedUsage", "beside_of", "reports_cache", "tier_of", "usage_of"]
 
 _MOST_TOKENS = 1 << 53
+_MOST_NAME_CHARS = 60
 _USUAL_TIERS = frozenset(["auto", "default", "standard"])
 _DETAILS = ("prompt_tokens_details", "input_tokens_details")
 
@@ -60,13 +61,17 @@ class Beside(NamedTuple):
 
 
 # The names of each count, with the object that holds it before a dot. OpenAI: Chat Completions, Responses, Codex; what
-# routers add to them; traces; Converse; DeepSeek; what Amp and the totals of Claude Code call Anthropic's.
+# routers add to them; traces; Converse; DeepSeek, Kimi; Vercel's AI SDK; what Amp and the totals of Claude Code call
+# Anthropic's.
 _CACHED = (
     "prompt_tokens_details.cached_tokens",
     "input_tokens_details.cached_tokens",
     "cached_input_tokens",
     "input_tokens_cache_read",
     "prompt_cache_hit_tokens",
+    "cached_tokens",
+    "cachedInputTokens",
+    "inputTokenDetails.cacheReadTokens",
 )
 _CACHED_APART = ("cache_read_input_tokens", "cacheReadInputTokens")
 _WRITTEN = (
@@ -75,6 +80,7 @@ _WRITTEN = (
     "cache_write_input_tokens",
     "prompt_tokens_details.cache_creation_tokens",
     "input_tokens_cache_write",
+    "inputTokenDetails.cacheWriteTokens",
 )
 _WRITTEN_APART = ("cache_creation_input_tokens", "cacheWriteInputTokens", "cacheCreationInputTokens")
 # What Gemini's own library calls its counts.
@@ -87,6 +93,17 @@ _GEMINI = {
 }
 _INPUT = ("prompt_tokens", "input_tokens", "inputTokens")
 _OUTPUT = ("completion_tokens", "output_tokens", "outputTokens")
+# Sums of others, and parts of them.
+_NOT_ADDED = frozenset(
+    """audio_tokens cache_creation.ephemeral_1h_input_tokens cache_creation.ephemeral_5m_input_tokens
+    inputTokenDetails.noCacheTokens prompt_cache_miss_tokens reasoningTokens reasoning_output_tokens reasoning_tokens
+    totalInputTokens totalTokenCount totalTokens total_tokens""".split()
+)
+_ADDED = frozenset(
+    [*_CACHED, *_CACHED_APART, *_WRITTEN, *_WRITTEN_APART, *_INPUT, *_OUTPUT, *_GEMINI, *_GEMINI.values()]
+)
+_HOLDERS = (*_DETAILS, "inputTokenDetails", "cache_creation")
+_MEDIA = frozenset(["audio_tokens", "image_tokens", "text_tokens", "video_tokens"])
 
 
 def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
@@ -96,6 +113,8 @@ def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
     if not isinstance(value, dict):
         note("usage of wrong type ignored")
         return None
+    for name in _unknown(value):
+        note(f"tokens of the unknown kind {name[:_MOST_NAME_CHARS]!r} are not counted")
     if "promptTokenCount" in value or "prompt_token_count" in value:
         value = _of_gemini(value)
 
@@ -119,7 +138,22 @@ def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
     if "prompt_tokens" in value or not any(name in value for name in (*_CACHED_APART, *_WRITTEN_APART)):
         plain = max(0, plain - cached - written)
     usage = LoggedUsage(plain, cached, written - written_1h, written_1h, tokens(*_OUTPUT))
+    if usage.output_tokens and all(value.get(name) is None for name in _INPUT):
+        note("usage without input tokens")
+    if usage.sent_tokens and all(value.get(name) is None for name in _OUTPUT):
+        note("usage without output tokens")
     return usage if any(usage) else None
+
+
+def _unknown(value: dict[str, Any]) -> Iterator[str]:
+    """The names of counts that nobody knows, in a usage and in the details of its input."""
+    counts = {name: held for name, held in value.items() if name not in _HOLDERS}
+    for outer in _HOLDERS:
+        if isinstance(holder := value.get(outer), dict):
+            counts |= {f"{outer}.{name}": held for name, held in holder.items() if name not in _MEDIA}
+    for name, held in counts.items():
+        if name not in _ADDED and name not in _NOT_ADDED and "token" in name.lower() and type(held) is int and held > 0:
+            yield name
 
 
 def _of_gemini(value: dict[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,16 @@ JULY_10, AUGUST_20, AUGUST_21 = 1_783_641_600.0, 1_787_270_399.0, 1_787_270_400.
             (1, 20, 9, 0, 4),
         ),
         ({"prompt_tokens": 30, "prompt_cache_hit_tokens": 20, "prompt_cache_miss_tokens": 10}, (10, 20, 0, 0, 0)),
+        # Kimi and Together; Vercel's AI SDK, of two versions.
+        ({"prompt_tokens": 30, "completion_tokens": 4, "cached_tokens": 20}, (10, 20, 0, 0, 4)),
+        ({"inputTokens": 30, "outputTokens": 4, "cachedInputTokens": 20, "totalTokens": 34}, (10, 20, 0, 0, 4)),
+        (
+            {
+                "inputTokens": 30,
+                "inputTokenDetails": {"noCacheTokens": 1, "cacheReadTokens": 20, "cacheWriteTokens": 9},
+            },
+            (1, 20, 9, 0, 0),
+        ),
         # Anthropic and Converse count the cache apart.
         ({"input_tokens": 3, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 9}, (3, 20, 9, 0, 0)),
         (
@@ -78,6 +88,29 @@ def test_the_usage_of_each_api_is_read(usage: dict[str, Any], tokens: tuple[int,
     reader.feed(dumps({key: usage}))
     reader.end()
     assert reader.usage == tokens
+
+
+@pytest.mark.parametrize(
+    ("usage", "said"),
+    [
+        (
+            {"input_tokens": 3, "output_tokens": 4, "frozen_input_tokens": 5},
+            "tokens of the unknown kind 'frozen_input_tokens' are not counted",
+        ),
+        (
+            {"input_tokens": 3, "output_tokens": 4, "input_tokens_details": {"frozen_tokens": 5, "text_tokens": 3}},
+            "tokens of the unknown kind 'input_tokens_details.frozen_tokens' are not counted",
+        ),
+        ({"output_tokens": 4, "input_tokens": None}, "usage without input tokens"),
+        ({"prompt_tokens": 4}, "usage without output tokens"),
+        ({"input_tokens": 3, "output_tokens": 4, "total_tokens": 7, "frozen_tokens": 0, "token_cost": 0.5}, None),
+        ({"input_tokens": 0, "output_tokens": 0}, None),
+    ],
+)
+def test_counts_that_nobody_knows_are_said(usage: dict[str, Any], said: str | None) -> None:
+    notes: list[str] = []
+    usage_of(usage, notes.append)
+    assert notes == ([] if said is None else [said])
 
 
 def test_what_a_usage_has_beside_its_sums_is_read() -> None:

@@ -157,7 +157,9 @@ def _usage(tokens: Any) -> Any:
 
 
 def _sum(tokens: dict[str, Any], *names: str) -> Any:
-    """Add two counts; return a value of a wrong type as it is."""
+    """Add two counts; return a value of a wrong type as it is, and None without the first."""
+    if tokens.get(names[0]) is None:
+        return None
     values = [tokens[name] for name in names if tokens.get(name) is not None]
     wrong = [value for value in values if not isinstance(value, int)]
     return wrong[0] if wrong else sum(values)
