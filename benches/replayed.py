@@ -1,6 +1,6 @@
 """What recorded sessions cost, as the documents have it: `python benches/replayed.py managers`.
 
-`managers` is of docs/managers.md, `others` of docs/alternatives.md.
+`formats` is of docs/measured.md, `managers` of docs/managers.md, `others` of docs/alternatives.md.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from statistics import mean, median
 from typing import Any
 
 from figures import cells
@@ -20,22 +21,53 @@ Costs = dict[str, dict[str, Any]]
 
 SUMMARY = "summary:every=21,tail=10"
 HYBRID = "hybrid:window=10,at=43,tail=10"
+_COSTS = ("cost", "cost_uncached")
 CLEARING = "clear_tool_uses:trigger=100000,keep=3"
 
 
-def replayed(min_results: int, *policies: str) -> tuple[Costs, dict[str, Any]]:
-    """What each policy costs by Anthropic's prices and cache, and the sums of the replay."""
-    prices = ["--price", "anthropic,output=0", "--cache", "anthropic", "--summary-price", "anthropic"]
+def replayed(*policies: str) -> list[Costs]:
+    """What each policy costs by Anthropic's prices and cache: over all long sessions, then of each, with its format."""
     options = [part for policy in policies for part in ("--policy", policy)]
-    command = [sys.executable, "-m", "recede.cli", "replay", "--json", "--min-results", str(min_results)]
-    done = subprocess.run([*command, *prices, *options, *map(str, files())], stdout=subprocess.PIPE, check=True)
-    total = json.loads(done.stdout)["total"]
-    return {one["policy"]: one for one in total["policies"]}, total
+    options += ["--price", "anthropic,output=0,summary=anthropic", "--set", "min_results=30"]
+    command = [sys.executable, "-m", "recede.cli", "replay", "--json", *options]
+    done = subprocess.run([*command, *map(str, files())], stdout=subprocess.PIPE, check=True)
+    report = json.loads(done.stdout)
+    return [
+        {one["policy"]: {**one, "format": part.get("format")} for one in part["policies"]}
+        for part in (report["total"], *report["histories"])
+    ]
 
 
 def percent(share: float) -> str:
     """A share as the commands write it."""
     return f"{share:.0%}".replace("%", " %")
+
+
+def formats() -> str:
+    """What masks of the long sessions cost, by format."""
+    policies = (
+        "sliding:window=10",
+        "stepped:window=10,chunk=10",
+        "high_water:window=10,chars=200000",
+        "break_even:window=10",
+        "break_even:window=10,cache_breakpoint=boundary",
+    )
+    _, *sessions = replayed(*policies)
+    groups: dict[str, list[Costs]] = {}
+    for session in sessions:
+        groups.setdefault(session["raw"]["format"], []).append(session)
+    rows = []
+    for name, group in [*groups.items(), ("total", sessions)]:
+        for policy in list(group[0])[1:]:
+            raw, found = [one["raw"] for one in group], [one[policy] for one in group]
+            whole, uncached = (sum(one[key] for one in found) / sum(one[key] for one in raw) for key in _COSTS)
+            single = [one["of_raw"] for one in found]
+            shares = [percent(share) for share in (whole, mean(single), median(single), max(single))]
+            losses = [str(sum(share > 1 for share in single)), percent(uncached)]
+            requests = sum(one["usage"]["requests"] for one in raw)
+            rows.append([name, f"`{policy}`", f"{len(group):,}", f"{requests:,}", *shares, *losses])
+    header = ["format", "policy", "sessions", "requests", "of raw", "mean", "median", "worst", "losses", "no cache"]
+    return markdown(header, rows)
 
 
 def managers() -> str:
@@ -45,7 +77,7 @@ def managers() -> str:
         "summary, every 21 turns": (SUMMARY, None),
         "hybrid, 10 / 43 / 10": (HYBRID, f"{HYBRID},boundary=break_even"),
     }
-    found, _ = replayed(30, *(policy for pair in pairs.values() for policy in pair if policy))
+    found, *_ = replayed(*(policy for pair in pairs.values() for policy in pair if policy))
     header = [
         "policy",
         "measured, no cache: of raw",
@@ -73,7 +105,7 @@ def _others() -> Callable[[str], str]:
         "clip:chars=4000",
         "summary",
     )
-    found, _ = replayed(30, *policies)
+    found, *_ = replayed(*policies)
     return lambda policy: percent(found[policy]["of_raw"])
 
 
@@ -108,7 +140,7 @@ def others() -> str:
     return markdown(["", "cost"], rows)
 
 
-TABLES = {one.__name__: one for one in (managers, others)}
+TABLES = {one.__name__: one for one in (formats, managers, others)}
 
 if __name__ == "__main__":
     print(TABLES[sys.argv[1]]())

@@ -206,7 +206,7 @@ def test_what_windows_trade_is_measured_on_ones_own_sessions(tmp_path: Path) -> 
         history.append({"role": "assistant", "content": "I look.", "tool_calls": [call]})
         history.append({"role": "tool", "tool_call_id": str(number), "content": "a line of the log\n" * 300})
     path.write_bytes(json.dumps(history).encode())
-    shown = recede_command("replay", "--keep", "5,10,20", path).stdout.decode()
+    shown = recede_command("replay", "--all", path).stdout.decode()
     assert all(f"sliding:window={window}" in shown for window in (5, 10, 20))
     assert "window" in recede_command("replay", "--curve", path).stdout.decode()
     assert "results" in recede_command("stats", "--by-format", path).stdout.decode()

@@ -57,7 +57,7 @@ def test_an_interrupt_ends_a_replay(way: str, policies: str, history: Path) -> N
 def test_an_interrupt_ends_a_command_with_its_children(tmp_path: Path, history: Path) -> None:
     for number in range(70):  # enough for processes
         os.link(history, tmp_path / f"{number}.json")
-    grid = ["--keep", ",".join(map(str, range(1, 400)))]
+    grid = [part for window in range(1, 400) for part in ("--policy", f"sliding:window={window}")]
     command = [sys.executable, "-m", "recede", "replay", *grid, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
         try:

@@ -70,7 +70,7 @@ def test_what_no_log_says_is_a_line_of_the_report(tmp_path: Path, path: Path) ->
     said = [line for line in shown(plain, unknown, path, *table) if line.startswith("assumed: ")]
     assert said == [
         "assumed: 1 session without usage: four characters a token, 3,000 tokens of system prompt and tools unless "
-        "--system-chars",
+        "--set system_chars=N",
         "assumed: 1 session: the model mystery-1 has no known price: priced as anthropic",
     ]
     said = [line for line in shown(plain, unknown, "--price", "openai", *table) if line.startswith("assumed: ")]
@@ -110,7 +110,7 @@ def test_without_pauses_the_cache_never_grows_cold(path: Path) -> None:
 
     usage = transcripts.read(path).requests[19].usage
     assert usage is not None
-    assert read("--no-pauses") - read() == pytest.approx(4 * usage.sent_tokens, rel=0.01)
+    assert read("--set", "pauses=none") - read() == pytest.approx(4 * usage.sent_tokens, rel=0.01)
 
 
 def test_the_check_has_a_row_for_each_session_that_logs_usage(tmp_path: Path, path: Path) -> None:

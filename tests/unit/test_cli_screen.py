@@ -141,7 +141,7 @@ def test_the_amounts_are_shares_of_what_was_paid(home: Path) -> None:
     paid = costs.logged_bill(transcripts.read(path).requests).cost
     [_, masked] = costs.replay_transcript(transcripts.read(path), [MASKED], pauses="none").costs
     assert masked.cost < 0.5 * paid * masked.of_raw, "they differ much"
-    found = amounts(shown("replay", "--no-pauses"))
+    found = amounts(shown("replay", "--set", "pauses=none"))
     assert found["you paid"] == pytest.approx(paid, abs=0.006)
     assert found["masked when it pays"] == pytest.approx(paid * masked.of_raw, abs=0.006)
 
@@ -246,7 +246,7 @@ def test_summaries_are_shown_where_they_save_more_and_can_be_had(home: Path) -> 
         said,
     )
     assert priced and 0 < float(priced[1]) < more and float(priced[2]) == pytest.approx(1.15 * more, abs=0.02)
-    assert "50 % more turns" in "\n".join(shown("replay", "--elongation", "0.5"))
+    assert "50 % more turns" in "\n".join(shown("replay", "--set", "elongation=0.5"))
     assert not [line for line in shown("--subscription") if "summar" in line]
     put(home / ".codex/sessions/rollout-1.jsonl", codex_log(45, plan="plus"))
     found = shown()

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-import click
-
 from recede.cli.notices import counted
-from recede.cli.options import all_of
 from recede.cli.played import Logged, Session
 from recede.cli.tables import prose, table
 from recede.cli.words import money
@@ -17,58 +14,15 @@ from recede.costs import (
     Bill,
     BillCheck,
     ModelPrices,
-    Prices,
     Replay,
     check_bill,
     logged_bill,
-    read_prices,
     session_prices,
 )
 from recede.designs import approx_tokens
 from recede.transcripts import Transcript
 
 _OFF = 0.15  # what a session may be off by without a reason
-
-
-def _own_prices(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, ModelPrices]:
-    try:
-        return {} if value is None else read_prices(value)
-    except (OSError, ValueError) as error:
-        raise click.BadParameter(str(error), ctx, param) from None
-
-
-def prices_of(ctx: click.Context, param: click.Parameter, value: str | None) -> Prices | None:
-    """The prices that are written in an option."""
-    try:
-        return None if value is None else Prices.parse(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
-
-
-prices_option = click.option(
-    "--prices",
-    "own_prices",
-    callback=_own_prices,
-    metavar="FILE",
-    help="Prices of models that come before the known ones: JSON or TOML, an object for each model with input, cached, "
-    "write, write_1h and output.",
-)
-
-
-log_options = all_of(
-    prices_option,
-    click.option(
-        "--no-pauses",
-        is_flag=True,
-        help="Assume that the cache never grew cold, whatever logs and time stamps say.",
-    ),
-    click.option(
-        "--check",
-        is_flag=True,
-        help="Instead: the raw history as estimated, against what the logs say, tokens by kind and dollars.",
-    ),
-)
-"""Options on what is believed of a log, and whether a replay is held against it."""
 
 
 def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked: bool) -> Logged:
@@ -134,7 +88,7 @@ def logged_lines(sessions: Sequence[Session], *, is_flat: bool) -> list[str]:
         lines.append(f"logged: {money(bill.cost)} for {counted(bill.requests, 'request')}, tokens: {kinds} ({models})")
     silent = sum(session.log is None or not session.log.bill.requests for session in sessions)
     if silent:
-        system = f"{approx_tokens(SYSTEM_CHARS):,} tokens of system prompt and tools unless --system-chars"
+        system = f"{approx_tokens(SYSTEM_CHARS):,} tokens of system prompt and tools unless --set system_chars=N"
         lines.append(f"assumed: {counted(silent, 'session')} without usage: four characters a token, {system}")
     plans = sum(log.plan is not None for log in logs)
     if plans and not is_flat:

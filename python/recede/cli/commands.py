@@ -28,8 +28,12 @@ class _Group(click.Group):
         except KeyboardInterrupt:
             ctx.exit(130)
         except click.ClickException as error:
+            if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+                options = (one.opts[-1] for one in error.ctx.command.params if isinstance(one, click.Option))
+                taken = f"{error.ctx.command_path} takes {', '.join(options)}"
+                error = click.UsageError(f"{error.message} {taken}", error.ctx)
             error.message = printable(error.message)  # type: ignore[misc]  # it may name a file of others
-            raise
+            raise error from None
 
 
 @click.group(

@@ -9,7 +9,7 @@ from recede.cli.notices import counted
 from recede.cli.played import Session
 from recede.cli.quoted import misses_as_json, quoted_shares
 from recede.cli.screen import paid
-from recede.cli.tables import cost_columns, of_columns, percent_or_dash, prose, share, table
+from recede.cli.tables import cost_columns, of_columns, percent_or_dash, prose, table
 from recede.cli.words import gain, money, percent, tenths, words_of
 from recede.costs import CACHES, PRESETS, PolicyCost, Replay, cheapest_policy, compare_costs
 
@@ -28,21 +28,13 @@ _OPTIONAL = (
 )
 
 
-def for_people(
-    sessions: list[Session], said: list[str], *, by_format: bool, turns: bool, elongation: float, is_flat: bool
-) -> str:
-    """The tables and sentences that the options ask for, and what was said of the logs."""
+def for_people(sessions: Sequence[Session], said: list[str], *, elongation: float, is_flat: bool) -> str:
+    """The table, the sentences, and what was said of the logs."""
     replays = [session.replay for session in sessions]
-    parts = [_turns_table(session, len(sessions)) for session in sessions] if turns else []
-    lines = []
-    if by_format:
-        parts.append(_format_table(sessions, elongation))
-    else:
-        costs = compare_costs(replays, elongation)
-        parts.append(_costs_table(costs, replays))
-        lines = [*_verdict(costs, sessions, is_flat=is_flat), *_notes(costs, len(sessions), elongation)]
-        lines += _over_limit(replays)
-    return "\n".join([*parts, prose([*lines, *said, price_line(replays)]) + "\n"])
+    costs = compare_costs(replays, elongation)
+    lines = [*_verdict(costs, sessions, is_flat=is_flat), *_notes(costs, len(sessions), elongation)]
+    lines += [*_over_limit(replays), *said, price_line(replays)]
+    return f"{_costs_table(costs, replays)}\n{prose(lines)}\n"
 
 
 def price_line(replays: Sequence[Replay]) -> str:
@@ -85,7 +77,7 @@ def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float) -> lis
     lines = []
     if best.usage.summary_calls:
         calls = f"{counted(best.usage.summary_calls, 'call')} of a model for {money(best.summary_cost)}"
-        more = f"too: {percent(elongation)} more" if elongation else "is not (--elongation 0.15 charges it)"
+        more = f"too: {percent(elongation)} more" if elongation else "is not (--set elongation=0.15 charges it)"
         lines.append(
             f"summaries: {calls} are included; that agents with summaries take more turns, 13 to 18 % in the "
             f"research, {more}"
@@ -130,43 +122,9 @@ def _costs_table(costs: tuple[PolicyCost, ...], replays: Sequence[Replay]) -> st
     return f"{head}\n\n{table(headings, rows, optional=wanted, best=best, is_last_name=True)}"
 
 
-def _turns_table(session: Session, sessions: int) -> str:
-    """A row for each request: the tokens sent under each policy, and the share that the cache would serve."""
-    policies = session.replay.policies
-    rows = []
-    for number, turns in enumerate(zip(*(replayed.turns for replayed in policies), strict=True), 1):
-        cells = (f"{turn.view_tokens:,} {share(turn.cached_chars, turn.view_chars):>5}" for turn in turns)
-        rows.append([str(number), *cells])
-    head = f"{prose([session.name])}\n" if sessions > 1 else ""
-    return head + table(["turn", *(replayed.policy for replayed in policies)], rows)
-
-
-def _format_table(sessions: list[Session], elongation: float) -> str:
-    """A table with a row for each policy but raw, by format and for all."""
-    groups: dict[str, list[Session]] = {}
-    for session in sessions:
-        groups.setdefault(session.format, []).append(session)
-    headings = ["format", "choice", "sessions", "requests", "of raw", "mean", "median", "worst", "losses"]
-    headings += ["no cache", "policy"]
-    rows = []
-    for name, group in [*groups.items(), ("total", sessions)]:
-        raw, *others = compare_costs((session.replay for session in group), elongation)
-        counts = [f"{len(group):,}", f"{raw.usage.requests:,}"]
-        for cost in others:
-            shares = (cost.of_raw, cost.mean_of_raw, cost.median_of_raw, cost.worst_of_raw)
-            figures = list(map(percent, shares))
-            figures += [str(cost.loss_count), percent(cost.of_raw_uncached)]
-            rows.append([name, words_of(cost.policy), *counts, *figures, cost.policy])
-            name, counts = "", ["", ""]
-    return table(headings, rows, names=2, is_last_name=True)
-
-
-def session_as_json(session: Session, turns: bool, elongation: float) -> dict[str, Any]:
+def session_as_json(session: Session, elongation: float) -> dict[str, Any]:
     """The figures of a session."""
     report = costs_as_json(compare_costs([session.replay], elongation))
-    if turns:
-        for policy, replayed in zip(report["policies"], session.replay.policies, strict=True):
-            policy["turns"] = [turn._asdict() for turn in replayed.turns]
     return {**report, "quoted": quoted_shares([session.replay]), "misses": misses_as_json(session)}
 
 

@@ -17,9 +17,6 @@ def summarized(window: int) -> str:
     return f"hybrid:window={window},at=break_even,tail={window},boundary=break_even"
 
 
-TABLE = ("raw", MASKED, summarized(10), "sliding:window=10")
-"""The policies of the table, if none are named."""
-
 _BOUNDARIES = ("", ",boundary=break_even")
 
 STUDY = (

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import click
 
-from recede.cli.bill import prices_option
 from recede.cli.files import write, write_json
 from recede.cli.tables import prose, table
+from recede.cli.terms import prices_option
 from recede.costs import MODELS, ModelPrices
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -25,8 +24,8 @@ class Listed(NamedTuple):
     quotation: Quotation
 
 
-def listed(sessions: Sequence[Session], policy: str, sample: int | None, seed: int) -> list[Listed]:
-    """Requests that quote what a policy had hidden, each with its oldest source: all, or a seeded sample, in order."""
+def listed(sessions: Sequence[Session], policy: str) -> list[Listed]:
+    """Requests that quote what a policy had hidden, each with its oldest source, in order."""
     found = []
     for number, session in enumerate(sessions, 1):
         if session.replay.misses is not None:
@@ -35,10 +34,7 @@ def listed(sessions: Sequence[Session], policy: str, sample: int | None, seed: i
                 oldest[one.request] = one
             requests = sorted(session.replay.misses.by_policy[policy])
             found += [Listed(f"{number} {session.name}", oldest[request]) for request in requests]
-    if sample is None or sample >= len(found):
-        return found
-    places = sorted(random.Random(seed).sample(range(len(found)), sample))
-    return [found[place] for place in places]
+    return found
 
 
 def list_table(found: Sequence[Listed]) -> str:
@@ -63,12 +59,12 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MOST_CHARS else f"{text[: _MOST_CHARS - 1]}…"
 
 
-def quoted_lines(sessions: Sequence[Session], *, has_column: bool = True) -> list[str]:
-    """What the column `quoted` counts, where there is one, and what was not measured."""
+def quoted_lines(sessions: Sequence[Session]) -> list[str]:
+    """What the column `quoted` counts, and what was not measured."""
     measured = [session.replay.misses for session in sessions if session.replay.misses is not None]
     silent = len(sessions) - len(measured)
     lines = []
-    if measured and has_column:
+    if measured:
         examined = counted(sum(one.examined for one in measured), "request")
         sampled = ", a sample," if any(one.examined < one.requests for one in measured) else ""
         lines.append(

@@ -1,0 +1,142 @@
+"""What a replay takes for prices, for the cache, and for what logs leave out: `--price`, `--prices` and `--set`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import click
+
+from recede.costs import CACHES, SUMMARY_CHARS, SYSTEM_CHARS, ModelPrices, Prices, read_prices
+
+
+class Price(NamedTuple):
+    """The value of `--price`; None is what the logs say.
+
+    Attributes:
+        prices: of the model.
+        cache: the name of the cache: given, or that of the provider whose prices are taken.
+        summary_prices: of the model that writes summaries; None: the same model.
+    """
+
+    prices: Prices | None = None
+    cache: str | None = None
+    summary_prices: Prices | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Price:
+        """Read prices, in which `cache` is one key, and `summary` and `summary_output` are those of summaries.
+
+        Raises:
+            ValueError: a name is unknown or a value is no price; says which.
+
+        Example:
+            >>> from recede.cli.terms import Price
+            >>> price = Price.parse("anthropic,output=0,summary=openai,summary_output=2")
+            >>> price.cache, price.prices.output, price.summary_prices.input, price.summary_prices.output
+            ('anthropic', 0.0, 2.5, 2.0)
+        """
+        own: list[str] = []
+        of_summaries: list[str] = []
+        cache = None
+        for part in filter(None, map(str.strip, text.split(","))):
+            key, _, value = map(str.strip, part.partition("="))
+            if key == "cache":
+                cache = value
+            elif key.startswith("summary"):
+                of_summaries.append(part.removeprefix("summary").lstrip("_= "))
+            else:
+                own.append(part)
+        if cache is None and own and own[0] in CACHES:
+            cache = own[0]
+        if cache is not None and cache not in CACHES:
+            raise ValueError(f"there is no cache {cache!r}; there are {', '.join(CACHES)}")
+        prices, summary_prices = (Prices.parse(",".join(some)) if some else None for some in (own, of_summaries))
+        return cls(prices, cache, summary_prices)
+
+
+class Settings(NamedTuple):
+    """The value of `--set`.
+
+    Attributes:
+        system_chars: the length of system prompt and tools, where a log has no tokens.
+        summary_chars: the length of summaries.
+        elongation: by what share agents with summaries take more turns; 0: as in the log.
+        context_window: the tokens that the model takes; 0: the smallest usual number that all requests fit into.
+        min_results: sessions with fewer results are left out.
+        pauses: when the cache is cold, as `recede.costs.replay_transcript` takes it.
+    """
+
+    system_chars: int = SYSTEM_CHARS
+    summary_chars: int = SUMMARY_CHARS
+    elongation: float = 0.0
+    context_window: int = 0
+    min_results: int = 0
+    pauses: str = "logged"
+
+
+_COUNT = click.IntRange(min=0)
+_TYPES: dict[str, click.ParamType[Any]] = {
+    "elongation": click.FloatRange(0, 1),
+    "pauses": click.Choice(("logged", "timed", "none")),
+}
+
+
+def _price(ctx: click.Context, param: click.Parameter, value: str | None) -> Price:
+    try:
+        return Price.parse(value or "")
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Settings:
+    found = {}
+    for part in filter(None, ",".join(values).split(",")):
+        name, _, value = map(str.strip, part.partition("="))
+        if name not in Settings._fields:
+            raise click.BadParameter(
+                f"there is no setting {name!r}; there are {', '.join(Settings._fields)}", ctx, param
+            )
+        try:
+            found[name] = _TYPES.get(name, _COUNT).convert(value, param, ctx)
+        except click.BadParameter as error:
+            raise click.BadParameter(f"{name}: {error.message}", ctx, param) from None
+    return Settings(**found)
+
+
+def _own_prices(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, ModelPrices]:
+    try:
+        return {} if value is None else read_prices(value)
+    except (OSError, ValueError) as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+price_option = click.option(
+    "--price",
+    callback=_price,
+    metavar="NAME,...",
+    help="Prices for a million tokens, and the cache: anthropic, anthropic_1h, openai, gemini, bedrock, or one of "
+    "these with changes, such as openai,output=0. With cache=ideal the cache serves whatever prefix two requests "
+    "share; summary=NAME or summary_output=N prices the model of summaries.  [default: of the models that a log "
+    "names; else by its format]",
+)
+
+prices_option = click.option(
+    "--prices",
+    "own_prices",
+    callback=_own_prices,
+    metavar="FILE",
+    help="Prices of models that come before the known ones: JSON or TOML, an object for each model with input, cached, "
+    "write, write_1h and output.",
+)
+
+settings_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    callback=_settings,
+    metavar="NAME=VALUE,...",
+    help="What logs do not say: system_chars=12000 of system prompt and tools (as logged tokens say, if there are "
+    "any), summary_chars=4000 (0: the built-in summary, which needs no model), elongation=0.15 more turns of agents "
+    "with summaries, context_window=N tokens, pauses=none (the cache never grows cold) or timed; and min_results=N, "
+    "to leave out sessions with fewer.",
+)
