@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -441,6 +443,12 @@ def test_from_json_keeps_the_bytes_of_each_message() -> None:
         recede.History.from_json(array[:-3])
     with pytest.raises(recede.TranscriptError, match="not a history"):
         recede.History.from_json(b'{"messages": []}')
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_copy_would_share_the_session_and_is_refused(copied: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match=r"save\(path\) it, and History.load"):
+        copied(recede.History())
 
 
 def test_several_threads_do_not_corrupt_it() -> None:

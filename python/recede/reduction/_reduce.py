@@ -45,9 +45,9 @@ def reduce(  # noqa: D417 - more is an error
         messages: the history, oldest first: a list in any of the shapes (OpenAI chat, Anthropic messages, OpenAI
             Responses, Gemini, Bedrock Converse, ChatMessage), of dicts or objects of clients; a request, which is a
             dict with such a list; or the JSON of either. It is never modified.
-        summarizer: over the limit: `(messages, previous_summary) -> str`, instead of the built-in summary. It is asked
-            for all hidden messages; its last 64 texts are remembered as long as the function lives, so give the same
-            one each time.
+        summarizer: `(messages, previous_summary) -> str`: old turns become its summary when that pays
+            (docs/summaries.md), and over the limit, in place of the built-in one. It is asked for all hidden messages;
+            its last 64 texts are remembered as long as the function lives, so give the same one each time.
         **options: see docs/options.md; `recede.types.Options` has their types.
 
     Returns:

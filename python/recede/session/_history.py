@@ -22,6 +22,8 @@ from recede.session._options import HistoryOptions, saved_options
 from recede.session._reading import HistoryReader
 
 if TYPE_CHECKING:
+    from typing import SupportsIndex
+
     from typing_extensions import Unpack
 
     from recede.reduction._input import Json
@@ -50,7 +52,8 @@ class History(HistoryReader):
         calibrate: with ``max_input_tokens``: from the next request on, a token counts as many
             characters (1 to 8) as it had in the requests given to `reported`, instead of four. Earlier views stay, also
             in a saved or stored history.
-        summarizer: over the limit: `(messages, previous_summary) -> str`, instead of the built-in summary.
+        summarizer: `(messages, previous_summary) -> str`, sync or async (`aview`): old turns become its summary when
+            that pays (docs/summaries.md), and over the limit, in place of the built-in one. None: only over the limit.
         **options: as for `reduce`. With a `token_counter` each text is counted once, when it is appended.
 
     Raises:
@@ -113,6 +116,10 @@ class History(HistoryReader):
     def _checked(options: dict[str, Any]) -> HistoryOptions:
         """The options of a saved history, with its functions."""
         return HistoryOptions.saved(options)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Refuse to be copied or pickled: two would share one session."""
+        raise TypeError("a History cannot be copied or pickled: save(path) it, and History.load(path) gives another")
 
     # Appending
 
