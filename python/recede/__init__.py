@@ -66,10 +66,13 @@ def __getattr__(name: str) -> object:
         value = globals()[name] = getattr(import_module(f"recede.{_LATER.get(name, 'reduction')}"), name)
         return value
     said, is_import = f"module {__name__!r} has no attribute {name!r}", False
-    if not name.startswith("_") and name in import_module("recede.designs").__all__:
-        said += f": it is a name of a published design, recede.designs.{name}"
-        # `from recede import ...` drops the text of an AttributeError.
-        is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"
+    for module in () if name.startswith("_") else ("designs", *_MODULES):
+        if name in getattr(import_module(f"recede.{module}"), "__all__", ()):
+            what = "a name of a published design, " if module == "designs" else ""
+            said += f": it is {what}recede.{module}.{name}"
+            # `from recede import ...` drops the text of an AttributeError.
+            is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"
+            break
     raise (ImportError if is_import else AttributeError)(said)
 
 

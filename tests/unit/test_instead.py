@@ -81,6 +81,15 @@ def test_a_published_name_is_found_in_designs(name: str) -> None:
     assert not hasattr(recede, name)
 
 
+@pytest.mark.parametrize("place", ["masker.Masker", "proxy.RequestMasker", "store.TurnStore", "costs.replay"])
+def test_a_name_of_another_module_is_found_there(place: str) -> None:
+    name = place.partition(".")[2]
+    with pytest.raises(ImportError, match=rf": it is recede\.{place}$"):
+        exec(f"from recede import {name}")
+    with pytest.raises(AttributeError, match=rf": it is recede\.{place}$"):
+        getattr(recede, name)
+
+
 def messages_of(kind: str) -> Any:
     if kind == "Transcript":
         return transcripts.read(b'[{"role": "user", "content": "Go."}]')
