@@ -145,6 +145,7 @@ _STANDARD: Mapping[str, Model] = {
     "gpt-4.1": _openai("2025-12", 2.0, 0.5, 8.0, window=1_047_576),
     "gpt-4.1-mini": _openai("2025-12", 0.4, 0.1, 1.6, window=1_047_576),
     "gpt-4o": _openai("2025-12", 2.5, 1.25, 10.0, window=128_000),
+    "gpt-4o-2024-05-13": _openai("2025-12", 5.0, 5.0, 15.0, window=128_000),
     "gpt-4o-mini": _openai("2025-12", 0.15, 0.075, 0.6, window=128_000),
     "gemini-4-neon": _gemini("2026-11", 3.0, 15.0, 4_096, cached=0.15),
     "gemini-4-hydrogen": _gemini("2026-11", 1.5, 7.5, 4_096, cached=0.075),
@@ -195,9 +196,12 @@ USUAL_MODELS = {
 """The models whose prices are taken to be those of a provider."""
 
 # Where a model is served from (as in "bedrock:us.anthropic.claude-opus-5"), and what a log writes after its name: a
-# date, a version, a variant.
-_BEFORE = re.compile(r"^(?:.*/)?(?:[a-z_-]+:)?(?:(?:us|eu|apac|global)\.)?(?:anthropic\.)?")
-_AFTER = re.compile(r"(?:-v\d+(?::\d+)?|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest|-preview|\[1m\]|:thinking)+$")
+# date, a version, a variant, how a router chooses who serves it.
+_BEFORE = re.compile(r"^(?:.*/)?(?:[a-z_-]+:)?(?:(?:[a-z-]{2,6}\.)?anthropic\.)?")
+_AFTER = re.compile(
+    r"(?:-v\d+(?::\d+)?|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest|-preview|\[1m\]|:(?:thinking|beta|exacto|floor|nitro))+$"
+)
+_SWAPPED = re.compile(r"^claude-([\d.-]+)-(opus|sonnet|haiku)$")  # as OpenRouter's names with a date
 # Families of models, with what may be before a name: whoever serves it, the caching is that of its maker.
 _FAMILIES = {
     "anthropic": re.compile(r"(?:^|[/.:])claude-"),
@@ -207,18 +211,24 @@ _FAMILIES = {
 _GENERATION = re.compile(r"(?:^|[/.:])gpt-(\d)(?:\.(\d{1,3}))?(?![\d.])")
 
 
-def model_names(model: str) -> tuple[str, ...]:
-    """List the names under which a table may have the model that a log names."""
-    name = _AFTER.sub("", _BEFORE.sub("", model.lower()))
-    return model, name, name.replace(".", "-") if name.startswith("claude") else name
+def model_names(model: str, tier: str | None = None) -> tuple[str, ...]:
+    """List the names under which a table may have the model that a log names, served as the tier says."""
+    dated = _BEFORE.sub("", model.strip().lower())
+    name = _AFTER.sub("", dated)
+    names = [model, dated, name]
+    if name.startswith("claude"):
+        name = name.replace(".", "-")
+        # Anthropic's names for the first of a family end in a zero.
+        names += [name, name.removesuffix("-0"), _SWAPPED.sub(r"claude-\2-\1", name)]
+    return tuple(dict.fromkeys(names if tier is None else (f"{name}-{tier}" for name in names)))
 
 
-def model_row(model: str, time: float | None = None, sent_tokens: int = 0) -> Model | None:
+def model_row(model: str, time: float | None = None, sent_tokens: int = 0, tier: str | None = None) -> Model | None:
     """Find the row of a model by a log's name for it; None if there is none: names are not guessed.
 
     The prices are those of a moment in Unix seconds (None: those of today), for a prompt of that many tokens.
     """
-    found = next((name for name in model_names(model) if name in MODEL_ROWS), None)
+    found = next((name for name in model_names(model, tier) if name in MODEL_ROWS), None)
     if found is None:
         return None
     earlier = () if time is None else EARLIER_ROWS.get(found, ())

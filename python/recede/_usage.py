@@ -10,7 +10,6 @@ __all__ = ["Beside", "LoggedUsage", "beside_of", "reports_cache", "tier_of", "us
 _MOST_TOKENS = 1 << 53
 _MOST_NAME_CHARS = 60
 _USUAL_TIERS = frozenset(["auto", "default", "standard"])
-_DETAILS = ("prompt_tokens_details", "input_tokens_details")
 
 
 class LoggedUsage(NamedTuple):
@@ -60,9 +59,9 @@ class Beside(NamedTuple):
     usage: LoggedUsage
 
 
-# The names of each count, with the object that holds it before a dot. OpenAI: Chat Completions, Responses, Codex; what
-# routers add to them; traces; Converse; DeepSeek, Kimi; Vercel's AI SDK; what Amp and the totals of Claude Code call
-# Anthropic's.
+# The names of each count, with the object that holds it before a dot. OpenAI: Chat Completions, Responses, Codex,
+# Realtime; what routers add to them; traces; Converse; DeepSeek, Kimi, Mistral, Qwen; Cohere; Vercel's AI SDK, LangChain,
+# Pydantic AI; what Amp and the totals of Claude Code call Anthropic's.
 _CACHED = (
     "prompt_tokens_details.cached_tokens",
     "input_tokens_details.cached_tokens",
@@ -70,39 +69,65 @@ _CACHED = (
     "input_tokens_cache_read",
     "prompt_cache_hit_tokens",
     "cached_tokens",
+    "num_cached_tokens",
     "cachedInputTokens",
     "inputTokenDetails.cacheReadTokens",
+    "input_token_details.cache_read",
+    "input_token_details.cached_tokens",
+    "cache_read_tokens",
 )
-_CACHED_APART = ("cache_read_input_tokens", "cacheReadInputTokens")
+_CACHED_APART = ("cache_read_input_tokens", "cacheReadInputTokens", "cacheReadInputTokenCount")
 _WRITTEN = (
     "prompt_tokens_details.cache_write_tokens",
     "input_tokens_details.cache_write_tokens",
     "cache_write_input_tokens",
     "prompt_tokens_details.cache_creation_tokens",
+    "prompt_tokens_details.cache_creation_input_tokens",
     "input_tokens_cache_write",
     "inputTokenDetails.cacheWriteTokens",
+    "input_token_details.cache_creation",
+    "cache_write_tokens",
 )
-_WRITTEN_APART = ("cache_creation_input_tokens", "cacheWriteInputTokens", "cacheCreationInputTokens")
-# What Gemini's own library calls its counts.
+_WRITTEN_APART = (
+    "cache_creation_input_tokens",
+    "cacheWriteInputTokens",
+    "cacheCreationInputTokens",
+    "cacheWriteInputTokenCount",
+)
+# Writes by their time to live: five minutes, one hour.
+_WRITTEN_FOR = tuple(
+    tuple(f"{holder}.ephemeral_{time}_input_tokens" for holder in ("cache_creation", "input_token_details"))
+    for time in ("5m", "1h")
+)
+# What Gemini's own library calls its counts, and its other APIs: Live, Interactions.
 _GEMINI = {
     "prompt_token_count": "promptTokenCount",
+    "total_input_tokens": "promptTokenCount",
     "tool_use_prompt_token_count": "toolUsePromptTokenCount",
+    "total_tool_use_tokens": "toolUsePromptTokenCount",
     "cached_content_token_count": "cachedContentTokenCount",
+    "total_cached_tokens": "cachedContentTokenCount",
     "candidates_token_count": "candidatesTokenCount",
+    "responseTokenCount": "candidatesTokenCount",
+    "response_token_count": "candidatesTokenCount",
+    "total_output_tokens": "candidatesTokenCount",
     "thoughts_token_count": "thoughtsTokenCount",
+    "total_thought_tokens": "thoughtsTokenCount",
 }
-_INPUT = ("prompt_tokens", "input_tokens", "inputTokens")
-_OUTPUT = ("completion_tokens", "output_tokens", "outputTokens")
+_CACHED_OF_GEMINI = ("cachedContentTokenCount", "cached_content_token_count", "total_cached_tokens")
+_INPUT = ("prompt_tokens", "input_tokens", "inputTokens", "tokens.input_tokens")
+_OUTPUT = ("completion_tokens", "output_tokens", "outputTokens", "tokens.output_tokens")
+_REASONING = ("completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens")
 # Sums of others, and parts of them.
 _NOT_ADDED = frozenset(
-    """audio_tokens cache_creation.ephemeral_1h_input_tokens cache_creation.ephemeral_5m_input_tokens
-    inputTokenDetails.noCacheTokens prompt_cache_miss_tokens reasoningTokens reasoning_output_tokens reasoning_tokens
-    totalInputTokens totalTokenCount totalTokens total_tokens""".split()
+    """audio_tokens inputTokenDetails.noCacheTokens prompt_cache_miss_tokens reasoningTokens reasoning_output_tokens
+    reasoning_tokens totalInputTokens totalTokenCount totalTokens total_token_count total_tokens""".split()
 )
-_ADDED = frozenset(
-    [*_CACHED, *_CACHED_APART, *_WRITTEN, *_WRITTEN_APART, *_INPUT, *_OUTPUT, *_GEMINI, *_GEMINI.values()]
-)
-_HOLDERS = (*_DETAILS, "inputTokenDetails", "cache_creation")
+_APART = frozenset([*_CACHED_APART, *_WRITTEN_APART, "cache_creation"])
+_OF_GEMINI = frozenset([*_GEMINI, *_GEMINI.values()])
+_OF_CACHE = (*_CACHED, *_CACHED_APART, *_WRITTEN, *_WRITTEN_APART, *_WRITTEN_FOR[0], *_WRITTEN_FOR[1])
+_ADDED = frozenset([*_OF_CACHE, *_INPUT, *_OUTPUT, *_OF_GEMINI])
+_HOLDERS = frozenset(name.partition(".")[0] for name in _ADDED if "." in name)
 _MEDIA = frozenset(["audio_tokens", "image_tokens", "text_tokens", "video_tokens"])
 
 
@@ -115,40 +140,58 @@ def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
         return None
     for name in _unknown(value):
         note(f"tokens of the unknown kind {name[:_MOST_NAME_CHARS]!r} are not counted")
-    if "promptTokenCount" in value or "prompt_token_count" in value:
+    if not value.keys().isdisjoint(_OF_GEMINI):
         value = _of_gemini(value)
+    if isinstance(details := value.get("cacheDetails"), list):  # of Converse
+        written = [one for one in details if isinstance(one, dict)]
+        by_time = {f"ephemeral_{one.get('ttl')}_input_tokens": one.get("inputTokens") for one in written}
+        value = {**value, "cache_creation": by_time}
 
     def tokens(*names: str) -> int:
         """The first count above zero."""
         for name in names:
-            outer, _, inner = name.rpartition(".")
-            holder = value.get(outer) if outer else value
-            found = holder.get(inner) if isinstance(holder, dict) else None
-            if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= _MOST_TOKENS:
-                if found:
-                    return found
-            elif found is not None:
+            count = _whole(_held(value, name))
+            if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _MOST_TOKENS:
+                if count:
+                    return count
+            elif count is not None:
                 note("token count of wrong type ignored")
         return 0
 
     cached, written = tokens(*_CACHED, *_CACHED_APART), tokens(*_WRITTEN, *_WRITTEN_APART)
-    written_1h = min(tokens("cache_creation.ephemeral_1h_input_tokens"), written)
-    plain = tokens(*_INPUT)
+    written_5m, written_1h = (tokens(*names) for names in _WRITTEN_FOR)
+    written = written or written_5m + written_1h
+    written_1h = min(written_1h, written)
+    plain, output = tokens(*_INPUT), tokens(*_OUTPUT)
+    if (reasoning := tokens(*_REASONING)) and value.get("total_tokens") == plain + output + reasoning:
+        output += reasoning  # xAI counts it apart
     # Anthropic and Converse count tokens of the cache apart from the input; all others count them in.
-    if "prompt_tokens" in value or not any(name in value for name in (*_CACHED_APART, *_WRITTEN_APART)):
+    if value.get("prompt_tokens") or _APART.isdisjoint(value):
         plain = max(0, plain - cached - written)
-    usage = LoggedUsage(plain, cached, written - written_1h, written_1h, tokens(*_OUTPUT))
-    if usage.output_tokens and all(value.get(name) is None for name in _INPUT):
+    usage = LoggedUsage(plain, cached, written - written_1h, written_1h, output)
+    if usage.output_tokens and all(_held(value, name) is None for name in _INPUT):
         note("usage without input tokens")
-    if usage.sent_tokens and all(value.get(name) is None for name in _OUTPUT):
+    if usage.sent_tokens and all(_held(value, name) is None for name in _OUTPUT):
         note("usage without output tokens")
     return usage if any(usage) else None
+
+
+def _held(value: dict[str, Any], name: str) -> Any:
+    """What a usage has under a name; before a dot is that of the object with it."""
+    outer, _, inner = name.rpartition(".")
+    holder = value.get(outer) if outer else value
+    return holder.get(inner) if isinstance(holder, dict) else None
+
+
+def _whole(count: Any) -> Any:
+    """A count that a table of numbers made a float as an integer again."""
+    return int(count) if isinstance(count, float) and count.is_integer() else count
 
 
 def _unknown(value: dict[str, Any]) -> Iterator[str]:
     """The names of counts that nobody knows, in a usage and in the details of its input."""
     counts = {name: held for name, held in value.items() if name not in _HOLDERS}
-    for outer in _HOLDERS:
+    for outer in sorted(_HOLDERS):
         if isinstance(holder := value.get(outer), dict):
             counts |= {f"{outer}.{name}": held for name, held in holder.items() if name not in _MEDIA}
     for name, held in counts.items():
@@ -160,12 +203,12 @@ def _of_gemini(value: dict[str, Any]) -> dict[str, Any]:
     """Gemini's counts under the names of Responses: what its tools read is input, and what it thought is output."""
 
     def total(*names: str) -> Any:
-        counts = [value[name] for name in names if value.get(name) is not None]
+        counts = [_whole(value[name]) for name in names if value.get(name) is not None]
         return sum(counts) if all(type(count) is int and count >= 0 for count in counts) else counts[-1]
 
     value = {_GEMINI.get(name, name): count for name, count in value.items()}
     return {
-        "input_tokens": total("promptTokenCount", "toolUsePromptTokenCount"),
+        "input_tokens": total("promptTokenCount", "toolUsePromptTokenCount") or None,
         "cached_input_tokens": value.get("cachedContentTokenCount"),
         "output_tokens": total("candidatesTokenCount", "thoughtsTokenCount"),
     }
@@ -191,7 +234,4 @@ def tier_of(value: Any) -> str | None:
 
 def reports_cache(value: dict[str, Any]) -> bool:
     """Whether a usage says how much was read from the cache, even if that is zero."""
-    details = [value.get(name) for name in _DETAILS]
-    counts = [detail.get("cached_tokens") for detail in details if isinstance(detail, dict)]
-    apart = [value.get(name) for name in (*_CACHED_APART, "cachedContentTokenCount", "cached_content_token_count")]
-    return any(count is not None for count in (*counts, *apart))
+    return any(_held(value, name) is not None for name in (*_CACHED, *_CACHED_APART, *_CACHED_OF_GEMINI))

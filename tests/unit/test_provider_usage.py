@@ -73,6 +73,66 @@ JULY_10, AUGUST_20, AUGUST_21 = 1_783_641_600.0, 1_787_270_399.0, 1_787_270_400.
         ),
         ({"prompt_token_count": 30, "candidates_token_count": 4, "thoughts_token_count": 2}, (30, 0, 0, 0, 6)),
         ({"promptTokenCount": "30", "candidatesTokenCount": 4}, (0, 0, 0, 0, 4)),
+        # Gemini's Live and Interactions.
+        ({"promptTokenCount": 30, "responseTokenCount": 4}, (30, 0, 0, 0, 4)),
+        (
+            {
+                "total_input_tokens": 30,
+                "total_cached_tokens": 20,
+                "total_output_tokens": 4,
+                "total_thought_tokens": 3,
+                "total_tool_use_tokens": 2,
+            },
+            (12, 20, 0, 0, 7),
+        ),
+        # Converse lists what it wrote by its time to live; its early names.
+        (
+            {
+                "inputTokens": 3,
+                "cacheWriteInputTokens": 9,
+                "cacheDetails": [{"ttl": "1h", "inputTokens": 5}, {"ttl": "5m", "inputTokens": 4}, None],
+            },
+            (3, 0, 4, 5, 0),
+        ),
+        ({"inputTokens": 3, "cacheReadInputTokenCount": 20, "cacheWriteInputTokenCount": 9}, (3, 20, 9, 0, 0)),
+        # Writes by their time to live alone.
+        (
+            {"input_tokens": 3, "cache_creation": {"ephemeral_5m_input_tokens": 2, "ephemeral_1h_input_tokens": 7}},
+            (3, 0, 2, 7, 0),
+        ),
+        # A router with the names of several APIs, of which it fills one.
+        ({"prompt_tokens": 0, "input_tokens": 3, "cache_read_input_tokens": 20, "output_tokens": 4}, (3, 20, 0, 0, 4)),
+        ({"prompt_tokens": 30, "input_tokens": 0, "prompt_tokens_details": {"cached_tokens": 20}}, (10, 20, 0, 0, 0)),
+        # xAI counts reasoning apart, OpenAI does not.
+        (
+            {
+                "prompt_tokens": 30,
+                "completion_tokens": 4,
+                "total_tokens": 36,
+                "completion_tokens_details": {"reasoning_tokens": 2},
+            },
+            (30, 0, 0, 0, 6),
+        ),
+        (
+            {
+                "prompt_tokens": 30,
+                "completion_tokens": 4,
+                "total_tokens": 34,
+                "completion_tokens_details": {"reasoning_tokens": 2},
+            },
+            (30, 0, 0, 0, 4),
+        ),
+        # Qwen, Mistral, Cohere, LangChain, Pydantic AI; integers that a table made floats.
+        (
+            {"prompt_tokens": 30, "prompt_tokens_details": {"cached_tokens": 20, "cache_creation_input_tokens": 9}},
+            (1, 20, 9, 0, 0),
+        ),
+        ({"prompt_tokens": 30, "completion_tokens": 4, "num_cached_tokens": 20}, (10, 20, 0, 0, 4)),
+        ({"tokens": {"input_tokens": 30, "output_tokens": 4}, "cached_tokens": 20}, (10, 20, 0, 0, 4)),
+        ({"input_tokens": 30, "input_token_details": {"cache_read": 20, "cache_creation": 9}}, (1, 20, 9, 0, 0)),
+        ({"input_tokens": 30, "cache_read_tokens": 20, "cache_write_tokens": 9}, (1, 20, 9, 0, 0)),
+        ({"prompt_tokens": 30.0, "completion_tokens": 4.5, "cached_tokens": float("inf")}, (30, 0, 0, 0, 0)),
+        ({"promptTokenCount": 30.0, "toolUsePromptTokenCount": 7.0}, (37, 0, 0, 0, 0)),
     ],
 )
 def test_the_usage_of_each_api_is_read(usage: dict[str, Any], tokens: tuple[int, ...]) -> None:
@@ -157,6 +217,7 @@ def test_how_a_request_was_served_is_read(usage: Any, tier: str | None) -> None:
         ("us.anthropic.claude-opus-4-8-20260528-v1:0", None, 0, "fast", (10.0, 1.0, 12.5, 50.0)),
         ("anthropic/claude-opus-5-fast", None, 0, None, (10.0, 1.0, 12.5, 50.0)),
         ("claude-opus-4-8", None, 0, None, (5.0, 0.5, 6.25, 25.0)),
+        ("openai/gpt-4o-2024-05-13", None, 0, None, (5.0, 5.0, 5.0, 15.0)),
     ],
 )
 def test_prices_have_dates_lengths_and_tiers(

@@ -80,9 +80,8 @@ def model_prices(
         >>> model_prices("gpt-5.6-sol", time=1_783_641_600).prices.input, model_prices("gpt-5.6-sol").prices.input
         (5.0, 4.0)
     """
-    names = model_names(model) if tier is None else tuple(f"{name}-{tier}" for name in model_names(model))
-    found = next((own[name] for name in names if name in own), None)
-    row = None if found is not None else model_row(names[-1], time, sent_tokens)
+    found = next((own[name] for name in model_names(model, tier) if name in own), None)
+    row = None if found is not None else model_row(model, time, sent_tokens, tier)
     return found if row is None else _of_row(row)
 
 
