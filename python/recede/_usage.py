@@ -60,8 +60,8 @@ class Beside(NamedTuple):
 
 
 # The names of each count, with the object that holds it before a dot. OpenAI: Chat Completions, Responses, Codex,
-# Realtime; what routers add to them; traces; Converse; DeepSeek, Kimi, Mistral, Qwen; Cohere; Vercel's AI SDK, LangChain,
-# Pydantic AI; what Amp and the totals of Claude Code call Anthropic's.
+# Realtime; what routers add to them; traces; Converse; DeepSeek, Kimi, Mistral, Qwen, Cohere; Vercel's AI SDK,
+# LangChain, Pydantic AI; what Amp and the totals of Claude Code call Anthropic's.
 _CACHED = (
     "prompt_tokens_details.cached_tokens",
     "input_tokens_details.cached_tokens",
@@ -143,8 +143,8 @@ def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
     if not value.keys().isdisjoint(_OF_GEMINI):
         value = _of_gemini(value)
     if isinstance(details := value.get("cacheDetails"), list):  # of Converse
-        written = [one for one in details if isinstance(one, dict)]
-        by_time = {f"ephemeral_{one.get('ttl')}_input_tokens": one.get("inputTokens") for one in written}
+        rows = [one for one in details if isinstance(one, dict)]
+        by_time = {f"ephemeral_{row.get('ttl')}_input_tokens": row.get("inputTokens") for row in rows}
         value = {**value, "cache_creation": by_time}
 
     def tokens(*names: str) -> int:

@@ -298,6 +298,8 @@ DAMAGED: dict[str, tuple[bytes, set[int], int]] = {
     "zeros": (lines(*CODEX[:4]) + bytes(4096) + b"\n" + lines(*CODEX[4:]), set(), 5),
     "zeros before": (lines(*CODEX[:4]) + bytes(512) + lines(*CODEX[4:]), set(), 5),
     "zeros at the end": (lines(*CODEX) + bytes(512), set(), 8),
+    "zeros at the beginning": (bytes(512) + lines(*CODEX), set(), 1),
+    "zeros in the first line": (bytes(512) + b"\n" + lines(*CODEX), set(), 1),
     "no object": (lines(*CODEX[:4]) + b"null\n7\n[]\n" + lines(*CODEX[4:]), set(), 5),
     "words": (lines(*CODEX[:4]) + b"Killed\n" + lines(*CODEX[4:]), set(), 5),
     "words before": (b"Loaded cached credentials.\nwarning: none\n" + lines(*CODEX), set(), 1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import json
 import pickle
 import random
 import subprocess
@@ -58,6 +59,7 @@ from transcript_files import (
 
 import recede
 from recede import transcripts
+from recede.transcripts import _damaged
 from support import assistant, dumps, mask, user
 
 every_file = pytest.mark.parametrize("name", FILES)
@@ -270,6 +272,27 @@ def test_a_damaged_line_is_skipped_and_the_session_stays(name: str) -> None:
     assert len(skipped) == 1 and transcript.skipped_lines
     assert skipped[0].endswith(f"line {first}") or not data.endswith(b"\n")
     assert transcripts.detect(data) == "codex"
+
+
+class _Counting(json.JSONDecoder):
+    """A decoder that counts the characters it may read."""
+
+    chars = 0
+
+    def raw_decode(self, s: str, idx: int = 0) -> Any:
+        self.chars += len(s) - idx
+        return super().raw_decode(s, idx)
+
+
+def test_a_damaged_line_is_not_read_again_from_each_of_its_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    for opened in (1_000, 2_000):
+        counting = _Counting()
+        monkeypatch.setattr(_damaged, "decoder", counting)
+        pieces, damage = _damaged.pieces_of(b'{"type": [' * opened, set())
+        assert (pieces, damage) == ([], 0)
+        sizes.append(counting.chars)
+    assert sizes[1] < 2.2 * sizes[0]
 
 
 def test_what_precedes_a_cut_of_gzip_data_is_read(tmp_path: Path) -> None:

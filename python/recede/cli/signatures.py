@@ -41,7 +41,7 @@ def likeness(head: bytes) -> str | None:
         return "a WebP image"
     if head[257:262] == b"ustar":
         return "a tar archive: unpack it first"
-    if head.lstrip()[:1] in (b"{", b"[", b"") or head.startswith(b"\x1f\x8b"):
+    if head.lstrip(b" \t\r\n\0")[:1] in (b"{", b"[", b"") or head.startswith(b"\x1f\x8b"):
         return None
     is_text = all(byte >= 32 or byte in b"\t\n\r\f\x1b" for byte in head)
     return "plain text" if is_text and head.decode(errors="ignore").encode()[:400] == head[:400] else "binary data"

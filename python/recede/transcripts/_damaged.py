@@ -12,7 +12,9 @@ PADDING = b" \t\r\n\0"
 """Bytes between records; a file system that lost power leaves zeros."""
 
 _MOST_OPENING = 100
+_MOST_TRIES = 100  # places of a damaged line at which a record may begin: each may be read to the end of the line
 _OPENING = re.compile(rb'\{\s*"[^"\\]{1,80}"\s*:')
+_RECORD = re.compile(f"[^{PADDING.decode()}]")
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 
 
@@ -60,43 +62,42 @@ def pieces_of(line: bytes, openings: set[bytes]) -> tuple[list[Piece], int | Non
         >>> [piece.value for piece in pieces], damage
         ([{'type': 'user'}], 0)
     """
-    begins = [one for one in {*openings, opening_of(line.lstrip(PADDING))} if one]
+    begins = [one.decode() for one in {*openings, opening_of(line.lstrip(PADDING))} if one]
+    text = line.decode(errors="surrogateescape")
     pieces: list[Piece] = []
-    damage, at = None, 0
-    while (at := _skip(line, at)) < len(line):
-        found = _piece(line, at)
-        end = len(line) if found is None else at + len(found.text)
-        if found is not None and (damage is None or _ends(line, end, begins)):
-            pieces.append(found)
+    damage, at, tries = None, 0, 0
+    while (at := _skip(text, at)) < len(text) and tries < _MOST_TRIES:
+        found = _piece(text, at)
+        if found is not None and (damage is None or _ends(text, found[1], begins)):
+            value, end = found
+            pieces.append(Piece(value, text[at:end].encode(errors="surrogateescape")))
             at = end
             continue
+        tries += 1
         damage = at if damage is None else damage
-        later = [place for place in (line.find(one, at + 1) for one in begins) if place > 0]
-        at = min(later, default=len(line))
-    zeros = line.find(b"\0")
-    return pieces, zeros if damage is None and zeros >= 0 else damage
+        later = [place for place in (text.find(one, at + 1) for one in begins) if place > 0]
+        at = min(later, default=len(text))
+    damage = text.find("\0") if damage is None else damage
+    return pieces, len(text[:damage].encode(errors="surrogateescape")) if damage >= 0 else None
 
 
-def _skip(line: bytes, at: int) -> int:
-    while at < len(line) and line[at] in PADDING:
-        at += 1
-    return at
+def _skip(text: str, at: int) -> int:
+    found = _RECORD.search(text, at)
+    return found.start() if found else len(text)
 
 
-def _ends(line: bytes, end: int, begins: list[bytes]) -> bool:
+def _ends(text: str, end: int, begins: list[str]) -> bool:
     """Whether a record may end there: what is inside of a damaged one ends before a comma or a bracket."""
-    end = _skip(line, end)
-    return end == len(line) or any(line.startswith(one, end) for one in begins)
+    end = _skip(text, end)
+    return end == len(text) or any(text.startswith(one, end) for one in begins)
 
 
-def _piece(line: bytes, at: int) -> Piece | None:
-    if line[at : at + 1] != b"{":
+def _piece(text: str, at: int) -> tuple[dict[str, Any], int] | None:
+    """The object that begins there, and where it ends."""
+    if text[at : at + 1] != "{":
         return None
-    text = line[at:].decode(errors="surrogateescape")
     try:
-        value, end = decoder.raw_decode(text)
+        value, end = decoder.raw_decode(text, at)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or _NO_UTF8.search(text, 0, end):
-        return None
-    return Piece(value, text[:end].encode(errors="surrogateescape"))
+    return (value, end) if isinstance(value, dict) and not _NO_UTF8.search(text, at, end) else None

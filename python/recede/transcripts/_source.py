@@ -100,7 +100,7 @@ class Source:
         self._openings: set[bytes] = set()
         self._lines = self._numbered(stream)
         self._head: list[_Line] = []
-        if not self._first(0):
+        if not any(map(self._first, range(_MOST_WORDS))):
             raise TranscriptError("gzip" if self.is_cut else "empty", source=name)
         self.has_lines = self._begins_lines()
 
@@ -121,7 +121,7 @@ class Source:
 
     def _first(self, index: int) -> bytes:
         """One of the first lines, without the space around it; empty after the last."""
-        self._head += islice(self._lines, index + 1 - len(self._head))
+        self._head += islice(self._lines, max(0, index + 1 - len(self._head)))
         return self._head[index].text.strip(PADDING) if index < len(self._head) else b""
 
     def _begins_lines(self) -> bool:
