@@ -14,7 +14,7 @@ from children import recede_command
 from transcript_files import CODEX, lines, mutated
 
 import recede
-from recede import transcripts
+from recede import costs, transcripts
 from support import SHARED
 
 CASES = SHARED / "cases"
@@ -77,9 +77,87 @@ def test_compactions_split_the_contexts() -> None:
     assert len(transcripts.read(lines(*COPILOT, done, *COPILOT[1:])).contexts) == 2
 
 
+READ = "[read_file for 'x'] Result:\nText."
+
+
+@pytest.mark.parametrize(
+    ("messages", "results"),
+    [
+        # A result whose call is not in the file, one in a plain text, and more results than calls.
+        ([{"role": "user", "content": [{"type": "text", "text": READ}]}, {"role": "assistant", "content": "A."}], 0),
+        ([{"role": "user", "content": READ}, {"role": "assistant", "content": "A."}], 0),
+        ([{"role": "assistant", "content": "<read_file>"}, {"role": "user", "content": READ}], 1),
+        (
+            [
+                {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "read_file", "input": {}}]},
+                {"role": "user", "content": [{"type": "text", "text": READ}, {"type": "text", "text": READ}]},
+            ],
+            1,
+        ),
+    ],
+)
+def test_a_result_of_cline_is_read_with_its_call_or_without(messages: Any, results: int) -> None:
+    read = transcripts.read(json.dumps(messages).encode())
+    reduction = recede.reduce(read.messages, keep=0, boundary="sliding")
+    assert (read.format, sum(tool.observations for tool in reduction.tools.values())) == ("cline", results)
+    assert json.dumps(read.messages).count("Text.") == json.dumps(messages).count("Text.")
+
+
+def test_results_of_a_request_of_pydantic_ai_keep_their_order() -> None:
+    calls = [{"part_kind": "tool-call", "tool_name": "f", "args": "{}", "tool_call_id": name} for name in "ab"]
+    retry = {"part_kind": "retry-prompt", "tool_name": "f", "content": "Again.", "tool_call_id": "a"}
+    done = {"part_kind": "tool-return", "tool_name": "f", "content": "Done.", "tool_call_id": "b"}
+    user = {"part_kind": "user-prompt", "content": "And?"}
+    history = [{"kind": "response", "parts": calls}, {"kind": "request", "parts": [retry, done, user]}]
+    read = transcripts.read(json.dumps(history).encode())
+    assert [one["content"] for one in read.messages] == ["", "Again.", "Done.", "And?"]
+    assert recede.check_pairs(read.messages).is_whole
+
+
+def opencode(role: str, *parts: dict[str, Any], **info: Any) -> dict[str, Any]:
+    return {"info": {"role": role, **info}, "parts": list(parts)}
+
+
+def test_opencode_sends_no_answer_that_failed_and_its_own_words_for_parts_of_the_user() -> None:
+    said, tokens = {"type": "text", "text": "Half."}, {"input": 9, "output": 1}
+    failed, aborted = {"name": "APIError"}, {"name": "MessageAbortedError"}
+    messages = [
+        opencode("user", {"type": "subtask", "prompt": "Look."}),
+        opencode("assistant", said, error=failed, tokens=tokens),
+        opencode("assistant", {"type": "reasoning", "text": "Hm."}, error=aborted),
+        opencode("assistant", said, error=aborted),
+        opencode("user", {"type": "compaction"}),
+    ]
+    read = transcripts.read(json.dumps({"info": {}, "messages": messages}).encode())
+    assert [one["content"] for one in read.messages] == [
+        "The following tool was executed by the user",
+        "Half.",
+        "What did we do so far?",
+    ]
+    assert read.warnings == ("answer that failed left out, as opencode does: 2 times",)
+    assert costs.logged_bill(read.requests)[:2] == (1, 9)
+
+
+def test_what_copilot_says_of_a_run_at_its_end_is_what_was_paid() -> None:
+    usage = {"inputTokens": 900, "outputTokens": 5, "cacheReadTokens": 700, "cacheWriteTokens": 100}
+    end = {"type": "session.shutdown", "data": {"modelMetrics": {"gpt-5": {"usage": usage}, "x": {"usage": 7}}}}
+    read = transcripts.read(lines(*COPILOT, end, end))
+    bill = costs.logged_bill(read.requests)
+    assert (bill.input_tokens, bill.cached_tokens, bill.written_tokens, bill.output_tokens) == (200, 1_400, 200, 10)
+
+
+def test_steps_that_an_atif_trajectory_copies_are_counted_where_they_were_made() -> None:
+    step = {"source": "agent", "message": "A.", "metrics": {"prompt_tokens": 9, "completion_tokens": 1}}
+    history = {"schema_version": "ATIF-v1.6", "steps": [{**step, "is_copied_context": True}, step]}
+    read = transcripts.read(json.dumps(history).encode())
+    assert (len(read.messages), [request.messages for request in read.requests]) == (2, [1])
+
+
 @pytest.mark.parametrize(
     ("data", "warning"),
     [
+        (json.dumps({"task": "Mend it, please.", "trajectory": TURNS}).encode(), "field 'task' left out"),
+        (json.dumps([{**TURNS[0], "error": "It broke down."}, TURNS[1]]).encode(), "field 'error' left out"),
         (
             lines(*CODEX_EXEC, {"type": "turn.completed", "usage": {"input_tokens": 5}}),
             "tokens are counted for the whole",
@@ -117,6 +195,7 @@ def test_a_trajectory_of_a_manager_is_read_as_turns() -> None:
         [*TURNS, {"turn": 3, "reasoning": "Done.", "action": "finish"}],
         [{**TURNS[0], "reasoning": None}, {**TURNS[1], "action": {"command": "ls"}, "observation": {"out": "a"}}],
         {"trajectory": TURNS},
+        {"history": TURNS},
     ],
 )
 def test_turns_are_read_however_they_are_kept(turns: Any) -> None:

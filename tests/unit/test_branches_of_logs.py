@@ -140,6 +140,30 @@ def test_the_tokens_of_every_response_of_codex_count_once(records: list[Any], se
     assert [usage.sent_tokens for usage in usages] == sent
 
 
+# Qwen Code
+
+
+def qwen(name: str, parent: str | None, text: str, **fields: Any) -> dict[str, Any]:
+    message = {"role": "user", "parts": [{"text": text}]}
+    usage = {"usageMetadata": {"promptTokenCount": 5}, "type": "assistant"} if text.islower() else {"type": "user"}
+    return {"uuid": name, "parentUuid": parent, "sessionId": "s", "message": message, **usage, **fields}
+
+
+def test_a_session_of_qwen_code_that_went_back_has_the_history_of_each_request() -> None:
+    rows = [qwen("1", None, "A"), qwen("2", "1", "a"), qwen("3", "2", "B"), qwen("4", "3", "b")]
+    back = {"uuid": "5", "parentUuid": "2", "sessionId": "s", "type": "system", "subtype": "rewind"}
+    inner = [qwen("i", None, "I", isSidechain=True, agentId="x"), qwen("j", "i", "i", isSidechain=True, agentId="x")]
+    rows += [back, qwen("6", "5", "C"), qwen("7", "6", "c"), qwen("8", "4", "D"), qwen("9", "8", "d"), *inner]
+    session, agent = transcripts.read_all(lines(*rows))
+    found = [
+        ["".join(part["text"] for one in context.messages[: request.messages] for part in one["parts"])]
+        for context in session.each_context()
+        for request in context.requests
+    ]
+    assert sorted(found) == [["A"], ["AaB"], ["AaBbD"], ["AaC"]]
+    assert (len(session.messages), len(session.requests), agent.context, len(agent.messages)) == (6, 4, "x", 2)
+
+
 # pi
 
 

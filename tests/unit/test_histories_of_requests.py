@@ -114,6 +114,16 @@ def test_all_results_of_an_answer_precede_the_next_whichever_is_named(named: str
     assert shown(session.messages) == ["A", "1 2", "1: text", "2: text", "Done."]
 
 
+@pytest.mark.parametrize(("early", "late"), [(2, 1), (3, 2), (4, 1)])
+def test_a_record_that_was_written_before_the_one_it_names_follows_it(early: int, late: int) -> None:
+    log = Log().asks("a", "A").calls("b", "1").gets("c", "1").says("d").asks("e", "B").says("f", "Yes.")
+    log.asks("g", "C", parentUuid="d").says("h").asks("x", "D", parentUuid="y").asks("y", "E", parentUuid="x")
+    right = [["A"], ["A", "1", "1: text"], ["A", "1", "1: text", "Done.", "B"], ["A", "1", "1: text", "Done.", "C"]]
+    assert histories(log.read()) == right
+    log.records.insert(late, log.records.pop(early))
+    assert histories(log.read()) == right
+
+
 def test_an_answer_that_was_tried_again_is_in_no_later_history() -> None:
     log = Log().asks("a", "A").says("b", "Half of").says("c", "All of it.", parentUuid="a").asks("d", "B").says("e")
     assert histories(log.read()) == [["A"], ["A"], ["A", "All of it.", "B"]]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from itertools import chain, repeat
 from typing import Any
 
 from recede.transcripts._claude_answers import Answer, sent_of, settle
@@ -19,6 +21,7 @@ _LEFT_OUT = frozenset(
     file-history-snapshot last-prompt mode permission-mode pr-link progress queue-operation summary system tag
     worktree-state""".split()
 )
+_MOST_AHEAD = 16  # lines
 _MARKS = ("sessionId", "session_id", "leafUuid", "snapshot", "uuid")
 
 
@@ -53,7 +56,7 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
     agent_of: dict[Any, str] = {}  # identifier of a record -> its subagent
     results: list[dict[str, Any]] = []
     name = ""
-    for record in records:
+    for record in _in_order(records):
         value = record.value if isinstance(record.value, dict) else {}
         caller = _name(value.get("parent_tool_use_id"))
         if value.get("type") == "result" and "message" not in value:
@@ -72,6 +75,39 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
     if results:
         settle(drafts, results)
     return iter([draft for draft in drafts if draft.end] or drafts[:1])
+
+
+def _in_order(records: Iterable[Record]) -> Iterator[Record]:
+    """Move a record after the one that it names, if that follows within a few lines: several writers share a log."""
+    ahead: deque[tuple[Record, Any, Any]] = deque()
+    coming: Counter[Any] = Counter()  # what identifies the records ahead
+    known: set[Any] = set()
+    waiting: dict[Any, list[tuple[Record, Any, Any]]] = {}  # records, by the one that they name
+    names: set[Any] = set()  # of those that wait
+    for record in chain(records, repeat(None, _MOST_AHEAD)):
+        if record is not None:
+            value = fields(record.value)
+            ahead.append((record, _name(value.get("uuid")), _name(value.get("parentUuid"))))
+            coming[ahead[-1][1]] += 1
+            if len(ahead) <= _MOST_AHEAD:
+                continue
+        if not ahead:
+            break
+        first = ahead.popleft()
+        coming[first[1]] -= 1
+        parent = first[2]
+        if parent is not None and parent not in known and (coming[parent] > 0 or parent in names):
+            waiting.setdefault(parent, []).append(first)
+            names.add(first[1])
+            continue
+        ready = [first]
+        while ready:
+            one, name, _ = ready.pop()
+            known.add(name)
+            yield one
+            ready += reversed(waiting.pop(name, []))
+    for left in waiting.values():  # they name each other
+        yield from (one for one, _, _ in left)
 
 
 class _Session:

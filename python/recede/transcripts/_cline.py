@@ -31,7 +31,7 @@ def recognizes(value: Any) -> bool:
 def _is_own(message: dict[str, Any]) -> bool:
     if message.get("role") == "assistant":
         return isinstance(message.get("modelInfo"), dict) or isinstance(message.get("metrics"), dict)
-    return any(_RESULT.match(text(block.get("text"))) for block in objects(message.get("content")))
+    return any(_RESULT.match(text(block.get("text"))) for block in _blocks(message.get("content")))
 
 
 def read(value: Any) -> Iterator[Draft]:
@@ -52,11 +52,12 @@ def read(value: Any) -> Iterator[Draft]:
 
 
 def _user(draft: Draft, role: Any, content: Any) -> None:
-    results, rest = _results(objects(content))
+    results, rest = _results(_blocks(content))
     if not results:
         draft.add({"role": role, "content": content})
         return
-    called = [one for one in objects(draft.messages[-1].get("content")) if one.get("type") == "tool_use"]
+    last = draft.messages[-1] if draft.messages else {}
+    called = [one for one in objects(last.get("content")) if one.get("type") == "tool_use"]
     answered = {block.get("tool_use_id") for block in rest if block.get("type") == "tool_result"}
     waiting = [call for call in called if call.get("id") not in answered]
     paired: list[dict[str, Any]] = []
@@ -70,12 +71,16 @@ def _user(draft: Draft, role: Any, content: Any) -> None:
         draft.add({"role": "user", "content": [*paired, *unpaired, *rest]})
         return
     blocks = [block for _, content in results for block in content]
-    if draft.messages[-1].get("role") == "assistant" and not called:
+    if last.get("role") == "assistant" and not called:
         draft.answer(blocks)
     else:
         rest = [*blocks, *rest]
     if rest:
         draft.add({"role": "user", "content": rest})
+
+
+def _blocks(content: Any) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
 
 
 def _results(blocks: list[dict[str, Any]]) -> tuple[list[_Result], list[dict[str, Any]]]:

@@ -62,7 +62,7 @@ def pieces_of(line: bytes, openings: set[bytes]) -> tuple[list[Piece], int | Non
         >>> [piece.value for piece in pieces], damage
         ([{'type': 'user'}], 0)
     """
-    begins = [one.decode() for one in {*openings, opening_of(line.lstrip(PADDING))} if one]
+    begins = [one.decode(errors="surrogateescape") for one in {*openings, opening_of(line.lstrip(PADDING))} if one]
     text = line.decode(errors="surrogateescape")
     pieces: list[Piece] = []
     damage, at, tries = None, 0, 0

@@ -16,6 +16,13 @@ _KNOWN = frozenset(
 )
 
 
+# What the model sees of parts of the user.
+_STANDS_FOR = {
+    "compaction": "What did we do so far?",
+    "subtask": "The following tool was executed by the user",
+}
+
+
 def recognizes(value: Any) -> bool:
     """Whether the value is an exported session, or its messages."""
     entries = _entries(value)
@@ -32,6 +39,9 @@ def read(value: Any) -> Iterator[Draft]:
         info, parts = fields(entry["info"]), objects(entry["parts"])
         if info["role"] != "assistant":
             session.message(info["role"], _said(parts))
+        elif _was_left_out(info, parts):
+            session.draft.billed("answer", info.get("modelID"), _usage(info.get("tokens")), time=_created(info))
+            session.draft.note("answer that failed left out, as opencode does")
         elif parts:
             _answer(session, info, parts)
         for part in parts:
@@ -44,15 +54,30 @@ def _entries(value: Any) -> list[dict[str, Any]]:
     return objects(fields(value).get("messages", value))
 
 
+def _is_said(part: dict[str, Any]) -> bool:
+    return part.get("type") in ("text", *_STANDS_FOR) and part.get("ignored") is not True
+
+
+def _was_left_out(info: dict[str, Any], parts: list[dict[str, Any]]) -> bool:
+    """Whether no later request has an answer: it failed; one that the user aborted is sent if it has anything."""
+    has_begun = any(part.get("type") not in ("step-start", "reasoning") for part in parts)
+    return bool(info.get("error")) and not (fields(info["error"]).get("name") == "MessageAbortedError" and has_begun)
+
+
+def _created(info: dict[str, Any]) -> float | None:
+    created = fields(info.get("time")).get("created")
+    return created / 1000 if isinstance(created, (int, float)) else None
+
+
 def _said(parts: list[dict[str, Any]]) -> Any:
     """The texts of a person, and the files that are images or documents."""
-    said = [part for part in parts if part.get("type") == "text" and part.get("ignored") is not True]
+    said = [_STANDS_FOR.get(text(part.get("type")), text(part.get("text"))) for part in parts if _is_said(part)]
     files = [
         {"type": "file", "filename": part.get("filename")}
         for part in parts
         if part.get("type") == "file" and text(part.get("mime")).startswith(("image/", "application/pdf"))
     ]
-    texts_of = "\n".join(text(part.get("text")) for part in said)
+    texts_of = "\n".join(said)
     return [{"type": "text", "text": texts_of}, *files] if files else texts_of
 
 
@@ -66,9 +91,7 @@ def _answer(session: Conversation, info: dict[str, Any], parts: list[dict[str, A
     for step in steps:
         finish = next((part for part in step if part.get("type") == "step-finish"), {})
         tokens = finish.get("tokens", info.get("tokens") if len(steps) == 1 else None)
-        created = fields(info.get("time")).get("created")
-        seconds = created / 1000 if isinstance(created, (int, float)) else None
-        session.begin(usage=_usage(tokens), model=info.get("modelID"), time=seconds)
+        session.begin(usage=_usage(tokens), model=info.get("modelID"), time=_created(info))
         tools = [part for part in step if part.get("type") == "tool"]
         for part in step:
             if part.get("type") == "text":

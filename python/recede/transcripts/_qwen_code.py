@@ -21,10 +21,17 @@ def recognizes(record: dict[str, Any]) -> bool:
 def read(records: Iterable[Record]) -> Iterator[Draft]:
     """Read the main conversation, then those of subagents, each with a context of its own."""
     drafts: dict[str | None, Draft] = {None: Draft()}
+    places: dict[Any, tuple[Draft, int]] = {}  # of records: where those that name them are
     for value, line in records:
         name = text(value.get("agentId")) or "agent" if value.get("isSidechain") is True else None
-        _read(value, line, drafts.setdefault(name, Draft(name)))
-    yield from [draft for draft in drafts.values() if draft.messages] or [drafts[None]]
+        draft, parent = drafts.setdefault(name, Draft(name)), value.get("parentUuid")
+        before, at = places.get(parent, (draft, draft.end)) if isinstance(parent, str) else (draft, draft.end)
+        if before.context == name:
+            drafts[name] = draft = before.back_to(at)
+        _read(value, line, draft)
+        if isinstance(value.get("uuid"), str):
+            places[value["uuid"]] = draft, draft.end
+    yield from [draft for draft in drafts.values() if draft.end] or [drafts[None]]
 
 
 def _read(value: dict[str, Any], line: int, draft: Draft) -> None:
@@ -32,8 +39,6 @@ def _read(value: dict[str, Any], line: int, draft: Draft) -> None:
     if kind == "system":
         if value.get("subtype") == "chat_compression":
             draft.compacted(line, objects(fields(value.get("systemPayload")).get("compressedHistory")))
-        elif value.get("subtype") == "rewind":
-            draft.note("the session was rewound; the messages after it are kept", line)
         return
     if not isinstance(message.get("parts"), list):
         what = f"record of unknown type {kind!r} left out, since it holds no message"

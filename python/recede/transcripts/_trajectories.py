@@ -46,6 +46,8 @@ def read_atif(value: Any, context: str | None = None) -> Iterator[Draft]:
         if source == "agent":
             metrics = fields(step.get("metrics"))
             one.begin(usage=_atif_usage(metrics), model=step.get("model_name"), time=step.get("timestamp"))
+            if step.get("is_copied_context") is True:  # it is counted where it was copied from
+                one.draft.requests.pop()
             one.say(step.get("message"))
         elif step.get("message"):
             one.message(source, step["message"])
@@ -115,7 +117,9 @@ def read_pydantic_ai(value: Any) -> Iterator[Draft]:
             one.message("system", instructions)
         parts = objects(message["parts"])
         # Tools of the provider have their results in the answer.
-        for part in sorted(parts, key=lambda part: text(part["part_kind"]).endswith("tool-return")):
+        if message["kind"] == "response":
+            parts.sort(key=lambda part: text(part["part_kind"]).endswith("tool-return"))
+        for part in parts:
             _part(one, part)
     yield one.draft
 
@@ -162,7 +166,8 @@ def _pydantic_usage(usage: Any) -> Any:
 
 # Turns of text
 
-_LISTS = ("trajectory", "turns", "steps")
+_LISTS = ("trajectory", "turns", "steps", "history")
+_TURN = frozenset(["action", "observation", "reasoning", "thought", "turn"])
 
 
 def is_turn(record: dict[str, Any]) -> bool:
@@ -187,7 +192,9 @@ def _turns(value: Any) -> list[dict[str, Any]]:
 
 def read_turns(value: Any) -> Iterator[Draft]:
     """Read each turn as an answer and its observation, which are a pair."""
-    yield from read_turn_lines(Record(turn, 0) for turn in _turns(value))
+    for draft in read_turn_lines(Record(turn, 0) for turn in _turns(value)):
+        draft.beside(fields(value), frozenset(_LISTS))
+        yield draft
 
 
 def read_turn_lines(records: Iterable[Record]) -> Iterator[Draft]:
@@ -201,6 +208,7 @@ def read_turn_lines(records: Iterable[Record]) -> Iterator[Draft]:
         said = [value.get("reasoning", value.get("thought")), value.get("action")]
         content = "\n".join(texts(one) for one in said if one)
         draft.add({"role": "assistant", "content": content}, line)
+        draft.beside(value, _TURN, line)
         if value.get("observation") is not None:
             draft.answer(texts(value["observation"]), line)
     yield draft
