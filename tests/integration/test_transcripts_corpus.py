@@ -69,7 +69,7 @@ def test_records_and_pairs_are_those_of_the_table(path: Path, rows: dict[str, Ro
     warnings = " ".join(warning for one in found for warning in one.warnings)
     for note, warning in {
         "glued lines": "several records on one line",
-        "result before call": "result before its call",
+        "result before call": "record before the one that it names",
         "contains compaction": "compacted",
     }.items():
         assert note not in row.note or warning in warnings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from typing import Any
 
@@ -56,7 +56,8 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
     agent_of: dict[Any, str] = {}  # identifier of a record -> its subagent
     results: list[dict[str, Any]] = []
     name = ""
-    for record in _in_order(records):
+    moved = "record before the one that it names, moved after it"
+    for record in _in_order(records, lambda line: main.draft.note(moved, line)):
         value = record.value if isinstance(record.value, dict) else {}
         caller = _name(value.get("parent_tool_use_id"))
         if value.get("type") == "result" and "message" not in value:
@@ -77,7 +78,7 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
     return iter([draft for draft in drafts if draft.end] or drafts[:1])
 
 
-def _in_order(records: Iterable[Record]) -> Iterator[Record]:
+def _in_order(records: Iterable[Record], note: Callable[[int], None]) -> Iterator[Record]:
     """Move a record after the one that it names, if that follows within a few lines: several writers share a log."""
     ahead: deque[tuple[Record, Any, Any]] = deque()
     coming: Counter[Any] = Counter()  # what identifies the records ahead
@@ -99,6 +100,7 @@ def _in_order(records: Iterable[Record]) -> Iterator[Record]:
         if parent is not None and parent not in known and (coming[parent] > 0 or parent in names):
             waiting.setdefault(parent, []).append(first)
             names.add(first[1])
+            note(first[0].line)
             continue
         ready = [first]
         while ready:
