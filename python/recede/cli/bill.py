@@ -8,11 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from recede.cli.notices import counted
 from recede.cli.played import Logged, Session
 from recede.cli.tables import prose, table
-from recede.cli.words import money
+from recede.cli.words import money, tenths
 from recede.costs import (
     SYSTEM_CHARS,
     Bill,
-    BillCheck,
     ModelPrices,
     Replay,
     check_bill,
@@ -76,9 +75,10 @@ def without_requests(replay: Replay, requests: Collection[tuple[int, int]]) -> R
     return replay._replace(policies=tuple(policies), misses=misses)
 
 
-def logged_lines(sessions: Sequence[Session], *, is_flat: bool) -> list[str]:
+def logged_lines(sessions: Sequence[Session]) -> list[str]:
     """Lines on what was paid by the logs, and what they do not say; flat prices ask for no model."""
     logs = [session.log for session in sessions if session.log is not None]
+    is_flat = any(session.is_flat for session in sessions)
     bill = Bill.total(log.bill for log in logs)
     lines = []
     if bill.requests:
@@ -110,15 +110,13 @@ def check_text(sessions: Sequence[Session]) -> str:
         return "no session has logged usage\n"
     headings = ["session", "requests", "input", "2nd half", "read", "not read", "output", "paid", "cost", "as served"]
     rows = [
-        [name, f"{timed.logged.requests:,}", _percent(timed.input_error), _half(timed), *_figures(timed, as_logged)]
+        _check_row(name, timed.input_error, timed.second_half_error, timed.logged, timed.estimated, as_logged.estimated)
         for name, timed, as_logged in found
     ]
-    sums = [Bill.total(part) for part in zip(*((t.logged, t.estimated, s.estimated) for _, t, s in found), strict=True)]
     mean = sum(timed.input_error for _, timed, _ in found) / len(found)
     worst = max((timed.second_half_error or 0.0 for _, timed, _ in found), default=0.0)
-    rows.append(
-        [counted(len(found), "session"), f"{sums[0].requests:,}", _percent(mean), _percent(worst), *_differences(*sums)]
-    )
+    sums = [Bill.total(part) for part in zip(*((t.logged, t.estimated, s.estimated) for _, t, s in found), strict=True)]
+    rows.append(_check_row(counted(len(found), "session"), mean, worst, *sums))
     reasons = [
         f"{name}: {'; '.join(timed.notes)}"
         for name, timed, _ in found
@@ -134,23 +132,11 @@ _WORDS = (
 )
 
 
-def _percent(share: float) -> str:
-    """A share in percent with a decimal."""
-    return f"{100 * share:.1f} %"
-
-
-def _half(check: BillCheck) -> str:
-    return "-" if check.second_half_error is None else _percent(check.second_half_error)
-
-
-def _figures(timed: BillCheck, as_logged: BillCheck) -> list[str]:
-    return _differences(timed.logged, timed.estimated, as_logged.estimated)
-
-
-def _differences(paid: Bill, timed: Bill, as_logged: Bill) -> list[str]:
+def _check_row(name: str, error: float, half: float | None, paid: Bill, timed: Bill, as_logged: Bill) -> list[str]:
     kinds = ("cached_tokens", "fresh_tokens", "output_tokens")
     tokens = [_difference(getattr(paid, kind), getattr(timed, kind)) for kind in kinds]
-    return [*tokens, money(paid.cost), _difference(paid.cost, timed.cost), _difference(paid.cost, as_logged.cost)]
+    dollars = [money(paid.cost), _difference(paid.cost, timed.cost), _difference(paid.cost, as_logged.cost)]
+    return [name, f"{paid.requests:,}", tenths(error), tenths(half), *tokens, *dollars]
 
 
 def _difference(paid: float, estimated: float) -> str:

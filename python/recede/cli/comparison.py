@@ -8,31 +8,22 @@ from typing import Any
 from recede.cli.notices import counted
 from recede.cli.played import Session
 from recede.cli.quoted import misses_as_json, quoted_shares
-from recede.cli.screen import paid
-from recede.cli.tables import cost_columns, of_columns, percent_or_dash, prose, table
+from recede.cli.tables import prose, share, table
 from recede.cli.words import gain, money, percent, tenths, words_of
 from recede.costs import CACHES, PRESETS, PolicyCost, Replay, cheapest_policy, compare_costs
+from recede.designs import approx_tokens
 
-# The columns that a narrow screen lacks, the first to go first.
-_OPTIONAL = (
-    "mean",
-    "worst",
-    "worst moment",
-    "no cache",
-    "summaries",
-    "from cache",
-    "tokens sent",
-    "losses",
-    "policy",
-    "quoted",
+# The columns that a narrow screen lacks, the first to go first; that of no cache goes with its share of raw.
+_OPTIONAL = "mean, worst, worst moment, no cache, summaries, from cache, tokens sent, losses, policy, quoted".split(
+    ", "
 )
 
 
-def for_people(sessions: Sequence[Session], said: list[str], *, elongation: float, is_flat: bool) -> str:
+def for_people(sessions: Sequence[Session], said: list[str], elongation: float) -> str:
     """The table, the sentences, and what was said of the logs."""
     replays = [session.replay for session in sessions]
     costs = compare_costs(replays, elongation)
-    lines = [*_verdict(costs, sessions, is_flat=is_flat), *_notes(costs, len(sessions), elongation)]
+    lines = [*_verdict(costs, sessions), *_notes(costs, len(sessions), elongation)]
     lines += [*_over_limit(replays), *said, price_line(replays)]
     return f"{_costs_table(costs, replays)}\n{prose(lines)}\n"
 
@@ -57,13 +48,12 @@ def price_line(replays: Sequence[Replay]) -> str:
     return line
 
 
-def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session], *, is_flat: bool) -> list[str]:
+def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[str]:
     """Lines on what was paid, and what would have been."""
     raw, best = costs[0], cheapest_policy(costs)
     if not raw.usage.requests:
         return ["no request was made: the history holds no message of an agent"]
-    amount = sum(paid(session, is_flat=is_flat) for session in sessions)
-    is_logged = any(session.log is not None and session.log.bill.requests for session in sessions) and not is_flat
+    amount, is_logged = sum(session.paid for session in sessions), any(session.is_logged for session in sessions)
     source = f"; the raw history is estimated at {money(raw.cost)}" if is_logged else ", as estimated"
     lines = [f"you paid: {money(amount)}{source}"]
     if best is raw:
@@ -101,25 +91,34 @@ def _over_limit(replays: Sequence[Replay]) -> list[str]:
 
 
 def _costs_table(costs: tuple[PolicyCost, ...], replays: Sequence[Replay]) -> str:
-    sessions = len(replays)
-    columns = cost_columns(costs)
+    sessions, shares = len(replays), quoted_shares(replays)
+    columns = [
+        ("choice", [words_of(cost.policy) for cost in costs]),
+        ("tokens sent", [f"{approx_tokens(cost.usage.sent_chars):,}" for cost in costs]),
+        ("from cache", [share(cost.usage.cached_chars, cost.usage.sent_chars) for cost in costs]),
+        ("cost", [money(cost.cost) for cost in costs]),
+        ("of raw", [percent(cost.of_raw) for cost in costs]),
+        ("no cache", [money(cost.cost_uncached) for cost in costs]),
+        ("of raw", [percent(cost.of_raw_uncached) for cost in costs]),
+    ]
+    if any(cost.usage.summary_calls for cost in costs):
+        calls = [money(cost.summary_cost) if cost.usage.summary_calls else "-" for cost in costs]
+        columns.append(("summaries", calls))
     if sessions > 1:
         columns.append(("mean", [percent(cost.mean_of_raw) for cost in costs]))
         columns.append(("worst", [percent(cost.worst_of_raw) for cost in costs]))
         columns.append(("losses", [str(cost.loss_count) for cost in costs]))
-    columns.append(("worst moment", [percent_or_dash(cost.worst_moment) for cost in costs]))
-    shares = quoted_shares(replays)
+    columns.append(("worst moment", [percent(cost.worst_moment) for cost in costs]))
     if shares:
         columns.append(("quoted", [tenths(shares.get(cost.policy)) for cost in costs]))
     columns.append(("policy", [cost.policy for cost in costs]))
-    headings, rows = of_columns(columns)
+    headings, rows = [heading for heading, _ in columns], list(zip(*(cells for _, cells in columns), strict=True))
     wanted = [headings.index(name) for name in _OPTIONAL if name in headings]
-    uncached = wanted.index(headings.index("no cache"))
-    wanted.insert(uncached, headings.index("no cache") + 1)  # its share of raw
-    best = costs.index(cheapest_policy(costs))
+    uncached = headings.index("no cache")
+    wanted.insert(wanted.index(uncached), uncached + 1)
     of_sessions = f" of {sessions:,} sessions" if sessions > 1 else ""
-    head = counted(costs[0].usage.requests, "request") + of_sessions
-    return f"{head}\n\n{table(headings, rows, optional=wanted, best=best, is_last_name=True)}"
+    drawn = table(headings, rows, optional=wanted, best=costs.index(cheapest_policy(costs)), is_last_name=True)
+    return f"{counted(costs[0].usage.requests, 'request')}{of_sessions}\n\n{drawn}"
 
 
 def session_as_json(session: Session, elongation: float) -> dict[str, Any]:

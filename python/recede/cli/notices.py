@@ -20,26 +20,22 @@ _VERBOSITY = "recede.verbosity"
 _COUNTED = re.compile(r"(?P<kind>.*?)(?:: (?P<count>\d+) times)?(?:(?:, first in|:) line (?P<line>\d+))?", re.DOTALL)
 
 
-def output_options(command: Any) -> Any:
-    """The options that say how much is printed, and whether in color."""
+def _remembered(key: str, value: Any, *names: str, help: str) -> Callable[[Any], Any]:
+    """A flag that leaves a value in the context's ``meta``."""
 
-    def remember(key: str, value: Any) -> Callable[[click.Context, click.Parameter, bool], None]:
-        def store(ctx: click.Context, param: click.Parameter, is_given: bool) -> None:
-            if is_given:
-                ctx.meta[key] = value
+    def store(ctx: click.Context, param: click.Parameter, is_given: bool) -> None:
+        if is_given:
+            ctx.meta[key] = value
 
-        return store
+    return click.option(*names, is_flag=True, expose_value=False, callback=store, help=help)
 
-    flags: tuple[tuple[tuple[str, ...], str, Any, str], ...] = (
-        (("-q", "--quiet"), _VERBOSITY, -1, "No warnings."),
-        (("-v", "--verbose"), _VERBOSITY, 1, "Each warning of each file; without it one line for each kind."),
-        (("--no-color",), _COLOR, False, "No colors; NO_COLOR in the environment does the same."),
-    )
-    options = (
-        click.option(*names, is_flag=True, expose_value=False, callback=remember(key, value), help=words)
-        for names, key, value, words in flags
-    )
-    return all_of(*options)(command)
+
+output_options = all_of(
+    _remembered(_VERBOSITY, -1, "-q", "--quiet", help="No warnings."),
+    _remembered(_VERBOSITY, 1, "-v", "--verbose", help="Each warning of each file; without it one line for each kind."),
+    _remembered(_COLOR, False, "--no-color", help="No colors; NO_COLOR in the environment does the same."),
+)
+"""The options that say how much is printed, and whether in color."""
 
 
 def counted(number: int, noun: str) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from recede.cli.chart import at, bar, element, label, legend, level, picture, stretched, text, thinned, ticks
 from recede.cli.notices import counted
 from recede.cli.played import Session
-from recede.cli.screen import Asked, paid, would_pay
+from recede.cli.screen import Asked
 from recede.cli.words import compact, gain, money, tenths
 
 _HEIGHT = 240
@@ -35,23 +35,19 @@ def by_saving(sessions: Sequence[Session], asked: Asked) -> list[Session]:
     """The sessions that matter first: those that save or lose most, then those that cost most."""
 
     def worth(session: Session) -> tuple[float, float]:
-        amount = paid(session, is_flat=asked.is_flat)
-        return -abs(amount - would_pay(session, asked.masked, is_flat=asked.is_flat)), -amount
+        return -abs(session.paid - session.would_pay(asked.masked)), -session.paid
 
     return sorted((session for session in sessions if session.requests), key=worth)
 
 
 def is_masked(session: Session, asked: Asked) -> bool:
     """Whether masking changes any request of a session."""
-    sent = next(one.turns for one in session.replay.policies if one.policy == asked.masked)
-    return any(turn.masked_count for turn in sent)
+    return any(turn.masked_count for turn in session.played(asked.masked).turns)
 
 
 def growth_picture(session: Session, asked: Asked) -> str:
     """The tokens of each request of a session, raw and sent, and where the boundary moved."""
-    raw, sent = (
-        next(one.turns for one in session.replay.policies if one.policy == policy) for policy in ("raw", asked.masked)
-    )
+    raw, sent = (session.played(policy).turns for policy in ("raw", asked.masked))
     rows = ticks(max(turn.view_tokens for turn in (*raw, *sent)), 4)
     count = len(raw)
 
@@ -102,8 +98,8 @@ def session_rows(sessions: Sequence[Session], asked: Asked) -> list[SessionRow]:
     rows = [
         SessionRow(
             session.name,
-            paid(session, is_flat=asked.is_flat),
-            would_pay(session, asked.masked, is_flat=asked.is_flat),
+            session.paid,
+            session.would_pay(asked.masked),
             None if session.replay.misses is None else session.replay.misses.share_under(asked.masked),
         )
         for session in by_saving(sessions, asked)

@@ -134,4 +134,4 @@ def _session(plan: Plan, history: InputHistory) -> Session:
         how |= {"prices": prices, "cache": price.cache, "with_misses": transcript.has_texts}
         replayed = replay_transcript(transcript, policies, pauses=settings.pauses, **how)
     raw = mask_observations(history.parsed(), keep_results=_EVERYTHING)
-    return Session(named(history), history.format, replayed, raw.tools, log)
+    return Session(named(history), history.format, replayed, raw.tools, log, is_flat=price.prices is not None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from recede.costs import Bill, BillCheck, Replay, SessionPrices
+from recede.costs import Bill, BillCheck, PolicyReplay, Replay, SessionPrices
 from recede.reduction import ToolReport
+from recede.reduction._kinds import CHARS_PER_TOKEN
 
 MASKED = "break_even:window=10"
 """The choice where no window is advised: `keep=10`, as at every door."""
@@ -60,6 +61,7 @@ class Session(NamedTuple):
         replay: what its requests would have sent under each policy.
         tools: its observations by tool.
         log: what its log says; None where the file is no log.
+        is_flat: whether prices were given, at which the logged tokens are not paid.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Session(NamedTuple):
     replay: Replay
     tools: Mapping[str, ToolReport]
     log: Logged | None = None
+    is_flat: bool = False
 
     @property
     def requests(self) -> int:
@@ -83,22 +86,39 @@ class Session(NamedTuple):
         """Whether a subscription has paid for it, by its log."""
         return self.log is not None and bool(self.log.plan)
 
+    @property
+    def is_logged(self) -> bool:
+        """Whether its log says what was paid."""
+        return self.log is not None and self.log.bill.requests > 0 and not self.is_flat
+
+    @property
+    def paid(self) -> float:
+        """What was paid by its log; where that does not say it, what its replay estimates."""
+        return self.log.bill.cost if self.log is not None and self.is_logged else self.cost("raw")
+
+    def would_pay(self, policy: str, *, of_summaries: bool = False) -> float:
+        """The cost that it would have had, or its summaries: the share of raw as replayed, of what was paid."""
+        raw, cost = self.cost("raw"), self.cost(policy, of_summaries=of_summaries)
+        return self.paid * (cost / raw if raw else float(not of_summaries))
+
     def cost(self, policy: str, *, of_summaries: bool = False) -> float:
-        """The cost of the session under a policy that was played, or that of its summaries alone."""
-        usage = next(one for one in self.replay.policies if one.policy == policy).usage
-        both = self.replay.prices, self.replay.summary_prices
+        """The cost under a policy as replayed, or that of its summaries alone."""
+        usage, both = self.played(policy).usage, (self.replay.prices, self.replay.summary_prices)
         return usage.summary_cost(both[1] or both[0]) if of_summaries else usage.cost(*both)
 
-    def plays(self, policy: str) -> bool:
-        """Whether it was played under a policy."""
-        return any(one.policy == policy for one in self.replay.policies)
+    def tokens(self, policy: str) -> float:
+        """The tokens that were sent, or would have been."""
+        return self.played(policy).usage.sent_chars / CHARS_PER_TOKEN
+
+    def played(self, policy: str) -> PolicyReplay:
+        """The replay under a policy."""
+        return next(one for one in self.replay.policies if one.policy == policy)
 
     def instead_of(self, policy: str, other: str) -> Session:
         """The session as if another policy had been played under this name."""
         found = self.replay
-        played = tuple(one._replace(policy=policy) for one in found.policies if one.policy == other)
         misses = found.misses and found.misses._replace(by_policy={policy: found.misses.by_policy[other]})
-        policies = (found.policies[0], *played)
+        policies = (found.policies[0], self.played(other)._replace(policy=policy))
         return self._replace(replay=found._replace(policies=policies, misses=misses))
 
     def under(self, policies: Sequence[str]) -> Session:

@@ -30,7 +30,8 @@ def in_processes(work: Callable[[_File], _Outcome], files: Sequence[_File]) -> I
         yield from map(work, files)
         return
     _work = work
-    with _pool(count) as pool:
+    fork = multiprocessing.get_context("fork")  # a fork knows what is imported
+    with ProcessPoolExecutor(count, mp_context=fork, initializer=_begin) as pool:
         try:
             yield from pool.map(_done, files, chunksize=_CHUNK)
         except BaseException:
@@ -44,12 +45,6 @@ def in_processes(work: Callable[[_File], _Outcome], files: Sequence[_File]) -> I
 def cores() -> int:
     """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _pool(count: int) -> ProcessPoolExecutor:
-    # A fork knows what is imported; elsewhere than on Linux it is not safe.
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    return ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
 
 
 def _begin() -> None:

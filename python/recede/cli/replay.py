@@ -15,7 +15,7 @@ from recede.cli.bill import check_text, logged_lines
 from recede.cli.comparison import costs_as_json, for_people, price_line, session_as_json
 from recede.cli.files import keep_apart, write
 from recede.cli.many import finish, notes_of, write_report
-from recede.cli.notices import has_colors, output_options, verbosity
+from recede.cli.notices import counted, has_colors, output_options, verbosity
 from recede.cli.page import page
 from recede.cli.play import Plan, Played, planned, play
 from recede.cli.quoted import (
@@ -29,7 +29,7 @@ from recede.cli.quoted import (
     quoted_shares,
 )
 from recede.cli.reading import reading_options
-from recede.cli.screen import ELONGATION, Asked, LeftOut, screen
+from recede.cli.screen import ELONGATION, Asked, screen
 from recede.cli.sessions import chosen, plan_of_claude, project_option, since_option
 from recede.cli.tables import prose
 from recede.cli.terms import price_option, prices_option, settings_option
@@ -115,17 +115,17 @@ def replay(files: tuple[str, ...], since: float | None, project: str | None, rea
 
 def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> None:
     """Write the page, and print the one of tables, lists and the screen that the options ask for."""
-    sessions, is_flat = played.sessions, plan.price.prices is not None
+    sessions = played.sessions
     replays = [session.replay for session in sessions]
-    said = quoted_lines(sessions) + logged_lines(sessions, is_flat=is_flat)
+    said = quoted_lines(sessions) + logged_lines(sessions)
     notes = len(notes_of(played.done, played.failed)) + sum(line.startswith("assumed") for line in said)
     curve = window_curve(replays)
     best = curve.advised()
     facts = Asked(
         again,
         0 if verbosity() else notes,
-        _left_out(played),
-        is_flat,
+        _damaged(played),
+        reduce(operator.add, (history.unread for history, _ in played.done), NOTHING),
         asked.subscription,
         plan.settings.context_window,
         None if best is None else best.window,
@@ -150,17 +150,17 @@ def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> No
     else:
         said = [advice(curve), *said] if plan.has_advice else said
         tabled = [session.under(plan.policies) for session in sessions]
-        text = for_people(tabled, said, elongation=plan.settings.elongation, is_flat=is_flat)
+        text = for_people(tabled, said, plan.settings.elongation)
     write(None, text.encode())
 
 
-def _left_out(played: Played) -> LeftOut:
-    histories = [history for history, _ in played.done]
-    return LeftOut(
-        sum(not failure.file.is_named for failure in played.failed),
-        sum(history.skipped_lines for history in histories),
-        reduce(operator.add, (history.unread for history in histories), NOTHING),
-    )
+def _damaged(played: Played) -> str:
+    """The files and lines that could not be read: "1 session could not be read; 12 damaged lines were skipped"."""
+    files = sum(not failure.file.is_named for failure in played.failed)
+    lines = sum(history.skipped_lines for history, _ in played.done)
+    said = [f"{counted(files, 'session')} could not be read"] if files else []
+    said += [f"{counted(lines, 'damaged line')} {'was' if lines == 1 else 'were'} skipped"] if lines else []
+    return "; ".join(said)
 
 
 def _print_json(plan: Plan, played: Played, curve: dict[str, Any] | None) -> None:

@@ -13,7 +13,6 @@ from recede.cli.played import MASKED, Session, summarized
 from recede.cli.words import compact, gain, money, percent, span_of, tenths
 from recede.costs import quoted_share
 from recede.costs._misses import LONG_SESSION
-from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.transcripts._unread import NOTHING, Unread
 
 COLUMNS = 80
@@ -26,40 +25,14 @@ _MOST = 0.9  # the sessions that are named bring this share of what is saved
 _WINDOWS = (200_000, 400_000, 1_000_000, 2_000_000)  # of current models, in tokens
 
 
-class LeftOut(NamedTuple):
-    """The counts of what could not be read.
-
-    Attributes:
-        files: how many files are left out.
-        lines: how many damaged lines were skipped in others.
-        unread: the messages that were not understood.
-    """
-
-    files: int = 0
-    lines: int = 0
-    unread: Unread = NOTHING
-
-    def words(self) -> list[str]:
-        """The words for each, as far as there are any.
-
-        Example:
-            >>> from recede.cli.screen import LeftOut
-            >>> LeftOut(files=1, lines=12).words()
-            ['1 session could not be read', '12 damaged lines were skipped']
-        """
-        were = "was" if self.lines == 1 else "were"
-        files = [f"{counted(self.files, 'session')} could not be read"] if self.files else []
-        return [*files, f"{counted(self.lines, 'damaged line')} {were} skipped"] if self.lines else files
-
-
 class Asked(NamedTuple):
     """Inputs of the screen besides the sessions.
 
     Attributes:
         again: the command that was typed; empty where it had options that change what is shown.
         notes: how many notes `-v` has.
-        left_out: what could not be read, and is in none of the sessions.
-        is_flat: whether prices were given, at which the logged tokens are not paid.
+        damaged: a sentence on the files and lines that could not be read; empty where all could.
+        unread: the messages that were not understood.
         is_plan: whether a subscription is assumed, whatever the logs say.
         context_window: the tokens that the model takes; 0: the smallest usual number that all requests fit into.
         window: the advised one: how many of the newest results stay raw; None: there is no advice.
@@ -69,8 +42,8 @@ class Asked(NamedTuple):
 
     again: str = "recede replay"
     notes: int = 0
-    left_out: LeftOut = LeftOut()
-    is_flat: bool = False
+    damaged: str = ""
+    unread: Unread = NOTHING
     is_plan: bool = False
     context_window: int = 0
     window: int | None = None
@@ -96,7 +69,6 @@ class Choice(NamedTuple):
     """A choice over all sessions.
 
     Attributes:
-        policy: what was played.
         dollars: what was paid, or would have been.
         tokens: what was sent, or would have been.
         largest: the tokens of the largest request.
@@ -104,7 +76,6 @@ class Choice(NamedTuple):
         summaries: what a model took for summaries, in dollars.
     """
 
-    policy: str
     dollars: float
     tokens: float
     largest: int
@@ -112,37 +83,22 @@ class Choice(NamedTuple):
     summaries: float = 0.0
 
 
-def paid(session: Session, *, is_flat: bool) -> float:
-    """The cost of a session by its log; where that says nothing, or prices are given, as its replay estimates it."""
-    is_logged = session.log is not None and session.log.bill.requests and not is_flat
-    return session.log.bill.cost if is_logged and session.log is not None else session.cost("raw")
-
-
-def would_pay(session: Session, policy: str, *, is_flat: bool, of_summaries: bool = False) -> float:
-    """The cost that a session would have had, or its summaries: the share of raw as replayed, of what was paid."""
-    raw, cost = session.cost("raw"), session.cost(policy, of_summaries=of_summaries)
-    return paid(session, is_flat=is_flat) * (cost / raw if raw else float(not of_summaries))
-
-
 def _with_summaries(sessions: Sequence[Session], raw: Choice, masked: Choice, asked: Asked) -> Choice | None:
     """Summaries of old turns, where a door can have them; None where they do not save enough besides."""
     policy = asked.summarized
-    if not all(session.plays(policy) for session in sessions):
+    if not all(any(one.policy == policy for one in session.replay.policies) for session in sessions):
         return None
-    played = [one.instead_of(policy, asked.masked) if one.is_plan else one for one in sessions]
-    found = _choice(played, policy, asked)
+    found = _choice([one.instead_of(policy, asked.masked) if one.is_plan else one for one in sessions], policy)
     return found if found.dollars < masked.dollars - _WORTH * raw.dollars else None
 
 
-def _choice(sessions: Sequence[Session], policy: str, asked: Asked) -> Choice:
-    played = [one for session in sessions for one in session.replay.policies if one.policy == policy]
+def _choice(sessions: Sequence[Session], policy: str) -> Choice:
     return Choice(
-        policy,
-        sum(would_pay(session, policy, is_flat=asked.is_flat) for session in sessions),
-        sum(one.usage.sent_chars for one in played) / CHARS_PER_TOKEN,
-        max((turn.view_tokens for one in played for turn in one.turns), default=0),
+        sum(session.would_pay(policy) for session in sessions),
+        sum(session.tokens(policy) for session in sessions),
+        max((turn.view_tokens for session in sessions for turn in session.played(policy).turns), default=0),
         None if policy == "raw" else quoted_share([session.replay for session in sessions], policy),
-        sum(would_pay(session, policy, is_flat=asked.is_flat, of_summaries=True) for session in sessions),
+        sum(session.would_pay(policy, of_summaries=True) for session in sessions),
     )
 
 
@@ -154,22 +110,21 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
         asked: what else it depends on.
     """
     if not any(session.requests for session in sessions):
-        said = asked.left_out.unread.words(has_results=False)
+        said = asked.unread.words(has_results=False)
         why = said or "no request was made: nothing here is an answer of an agent"
         return [_head(sessions), why, *_not_read(asked, is_said=True)]
-    raw, masked = (_choice(sessions, policy, asked) for policy in ("raw", asked.masked))
+    raw, masked = (_choice(sessions, policy) for policy in ("raw", asked.masked))
     is_plan = asked.is_plan or all(session.is_plan for session in sessions)
     more = None if is_plan else _with_summaries(sessions, raw, masked, asked)
-    unit = _by_tokens if is_plan else _by_dollars
-    saves = unit(masked) < (1 - _LEAST) * unit(raw)
+    sent, less = (raw.tokens, masked.tokens) if is_plan else (raw.dollars, masked.dollars)
+    saves = less < (1 - _LEAST) * sent
     has_results = any(session.results for session in sessions if session.requests)
-    lines = [] if saves else [*_nothing(sessions, asked.left_out.unread, has_results=has_results), ""]
+    lines = [] if saves else [*_nothing(sessions, asked.unread, has_results=has_results), ""]
     if more is not None and not saves:
         lines[0] = lines[0].replace("nothing would be saved", "masks save nothing")
-    is_logged = any(session.log is not None and session.log.bill.requests for session in sessions) and not asked.is_flat
+    is_logged = any(session.is_logged for session in sessions)
     rows = _plan_rows(raw, masked, asked) if is_plan else _rows(raw, masked, more, is_logged=is_logged)
-    lines += [_head(sessions), "", *rows, ""]
-    lines += _quoted(sessions, masked, asked)
+    lines += [_head(sessions), "", *rows, "", *_quoted(sessions, masked, asked)]
     if saves:
         lines += [*_saved_by(sessions, asked, is_plan=is_plan), *_to_type(sessions, asked, is_plan=is_plan)]
     end = _end(asked, is_said=not (saves or has_results))
@@ -248,37 +203,27 @@ def _quoted(sessions: Sequence[Session], masked: Choice, asked: Asked) -> list[s
 
 def _saved_by(sessions: Sequence[Session], asked: Asked, *, is_plan: bool) -> list[str]:
     """How many sessions bring what is saved."""
-    saved = [(_saved(session, asked, is_plan=is_plan), session) for session in sessions if session.requests]
-    gains = sorted((one for one in saved if one[0] > 0), key=lambda one: -one[0])
-    whole = sum(amount for amount, _ in gains)
+
+    def worth(session: Session) -> tuple[float, float]:
+        """What it cost, and what masking saves of it; in tokens for those who pay a subscription."""
+        if is_plan:
+            return session.tokens("raw"), session.tokens("raw") - session.tokens(asked.masked)
+        return session.paid, session.paid - session.would_pay(asked.masked)
+
+    worths = [(*worth(session), session.requests) for session in sessions if session.requests]
+    gains = sorted(((saved, requests) for _, saved, requests in worths if saved > 0), key=lambda one: -one[0])
+    whole = sum(saved for saved, _ in gains)
     few, sums = 0, 0.0
     while sums < _MOST * whole:
         sums += gains[few][0]
         few += 1
-    none = [session for amount, session in saved if abs(amount) < _LEAST * _value(session, asked, is_plan=is_plan)]
-    tops = [session.requests for _, session in gains[:few]]
-    are_apart = bool(none) and median(tops) >= 2 * median(session.requests for session in none)
+    none = [requests for value, saved, requests in worths if abs(saved) < _LEAST * value]
+    are_apart = bool(none) and median(requests for _, requests in gains[:few]) >= 2 * median(none)
     long, short = ("long ", "short ") if are_apart else ("", "other ")
     show: Callable[[float], str] = compact if is_plan else money
     of = (f" of {show(whole)}" if few < len(gains) else "") + (" tokens" if is_plan else "")
     line = f"  saved by   {few:,} {long}{'session' if few == 1 else 'sessions'}: {show(sums)}{of}"
-    line += f"; {len(none):,} {short}{'one' if len(none) == 1 else 'ones'}: nothing" if none else ""
-    return [line]
-
-
-def _value(session: Session, asked: Asked, *, is_plan: bool) -> float:
-    return _tokens(session, "raw") if is_plan else paid(session, is_flat=asked.is_flat)
-
-
-def _saved(session: Session, asked: Asked, *, is_plan: bool) -> float:
-    if not is_plan:
-        return paid(session, is_flat=asked.is_flat) - would_pay(session, asked.masked, is_flat=asked.is_flat)
-    return _tokens(session, "raw") - _tokens(session, asked.masked)
-
-
-def _tokens(session: Session, policy: str) -> float:
-    played = next(one for one in session.replay.policies if one.policy == policy)
-    return played.usage.sent_chars / CHARS_PER_TOKEN
+    return [line + (f"; {len(none):,} {short}{'one' if len(none) == 1 else 'ones'}: nothing" if none else "")]
 
 
 def _to_type(sessions: Sequence[Session], asked: Asked, *, is_plan: bool) -> list[str]:
@@ -325,9 +270,8 @@ def _summaries(sessions: Sequence[Session], raw: Choice, more: Choice, asked: As
 
 def _not_read(asked: Asked, *, is_said: bool) -> list[str]:
     """Lines on what could not be read; messages that were not understood are in another line where that is said."""
-    unread = None if is_said else asked.left_out.unread.words(has_results=True)
-    damaged = "; ".join(asked.left_out.words())
-    return [f"  {said}" for said in (damaged, unread) if said]
+    unread = None if is_said else asked.unread.words(has_results=True)
+    return [f"  {said}" for said in (asked.damaged, unread) if said]
 
 
 def _nothing(sessions: Sequence[Session], unread: Unread, *, has_results: bool) -> list[str]:
@@ -343,11 +287,3 @@ def _nothing(sessions: Sequence[Session], unread: Unread, *, has_results: bool) 
             f"masking begins to pay after about {LONG_SESSION}",
         ]
     return ["nothing would be saved: your tool results are too small for masking to pay"]
-
-
-def _by_dollars(choice: Choice) -> float:
-    return choice.dollars
-
-
-def _by_tokens(choice: Choice) -> float:
-    return choice.tokens

@@ -11,8 +11,7 @@ from rich.cells import cell_len
 
 from recede._printable import printable
 from recede.cli.notices import has_colors
-from recede.cli.words import middle, money, percent, words_of
-from recede.costs import PolicyCost
+from recede.cli.words import middle
 from recede.designs import approx_tokens
 from recede.reduction import ToolReport
 
@@ -36,33 +35,6 @@ def orphans(indices: tuple[int, ...]) -> str:
 def share(part: int, whole: int) -> str:
     """A part in percent; a dash where there is nothing."""
     return f"{100 * part / whole:.0f} %" if whole else "-"
-
-
-def cost_columns(costs: Sequence[PolicyCost]) -> list[tuple[str, list[str]]]:
-    """Columns with a cell for each policy."""
-    columns = [
-        ("choice", [words_of(cost.policy) for cost in costs]),
-        ("tokens sent", [f"{approx_tokens(cost.usage.sent_chars):,}" for cost in costs]),
-        ("from cache", [share(cost.usage.cached_chars, cost.usage.sent_chars) for cost in costs]),
-        ("cost", [money(cost.cost) for cost in costs]),
-        ("of raw", [percent(cost.of_raw) for cost in costs]),
-        ("no cache", [money(cost.cost_uncached) for cost in costs]),
-        ("of raw", [percent(cost.of_raw_uncached) for cost in costs]),
-    ]
-    if any(cost.usage.summary_calls for cost in costs):
-        calls = [money(cost.summary_cost) if cost.usage.summary_calls else "-" for cost in costs]
-        columns.append(("summaries", calls))
-    return columns
-
-
-def of_columns(columns: Sequence[tuple[str, Sequence[str]]]) -> tuple[list[str], list[tuple[str, ...]]]:
-    """The headings and the rows of these columns."""
-    return [heading for heading, _ in columns], list(zip(*(cells for _, cells in columns), strict=True))
-
-
-def percent_or_dash(part: float | None) -> str:
-    """A share in percent; a dash where there is none."""
-    return "-" if part is None else percent(part)
 
 
 def tools_table(tools: Mapping[str, ToolReport]) -> str:

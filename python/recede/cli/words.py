@@ -57,9 +57,9 @@ def money(amount: float) -> str:
     return f"${amount:,.2f}"
 
 
-def percent(share: float) -> str:
-    """A share in percent."""
-    return f"{100 * share:.0f} %"
+def percent(share: float | None) -> str:
+    """A share in percent; a dash where it is not known."""
+    return "-" if share is None else f"{100 * share:.0f} %"
 
 
 def tenths(share: float | None) -> str:
