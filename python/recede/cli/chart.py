@@ -56,28 +56,9 @@ def label(words: str, x: object, y: float, class_: str = "") -> str:
     return element("text", text(words), x=x, y=f"{y:.4g}", **classes)
 
 
-def level(y: float, words: str = "") -> str:
-    """A line across a picture, with words to its left."""
-    line = element("line", class_="grid", x1=0, x2="100%", y1=f"{y:.4g}", y2=f"{y:.4g}")
-    return line + (label(words, -8, y + 4, "left") if words else "")
-
-
 def at(x: str, *children: str) -> str:
     """Parts of a picture that begin at a percentage of its width."""
     return element("svg", *children, x=x, overflow="visible")
-
-
-def stretched(*children: str, height: float) -> str:
-    """A part of a picture, 1,000 units wide and ten times as many high as it has pixels, as wide as the picture."""
-    return element(
-        "svg",
-        *children,
-        viewBox=f"0 0 1000 {10 * height:.4g}",
-        preserveAspectRatio="none",
-        width="100%",
-        height=f"{height:.4g}",
-        overflow="visible",
-    )
 
 
 def bar(y: float, share: float, class_: str, thick: float = 8) -> str:
@@ -85,31 +66,16 @@ def bar(y: float, share: float, class_: str, thick: float = 8) -> str:
     return element("rect", class_=f"bar {class_}", x=0, y=f"{y:.4g}", width=f"{100 * share:.2f}%", height=thick)
 
 
-def picture(key: str, title: str, description: str, height: float, class_: str, *children: str) -> str:
-    """A picture with a text alternative."""
-    return element(
-        "svg",
-        element("title", text(title), id=f"{key}-title"),
-        element("desc", text(description), id=f"{key}-description"),
-        *children,
-        class_=f"chart {class_}",
-        role="img",
-        aria_labelledby=f"{key}-title",
-        aria_describedby=f"{key}-description",
-        width="100%",
-        height=f"{height:.4g}",
-        overflow="visible",
-    )
-
-
-def swatch(class_: str) -> str:
-    """A piece of a bar or of a line, for a legend."""
-    drawn = element("rect", class_=class_, x=1, y=2, width=26, height=12)
-    if class_.startswith("line"):
-        drawn = element("line", class_=class_, x1=1, x2=27, y1=8, y2=8)
-    return element("svg", drawn, class_="key", width=28, height=16, aria_hidden="true")
-
-
 def legend(*keys: tuple[str, str]) -> str:
     """A list of classes, each as it is drawn, with its words."""
-    return element("ul", *(element("li", swatch(class_), text(words)) for class_, words in keys), class_="legend")
+
+    def drawn(class_: str) -> str:
+        if class_.startswith("line"):
+            return element("line", class_=class_, x1=1, x2=27, y1=8, y2=8)
+        return element("rect", class_=class_, x=1, y=2, width=26, height=12)
+
+    swatches = (
+        element("svg", drawn(class_), class_="key", width=28, height=16, aria_hidden="true") for class_, _ in keys
+    )
+    items = (element("li", swatch, text(words)) for swatch, (_, words) in zip(swatches, keys, strict=True))
+    return element("ul", *items, class_="legend")

@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from recede.cli.chart import at, bar, element, label, legend, level, picture, stretched, text, thinned, ticks
+from recede.cli.chart import at, bar, element, label, legend, text, thinned, ticks
 from recede.cli.notices import counted
 from recede.cli.played import Session
 from recede.cli.screen import Asked
 from recede.cli.words import compact, gain, money, tenths
+from recede.costs import ReplayedTurn
 
 _HEIGHT = 240
 _MOST_SESSIONS = 40
 
 
 class SessionRow(NamedTuple):
-    """A session, or several together, as they are drawn.
-
-    Attributes:
-        name: of the session.
-        paid: what it cost, in dollars.
-        masked: what it would have cost, masked when it pays.
-        quoted: the share of its requests that quote what was masked; None if that is not known.
-    """
+    """A session, or several together: what it cost, and would have cost masked, in dollars; the share that quotes."""
 
     name: str
     paid: float
@@ -49,48 +43,52 @@ def growth_picture(session: Session, asked: Asked) -> str:
     """The tokens of each request of a session, raw and sent, and where the boundary moved."""
     raw, sent = (session.played(policy).turns for policy in ("raw", asked.masked))
     rows = ticks(max(turn.view_tokens for turn in (*raw, *sent)), 4)
-    count = len(raw)
+    count, last = len(raw), max(1, len(raw) - 1)
 
-    def line(tokens: list[int], class_: str) -> str:
+    def height(tokens: int) -> float:
+        return _HEIGHT * (1 - tokens / rows[-1])
+
+    def line(turns: Sequence[ReplayedTurn], class_: str) -> str:
+        tokens = [turn.view_tokens for turn in turns]
         places = [*thinned(tokens), (1, tokens[-1])] if count == 1 else thinned(tokens)  # a point would not be drawn
-        points = " ".join(
-            f"{1000 * place / max(1, count - 1):.0f},{10 * _HEIGHT * (1 - value / rows[-1]):.0f}"
-            for place, value in places
-        )
+        points = " ".join(f"{1000 * place / last:.0f},{10 * height(value):.0f}" for place, value in places)
         return element("polyline", class_=class_, points=points)
 
     before = [0, *(turn.masked_count for turn in sent)]
     moves = [place for place, turn in enumerate(sent) if turn.masked_count > before[place]]
-    ends = [("as it was sent", raw[-1].view_tokens), ("masked", sent[-1].view_tokens)]
-    triangles = [
-        at(
-            f"{100 * place / max(1, count - 1):.4g}%",
-            element("path", class_="move", d=f"M0 {_HEIGHT + 4}l4 9h-9z"),
-        )
-        for place in moves
-    ]
+    triangle = element("path", class_="move", d=f"M0 {_HEIGHT + 4}l4 9h-9z")
     named = sorted({1, count, *(turn for turn in ticks(count, 4) if count / 10 < turn < 0.9 * count)})
+    ends = [("as it was sent", raw[-1].view_tokens), ("masked", sent[-1].view_tokens)]
     said = "; ".join(f"{name}: {tokens:,} tokens in the last request" for name, tokens in ends)
-    return legend(("line-raw", "as it was sent"), ("line-sent", "masked when it pays")) + picture(
-        "growth",
-        "Tokens of each request",
-        f"{said}; the boundary moved {counted(len(moves), 'time')}.",
-        _HEIGHT,
-        "plot",
-        *(level(_HEIGHT * (1 - row / rows[-1]), compact(row)) for row in rows),
-        stretched(
-            line([turn.view_tokens for turn in raw], "line-raw"),
-            line([turn.view_tokens for turn in sent], "line-sent"),
-            height=_HEIGHT,
-        ),
-        *triangles,
+    drawn = [
+        element("title", "Tokens of each request", id="growth-title"),
+        element("desc", f"{said}; the boundary moved {counted(len(moves), 'time')}.", id="growth-description"),
         *(
-            at(f"{100 * (turn - 1) / max(1, count - 1):.4g}%", label(f"{turn:,}", 0, _HEIGHT + 28, "middle"))
-            for turn in named
+            element("line", class_="grid", x1=0, x2="100%", y1=f"{height(row):.4g}", y2=f"{height(row):.4g}")
+            for row in rows
         ),
+        *(label(compact(row), -8, height(row) + 4, "left") for row in rows),
+        # 1,000 units wide and ten times as many high as it has pixels, as wide as the picture.
+        element(
+            "svg",
+            line(raw, "line-raw"),
+            line(sent, "line-sent"),
+            viewBox=f"0 0 1000 {10 * _HEIGHT}",
+            preserveAspectRatio="none",
+            width="100%",
+            height=_HEIGHT,
+            overflow="visible",
+        ),
+        *(at(f"{100 * place / last:.4g}%", triangle) for place in moves),
+        *(at(f"{100 * (turn - 1) / last:.4g}%", label(f"{turn:,}", 0, _HEIGHT + 28, "middle")) for turn in named),
         label("tokens", -48, -14),
         at("100%", label("request; a triangle is a move of the boundary", 0, _HEIGHT + 46, "left")),
+    ]
+    names = {"aria_labelledby": "growth-title", "aria_describedby": "growth-description"}
+    picture = element(
+        "svg", *drawn, class_="chart plot", role="img", **names, width="100%", height=_HEIGHT, overflow="visible"
     )
+    return legend(("line-raw", "as it was sent"), ("line-sent", "masked when it pays")) + picture
 
 
 def session_rows(sessions: Sequence[Session], asked: Asked) -> list[SessionRow]:
