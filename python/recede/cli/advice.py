@@ -28,13 +28,7 @@ _PROGRAMS = {
 
 
 class Advice(NamedTuple):
-    """Advice on what to type for the sessions of one origin.
-
-    Attributes:
-        title: the agent, the framework, or "your own loop".
-        line: the command, or the line of Python.
-        note: what else is to be done; empty: nothing.
-    """
+    """What to type for an agent, a framework or "your own loop": a command or Python, and what else is to be done."""
 
     title: str
     line: str

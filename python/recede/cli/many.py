@@ -20,12 +20,7 @@ _Done = TypeVar("_Done")
 
 
 class Failure(NamedTuple):
-    """A file that could not be read or written.
-
-    Attributes:
-        file: as it was named or found.
-        error: why not.
-    """
+    """A file that could not be read or written, and why not."""
 
     file: Chosen
     error: BadFile

@@ -26,13 +26,7 @@ _CWD = re.compile(rb'"cwd":\s*("(?:[^"\\]|\\.)*")')
 
 
 class Place(NamedTuple):
-    """The folder in which an agent keeps its sessions.
-
-    Attributes:
-        agent: its name.
-        folder: the folder, which may not exist.
-        patterns: the sessions in it.
-    """
+    """The folder in which an agent keeps its sessions, which may not exist, and the patterns of their files in it."""
 
     agent: str
     folder: Path
@@ -40,12 +34,7 @@ class Place(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A file to read.
-
-    Attributes:
-        path: the file, or a folder of events as OpenHands writes it.
-        is_named: whether the caller named it; else it was found in a folder.
-    """
+    """A file to read, or a folder of events as OpenHands writes it; it was named, or found in a folder."""
 
     path: str
     is_named: bool
@@ -53,34 +42,24 @@ class Chosen(NamedTuple):
 
 def usual_places() -> list[Place]:
     """The folders in which agents keep sessions, as their environment variables have them."""
-    home = Path.home()
 
     def folders(variable: str, *defaults: Path) -> list[Path]:
         given = [part.strip() for part in os.environ.get(variable, "").split(",") if part.strip()]
         return [Path(part).expanduser() for part in given] or list(defaults)
 
+    home, lines = Path.home(), ("**/*.jsonl",)
     xdg = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
     events = ("sessions/*/events", "users/*/conversations/*/events")
-    return [
-        *(
-            Place("Claude Code", folder / "projects", ("**/*.jsonl",))
-            for folder in folders("CLAUDE_CONFIG_DIR", home / ".claude", xdg / "claude")
-        ),
-        *(
-            Place("Codex", folder / name, ("**/*.jsonl",))
-            for folder in folders("CODEX_HOME", home / ".codex")
-            for name in ("sessions", "archived_sessions")
-        ),
-        *(
-            Place("Gemini CLI", folder / ".gemini" / "tmp", ("*/chats/*.json", "*/chats/*.jsonl"))
-            for folder in folders("GEMINI_CLI_HOME", home)
-        ),
-        *(Place("OpenHands", folder, events) for folder in folders("FILE_STORE_PATH", home / ".openhands")),
-        *(
-            Place("pi", folder / "sessions", ("**/*.jsonl",))
-            for folder in folders("PI_CODING_AGENT_DIR", home / ".pi" / "agent")
-        ),
+    codex, gemini = folders("CODEX_HOME", home / ".codex"), folders("GEMINI_CLI_HOME", home)
+    places = [
+        ("Claude Code", folders("CLAUDE_CONFIG_DIR", home / ".claude", xdg / "claude"), "projects", lines),
+        ("Codex", codex, "sessions", lines),
+        ("Codex", codex, "archived_sessions", lines),
+        ("Gemini CLI", gemini, ".gemini/tmp", ("*/chats/*.json", "*/chats/*.jsonl")),
+        ("OpenHands", folders("FILE_STORE_PATH", home / ".openhands"), "", events),
+        ("pi", folders("PI_CODING_AGENT_DIR", home / ".pi" / "agent"), "sessions", lines),
     ]
+    return [Place(agent, root / inner, patterns) for agent, roots, inner, patterns in places for root in roots]
 
 
 def _since(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -111,12 +90,7 @@ project_option = click.option(
 )
 
 
-def chosen(
-    files: Sequence[str],
-    since: float | None = None,
-    project: str | None = None,
-    suffixes: tuple[str, ...] = _SUFFIXES,
-) -> list[Chosen]:
+def chosen(files: Sequence[str], since: float | None = None, project: str | None = None) -> list[Chosen]:
     """The named files, those in named folders, or without any the sessions in the usual places.
 
     Raises:
@@ -127,22 +101,21 @@ def chosen(
     for file in files:
         folder = Path(file)
         if file != "-" and folder.is_dir():
-            found += (Chosen(str(path), False) for path in _walked(folder, suffixes) if is_wanted(path, folder))
+            found += (Chosen(str(path), False) for path in _walked(folder) if is_wanted(path, folder))
         else:
             found.append(Chosen(file, True))
-    if not files:
-        for place in usual_places():
-            paths = sorted({path for pattern in place.patterns for path in place.folder.glob(pattern)})
-            found += (
-                Chosen(str(path), False) for path in paths if _can_be_read(path) and is_wanted(path, place.folder)
-            )
+    for place in () if files else usual_places():
+        paths = sorted({path for pattern in place.patterns for path in place.folder.glob(pattern)})
+        # A named pipe that nobody writes to is waited for, a device has no end.
+        paths = [path for path in paths if path.is_file() or path.is_dir()]
+        found += (Chosen(str(path), False) for path in paths if is_wanted(path, place.folder))
     is_filtered = since is not None or project is not None
     if not found:
         raise BadFile(_nothing(files)) if files or is_filtered else NothingFound()
     return found
 
 
-def _walked(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
+def _walked(folder: Path) -> Iterator[Path]:
     """The files that may hold sessions, and the folders of events, which are one session each."""
     if _has_events(folder):
         yield folder
@@ -154,12 +127,7 @@ def _walked(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
             if _has_events(here / inner):
                 folders.remove(inner)
                 yield here / inner
-        yield from (here / file for file in sorted(files) if file.endswith(suffixes) and (here / file).is_file())
-
-
-def _can_be_read(path: Path) -> bool:
-    """Whether it is a file or a folder; a named pipe that nobody writes to is waited for, a device has no end."""
-    return path.is_file() or path.is_dir()
+        yield from (here / file for file in sorted(files) if file.endswith(_SUFFIXES) and (here / file).is_file())
 
 
 def _has_events(folder: Path) -> bool:
@@ -222,22 +190,18 @@ class NothingFound(BadFile):
     """An error where no agent has left a session in its usual place: it says which were read, and how to begin."""
 
     def __init__(self) -> None:
-        """The lines."""
+        """The first line."""
         super().__init__("no sessions of agents are in their usual places")
-        home = str(Path.home())
-        self.lines = [self.message]
-        before = ""
-        for agent, folder, _ in usual_places():
-            shown = f"~{str(folder)[len(home) :]}" if str(folder).startswith(home + os.sep) else str(folder)
-            self.lines.append(f"  {'' if agent == before else agent:14} {middle(shown, _COLUMNS - 17)}")
-            before = agent
-        self.lines += ["sessions elsewhere: recede replay FILES...   from now on: recede proxy -- claude"]
 
     def show(self, file: object = None) -> None:
-        """Print them."""
-        say(self.lines[0])
-        for line in self.lines[1:]:
-            click.echo(printable(line), err=True)
+        """Print the lines."""
+        say(self.message)
+        home, before = str(Path.home()), ""
+        for agent, folder, _ in usual_places():
+            shown = f"~{str(folder)[len(home) :]}" if str(folder).startswith(home + os.sep) else str(folder)
+            click.echo(printable(f"  {'' if agent == before else agent:14} {middle(shown, _COLUMNS - 17)}"), err=True)
+            before = agent
+        click.echo("sessions elsewhere: recede replay FILES...   from now on: recede proxy -- claude", err=True)
 
 
 def plan_of_claude() -> str | None:
