@@ -12,7 +12,7 @@ from children import recede_command as run
 
 import recede
 from recede.cli.played import STUDY
-from recede.cli.quoted import RECORDED, Listed, list_table
+from recede.cli.quoted import RECORDED, list_table
 from recede.cli.words import money, tenths
 from recede.costs import Quotation, WindowChoice, WindowCurve
 from support import ROOT, user
@@ -67,7 +67,7 @@ def test_each_request_that_the_screen_counts_is_listed_with_its_place(paths: lis
 def test_the_list_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recede.cli.tables._columns", lambda: 80)
     rows = [
-        Listed(f"{number} {'a-folder/' * 9}{number}.jsonl", Quotation(30, 0, "mcp__files__read", 20, text))
+        (f"{number} {'a-folder/' * 9}{number}.jsonl", Quotation(30, 0, "mcp__files__read", 20, text))
         for number, text in enumerate((LINE * 3, "short text of a result, or not so"))
     ]
     head, *lines = list_table(rows).splitlines()

@@ -84,7 +84,9 @@ class InputHistory:
 
     def run(self, function: Callable[[bytes], _Result]) -> _Result:
         """Call it with the JSON; a `TranscriptError` becomes a line that names the place in the file."""
-        data = self.json if self.session is None else _dumped(self.session.messages)
+        data = self.json
+        if self.session is not None:
+            data = b"[\n" + b",\n".join(json.dumps(message).encode() for message in self.session.messages) + b"\n]\n"
         try:
             return function(data)
         except TranscriptError as error:
@@ -157,17 +159,13 @@ def _head(path: str) -> bytes:
 
 def _joined(folder: Path, most: int) -> bytes:
     """The events of OpenHands, each of which is a file with its number in the name, as one array."""
-    files = sorted((path for path in folder.glob("*.json") if _EVENT.match(path.stem) and path.is_file()), key=_number)
+    numbered = ((_EVENT.match(path.stem), path) for path in folder.glob("*.json") if path.is_file())
+    files = [path for _, path in sorted((int(found[1]), path) for found, path in numbered if found)]
     if not files:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if sum(path.stat().st_size for path in files) > most:
         raise TranscriptError("size", source=str(folder), offset=most)
     return b"[" + b",".join(path.read_bytes() for path in files) + b"]"
-
-
-def _number(path: Path) -> int:
-    found = _EVENT.match(path.stem)
-    return int(found[1]) if found else 0
 
 
 def _saved(path: str) -> InputHistory:
@@ -194,8 +192,10 @@ def _misread(error: TranscriptError, name: str, source: str | bytes) -> BadFile:
 
 def _own_form(name: str, format: str, data: bytes) -> InputHistory:
     """A file whose bytes the reducer accepts directly."""
-    if fault := fault_of(data):
-        raise _failure(fault, name, data, None)
+    try:
+        _STRICT.reduce_json(data)
+    except TranscriptError as error:
+        raise _failure(error, name, data, None) from None
     messages = _messages_of(data)
     unread, warnings = _understood(messages)
     return InputHistory(name, format, data, data, len(messages), len(messages), warnings=warnings, unread=unread)
@@ -260,10 +260,6 @@ def _converted(history: transcripts.Transcript, siblings: int) -> InputHistory:
     )
 
 
-def _dumped(messages: list[Any]) -> bytes:
-    return b"[\n" + b",\n".join(json.dumps(message).encode() for message in messages) + b"\n]\n"
-
-
 def read_bytes(path: str, max_bytes: int = transcripts.MAX_BYTES) -> bytes:
     """Read the bytes of a file, or of standard input where the path is `-`, unpacked where they are gzipped."""
     is_input = path == "-"
@@ -295,15 +291,6 @@ def keep_apart(option: str, path: str | None, sources: Iterable[str], instead: s
     for source in sources:
         if is_same_file(path, source) or (source == "-" and identity(path) == identity(0) is not None):
             raise click.UsageError(f"{option} would write over {source}, which is read: {instead}")
-
-
-def fault_of(value: bytes) -> TranscriptError | None:
-    """Why this is not a history; None if it is one."""
-    try:
-        _STRICT.reduce_json(value)
-    except TranscriptError as error:
-        return error
-    return None
 
 
 def _messages_of(data: bytes) -> list[Any]:

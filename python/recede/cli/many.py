@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -35,16 +36,15 @@ def over(
 ) -> tuple[list[tuple[InputHistory, _Done]], list[Failure]]:
     """Do the work for each history of each file, with a bar on a terminal where there are several.
 
-    Args:
-        files: what to read.
-        reading: how.
-        work: for a history; what it returns can be pickled where it is parallel.
-        is_parallel: whether many files may be read by several processes, one for each core.
+    Where it is parallel, many files are read by a process for each core, which pickle what the work returns.
     """
 
     def outcome(file: Chosen) -> list[tuple[InputHistory, _Done]] | Failure:
         try:
-            return [(_without_text(one), work(one)) for one in read(file.path, reading, is_found=not file.is_named)]
+            return [
+                (replace(one, data=b"", json=b"", session=None), work(one))
+                for one in read(file.path, reading, is_found=not file.is_named)
+            ]
         except BadFile as error:
             return Failure(file, error)
 
@@ -72,10 +72,6 @@ def _tracked(outcomes: Iterable[_Done], files: int) -> Iterator[_Done]:
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         yield from bar.track(outcomes, total=files, description="reading")
-
-
-def _without_text(history: InputHistory) -> InputHistory:
-    return InputHistory(**{**vars(history), "data": b"", "json": b"", "session": None})
 
 
 def named(history: InputHistory) -> str:

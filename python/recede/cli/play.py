@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -14,10 +14,8 @@ from recede.cli.many import Failure, named, over, short_names
 from recede.cli.played import MASKED, STUDY, Session, summarized
 from recede.cli.reading import Reading
 from recede.cli.sessions import Chosen
-from recede.cli.terms import Price, Settings
 from recede.costs import (
     CURVE_WINDOWS,
-    ModelPrices,
     Prices,
     curve_policies,
     reads_texts,
@@ -32,29 +30,23 @@ _EVERYTHING = 1 << 60
 
 
 class Plan(NamedTuple):
-    """The policies and the terms of a replay.
+    """What is played.
 
     Attributes:
+        asked: the options of the command.
         policies: those of the table, with all their numbers; raw first.
         is_screen: whether the first screen is asked for, and not a table.
         besides: what else is played: the windows of the advice, and of the row with summaries on the screen.
         has_texts: whether all texts are read, for quotations in large files too.
-        is_checked: whether the raw history is held against the log.
-        price: what was given as prices and cache.
-        own_prices: prices by model.
-        settings: what else was given.
         claude_plan: the subscription of Claude Code, whose logs name none.
     """
 
+    asked: Any
     policies: tuple[str, ...]
     is_screen: bool
     besides: tuple[str, ...]
     has_texts: bool
-    is_checked: bool
-    price: Price
-    own_prices: Mapping[str, ModelPrices]
-    settings: Settings
-    claude_plan: str | None = None
+    claude_plan: str | None
 
     @property
     def has_advice(self) -> bool:
@@ -99,8 +91,7 @@ def planned(asked: Any, claude_plan: str | None) -> Plan:
     if is_screen or has_page:
         besides += tuple(summarized(window) for window in CURVE_WINDOWS if window >= LEAST_WINDOW)
     has_texts = has_texts or reads_texts(names, asked.settings.summary_chars)
-    terms = asked.check, asked.price, asked.own_prices, asked.settings
-    return Plan(names, is_screen, besides, has_texts, *terms, claude_plan)
+    return Plan(asked, names, is_screen, besides, has_texts, claude_plan)
 
 
 def play(plan: Plan, files: Sequence[Chosen], reading: Reading) -> Played:
@@ -112,26 +103,26 @@ def play(plan: Plan, files: Sequence[Chosen], reading: Reading) -> Played:
         (dataclasses.replace(history, warnings=(*history.warnings, *warnings)), session)
         for (history, _), (session, warnings) in zip(found, without, strict=True)
     ]
-    shown = [(one, session) for one, session in done if session and session.results >= plan.settings.min_results]
+    shown = [(one, session) for one, session in done if session and session.results >= plan.asked.settings.min_results]
     names = short_names([session.name for _, session in shown])  # the parts of their paths that differ
-    named = [(one, session._replace(name=name)) for (one, session), name in zip(shown, names, strict=True)]
-    return Played(done, named, failed)
+    renamed = [(one, session._replace(name=name)) for (one, session), name in zip(shown, names, strict=True)]
+    return Played(done, renamed, failed)
 
 
 def _session(plan: Plan, history: InputHistory) -> Session:
-    transcript, price, settings, log = history.session, plan.price, plan.settings, None
+    transcript, log, price, settings = history.session, None, plan.asked.price, plan.asked.settings
     policies = tuple(dict.fromkeys((*plan.policies, *plan.besides)))
-    how: dict[str, Any] = {"system_chars": settings.system_chars, "summary_chars": settings.summary_chars}
-    how["summary_prices"] = price.summary_prices
+    how = {name: getattr(settings, name) for name in ("system_chars", "summary_chars")}
+    how |= {"summary_prices": price.summary_prices, "cache": price.cache, "with_misses": True}
     if transcript is None:
-        how |= {"prices": price.prices or Prices(), "cache": price.cache or "anthropic", "with_misses": True}
+        how |= {"prices": price.prices or Prices(), "cache": price.cache or "anthropic"}
         replayed = history.run(lambda data: replay_json(data, policies, **how))
     else:
-        log = logged(transcript, plan.own_prices, is_checked=plan.is_checked)
+        log = logged(transcript, plan.asked.own_prices, is_checked=plan.asked.check)
         if transcript.format == "claude_code":
             log = log._replace(plan=plan.claude_plan)
         prices = log.prices if price.prices is None else log.prices._replace(prices=price.prices)
-        how |= {"prices": prices, "cache": price.cache, "with_misses": transcript.has_texts}
-        replayed = replay_transcript(transcript, policies, pauses=settings.pauses, **how)
+        how |= {"prices": prices, "with_misses": transcript.has_texts, "pauses": settings.pauses}
+        replayed = replay_transcript(transcript, policies, **how)
     raw = mask_observations(history.parsed(), keep_results=_EVERYTHING)
     return Session(named(history), history.format, replayed, raw.tools, log, is_flat=price.prices is not None)

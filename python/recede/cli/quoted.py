@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from recede.cli.notices import counted
 from recede.cli.played import MASKED, Session
-from recede.cli.tables import table
+from recede.cli.tables import prose, table
 from recede.cli.words import money, percent, tenths
 from recede.costs import Quotation, Replay, WindowCurve, quoted_share
 
@@ -17,15 +17,8 @@ RECORDED = 0.042
 """The share under `MASKED` in recorded sessions of 30 results or more (`benches/misses.py --table break_even`)."""
 
 
-class Listed(NamedTuple):
-    """A quotation, and the number and name of its session."""
-
-    session: str
-    quotation: Quotation
-
-
-def listed(sessions: Sequence[Session], policy: str) -> list[Listed]:
-    """Requests that quote what a policy had hidden, each with its oldest source, in order."""
+def listed(sessions: Sequence[Session], policy: str) -> list[tuple[str, Quotation]]:
+    """Requests that quote what a policy had hidden, in order: the number and name of the session, the oldest source."""
     found = []
     for number, session in enumerate(sessions, 1):
         if session.replay.misses is not None:
@@ -33,30 +26,33 @@ def listed(sessions: Sequence[Session], policy: str) -> list[Listed]:
             for one in sorted(session.replay.misses.quoted, key=lambda one: one.distance):
                 oldest[one.request] = one
             requests = sorted(session.replay.misses.by_policy[policy])
-            found += [Listed(f"{number} {session.name}", oldest[request]) for request in requests]
+            found += [(f"{number} {session.name}", oldest[request]) for request in requests]
     return found
 
 
-def list_table(found: Sequence[Listed]) -> str:
+def list_table(found: Sequence[tuple[str, Quotation]]) -> str:
     """A row for each quotation; requests and results count from 1, as people do."""
     rows = [
-        [session, one.tool or "(unknown)", f"{one.request + 1:,}", f"{one.distance:,}", _cut(one.text)]
+        [
+            session,
+            one.tool or "(unknown)",
+            f"{one.request + 1:,}",
+            f"{one.distance:,}",
+            one.text if len(one.text) <= _MOST_CHARS else f"{one.text[: _MOST_CHARS - 1]}…",
+        ]
         for session, one in found
     ]
     return table(["session", "tool", "request", "results ago", "text"], rows, names=2, is_last_name=True)
 
 
-def against_recorded(sessions: Sequence[Session]) -> str:
-    """Whether the share of requests that quote is low or high, beside that of the recorded sessions."""
+def misses_text(sessions: Sequence[Session], policy: str) -> str:
+    """The list, and whether the share of requests that quote is low or high beside that of the recorded sessions."""
     share = quoted_share([session.replay for session in sessions], MASKED)
-    if share is None:
-        return "quoted: no texts were read"
-    high = "low" if share < RECORDED / 2 else "high" if share > 2 * RECORDED else "usual"
-    return f"quoted: {tenths(share)} with a window of 10 is {high}: recorded sessions have {tenths(RECORDED)}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _MOST_CHARS else f"{text[: _MOST_CHARS - 1]}…"
+    said = "quoted: no texts were read"
+    if share is not None:
+        high = "low" if share < RECORDED / 2 else "high" if share > 2 * RECORDED else "usual"
+        said = f"quoted: {tenths(share)} with a window of 10 is {high}: recorded sessions have {tenths(RECORDED)}"
+    return f"{list_table(listed(sessions, policy))}\n{prose([said, ''])}"
 
 
 def quoted_lines(sessions: Sequence[Session]) -> list[str]:
@@ -84,12 +80,13 @@ def quoted_shares(replays: Sequence[Replay]) -> dict[str, float]:
     return {policy: share for policy, share in shares.items() if share is not None}
 
 
-def curve_table(curve: WindowCurve) -> str:
-    """Cost and quoted share by window."""
+def curve_text(curve: WindowCurve, sessions: Sequence[Session]) -> str:
+    """Cost and quoted share by window, and the advice."""
     rows = [
         [f"{one.window}", money(one.cost.cost), percent(one.cost.of_raw), tenths(one.quoted)] for one in curve.choices
     ]
-    return table(["window", "cost", "of raw", "quoted"], rows)
+    drawn = table(["window", "cost", "of raw", "quoted"], rows)
+    return f"{drawn}\n{prose([advice(curve), *quoted_lines(sessions), ''])}"
 
 
 def advice(curve: WindowCurve) -> str:

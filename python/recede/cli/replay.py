@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import shlex
-from functools import reduce
+from functools import partial, reduce
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,41 +18,26 @@ from recede.cli.many import finish, notes_of, write_report
 from recede.cli.notices import counted, has_colors, output_options, verbosity
 from recede.cli.page import page
 from recede.cli.play import Plan, Played, planned, play
-from recede.cli.quoted import (
-    advice,
-    against_recorded,
-    curve_as_json,
-    curve_table,
-    list_table,
-    listed,
-    quoted_lines,
-    quoted_shares,
-)
+from recede.cli.quoted import advice, curve_as_json, curve_text, misses_text, quoted_lines, quoted_shares
 from recede.cli.reading import reading_options
 from recede.cli.screen import ELONGATION, Asked, screen
 from recede.cli.sessions import chosen, plan_of_claude, project_option, since_option
 from recede.cli.tables import prose
 from recede.cli.terms import price_option, prices_option, settings_option
-from recede.costs import compare_costs, window_curve
+from recede.costs import WindowCurve, compare_costs, window_curve
 from recede.transcripts._unread import NOTHING
+
+_flag = partial(click.option, is_flag=True)
 
 
 @click.command(short_help="Replay sessions and compare what policies cost.")
 @click.argument("files", nargs=-1)
 @since_option
 @project_option
-@click.option(
-    "--misses",
-    is_flag=True,
-    help="List the requests that quote what masking had hidden by then: those that the screen counts.",
-)
-@click.option(
-    "--curve",
-    is_flag=True,
-    help="Cost and quoted share for windows of 1 to 100 results, and which saves most for each quotation.",
-)
-@click.option("--all", "is_all", is_flag=True, help="A table of masks, with windows from 5 to 58, and of summaries.")
-@click.option("--study", is_flag=True, help="The published comparison: windows, turns in a summary, turns left raw.")
+@_flag("--misses", help="List the requests that quote what masking had hidden by then, as the screen counts them.")
+@_flag("--curve", help="Cost and quoted share of windows of 1 to 100 results, and which saves most for each quotation.")
+@_flag("--all", "is_all", help="A table of masks, with windows from 5 to 58, and of summaries.")
+@_flag("--study", help="The published comparison: windows, turns in a summary, turns left raw.")
 @click.option(
     "--policy",
     "policies",
@@ -63,21 +48,13 @@ from recede.transcripts._unread import NOTHING
     "keep_last:messages=K, summary:every=N,tail=M, hybrid:window=W,at=N,tail=M, budget:tokens=N,fill=F. "
     "Repeatable.",
 )
-@click.option(
-    "--check",
-    is_flag=True,
-    help="Instead: the raw history as estimated, against what the logs say, tokens by kind and dollars.",
-)
+@_flag("--check", help="Hold the raw history, as estimated, against what the logs say: tokens by kind and dollars.")
 @price_option
 @prices_option
-@click.option(
-    "--subscription",
-    is_flag=True,
-    help="A subscription pays: tokens and share of the context window come before dollars.",
-)
+@_flag("--subscription", help="A subscription pays: tokens and share of the context window come before dollars.")
 @settings_option
 @click.option("--html", metavar="OUT", help="Write a page with pictures here: one file that needs no network.")
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@_flag("--json", "as_json", help="Print the figures as JSON.")
 @reading_options
 @output_options
 def replay(files: tuple[str, ...], since: float | None, project: str | None, reading: Any, **options: Any) -> None:
@@ -105,17 +82,17 @@ def replay(files: tuple[str, ...], since: float | None, project: str | None, rea
     plan = planned(asked, None if files else plan_of_claude())
     played = play(plan, found, reading)
     if played.sessions:
-        _print(plan, played, asked, _again(files))
+        _print(plan, played, _again(files))
     elif played.done:
-        write(None, f"no session has {plan.settings.min_results} results or more\n".encode())
+        write(None, f"no session has {asked.settings.min_results} results or more\n".encode())
     # A screen of no requests has no line that counts notes.
     are_counted = plan.is_screen and any(one.requests for one in played.sessions) and verbosity() == 0
     finish(played.done, played.failed, warn=not asked.as_json and not are_counted)
 
 
-def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> None:
+def _print(plan: Plan, played: Played, again: str) -> None:
     """Write the page, and print the one of tables, lists and the screen that the options ask for."""
-    sessions = played.sessions
+    asked, sessions = plan.asked, played.sessions
     replays = [session.replay for session in sessions]
     said = quoted_lines(sessions) + logged_lines(sessions)
     notes = len(notes_of(played.done, played.failed)) + sum(line.startswith("assumed") for line in said)
@@ -127,9 +104,9 @@ def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> No
         _damaged(played),
         reduce(operator.add, (history.unread for history, _ in played.done), NOTHING),
         asked.subscription,
-        plan.settings.context_window,
+        asked.settings.context_window,
         None if best is None else best.window,
-        plan.settings.elongation or ELONGATION,
+        asked.settings.elongation or ELONGATION,
         names_html=asked.html is None,
     )
     if asked.html is not None:
@@ -137,20 +114,20 @@ def _print(plan: Plan, played: Played, asked: SimpleNamespace, again: str) -> No
     if asked.check:
         text = check_text(sessions)
     elif asked.as_json:
-        _print_json(plan, played, curve_as_json(curve) if asked.curve else None)
+        _print_json(plan, played, curve)
         return
     elif asked.misses:
-        text = f"{list_table(listed(sessions, facts.masked))}\n{prose([against_recorded(sessions), ''])}"
+        text = misses_text(sessions, facts.masked)
     elif asked.curve:
-        text = f"{curve_table(curve)}\n{prose([advice(curve), *quoted_lines(sessions), ''])}"
+        text = curve_text(curve, sessions)
     elif plan.is_screen:
         more = [*said, price_line(replays)] if verbosity() > 0 else []
-        lines = prose(screen(sessions, facts)).split("\n")
-        text = "\n".join([*_colored(lines), prose([*more, ""])])
+        lines = map(_colored, prose(screen(sessions, facts)).split("\n"))
+        text = "\n".join([*lines, prose([*more, ""])])
     else:
         said = [advice(curve), *said] if plan.has_advice else said
         tabled = [session.under(plan.policies) for session in sessions]
-        text = for_people(tabled, said, plan.settings.elongation)
+        text = for_people(tabled, said, asked.settings.elongation)
     write(None, text.encode())
 
 
@@ -163,33 +140,25 @@ def _damaged(played: Played) -> str:
     return "; ".join(said)
 
 
-def _print_json(plan: Plan, played: Played, curve: dict[str, Any] | None) -> None:
+def _print_json(plan: Plan, played: Played, curve: WindowCurve) -> None:
     shown = [(history, session.under(plan.policies)) for history, session in played.shown]
-    replays = [session.replay for _, session in shown]
-    total = costs_as_json(compare_costs(replays, plan.settings.elongation))
+    replays, elongation = [session.replay for _, session in shown], plan.asked.settings.elongation
+    total = {"histories": len(shown), **costs_as_json(compare_costs(replays, elongation))}
     total["quoted"] = quoted_shares(replays)
-    if curve is not None:
-        total["curve"] = curve
-    figures = [(history, session_as_json(session, plan.settings.elongation)) for history, session in shown]
-    write_report(figures, {"histories": len(shown), **total}, played.failed)
+    if plan.asked.curve:
+        total["curve"] = curve_as_json(curve)
+    write_report([(history, session_as_json(one, elongation)) for history, one in shown], total, played.failed)
 
 
-def _colored(lines: list[str]) -> list[str]:
-    """The lines of the screen, that of masking in color where there are colors."""
-    if not has_colors():
-        return lines
-    return [
-        click.style(line, fg="green", bold=True) if line.startswith("  masked when it pays") else line for line in lines
-    ]
+def _colored(line: str) -> str:
+    """A line of the screen; that of masking in color where there are colors."""
+    is_best = line.startswith("  masked when it pays") and has_colors()
+    return click.style(line, fg="green", bold=True) if is_best else line
 
 
 def _again(files: tuple[str, ...]) -> str:
     """The command as it was typed; empty where it had options that change what is shown."""
-    own = ("files", "html")
-    params = [str(one.name) for one in click.get_current_context().command.params if one.name not in own]
-    has_others = any(_is_given(name) for name in params if name not in ("quiet", "verbose", "no_color"))
-    return "" if has_others else " ".join(["recede replay", shlex.join(files)]).strip()
-
-
-def _is_given(parameter: str) -> bool:
-    return click.get_current_context().get_parameter_source(parameter) is not ParameterSource.DEFAULT
+    context, others = click.get_current_context(), ("files", "html", "quiet", "verbose", "no_color")
+    sources = (context.get_parameter_source(str(one.name)) for one in context.command.params if one.name not in others)
+    is_alone = all(source is ParameterSource.DEFAULT for source in sources)
+    return " ".join(["recede replay", shlex.join(files)]).strip() if is_alone else ""

@@ -66,21 +66,13 @@ class Asked(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A choice over all sessions.
-
-    Attributes:
-        dollars: what was paid, or would have been.
-        tokens: what was sent, or would have been.
-        largest: the tokens of the largest request.
-        quoted: the share of requests that quote what it had hidden; None if that is not known.
-        summaries: what a model took for summaries, in dollars.
-    """
+    """A choice over all sessions: its dollars, tokens sent, those of the largest request, and dollars of summaries."""
 
     dollars: float
     tokens: float
     largest: int
-    quoted: float | None
-    summaries: float = 0.0
+    quoted: float | None  # the share of requests that quote what it had hidden
+    summaries: float
 
 
 def _with_summaries(sessions: Sequence[Session], raw: Choice, masked: Choice, asked: Asked) -> Choice | None:

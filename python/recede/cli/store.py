@@ -17,8 +17,7 @@ from recede.cli.reading import max_bytes_option
 from recede.cli.tables import prose
 from recede.store import TurnStore
 
-Kind = Literal["turn", "message", "summary", "session"]
-_OTHER_KINDS: tuple[Kind, ...] = ("message", "summary", "session")
+_OTHER_KINDS: tuple[Literal["message", "summary", "session"], ...] = ("message", "summary", "session")
 
 _file = click.argument("file", type=click.Path())
 _json = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
@@ -125,25 +124,22 @@ def export(context: click.Context, file: str, output: str | None) -> None:
 
 
 def _lines(opened: TurnStore, damaged: list[BadFile]) -> Iterator[dict[str, Any]]:
-    def whole(name: str, read: Callable[[], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    @contextmanager
+    def left_out(name: str) -> Iterator[None]:
         try:
-            yield read()
+            yield
         except StoreError as error:
             damaged.append(BadFile(f"{error} ({name} is left out)"))
 
-    def turn(number: int) -> dict[str, Any]:
-        turn = opened.get(number)
-        shown = {**turn._asdict(), "observation": opened.recall(number), "masked": turn.masked}
-        return {"kind": "turn", **shown}
-
-    def record(kind: Kind, number: int) -> dict[str, Any]:
-        return {"kind": kind, "number": number, "fields": list(map(_as_json, opened.record(kind, number)))}
-
     for number in range(1, len(opened) + 1):
-        yield from whole(f"turn {number}", lambda number=number: turn(number))  # type: ignore[misc]
+        with left_out(f"turn {number}"):
+            turn = opened.get(number)
+            shown = {**turn._asdict(), "observation": opened.recall(number), "masked": turn.masked}
+            yield {"kind": "turn", **shown}
     for kind in _OTHER_KINDS:
         for number in range(1, opened.count_records(kind) + 1):
-            yield from whole(f"{kind} {number}", lambda kind=kind, number=number: record(kind, number))  # type: ignore[misc]
+            with left_out(f"{kind} {number}"):
+                yield {"kind": kind, "number": number, "fields": list(map(_as_json, opened.record(kind, number)))}
 
 
 def _as_json(field: bytes) -> str | dict[str, str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import click
 
-from recede.costs import CACHES, SUMMARY_CHARS, SYSTEM_CHARS, ModelPrices, Prices, read_prices
+from recede.costs import CACHES, SUMMARY_CHARS, SYSTEM_CHARS, Prices, read_prices
 
 
 class Price(NamedTuple):
@@ -55,16 +56,7 @@ class Price(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """The value of `--set`.
-
-    Attributes:
-        system_chars: the length of system prompt and tools, where a log has no tokens.
-        summary_chars: the length of summaries.
-        elongation: by what share agents with summaries take more turns; 0: as in the log.
-        context_window: the tokens that the model takes; 0: the smallest usual number that all requests fit into.
-        min_results: sessions with fewer results are left out.
-        pauses: when the cache is cold, as `recede.costs.replay_transcript` takes it.
-    """
+    """The value of `--set`; a context window of 0 is the smallest usual one that all requests fit into."""
 
     system_chars: int = SYSTEM_CHARS
     summary_chars: int = SUMMARY_CHARS
@@ -81,11 +73,16 @@ _TYPES: dict[str, click.ParamType[Any]] = {
 }
 
 
-def _price(ctx: click.Context, param: click.Parameter, value: str | None) -> Price:
-    try:
-        return Price.parse(value or "")
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
+def _read_by(parse: Callable[[str], Any], default: Any) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+    """A callback that reads the value of an option, if it is given."""
+
+    def read(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+        try:
+            return default if value is None else parse(value)
+        except (OSError, ValueError) as error:
+            raise click.BadParameter(str(error), ctx, param) from None
+
+    return read
 
 
 def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Settings:
@@ -103,16 +100,9 @@ def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
     return Settings(**found)
 
 
-def _own_prices(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, ModelPrices]:
-    try:
-        return {} if value is None else read_prices(value)
-    except (OSError, ValueError) as error:
-        raise click.BadParameter(str(error), ctx, param) from None
-
-
 price_option = click.option(
     "--price",
-    callback=_price,
+    callback=_read_by(Price.parse, Price()),
     metavar="NAME,...",
     help="Prices for a million tokens, and the cache: anthropic, anthropic_1h, openai, gemini, bedrock, or one of "
     "these with changes, such as openai,output=0. With cache=ideal the cache serves whatever prefix two requests "
@@ -123,7 +113,7 @@ price_option = click.option(
 prices_option = click.option(
     "--prices",
     "own_prices",
-    callback=_own_prices,
+    callback=_read_by(read_prices, {}),
     metavar="FILE",
     help="Prices of models that come before the known ones: JSON or TOML, an object for each model with input, cached, "
     "write, write_1h and output.",
