@@ -185,7 +185,7 @@ impl<'a> Filling<'a> {
         let filled = 4 * self.filled * self.budget;
         let mut room = filled - kept.cost as i128 * SCALE - task_share - self.summary_share();
         let besides = self.budget * SCALE - kept.cost as i128 * SCALE - task_share - self.summary_share();
-        room -= self.keep_words(&mut kept, (filled / 4).min(besides));
+        room -= self.keep_words(&mut kept, (filled / 3).min(besides));
         for newest in self.shown().rev() {
             if kept.messages.contains(&newest) || !self.is_in_unit(newest) {
                 continue;

@@ -145,7 +145,7 @@ def hide(fold: Fold, changes: Mapping[int, Masked], limit: int) -> Hiding | None
     of_task = min(_PARTS * task_cost, max(_PARTS * least, of_task))
     of_summary = min(_PARTS * policy.summary_max_chars, limit * fill)
     room = 4 * limit * fill - _PARTS * window_cost - of_task - of_summary
-    of_words = min(limit * fill, _PARTS * limit - _PARTS * window_cost - of_task - of_summary)
+    of_words = min(4 * limit * fill // 3, _PARTS * limit - _PARTS * window_cost - of_task - of_summary)
     newest = max((index for index in shown if outline.messages[index].is_compaction), default=0)
     room -= _keep_words(fold, kept, refused, of_words, cost, ties, newest)
     for unit in units(facts, without=kept | refused, end=end, ties=ties):
