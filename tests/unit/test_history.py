@@ -725,7 +725,7 @@ def test_a_window_with_the_task_last_gives_way_to_the_newest_turn() -> None:
 
 
 def test_what_the_user_says_after_a_late_task_does_not_join_it() -> None:
-    """It has a share of its own, of 500 characters: the shortest messages of the first view that was too long stay."""
+    """It has a share of its own, of 666 characters: the shortest messages of the first view that was too long stay."""
     session = History(max_input_chars=4_000, fill=0.5)
     session.extend([assistant("Hello."), user("Find the bug.")])
     for turn in range(40):
@@ -734,4 +734,4 @@ def test_what_the_user_says_after_a_late_task_does_not_join_it() -> None:
     task, *later = [message["content"] for message in session.view() if message["role"] == "user"]
     turns = [int(text.partition(".")[0]) for text in later]
     assert task == "Find the bug."
-    assert turns == [6, 7, 8, 9, *range(turns[4], 40)] and turns[4] > 20
+    assert turns == [*range(4, 10), *range(turns[6], 40)] and turns[6] > 20
