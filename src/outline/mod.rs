@@ -5,7 +5,7 @@ mod texts;
 
 use crate::clip::Clip;
 use crate::shape::{Frame, MessageFacts};
-pub use crate::shape::{ItemType, Role, Shape};
+pub use crate::shape::{ItemType, Role, Shape, ToolKind};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! The faults of the pairs of a history.
 
 use super::refused::{reasoning_alone, split_results};
-use super::{NONE, Pairs, can_be_answered, shape_of};
+use super::{NONE, Pairs, can_be_named, shape_of};
 use crate::outline::Outline;
 use crate::turns::Turns;
 use std::collections::HashMap;
@@ -93,7 +93,7 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
             let id = call.id.map(|id| outline.text(id));
             let mut add = |kind| found.push(((call.message, call.block), (kind, call.message as usize, id)));
             match id {
-                None if can_be_answered(outline, calls) || pairs_without_ids(outline, &pairs, calls) => {}
+                None if can_be_named(outline, calls) || pairs_without_ids(outline, &pairs, calls) => {}
                 None => add(FindingKind::MissingId),
                 Some(id) => {
                     let is_new = !open.contains_key(id);

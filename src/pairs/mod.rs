@@ -7,7 +7,7 @@ mod open_calls;
 mod refused;
 mod repair;
 
-use crate::outline::{Call, Half, Name, Outline, Shape};
+use crate::outline::{Call, Half, ItemType, Name, Outline, Shape, ToolKind};
 use crate::text::same;
 pub use findings::{FindingKind, findings};
 pub(crate) use growing::GrowingPairs;
@@ -158,10 +158,16 @@ pub(crate) fn own_name(outline: &Outline, result: usize) -> Name {
     result.name.filter(|_| outline.messages[result.message as usize].shape.may_name_results())
 }
 
-/// Whether a call can be answered: by its id, or by its name where that takes the place of ids.
-fn can_be_answered(outline: &Outline, call: usize) -> bool {
+/// Whether a call can be named by an answer: by its id, or by its name where that takes the place of ids.
+fn can_be_named(outline: &Outline, call: usize) -> bool {
     let Call { id, name, .. } = outline.calls[call];
     id.is_some() || (name.is_some() && shape_of(outline, call).takes_names_for_ids())
+}
+
+/// Whether a call can be answered. No screenshot can be made up.
+fn can_be_answered(outline: &Outline, call: usize) -> bool {
+    let item = outline.messages[outline.calls[call].message as usize].item;
+    can_be_named(outline, call) && item != ItemType::Call(ToolKind::Computer)
 }
 
 fn shape_of(outline: &Outline, call: usize) -> Shape {

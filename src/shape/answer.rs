@@ -31,9 +31,13 @@ pub(crate) fn answer<V: Value>(shape: Shape, message: &V::Object, block: usize) 
             object(&[&response[..], &[(Key::Approve, b"false".to_vec()), (Key::Reason, no_result)]].concat())
         }
         Shape::Responses => {
-            let kind = [&message_type::<V>(message)?[..], b"_output"].concat();
-            let id = text::<V>(message, Key::CallId)?;
-            object(&[(Key::Type, string(&kind)), (Key::CallId, string(&id)), (Key::Output, no_result)])
+            let kind = message_type::<V>(message)?;
+            let named = match &kind[..] {
+                b"tool_search_call" => b"tool_search_output".to_vec(),
+                kind => [kind, b"_output"].concat(),
+            };
+            let id = string(&text::<V>(message, Key::CallId)?);
+            [b"{\"type\":", &string(&named)[..], b",\"call_id\":", &id, b",", fields_of_output(&kind), b"}"].concat()
         }
         Shape::Anthropic => {
             let id = text_in(element::<V>(message, Key::Content, block)?.as_ref(), Key::Id)?;
@@ -62,6 +66,16 @@ pub(crate) fn answer<V: Value>(shape: Shape, message: &V::Object, block: usize) 
             object(&[(key, object(&fields))])
         }
     })
+}
+
+/// The other fields of an output that is none, as the type of its call has them.
+fn fields_of_output(kind: &[u8]) -> &'static [u8] {
+    match kind {
+        b"tool_search_call" => br#""execution":"client","tools":[]"#,
+        b"shell_call" => br#""output":[{"stdout":"","stderr":"[no result recorded]","outcome":{"type":"timeout"}}]"#,
+        b"apply_patch_call" => br#""status":"failed","output":"[no result recorded]""#,
+        _ => br#""output":"[no result recorded]""#,
+    }
 }
 
 /// The JSON of a message with these answers, for a shape whose results are blocks.

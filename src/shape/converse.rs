@@ -13,8 +13,8 @@ const MEDIA: [Key; 4] = [Key::Image, Key::Document, Key::Video, Key::Audio];
 const UNCOUNTED: [Key; 2] = [Key::ReasoningContent, Key::CachePoint];
 
 const BLOCK_KEYS: Keys = Keys::of(&[Key::Text, Key::ToolUse, Key::ToolResult]);
-const CALL_KEYS: Keys = Keys::of(&[Key::ToolUseIdCamel, Key::Name, Key::Input]);
-const RESULT_KEYS: Keys = Keys::of(&[Key::ToolUseIdCamel, Key::Content, Key::Status]);
+const CALL_KEYS: Keys = Keys::of(&[Key::ToolUseIdCamel, Key::Name, Key::Input, Key::Type]);
+const RESULT_KEYS: Keys = Keys::of(&[Key::ToolUseIdCamel, Key::Content, Key::Status, Key::Type]);
 const PART_KEYS: Keys = Keys::of(&[Key::Text, Key::Json]);
 const SOURCE_KEYS: Keys = Keys::of(&[Key::Document, Key::Source, Key::Text, Key::Content]);
 
@@ -55,16 +55,35 @@ fn read_blocks<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
         if let Some(call) = object(V::get(fields, Key::ToolUse)?.as_ref(), &place.key(Key::ToolUse))? {
             refuse_repeated::<V>(call, CALL_KEYS, Some(&place.key(Key::ToolUse)))?;
             let (id, name) = (V::get(call, Key::ToolUseIdCamel)?, V::get(call, Key::Name)?);
+            if is_of_server::<V>(call)? {
+                sink.half(id.as_ref(), block, false)?;
+                count(size_of::<V>(fields, BLOCK_DEPTH)?, sink);
+                continue;
+            }
             let arguments = get_present::<V>(call, Key::Input)?;
             let (id, name, arguments) = (id.as_ref(), name.as_ref(), arguments.as_ref());
             sink.call(&RawCall { id, name, arguments, block, depth: CALL_DEPTH })?;
         } else if let Some(result) = object(V::get(fields, Key::ToolResult)?.as_ref(), &place.key(Key::ToolResult))? {
-            read_result::<V>(result, block, &place.key(Key::ToolResult), sink)?;
+            let place = place.key(Key::ToolResult);
+            refuse_repeated::<V>(result, RESULT_KEYS, Some(&place))?;
+            if is_of_server::<V>(result)? {
+                sink.half(V::get(result, Key::ToolUseIdCamel)?.as_ref(), block, true)?;
+                count(size_of::<V>(fields, BLOCK_DEPTH)?, sink);
+                continue;
+            }
+            read_result::<V>(result, block, &place, sink)?;
         } else {
             count(text_or_media::<V>(fields, BLOCK_DEPTH, sink)?, sink);
         }
     }
     Ok(())
+}
+
+/// Whether the provider runs the tool: the type says so, which others need not have.
+fn is_of_server<V: Value>(object: &V::Object) -> Result<bool, V::Stop> {
+    let kind = V::get(object, Key::Type)?;
+    let is_own = |kind: &[u8]| matches!(kind, b"tool_use" | b"tool_result");
+    Ok(kind.as_ref().and_then(V::text).is_some_and(|kind| !V::read(kind, is_own)))
 }
 
 fn read_result<V: Value>(
@@ -73,7 +92,6 @@ fn read_result<V: Value>(
     place: &Place,
     sink: &mut impl Sink<V>,
 ) -> Result<(), V::Stop> {
-    refuse_repeated::<V>(result, RESULT_KEYS, Some(place))?;
     let (id, value) = (V::get(result, Key::ToolUseIdCamel)?, get_present::<V>(result, Key::Content)?);
     let is_error = word(V::get(result, Key::Status)?.as_ref(), |status| status == b"error");
     let place = place.key(Key::Content);

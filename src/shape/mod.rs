@@ -25,7 +25,7 @@ pub(crate) use quick::{QuickMessage, Recorder, quick_message};
 pub(crate) use responses::STREAMS;
 pub(crate) use value::{RawCall, RawResult, Sink, Value};
 pub(crate) use words::Keys;
-pub use words::{ItemType, Role};
+pub use words::{ItemType, Role, ToolKind};
 
 use message::RawMessage;
 use parts::{count, member_chars, size_of};

@@ -2,7 +2,7 @@
 
 use super::parts::{count, observation, size_of};
 use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, object, part, present, refuse_repeated};
-use super::words::{ItemType, Keys, PartType};
+use super::words::{ItemType, Keys, PartType, ToolKind};
 use super::{CONTENT_DEPTH, Frame, Key, PART_KEYS, Path, RawMessage, part_type};
 
 pub(super) const PATH: Path = Path { blocks: None, fields: &[&[Key::Output]] };
@@ -35,7 +35,11 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
         }
         ItemType::CallOutput(_) => {
             message.content(sink)?;
-            let (id, value) = (V::get(message.object, Key::CallId)?, V::get(message.object, Key::Output)?);
+            let (mut id, value) = (V::get(message.object, Key::CallId)?, V::get(message.object, Key::Output)?);
+            if id.is_none() && message.item == ItemType::CallOutput(ToolKind::LocalShell) {
+                refuse_repeated::<V>(message.object, Keys::of(&[Key::Id]), None)?;
+                id = V::get(message.object, Key::Id)?;
+            }
             let result = RawResult::of(id.as_ref(), value.as_ref(), 0, message.is_error);
             read_output(&result, sink)?;
         }

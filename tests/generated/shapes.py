@@ -144,6 +144,9 @@ class Shapes(Draws):
                 item = {"type": "local_shell_call", "call_id": call_id, "action": {"type": "exec", "command": ["ls"]}}
             elif kind == 1:
                 item = {"type": "custom_tool_call", "call_id": call_id, "name": "apply_patch", "input": "*** é"}
+            elif kind == 2 and not self._whole and self._chance(2):
+                item = {"type": f"{self._one_of('tool_search', 'shell', 'apply_patch', 'computer')}_call"}
+                item["call_id"] = call_id
             else:
                 item["arguments"] = self._one_of("{}", '{"cmd":"ls"}', "")
             items.append(item)
@@ -241,6 +244,15 @@ class Shapes(Draws):
         for call_id in ids:
             call = {"toolUseId": call_id, "name": self._one_of(*_TOOLS), "input": self._value()}
             blocks.append({"toolUse": call})
+        if self._chance(8):  # of a tool that the provider runs
+            self._calls += 1
+            name = f"srv_{self._calls if self._whole else self._number(1, 3)}"
+            halves = [
+                {"toolUse": {"toolUseId": name, "name": "ground", "input": {}, "type": "server_tool_use"}},
+                {"toolResult": {"toolUseId": name, "content": [{"text": self._text()}], "type": "ground_result"}},
+            ]
+            place = self._number(0, len(blocks))
+            blocks[place:place] = halves if self._whole else halves[: self._number(0, 2)]
         return [self._with_extras({"role": "assistant", "content": blocks})]
 
     def _converse_results(self, ids: list[Any]) -> list[dict[str, Any]]:

@@ -107,6 +107,11 @@ def _first_open(turns: Turns, plain_before: list[int], message: int) -> int:
     return first
 
 
+def _can_be_answered(call: Call, asked: Message) -> bool:
+    """Whether an answer can be made up. A screenshot cannot."""
+    return _is_known(call) and asked.type != "computer_call"
+
+
 def _is_known(exchange: Call | Result) -> bool:
     """Whether it has an id, or a name in its place."""
     return exchange.id is not None or (exchange.name is not None and exchange.shape.takes_names_for_ids)
@@ -319,7 +324,8 @@ def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
         sibling = siblings.get((end, call.shape))
         place = sibling.index if sibling else next_plain[end + 1]
         is_open = end + 1 >= tail
-        if pairs.is_answered[call.index] or is_open or not _is_known(call) or called_again[call.index] < place:
+        can_be_answered = _can_be_answered(call, outline.messages[call.message]) and called_again[call.index] >= place
+        if pairs.is_answered[call.index] or is_open or not can_be_answered:
             continue
         here = call.message, call.block
         if sibling:

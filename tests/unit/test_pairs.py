@@ -331,6 +331,16 @@ def test_an_output_of_another_kind_than_its_call(kind: str, output: str, is_foun
     assert findings([{"type": kind, "call_id": "1"}, result("1", "of chat")]) == [("other_kind", 1, "1")]
 
 
+@pytest.mark.parametrize("name", ["id", "call_id"])
+def test_the_output_of_a_local_shell_names_its_call_by_either_field(name: str) -> None:
+    calls: list[Message] = [{"type": "local_shell_call", "call_id": call_id} for call_id in ("1", "2")]
+    outputs: list[Message] = [{"type": "local_shell_call_output", name: id, "output": id} for id in ("2", "1")]
+    assert findings([*calls, *outputs]) == []
+    assert findings([*calls, *outputs, {"type": "local_shell_call_output", name: "3", "output": ""}]) == [
+        ("result_without_call", 4, "3")
+    ]
+
+
 # Approvals
 
 

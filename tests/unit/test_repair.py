@@ -74,6 +74,38 @@ def test_responses_call_gets_the_output_of_its_type(kind: str) -> None:
     assert findings(view) == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "output"),
+    [
+        ("tool_search_call", {"type": "tool_search_output", "execution": "client", "tools": []}),
+        (
+            "shell_call",
+            {
+                "type": "shell_call_output",
+                "output": [{"stdout": "", "stderr": NO_RESULT, "outcome": {"type": "timeout"}}],
+            },
+        ),
+        ("apply_patch_call", {"type": "apply_patch_call_output", "status": "failed", "output": NO_RESULT}),
+        ("computer_call", None),  # no screenshot can be made up
+    ],
+)
+def test_an_output_that_is_no_text_is_as_its_call_wants_it(kind: str, output: Message | None) -> None:
+    history: list[Message] = [{"type": kind, "call_id": "1"}, user("go on")]
+    view = recede.repair_pairs(history)
+    assert view[1:-1] == ([] if output is None else [{"call_id": "1", **output}])
+    assert findings(view) == ([("call_without_result", 0, "1")] if output is None else [])
+
+
+def test_a_half_of_a_tool_that_the_provider_of_converse_runs_is_dropped() -> None:
+    asked = {"toolUse": {"toolUseId": "1", "name": "ground", "input": {}, "type": "server_tool_use"}}
+    found = {"toolResult": {"toolUseId": "1", "content": [{"text": "x"}], "type": "ground_result"}}
+    said, on = {"text": "Well."}, {"role": "user", "content": [{"text": "go on"}]}
+    for blocks, left in (([asked, found, said], None), ([asked, said], [said]), ([said, found], [said])):
+        history = [{"role": "assistant", "content": blocks}, on]
+        assert repaired(history) == (history if left is None else [{"role": "assistant", "content": left}, on])
+        assert (findings(history) == []) == (left is None)
+
+
 def test_anthropic_call_is_answered_in_the_message_that_answers_its_siblings() -> None:
     text = {"type": "text", "text": "and now"}
     history = [tool_use("1", "2", "3"), user([tool_result("2", "b"), text]), assistant("ok")]

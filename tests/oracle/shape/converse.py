@@ -12,8 +12,8 @@ _MEDIA = ("image", "document", "video", "audio")
 _UNCOUNTED = ("reasoningContent", "cachePoint")  # thinking, and marks of the cache
 
 _BLOCK_KEYS = frozenset({"text", "toolUse", "toolResult"})
-_CALL_KEYS = frozenset({"toolUseId", "name", "input"})
-_RESULT_KEYS = frozenset({"toolUseId", "content", "status"})
+_CALL_KEYS = frozenset({"toolUseId", "name", "input", "type"})
+_RESULT_KEYS = frozenset({"toolUseId", "content", "status", "type"})
 _PART_KEYS = frozenset({"text", "json"})
 _CALL_DEPTH = 4  # the message, its content, the block, its field
 _BLOCK_DEPTH = 2  # the message, its content
@@ -42,7 +42,13 @@ class Converse(BlockShape):
         for place, path, block in walk.blocks(Member(message, "content"), _BLOCK_KEYS):
             call = walk.object(block.get("toolUse"), path + ".toolUse")
             result = walk.object(block.get("toolResult"), path + ".toolResult") if call is None else None
-            if call is not None:
+            server = next((one for one in (call, result) if one is not None and _is_of_server(one)), None)
+            if server is not None:
+                keys = _CALL_KEYS if server is call else _RESULT_KEYS
+                walk.refuse_repeated(server, keys, path + (".toolUse." if server is call else ".toolResult."))
+                walk.half(server.get("toolUseId"), place, server is result)
+                walk.message.own.json_chars += walk.unmarked_size(block, _BLOCK_DEPTH)
+            elif call is not None:
                 walk.refuse_repeated(call, _CALL_KEYS, path + ".toolUse.")
                 walk.call(call.get("toolUseId"), call.get("name"), call.get("input"), block=place, depth=_CALL_DEPTH)
             elif result is not None:
@@ -65,6 +71,11 @@ class Converse(BlockShape):
     def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
         call_id = message["content"][block]["toolUse"]["toolUseId"]
         return {"toolResult": {"toolUseId": call_id, "content": self.content(NO_RESULT)}}
+
+
+def _is_of_server(block: dict[str, Any]) -> bool:
+    """Whether the provider runs the tool: the type says so, which others need not have."""
+    return isinstance(block.get("type"), str) and block["type"] not in ("tool_use", "tool_result")
 
 
 def _observation(walk: Any, content: Member, path: str) -> Text:

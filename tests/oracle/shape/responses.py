@@ -24,6 +24,13 @@ _APPROVAL, _APPROVED = "mcp_approval_request", "mcp_approval_response"
 _KINDS = ("function", "custom_tool", "computer", "local_shell", "shell", "apply_patch", "tool_search")
 _ARGUMENTS = ("arguments", "input", "action", "operation", "actions")
 
+# Outputs of calls that do not take a text alone.
+_NO_OUTPUT: dict[str, dict[str, Any]] = {
+    "tool_search_call": {"execution": "client", "tools": []},
+    "shell_call": {"output": [{"stdout": "", "stderr": NO_RESULT, "outcome": {"type": "timeout"}}]},
+    "apply_patch_call": {"status": "failed", "output": NO_RESULT},
+}
+
 
 class Responses(Shape):
     name = "responses"
@@ -69,7 +76,11 @@ class Responses(Shape):
             text = Text()
             walk.outline.unread.append(walk.message)
             walk.message.own.json_chars += walk.size(output.value, 1)
-        walk.result(message.get("call_id"), text, is_error=is_flagged(message))
+        call_id = message.get("call_id")
+        if call_id is None and message["type"] == "local_shell_call_output":
+            walk.refuse_repeated(message, frozenset({"id"}), "")
+            call_id = message.get("id")
+        walk.result(call_id, text, is_error=is_flagged(message))
 
     def mask(self, message: Changed, texts: Mapping[int, Any]) -> None:
         output = message.source.value.get("output")
@@ -89,7 +100,9 @@ class Responses(Shape):
         if message["type"] == _APPROVAL:
             response = {"type": _APPROVED, "approval_request_id": message["id"]}
             return {**response, "approve": False, "reason": NO_RESULT}
-        return {"type": message["type"] + "_output", "call_id": message["call_id"], "output": NO_RESULT}
+        kind = _SEARCH_OUTPUT if message["type"] == "tool_search_call" else message["type"] + "_output"
+        output = _NO_OUTPUT.get(message["type"], {"output": NO_RESULT})
+        return {"type": kind, "call_id": message["call_id"], **output}
 
 
 def _are_streams(output: Any) -> bool:
