@@ -245,6 +245,8 @@ def test_a_damaged_file_ends_with_one_line(tmp_path: Path, name: str) -> None:
         (("--set", "keep=5"), "there is no setting 'keep'; there are system_chars, summary_chars, "),
         (("--set", "min_results=five"), "min_results: 'five' is not a valid integer"),
         (("--set", "pauses=off"), "pauses: 'off' is not one of 'logged', 'timed', 'none'"),
+        (("--set", "elongation=nan"), "elongation: nan is no share"),
+        (("--price", "openai,summary="), "'summary=' has no value, such as summary=openai"),
         (("--price", "cache=opnai"), "there is no cache 'opnai'; there are anthropic, "),
         (("--policy", "stepped:window=3"), "the policy 'stepped' needs 'chunk'"),
         (("--price", "inputs=3"), "did you mean 'input'"),

@@ -14,9 +14,7 @@ from recede.costs import CACHES, PRESETS, PolicyCost, Replay, cheapest_policy, c
 from recede.designs import approx_tokens
 
 # The columns that a narrow screen lacks, the first to go first; that of no cache goes with its share of raw.
-_OPTIONAL = "mean, worst, worst moment, no cache, summaries, from cache, tokens sent, losses, policy, quoted".split(
-    ", "
-)
+_OPTIONAL = "mean,worst,worst moment,no cache,summaries,from cache,tokens sent,losses,policy,quoted".split(",")
 
 
 def for_people(sessions: Sequence[Session], said: list[str], elongation: float) -> str:

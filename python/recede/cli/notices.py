@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -73,55 +74,44 @@ def verbosity() -> int:
 
 
 def warning_lines(warnings: Sequence[tuple[str, Sequence[str]]], failed: Sequence[BadFile]) -> list[str]:
-    """Format the warnings as the options want them.
+    """The warnings of each session, then of files that were found and are left out: a line for each kind.
 
-    Args:
-        warnings: a session, and the warnings of its reader.
-        failed: errors of files that were found, not named.
-
-    Returns:
-        A line for each kind; with ``-v`` one for each warning and error, with ``-q`` none.
+    With ``-v`` there is one for each warning and error, with ``-q`` none.
     """
     if verbosity() < 0:
         return []
+    places = [(name, warning) for name, found in warnings for warning in found]
     if verbosity() > 0:
-        lines = [f"{name}: warning: {warning}" for name, found in warnings for warning in found]
+        lines = [f"{name}: warning: {warning}" for name, warning in places]
         return [*lines, *(f"warning: left out: {error.message}" for error in failed)]
-    return [*_folded(warnings), *_left_out(failed)]
+    by_kind, by_error = defaultdict(list), defaultdict(list)
+    for name, warning in places:
+        by_kind[_counted(warning)["kind"]].append((name, warning))
+    for error in failed:
+        by_error[error.kind].append(error.message)
+    return [
+        *(_folded(kind, some) for kind, some in by_kind.items()),
+        *(
+            f"warning: left out: {messages[0]}"
+            if len(messages) == 1
+            else f"warning: {len(messages):,} files left out: {kind}; the first: {messages[0]}"
+            for kind, messages in by_error.items()
+        ),
+    ]
 
 
-def _folded(warnings: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """A line for each kind of warning: how often there is one, and the first place."""
-    kinds: dict[str, list[tuple[str, str]]] = {}
-    for name, found in warnings:
-        for warning in found:
-            kinds.setdefault(_counted(warning)["kind"], []).append((name, warning))
-    lines = []
-    for kind, places in kinds.items():
-        name, warning = places[0]
-        if len(places) == 1:
-            lines.append(f"{name}: warning: {warning}")
-            continue
-        times = sum(int(_counted(other)["count"] or 1) for _, other in places)
-        line = _counted(warning)["line"]
-        first = f"{name}, line {line}" if line else name
-        lines.append(f"warning: {kind}: {times:,} times in {len(places):,} sessions, first in {first}")
-    return lines
+def _folded(kind: str, places: Sequence[tuple[str, str]]) -> str:
+    """A line for a kind of warning: how often there is one, and the first place."""
+    name, warning = places[0]
+    if len(places) == 1:
+        return f"{name}: warning: {warning}"
+    times = sum(int(_counted(other)["count"] or 1) for _, other in places)
+    line = _counted(warning)["line"]
+    first = f"{name}, line {line}" if line else name
+    return f"warning: {kind}: {times:,} times in {len(places):,} sessions, first in {first}"
 
 
 def _counted(warning: str) -> re.Match[str]:
     found = _COUNTED.fullmatch(warning)
     assert found is not None, "all but the kind is optional"
     return found
-
-
-def _left_out(failed: Sequence[BadFile]) -> list[str]:
-    kinds: dict[str, list[BadFile]] = {}
-    for error in failed:
-        kinds.setdefault(error.kind, []).append(error)
-    return [
-        f"warning: left out: {errors[0].message}"
-        if len(errors) == 1
-        else f"warning: {len(errors):,} files left out: {kind}; the first: {errors[0].message}"
-        for kind, errors in kinds.items()
-    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import click
@@ -17,13 +18,7 @@ _WINDOWS = ("keep_messages", "keep_turns", "keep_results")
 
 def all_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Several options as one decorator; the help lists them in this order."""
-
-    def decorate(command: Any) -> Any:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
+    return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
 def policy_options() -> Callable[[Any], Any]:

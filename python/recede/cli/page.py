@@ -20,12 +20,7 @@ _STYLE = Path(__file__).with_name("page.css")
 def page(sessions: Sequence[Session], asked: Asked) -> str:
     """The first screen, how the requests of a session grow, and a row for each session, as far as that says more.
 
-    Args:
-        sessions: replayed under the choices of the screen; at least one.
-        asked: as for the screen.
-
-    Returns:
-        A page that can be encoded as UTF-8, whatever the names of files and tools are.
+    The page can be encoded as UTF-8, whatever the names of files and tools are.
     """
     head = (
         '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -36,7 +36,8 @@ class Plan(NamedTuple):
         asked: the options of the command.
         policies: those of the table, with all their numbers; raw first.
         is_screen: whether the first screen is asked for, and not a table.
-        besides: what else is played: the windows of the advice, and of the row with summaries on the screen.
+        besides: what else is played: the windows of the advice, and of the row with summaries on the screen; if any,
+            a window is advised.
         has_texts: whether all texts are read, for quotations in large files too.
         claude_plan: the subscription of Claude Code, whose logs name none.
     """
@@ -47,11 +48,6 @@ class Plan(NamedTuple):
     besides: tuple[str, ...]
     has_texts: bool
     claude_plan: str | None
-
-    @property
-    def has_advice(self) -> bool:
-        """Whether a window is advised."""
-        return bool(self.besides)
 
 
 class Played(NamedTuple):

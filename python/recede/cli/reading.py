@@ -25,12 +25,6 @@ max_bytes_option = click.option(
     help="Read at most N bytes of text from a file, unpacked.",
 )
 
-text_mode_option = click.option(
-    "--text-mode",
-    is_flag=True,
-    help="Take a user message that follows one of the agent without calls as its result.",
-)
-
 
 class Reading(NamedTuple):
     """How a file is read: the arguments of `recede.transcripts.read_all`."""
@@ -72,6 +66,10 @@ def reading_options(command: Any) -> Any:
             metavar="NAME.NAME",
             help="Where the history is in the file, or in each line: messages, body.messages.",
         ),
-        text_mode_option,
+        click.option(
+            "--text-mode",
+            is_flag=True,
+            help="Take a user message that follows one of the agent without calls as its result.",
+        ),
         max_bytes_option,
     )(collected)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +79,8 @@ def reduce(design: bool, **options: Any) -> None:
       recede reduce session.json --boundary sliding -o reduced.json
       recede reduce logs/* --max-input-tokens 8000 -o reduced
     """
-    _run(**{name: options.pop(name) for name in _OWN}, reduce=partial(_reduced, **given(options)))
+    own, masking = {name: options.pop(name) for name in _OWN}, given(options)
+    _run(**own, reduce=lambda data: masked(data, **masking))
 
 
 @click.command("reduce", no_args_is_help=True)
@@ -103,10 +103,6 @@ def _design(**options: Any) -> None:
     except ValueError as error:
         raise usage_error(error) from None
     _run(**own, reduce=reducer.reduce_json)
-
-
-def _reduced(data: bytes, **options: Any) -> JsonReduction:
-    return masked(data, **options)
 
 
 def _run(

@@ -125,7 +125,7 @@ def _print(plan: Plan, played: Played, again: str) -> None:
         lines = map(_colored, prose(screen(sessions, facts)).split("\n"))
         text = "\n".join([*lines, prose([*more, ""])])
     else:
-        said = [advice(curve), *said] if plan.has_advice else said
+        said = [advice(curve), *said] if plan.besides else said
         tabled = [session.under(plan.policies) for session in sessions]
         text = for_people(tabled, said, asked.settings.elongation)
     write(None, text.encode())

@@ -95,12 +95,7 @@ def _choice(sessions: Sequence[Session], policy: str) -> Choice:
 
 
 def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
-    """The lines of the screen: at most 24 of at most 80 columns.
-
-    Args:
-        sessions: replayed under `asked.masked` with misses; at least one.
-        asked: what else it depends on.
-    """
+    """The lines of the screen, at most 24 of at most 80 columns, of sessions that were played with misses."""
     if not any(session.requests for session in sessions):
         said = asked.unread.words(has_results=False)
         why = said or "no request was made: nothing here is an answer of an agent"

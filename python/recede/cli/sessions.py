@@ -109,10 +109,15 @@ def chosen(files: Sequence[str], since: float | None = None, project: str | None
         # A named pipe that nobody writes to is waited for, a device has no end.
         paths = [path for path in paths if path.is_file() or path.is_dir()]
         found += (Chosen(str(path), False) for path in paths if is_wanted(path, place.folder))
-    is_filtered = since is not None or project is not None
-    if not found:
-        raise BadFile(_nothing(files)) if files or is_filtered else NothingFound()
-    return found
+    if found:
+        return found
+    if files:
+        raise BadFile(f"no files that may hold sessions are in {', '.join(files)}")
+    if since is None and project is None:
+        raise NothingFound
+    raise BadFile(
+        "no sessions that match --since and --project are in the usual places; name files: recede replay FILES..."
+    )
 
 
 def _walked(folder: Path) -> Iterator[Path]:
@@ -177,13 +182,6 @@ def _project_of(path: Path) -> str:
     except ValueError:
         return ""
     return str(folder)
-
-
-def _nothing(files: Sequence[str]) -> str:
-    """An error that says that filters left nothing, or that a folder has nothing."""
-    if files:
-        return f"no files that may hold sessions are in {', '.join(files)}"
-    return "no sessions that match --since and --project are in the usual places; name files: recede replay FILES..."
 
 
 class NothingFound(BadFile):

@@ -45,6 +45,8 @@ class Price(NamedTuple):
                 cache = value
             elif key.startswith("summary"):
                 of_summaries.append(part.removeprefix("summary").lstrip("_= "))
+                if not of_summaries[-1]:
+                    raise ValueError(f"{part!r} has no value, such as summary=openai or summary_output=2")
             else:
                 own.append(part)
         if cache is None and own and own[0] in CACHES:
@@ -95,6 +97,8 @@ def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
             )
         try:
             found[name] = _TYPES.get(name, _COUNT).convert(value, param, ctx)
+            if found[name] != found[name]:
+                raise click.BadParameter("nan is no share")
         except click.BadParameter as error:
             raise click.BadParameter(f"{name}: {error.message}", ctx, param) from None
     return Settings(**found)
