@@ -138,6 +138,9 @@ def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
     if not isinstance(value, dict):
         note("usage of wrong type ignored")
         return None
+    tools = value.get("server_tool_use")
+    if isinstance(tools, dict) and tools.get("web_search_requests"):
+        note("web searches are not counted: they are billed apart from tokens")
     for name in _unknown(value):
         note(f"tokens of the unknown kind {name[:_MOST_NAME_CHARS]!r} are not counted")
     if not value.keys().isdisjoint(_OF_GEMINI):

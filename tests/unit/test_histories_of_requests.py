@@ -214,6 +214,15 @@ def test_answers_whose_identifier_repeats_or_is_missing_are_requests_of_their_ow
     assert [request.id for request in log.read().requests] == [request.id for request in session.requests]
 
 
+def test_answers_of_the_same_size_under_one_identifier_are_two_if_the_user_spoke_between_them() -> None:
+    log = Log().asks("a", "A").calls("b", "1", "2", answer="m", requestId=None).gets("c", "1")
+    log.calls("d", "3", answer="m", requestId=None).gets("e", "2").gets("f", "3")
+    log.asks("g", "B").says("h", answer="m", requestId=None)
+    session = log.read()
+    assert [request.messages for request in session.requests] == [1, 6]
+    assert shown(session.messages)[1] == "1 2 3"
+
+
 def test_an_answer_that_is_written_again_under_its_identifier_is_one() -> None:
     log = Log().asks("a", "A").says("b", "I lo", answer="m")
     call = {"type": "tool_use", "id": "1", "name": "Read", "input": {}}

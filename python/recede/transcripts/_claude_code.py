@@ -245,7 +245,9 @@ class _Session:
         if answer is None or answer.asked != asked:
             return None
         place = self._places.get(_name(value.get("parentUuid")) or "")
-        is_after = sent is None and place is not None and place[1] > answer.end  # it follows its results
+        is_after = False
+        if place is not None and place[1] > answer.end:  # it follows its results, or what comes after these
+            is_after = sent is None or (asked is None and self._newest.get(place[0]) is not answer)
         return answer if (answer.sent == sent and not is_after) or (answer is newest and is_next) else None
 
     def _answer(self, value: dict[str, Any], message: dict[str, Any], answer: Answer | None, line: int) -> None:
