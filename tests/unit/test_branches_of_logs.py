@@ -161,6 +161,15 @@ def test_a_session_of_qwen_code_that_went_back_has_the_history_of_each_request()
         for request in context.requests
     ]
     assert sorted(found) == [["A"], ["AaB"], ["AaBbD"], ["AaC"]]
+    history = {"compressedHistory": [{"role": "user", "parts": [{"text": "So far."}]}]}
+    shorter = {**back, "uuid": "k", "parentUuid": "4", "subtype": "chat_compression", "systemPayload": history}
+    session = transcripts.read(lines(*rows[:4], shorter, qwen("l", "k", "E"), qwen("m", "l", "e"), *rows[7:9]))
+    seen = [
+        "".join(part["text"] for one in context.messages[: request.messages] for part in one["parts"])
+        for context in session.each_context()
+        for request in context.requests
+    ]
+    assert sorted(seen) == ["A", "AaB", "AaBbD", "So far.E"]
     assert (len(session.messages), len(session.requests), agent.context, len(agent.messages)) == (6, 4, "x", 2)
 
 
@@ -201,6 +210,9 @@ def test_a_session_of_pi_is_a_tree() -> None:
         ["So far.", "C", "3", "D"],
     ]
     assert texts(found.messages) == ["A", "1", "Tried B.", "C", "3", "D", "4"]
+    for number in (8, 10):  # back to before the compaction, right after it or later
+        back = transcripts.read(lines(head, *records[:number], pi_asks("k", "g", "E"), pi_says("l", "k", "5")))
+        assert histories(back)[-1] == ["A", "1", "Tried B.", "C", "3", "E"]
 
 
 # Gemini

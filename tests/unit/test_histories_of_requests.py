@@ -184,6 +184,17 @@ def test_a_branch_goes_on_after_the_compaction_before_it() -> None:
     assert histories(log.read())[-1] == ["A", "1", "1: text", "Done.", "D"]
 
 
+def test_a_branch_may_leave_right_before_a_compaction() -> None:
+    log = compacted().says("z", "Well.").asks("v", "C", parentUuid="f").says("u").asks("t", "D", parentUuid="y")
+    session = log.says("s").read()
+    assert histories(session)[-3:] == [
+        ["So far."],
+        ["A", "1", "1: text", "Done.", "B", "Yes.", "C"],
+        ["So far.", "D"],
+    ]
+    assert len(session.requests) == 6
+
+
 def test_results_that_the_agent_cleared_are_sent_no_more() -> None:
     cleared = "[Old tool result content cleared]"
     log = Log().asks("a", "A").calls("b", "1").gets("c", "1").calls("d", "2").gets("e", "2").says("f")

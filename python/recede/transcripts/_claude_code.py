@@ -119,6 +119,7 @@ class _Session:
         self.draft = Draft(context)
         self._places: dict[str, tuple[Draft, int] | None] = {}  # where records are followed; None: nowhere
         self._parents: dict[str, Any] = {}
+        self._marks: dict[Any, int] = {}  # how many compactions a branch had when a message was added
         self._is_tree = False  # whether any record names one that is known
         self._answers: dict[str, Answer] = {}
         self._answered: set[Any] = set()
@@ -154,6 +155,7 @@ class _Session:
         if identity is not None:
             self._places[identity] = self.draft, self.draft.end
             self._parents[identity] = value.get("parentUuid")
+            self._marks[identity] = len(self.draft.marks)
 
     def _append(self, value: dict[str, Any], message: dict[str, Any], answer: Answer | None, line: int) -> None:
         role, content = message.get("role", value.get("type")), message.get("content")
@@ -220,7 +222,9 @@ class _Session:
         newest = self._newest.get(draft)
         # All results of an answer follow it, whichever of them is named.
         is_newest = newest is not None and at >= newest.end
-        self.draft = draft if is_newest else draft.back_to(at)
+        parent = value.get("parentUuid")
+        marks = self._marks.get(parent) if at < draft.end and self._kept.place(parent) is None else None
+        self.draft = draft if is_newest else draft.back_to(at, marks)
 
     def _compacted(self, line: int) -> None:
         # A boundary and the summary after it are one compaction.

@@ -84,14 +84,22 @@ class Draft:
         """How many messages the history of this branch has."""
         return self.start + len(self.messages)
 
-    def back_to(self, messages: int) -> Draft:
-        """Continue after so many messages of this history: what follows them is left, and was paid."""
-        if messages >= self.end:
+    def back_to(self, messages: int, marks: int | None = None) -> Draft:
+        """Continue after so many messages of this history: what follows them is left, and was paid.
+
+        Of compactions at that place only the first `marks` of this branch were before it; None: all.
+        """
+        later = [] if marks is None else [one for one in self.marks[marks:] if one.messages == messages]
+        if messages >= self.end and not later:
             return self
-        parent = self
-        while messages < parent.start and parent.parent is not None:
+        again = self.path(messages - 1, messages) if later and messages else []
+        parent, start = self, messages - len(again)
+        while start < parent.start and parent.parent is not None:
             parent = self.branches[parent.parent]
-        return Draft(self.context, parent, messages)
+        branch = Draft(self.context, parent, start)
+        for message in again:  # the last one before a compaction is part of the branch, which leaves before that
+            branch.add(message)
+        return branch
 
     def path(self, first: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """The history from one of its messages to another."""

@@ -12,6 +12,7 @@ from recede.transcripts._source import Record
 __all__ = ["read", "recognizes"]
 
 _LEFT_OUT = frozenset(["custom", "label", "model_change", "session", "session_info", "thinking_level_change"])
+_Place = tuple[Draft, int, int]  # a branch, its messages and its compactions so far
 _ROLES = frozenset(["assistant", "bashExecution", "toolResult", "user"])
 
 
@@ -27,7 +28,7 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
     """Read the messages, in the shape of Anthropic."""
     draft = Draft()
     firsts: dict[Any, int] = {}  # of entries, by their number and identifier: the messages before them
-    places: dict[str, tuple[Draft, int]] = {}  # of entries: where those that name them are
+    places: dict[str, _Place] = {}  # of entries: where those that name them are
     for entry, (value, line) in enumerate(records):
         kind = text(value.get("type")) if isinstance(value, dict) else ""
         message = value.get("message") if isinstance(value, dict) else None
@@ -50,16 +51,18 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
             what = f"entry of unknown type {kind!r} left out, since it holds no message"
             draft.unknown(what, f"type {kind}", value, line)
         if isinstance(name, str):
-            places[name] = draft, draft.end
+            places[name] = draft, draft.end, len(draft.marks)
     yield draft
 
 
-def _after(draft: Draft, places: dict[str, tuple[Draft, int]], parent: Any) -> Draft:
+def _after(draft: Draft, places: dict[str, _Place], parent: Any) -> Draft:
     """The branch of an entry: where its parent is; where the log is if that is not known."""
     if parent is None:
         return draft.back_to(0) if places else draft
-    before, at = places.get(parent, (draft, draft.end)) if isinstance(parent, str) else (draft, draft.end)
-    return before.back_to(at)
+    if not isinstance(parent, str) or parent not in places:
+        return draft
+    before, at, marks = places[parent]
+    return before.back_to(at, marks)
 
 
 def _answer_or_add(draft: Draft, value: dict[str, Any], message: dict[str, Any], line: int) -> None:

@@ -21,16 +21,17 @@ def recognizes(record: dict[str, Any]) -> bool:
 def read(records: Iterable[Record]) -> Iterator[Draft]:
     """Read the main conversation, then those of subagents, each with a context of its own."""
     drafts: dict[str | None, Draft] = {None: Draft()}
-    places: dict[Any, tuple[Draft, int]] = {}  # of records: where those that name them are
+    # Of records: the branch of those that name them, its messages and its compactions so far.
+    places: dict[Any, tuple[Draft, int, int]] = {}
     for value, line in records:
         name = text(value.get("agentId")) or "agent" if value.get("isSidechain") is True else None
         draft, parent = drafts.setdefault(name, Draft(name)), value.get("parentUuid")
-        before, at = places.get(parent, (draft, draft.end)) if isinstance(parent, str) else (draft, draft.end)
-        if before.context == name:
-            drafts[name] = draft = before.back_to(at)
+        if isinstance(parent, str) and parent in places and places[parent][0].context == name:
+            before, *at = places[parent]
+            drafts[name] = draft = before.back_to(*at)
         _read(value, line, draft)
         if isinstance(value.get("uuid"), str):
-            places[value["uuid"]] = draft, draft.end
+            places[value["uuid"]] = draft, draft.end, len(draft.marks)
     yield from [draft for draft in drafts.values() if draft.end] or [drafts[None]]
 
 
