@@ -117,6 +117,19 @@ def test_a_thread_that_was_rolled_back_has_the_history_before() -> None:
     assert texts(transcripts.read(lines(*PARENT, far, asks("C"))).messages) == ["C"]
 
 
+def test_a_compaction_of_codex_without_a_history_keeps_what_the_user_said() -> None:
+    shorter = {"type": "compacted", "payload": {"message": "So far."}}
+    program, large = asks("<environment_context>"), asks("x" * 80_000)
+    session = transcripts.read(
+        lines(*PARENT[:2], large, *PARENT[2:], program, shorter, asks("C"), says("c"), counts(30))
+    )
+    assert histories(session)[-1] == ["A", "B", "So far.", "C"]
+    session = transcripts.read(lines(*PARENT, shorter, asks("C"), says("c"), shorter, asks("D"), says("d"), counts(30)))
+    assert histories(session)[-1] == ["A", "B", "C", "So far.", "D"]
+    none = {"type": "compacted", "payload": {"message": "So far.", "replacement_history": []}}
+    assert histories(transcripts.read(lines(*PARENT, none, asks("C"), says("c"), counts(30))))[-1] == ["C"]
+
+
 def response(name: str, sent: int, **fields: Any) -> dict[str, Any]:
     usage = {"input_tokens": sent, "output_tokens": 1}
     return {"type": "token_usage_record", "payload": {"response_id": name, "usage": usage, **fields}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from recede.transcripts._branches import Shown
 from recede.transcripts._draft import Draft, digest, fields, objects, text
 from recede.transcripts._source import Record
 
@@ -14,6 +15,7 @@ __all__ = ["read", "recognizes"]
 _LEFT_OUT = frozenset(["event_msg", "session_meta", "token_usage_record", "turn_context", "world_state"])
 _NOT_SENT = frozenset(["ghost_snapshot"])
 # What names a session in its first record, and the one that it continues: a fork, or the child of an agent.
+_MOST_KEPT_CHARS = 80_000  # of the user's messages, in a compaction
 _PARENTS = ("forked_from_id", "parent_thread_id")
 
 
@@ -154,7 +156,19 @@ class _Session:
     def _compacted(self, payload: dict[str, Any], time: Any, line: int) -> None:
         self.answered(None)
         self._bill("compaction")
-        self.draft.compacted(line, objects(payload.get("replacement_history")))
+        history, summary, draft, end = (
+            payload.get("replacement_history"),
+            payload.get("message"),
+            self.draft,
+            self.draft.end,
+        )
+        if isinstance(history, list) or not text(summary):
+            draft.compacted(line, objects(history))
+            return
+        # Codex makes the history of what the user said and the summary.
+        content = [{"type": "input_text", "text": summary}]
+        said = {"type": "message", "role": "user", "content": content}
+        draft.compacted(line, Shown(lambda: [*_newest_of_user(draft.path(0, end)), said]))
 
     def end(self) -> None:
         """Complete what is open: the log has ended."""
@@ -173,6 +187,19 @@ def _is_of_program(message: dict[str, Any]) -> bool:
     """Whether a user message is of the program, which counts those of the user as turns."""
     said = next((text(part.get("text")) for part in objects(message.get("content"))), "").lstrip()
     return said.startswith(("<", "# AGENTS.md"))
+
+
+def _newest_of_user(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages of the user that a compaction keeps: the newest, as far as they are not too many."""
+    kept: list[dict[str, Any]] = []
+    chars = 0
+    for message in reversed(messages):
+        if message.get("role") == "user" and not _is_of_program(message):
+            chars += sum(len(text(part.get("text"))) for part in objects(message.get("content")))
+            if chars > _MOST_KEPT_CHARS:
+                break
+            kept.append(message)
+    return kept[::-1]
 
 
 def _named(item: dict[str, Any]) -> Any:
