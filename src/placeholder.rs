@@ -137,6 +137,9 @@ impl<'a> Placeholder<'a> {
             FieldValue::Text(text) => count_chars(text),
         };
         let (template, constant_chars) = self.template(facts);
+        if let [(_, None)] = template.as_slice() {
+            return constant_chars;
+        }
         constant_chars + template.iter().filter_map(|(_, field)| field.as_ref()).map(field_chars).sum::<usize>()
     }
 
@@ -207,16 +210,15 @@ impl<'a> Placeholder<'a> {
         facts: &ObservationFacts,
     ) -> (Form, usize) {
         let before = facts.chars.saturating_add(facts.images.saturating_mul(self.image_chars));
-        let stay = (Form::Stay, before);
         if before == 0 || self.is_placeholder(outline, source, result) {
-            return stay;
+            return (Form::Stay, before);
         }
         if self.keeps_dispatch && source.observation_may_hold_dispatch(outline, result) {
             let text = source.observation(outline, result);
             let blocks = dispatch_blocks(&text);
             if !blocks.is_empty() {
                 return dispatch_form(&text, &blocks, |chars| self.removes_enough(before, chars, Frame::Text))
-                    .map_or(stay, |(with_head, chars)| (Form::Dispatch { with_head }, chars));
+                    .map_or((Form::Stay, before), |(with_head, chars)| (Form::Dispatch { with_head }, chars));
             }
         }
         let placeholder_chars = self.chars(facts);
@@ -229,7 +231,7 @@ impl<'a> Placeholder<'a> {
             }
         };
         let frame = outline.results.get(result).map_or(Frame::Text, |result| result.frame);
-        if self.removes_enough(before, after, frame) { (form, after) } else { stay }
+        if self.removes_enough(before, after, frame) { (form, after) } else { (Form::Stay, before) }
     }
 
     /// Whether an observation is replaced by a text of so many characters.

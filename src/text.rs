@@ -53,16 +53,19 @@ pub fn count_chars(text: &[u8]) -> usize {
 /// call of `memcmp` would cost more than the comparison.
 #[inline]
 pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
-    const WIDTH: usize = 16;
-    let ends = |text: &[u8]| -> Option<[u128; 2]> {
-        let (first, last) = (text.first_chunk::<WIDTH>()?, text.last_chunk::<WIDTH>()?);
-        Some([u128::from_ne_bytes(*first), u128::from_ne_bytes(*last)])
-    };
     one.len() == other.len()
-        && match (ends(one), ends(other)) {
-            (Some(ends), Some(of_other)) => ends == of_other && (one.len() <= 2 * WIDTH || one == other),
+        && match one.len() {
+            16.. => have_same_ends::<16>(one, other) && (one.len() <= 32 || one == other),
+            8.. => have_same_ends::<8>(one, other),
+            4.. => have_same_ends::<4>(one, other),
             _ => one.iter().zip(other).all(|(byte, of_other)| byte == of_other),
         }
+}
+
+/// Whether two texts have the same first and last bytes; they overlap if the texts have fewer than both.
+#[inline]
+fn have_same_ends<const WIDTH: usize>(one: &[u8], other: &[u8]) -> bool {
+    one.first_chunk::<WIDTH>() == other.first_chunk() && one.last_chunk::<WIDTH>() == other.last_chunk()
 }
 
 /// How many bytes the first `chars` code points of decoded text take.

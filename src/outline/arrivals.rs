@@ -63,6 +63,12 @@ impl Outline {
     #[must_use]
     #[inline]
     pub fn arrival_chars(&self, results: Range<usize>) -> usize {
+        let has_none = self.cuts.is_empty() && self.cleared.is_empty();
+        if has_none { 0 } else { self.some_arrival_chars(results) }
+    }
+
+    #[cold]
+    fn some_arrival_chars(&self, results: Range<usize>) -> usize {
         let cut: usize = self.cuts_of(results.clone()).iter().map(|(_, clip)| clip.removed()).sum();
         cut + self.cleared_of(results).iter().map(|(_, removed)| removed).sum::<usize>()
     }

@@ -1,7 +1,6 @@
 //! Inputs of the rules: a history, its facts, and the costs of its texts.
 
 use super::outcome::Masked;
-use crate::handle::Handle;
 use crate::outline::Outline;
 use crate::pairs::{Pairs, own_name};
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
@@ -136,14 +135,22 @@ pub(crate) fn facts_of_pair(
     let call = call.map(|call| &outline.calls[call]);
     let of_call = call.map(|call| call.message as usize).filter(|message| outline.messages[*message].is_agent_made);
     ObservationFacts {
-        chars: seen.chars + outline.cleared_of(result..result + 1).iter().map(|(_, removed)| removed).sum::<usize>(),
-        is_json: !seen.frame.holds_text(),
-        newlines: seen.newlines as usize,
-        images: seen.images as usize,
         turn: turn_at(of_call.unwrap_or(seen.message as usize)),
         number: result + 1,
         tool: call.map_or_else(|| own_name(outline, result), |call| call.name).map_or(b"", |name| outline.name(name)),
         id: seen.id.map_or(b"", |id| outline.text(id)),
-        handle: Handle::default(),
+        ..sizes(outline, result)
+    }
+}
+
+/// The values of an observation that are not of its call, and on which its form depends; the others are empty.
+pub(super) fn sizes(outline: &Outline, result: usize) -> ObservationFacts<'_> {
+    let seen = &outline.results[result];
+    ObservationFacts {
+        chars: seen.chars + outline.cleared_of(result..result + 1).iter().map(|(_, removed)| removed).sum::<usize>(),
+        is_json: !seen.frame.holds_text(),
+        newlines: seen.newlines as usize,
+        images: seen.images as usize,
+        ..ObservationFacts::default()
     }
 }

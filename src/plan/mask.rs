@@ -1,11 +1,11 @@
 //! How a single observation is masked or cut, and which are exempt.
 
-use super::context::{PlanContext, facts};
+use super::context::{PlanContext, facts, sizes};
 use super::outcome::Masked;
 use crate::clip::{Clip, is_clipped};
 use crate::dispatch::{MIN_DISPATCH_CHARS, has_dispatch};
 use crate::outline::{Name, Outline, ToolResult};
-use crate::placeholder::{Form, Placeholder};
+use crate::placeholder::{Form, ObservationFacts, Placeholder};
 use crate::policy::Policy;
 use crate::turns::Turns;
 
@@ -27,7 +27,7 @@ impl<'a> Masker<'a> {
     /// Masks an observation, which may have the text of another one and so many characters more; None if it is exempt, or would
     /// not get shorter. A reference that goes with its source is masked where it does not get longer.
     pub(crate) fn mask(&self, result: usize, source: Option<(u32, isize)>) -> Option<Masked> {
-        let PlanContext { outline, policy, pairs, source: texts, .. } = self.context;
+        let PlanContext { outline, policy, source: texts, .. } = self.context;
         if self.is_exempt(result) || outline.is_cleared(result) {
             return None;
         }
@@ -38,14 +38,26 @@ impl<'a> Masker<'a> {
             let removed = before.checked_sub(self.placeholder_chars(result)).filter(|removed| *removed >= least)?;
             return Some(Masked { result: result as u32, form: Form::Placeholder, removed });
         }
-        let (form, after) = self.placeholder.form(outline, texts, result, &facts(outline, pairs, self.turns, result));
-        (form != Form::Stay).then_some(Masked { result: result as u32, form, removed: before - after })
+        let (form, after) = self.placeholder.form(outline, texts, result, &self.facts(result));
+        match form {
+            Form::Stay => None,
+            form => Some(Masked { result: result as u32, form, removed: before - after }),
+        }
     }
 
     /// Characters of the placeholder of a result.
     pub(crate) fn placeholder_chars(&self, result: usize) -> usize {
+        self.placeholder.chars(&self.facts(result))
+    }
+
+    /// The values of an observation, as far as the placeholder depends on them.
+    fn facts(&self, result: usize) -> ObservationFacts<'a> {
         let PlanContext { outline, pairs, .. } = self.context;
-        self.placeholder.chars(&facts(outline, pairs, self.turns, result))
+        if self.placeholder.whole().is_some() {
+            sizes(outline, result)
+        } else {
+            facts(outline, pairs, self.turns, result)
+        }
     }
 
     #[inline]

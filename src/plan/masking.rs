@@ -14,7 +14,7 @@ impl Planner<'_> {
         excluded.grow(self.policy, self.outline);
         let masker = Masker::of(self.context(), &excluded);
         let older = (0..self.window.older_end)
-            .filter(|result| self.window.is_older(*result, self.pairs.name_of(self.outline, *result)));
+            .filter(|result| self.window.is_older(*result, || self.pairs.name_of(self.outline, *result)));
         let mut all = Vec::with_capacity(self.window.older_end);
         all.extend(older.filter_map(|result| masker.mask(result, None)));
         let removed = all.iter().map(|masked: &Masked| masked.removed).sum();
@@ -77,7 +77,7 @@ impl Planner<'_> {
         excluded.grow(self.policy, outline);
         let masker = Masker::of(self.context(), &excluded);
         let is_raw =
-            |result: &usize| !window.is_older(*result, pairs.name_of(outline, *result)) && !masking.holds(*result);
+            |result: &usize| !window.is_older(*result, || pairs.name_of(outline, *result)) && !masking.holds(*result);
         let mut clips: Vec<(usize, Clip)> = (0..outline.results.len())
             .filter(is_raw)
             .filter_map(|result| masker.clip(result, max_chars).map(|clip| (result, clip)))

@@ -1,7 +1,7 @@
 //! The window: which messages and observations stay raw.
 
 use super::context::PlanContext;
-use crate::outline::{Outline, Role};
+use crate::outline::{Name, Outline, Role};
 use crate::pairs::Pairs;
 use crate::policy::Policy;
 use crate::turns::Turns;
@@ -51,15 +51,16 @@ impl Window {
         if !policy.keep.by_tool.is_empty() {
             window.by_tool = windows_by_tool(outline, policy, pairs, results);
             let mut older =
-                (0..results).rev().skip_while(|result| !window.is_older(*result, pairs.name_of(outline, *result)));
+                (0..results).rev().skip_while(|result| !window.is_older(*result, || pairs.name_of(outline, *result)));
             window.older_end = older.next().map_or(0, |last| last + 1);
         }
         window
     }
 
     /// Whether an observation is older than the window; `name` is its tool's.
-    pub(crate) fn is_older(&self, result: usize, name: Option<u32>) -> bool {
-        let own = name.and_then(|name| self.by_tool.get(name as usize).copied().flatten());
+    pub(crate) fn is_older(&self, result: usize, name: impl FnOnce() -> Name) -> bool {
+        let of_tool = |name: u32| self.by_tool.get(name as usize).copied().flatten();
+        let own = if self.by_tool.is_empty() { None } else { name().and_then(of_tool) };
         result < own.unwrap_or(self.bound).min(self.unseen)
     }
 

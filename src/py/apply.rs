@@ -183,7 +183,7 @@ fn with_texts<'py>(
                     let references = dicts.values[result].as_ref().filter(|_| frame_of(result).keeps_references());
                     message.set_item(name(py, fields[0][0]), parts_with(shape, &text, Some(&mark), references)?)?;
                 }
-                None => set(&message, fields, (shape, frame_of(result)), text)?,
+                None => set(dicts, &message, fields, (shape, frame_of(result)), text)?,
             }
         }
         return Ok(message);
@@ -194,7 +194,7 @@ fn with_texts<'py>(
         let (result, text) = one?;
         let block = outline.results[result].block as usize;
         let copy = blocks.get_item(block)?.cast::<PyDict>()?.copy()?;
-        set(&copy, fields, (shape, frame_of(result)), text)?;
+        set(dicts, &copy, fields, (shape, frame_of(result)), text)?;
         if let Some(mark) = mark_in(result)?
             && copy.get_item(FIELD)?.is_none_or(|own| own.is_none())
         {
@@ -305,13 +305,14 @@ fn streams<'py>(output: &Any<'py>, text: Bound<'py, PyString>) -> PyResult<Any<'
 
 /// Sets a nested field of a dict that is ours; containers on the path are copied.
 fn set<'py>(
+    dicts: &Dicts<'py>,
     dict: &Bound<'py, PyDict>,
     fields: &[&[Key]],
     form: (Shape, Frame),
     text: Bound<'py, PyString>,
 ) -> PyResult<()> {
     if let ([[field]], (_, Frame::Text)) = (fields, form) {
-        return dict.set_item(name(dict.py(), *field), text); // mostly: nothing has to be looked up
+        return dicts.names.set(dict, *field, text); // mostly: nothing has to be looked up
     }
     let [field, inner @ ..] = fields else { return Ok(()) };
     let (mut field, mut value) = (name(dict.py(), field[0]), None);
@@ -327,7 +328,7 @@ fn set<'py>(
     }
     let Some(value) = value else { return Ok(()) };
     let copy = value.cast::<PyDict>()?.copy()?;
-    set(&copy, inner, form, text)?;
+    set(dicts, &copy, inner, form, text)?;
     dict.set_item(field, copy)
 }
 

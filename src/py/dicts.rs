@@ -2,8 +2,7 @@
 
 use super::convert::{Walked, bytes_of, with_text};
 use super::cpython;
-use super::values::name;
-use super::values::{Any, Dict, cast, compact_chars};
+use super::values::{Any, Dict, Names, cast, compact_chars, name};
 use crate::clip::handle_of_whole;
 use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::error::{Error, Kind};
@@ -29,12 +28,18 @@ pub(super) struct Dicts<'py> {
     pub list: Bound<'py, PyList>,
     /// The value of each observation.
     pub values: Vec<Option<Any<'py>>>,
+    /// The names of its fields.
+    pub names: Names<'py>,
 }
 impl<'py> Dicts<'py> {
     /// The history, if it is a list.
     pub(super) fn of(messages: &Any<'py>) -> Walked<Self> {
         match messages.cast::<PyList>() {
-            Ok(given) => Ok(Dicts { given: given.clone(), list: given.get_slice(0, given.len()), values: vec![] }),
+            Ok(given) => {
+                let list = given.get_slice(0, given.len());
+                let names = Names::of(list.len());
+                Ok(Dicts { given: given.clone(), list, values: vec![], names })
+            }
             Err(_) => Err(Error { kind: Kind::History, offset: None, message_index: None, field: None }.into()),
         }
     }

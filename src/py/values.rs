@@ -13,11 +13,56 @@ use pyo3::{PyTypeCheck, PyTypeInfo};
 pub(super) type Dict<'py> = Bound<'py, PyDict>;
 pub(super) type Any<'py> = Bound<'py, PyAny>;
 
+/// In fewer messages it does not pay to learn the names of fields.
+const LEAST_NAMED: usize = 32;
+
 /// The name of a field as a str.
 #[inline]
 pub(super) fn name(py: Python<'_>, key: Key) -> &Bound<'_, PyString> {
     static NAMES: [PyOnceLock<Py<PyString>>; Key::ALL.len()] = [const { PyOnceLock::new() }; Key::ALL.len()];
     NAMES[key as usize].get_or_init(py, || PyString::intern(py, key.name()).unbind()).bind(py)
+}
+
+/// The names of fields as a history has them: for the same object Python need not compare the texts. None are learned in a short
+/// history, in which that does not pay.
+pub(super) struct Names<'py>(Vec<Option<Bound<'py, PyString>>>);
+
+impl<'py> Names<'py> {
+    /// The names of a history of so many messages.
+    pub(super) fn of(messages: usize) -> Self {
+        Names(if messages < LEAST_NAMED { vec![] } else { vec![None; Key::ALL.len()] })
+    }
+
+    fn known(&self, key: Key) -> Option<&Bound<'py, PyString>> {
+        self.0.get(key as usize)?.as_ref()
+    }
+
+    /// A member of a dict.
+    #[inline]
+    pub(super) fn get(&mut self, dict: &Dict<'py>, key: Key) -> PyResult<Option<Any<'py>>> {
+        match self.known(key) {
+            Some(name) => dict.get_item(name),
+            None => self.get_first(dict, key),
+        }
+    }
+
+    /// The first member with this key: its dict has the name.
+    #[cold]
+    fn get_first(&mut self, dict: &Dict<'py>, key: Key) -> PyResult<Option<Any<'py>>> {
+        let common = name(dict.py(), key);
+        let found = dict.get_item(common)?;
+        if let (Some(known), Some(_)) = (self.0.get_mut(key as usize), &found) {
+            let mut names = dict.iter().filter_map(|(name, _)| name.cast_into_exact::<PyString>().ok());
+            *known = names.find(|name| name == key.name()).or_else(|| Some(common.clone()));
+        }
+        Ok(found)
+    }
+
+    /// Sets a member of a dict.
+    #[inline]
+    pub(super) fn set(&self, dict: &Dict<'py>, key: Key, value: impl IntoPyObject<'py>) -> PyResult<()> {
+        dict.set_item(self.known(key).unwrap_or_else(|| name(dict.py(), key)), value)
+    }
 }
 
 /// A number to look something up by. One of more than 64 bits finds nothing, as any that is too large.

@@ -3,7 +3,7 @@
 use super::convert::{Stopped, Walked, with_text};
 use super::cpython;
 use super::dicts::Dicts;
-use super::values::{Any, Dict, cast, compact_chars, is_of_client, name};
+use super::values::{Any, Dict, Names, cast, compact_chars, is_of_client, name};
 use crate::error::{Error, Kind};
 use crate::outline::{Call, Half, Message, Name, Outline, Span, TextSpan, ToolResult};
 use crate::policy::Policy;
@@ -104,10 +104,18 @@ pub(super) fn walk(dicts: &mut Dicts, policies: &[&Policy]) -> Walked<Outline> {
             first_result: outline.results.len() as u32,
             ..Message::default()
         });
-        let values = &mut dicts.values;
+        let (values, names) = (&mut dicts.values, &mut dicts.names);
         let (totals, before) = (WalkTotals::default(), WalkTotals::default());
-        let mut walk =
-            Walk { outline: &mut outline, values, message: index as u32, totals, before, needs_lines, needs_errors };
+        let mut walk = Walk {
+            outline: &mut outline,
+            values,
+            names,
+            message: index as u32,
+            totals,
+            before,
+            needs_lines,
+            needs_errors,
+        };
         let facts = shape::read::<Any, _>(message, &mut walk).map_err(|stopped| match stopped {
             Stopped::Shape(error) => Stopped::Shape(Error { message_index: Some(index), ..error }),
             Stopped::Python(_) => stopped,
@@ -132,6 +140,7 @@ struct WalkTotals {
 struct Walk<'a, 'py> {
     outline: &'a mut Outline,
     values: &'a mut Vec<Option<Any<'py>>>,
+    names: &'a mut Names<'py>,
     message: u32,
     totals: WalkTotals,
     /// The totals before the current observation.
@@ -163,6 +172,11 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
     #[inline]
     fn reads_errors(&self) -> bool {
         self.needs_errors
+    }
+
+    #[inline]
+    fn get(&mut self, dict: &Dict<'py>, key: Key) -> Walked<Option<Any<'py>>> {
+        Ok(self.names.get(dict, key)?)
     }
 
     #[inline]

@@ -26,14 +26,15 @@ pub(crate) struct RawMessage<'a, V: Value> {
 
 impl<'a, V: Value> RawMessage<'a, V> {
     #[inline]
-    pub(crate) fn of(object: &'a V::Object, reads_errors: bool) -> Result<Self, V::Stop> {
+    pub(crate) fn of(object: &'a V::Object, sink: &mut impl Sink<V>) -> Result<Self, V::Stop> {
+        let reads_errors = sink.reads_errors();
         // Once all its fields were found, no other is looked up.
         let mut remaining = V::members(object);
         let mut get = |key: Key| -> Result<Option<V>, V::Stop> {
             if remaining == 0 {
                 return Ok(None);
             }
-            let value = V::get(object, key)?;
+            let value = sink.get(object, key)?;
             remaining -= usize::from(value.is_some());
             Ok(value)
         };

@@ -284,7 +284,7 @@ impl MessageFacts {
 #[inline]
 pub(crate) fn read<V: Value, S: Sink<V>>(object: &V::Object, sink: &mut S) -> Result<MessageFacts, V::Stop> {
     refuse_repeated::<V>(object, MESSAGE_KEYS, None)?;
-    let mut message = RawMessage::<V>::of(object, sink.reads_errors())?;
+    let mut message = RawMessage::<V>::of(object, sink)?;
     let shape = if chat_message::read(&message, sink)? {
         Shape::ChatMessage
     } else if openai::read(&message, sink)? {

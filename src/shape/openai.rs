@@ -13,7 +13,7 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
     match message.role {
         RoleName::Tool => read_result(message, sink)?,
         RoleName::Assistant => {
-            let calls = message.tool_calls.as_ref().and_then(V::items).into_iter().flatten();
+            let Some(calls) = message.tool_calls.as_ref().and_then(V::items) else { return Ok(false) };
             let place = Place::of(Key::ToolCalls);
             let mut has_calls = false;
             for (block, call) in calls.enumerate() {
@@ -48,11 +48,11 @@ fn read_result<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Re
 #[inline]
 fn read_call<V: Value>(call: &V::Object, block: usize, place: &Place, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
     refuse_repeated::<V>(call, CALL_KEYS, Some(place))?;
-    let id = V::get(call, Key::Id)?;
-    let function = V::get(call, Key::Function)?;
+    let id = sink.get(call, Key::Id)?;
+    let function = sink.get(call, Key::Function)?;
     let (name, arguments) = if let Some(function) = object(function.as_ref(), &place.key(Key::Function))? {
         refuse_repeated::<V>(function, FUNCTION_KEYS, Some(&place.key(Key::Function)))?;
-        (V::get(function, Key::Name)?, get_present::<V>(function, Key::Arguments)?)
+        (sink.get(function, Key::Name)?, sink.get(function, Key::Arguments)?.filter(|arguments| !arguments.is_null()))
     } else if let Some(custom) = object(V::get(call, Key::Custom)?.as_ref(), &place.key(Key::Custom))? {
         refuse_repeated::<V>(custom, CUSTOM_KEYS, Some(&place.key(Key::Custom)))?;
         (V::get(custom, Key::Name)?, get_present::<V>(custom, Key::Input)?)

@@ -90,6 +90,11 @@ pub(crate) trait Sink<V: Value> {
     fn reads_errors(&self) -> bool {
         true
     }
+    /// A member of an object.
+    #[inline]
+    fn get(&mut self, object: &V::Object, key: Key) -> Result<Option<V>, V::Stop> {
+        V::get(object, key)
+    }
     /// A text: of an observation, if one has begun.
     fn text(&mut self, text: &V::Text) -> Result<(), V::Stop>;
     /// An image or a document; likewise.

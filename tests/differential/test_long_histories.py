@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import published
@@ -34,6 +37,11 @@ TEXTS = (
     [{"type": "text", "text": "part " * 30}, {"type": "image_url"}],
     ["text", 5][:0],
 )
+
+
+def json_key(text: str) -> str:
+    """The same text as an object of its own, as the parsers of JSON make keys."""
+    return "".join(list(text))
 
 
 class Text(str):
@@ -135,3 +143,22 @@ def test_unmasked_messages_are_the_callers_own_and_nothing_is_changed() -> None:
     masked = [place for place, message in enumerate(view) if message is not messages[place]]
     assert masked == [place for place in range(3, 3_996) if place % 4 == 3]
     assert all(view[place] == {**before[place], "content": "[observation masked — 300 chars]"} for place in masked)
+
+
+def with_keys(value: Any, key: Callable[[str], str]) -> Any:
+    if isinstance(value, dict):
+        return {key(name): with_keys(inner, key) for name, inner in value.items()}
+    return [with_keys(inner, key) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [(json_key,), (Text,), (sys.intern, json_key), (json_key, Text, sys.intern), (Text, json_key)],
+    ids=lambda kinds: " ".join(kind.__name__ for kind in kinds),
+)
+def test_keys_that_are_other_objects_change_nothing(kinds: tuple[Callable[[str], str], ...]) -> None:
+    messages = json.loads(json.dumps(history(4)[:200], default=list))
+    others = [with_keys(message, kinds[place % len(kinds)]) for place, message in enumerate(messages)]
+    reduced = recede.reduce(messages, keep=3, boundary="sliding")
+    assert recede.reduce(others, keep=3, boundary="sliding") == reduced and reduced.masked_count > 20
+    assert_agree(recede.reduce, others, keep=3, boundary="sliding")
