@@ -138,6 +138,25 @@ def test_opencode_sends_no_answer_that_failed_and_its_own_words_for_parts_of_the
     assert costs.logged_bill(read.requests)[:2] == (1, 9)
 
 
+def test_results_that_opencode_cleared_are_sent_no_more() -> None:
+    def answer(name: str, created: int, cleared: int | None = None) -> dict[str, Any]:
+        time = {"start": created, "end": created, "compacted": cleared}
+        state = {"status": "completed", "input": {}, "output": f"{name}: text", "time": time}
+        part = {"type": "tool", "callID": name, "tool": "read", "state": state}
+        return opencode("assistant", part, time={"created": created})
+
+    messages = [answer("a", 1_000, 3_000), answer("b", 2_000, 4_500), answer("c", 3_500), answer("d", 5_000)]
+    read = transcripts.read(json.dumps({"info": {}, "messages": messages}).encode())
+    assert [one["content"] for one in read.messages[1::2]] == ["a: text", "b: text", "c: text", "d: text"]
+    sent = [
+        [one["content"] for one in context.messages[: request.messages] if one["role"] == "tool"]
+        for context in read.each_context()
+        for request in context.requests
+    ]
+    gone = "[Old tool result content cleared]"
+    assert sent == [[], ["a: text"], [gone, "b: text"], [gone, gone, "c: text"]]
+
+
 def test_what_copilot_says_of_a_run_at_its_end_is_what_was_paid() -> None:
     usage = {"inputTokens": 900, "outputTokens": 5, "cacheReadTokens": 700, "cacheWriteTokens": 100}
     end = {"type": "session.shutdown", "data": {"modelMetrics": {"gpt-5": {"usage": usage}, "x": {"usage": 7}}}}

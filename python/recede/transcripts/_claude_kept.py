@@ -1,4 +1,4 @@
-"""Compactions of Claude Code that keep a tail of the history, or that clear results alone."""
+"""Compactions that keep a tail of the history, or that clear results alone: those of Claude Code, and of opencode."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Kept:
             return
         draft.compacted_again(at, Shown(lambda: [*draft.path(end, at), *draft.path(first, end)]))
 
-    def clear(self, draft: Draft, names: list[Any], line: int) -> None:
+    def clear(self, draft: Draft, names: list[Any], line: int | None = None) -> None:
         """Results were cleared, from here on."""
         for name in names:
             if isinstance(name, str):
@@ -91,9 +91,11 @@ def _without(message: dict[str, Any], cleared: Mapping[Any, int], count: int) ->
     content = message.get("content")
 
     def is_cleared(block: Any) -> bool:
-        name = fields(block).get("tool_use_id")
+        name = fields(block).get("tool_use_id", fields(block).get("tool_call_id"))
         return isinstance(name, str) and cleared.get(name, count) < count
 
+    if is_cleared(message):
+        return {**message, "content": _CLEARED}
     if not any(map(is_cleared, objects(content))):
         return message
     blocks = [{**block, "content": _CLEARED} if is_cleared(block) else block for block in content or ()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from recede.transcripts._claude_kept import Kept
 from recede.transcripts._conversation import Conversation
 from recede.transcripts._draft import Draft, fields, objects, text, texts
 
@@ -33,7 +34,8 @@ def recognizes(value: Any) -> bool:
 
 def read(value: Any) -> Iterator[Draft]:
     """Read the messages, in the shape of Chat Completions."""
-    session = Conversation()
+    session, kept = Conversation(), Kept()
+    cleared = sorted(_cleared(_entries(value)), reverse=True)
     for entry in _entries(value):
         session.draft.records += 1
         info, parts = fields(entry["info"]), objects(entry["parts"])
@@ -43,6 +45,11 @@ def read(value: Any) -> Iterator[Draft]:
             session.draft.billed("answer", info.get("modelID"), _usage(info.get("tokens")), time=_created(info))
             session.draft.note("answer that failed left out, as opencode does")
         elif parts:
+            names = []
+            while cleared and cleared[-1][0] <= (_created(info) or 0):
+                names.append(cleared.pop()[1])
+            if names:
+                kept.clear(session.draft, names)
             _answer(session, info, parts)
         for part in parts:
             if (kind := text(part.get("type"))) not in _KNOWN:
@@ -56,6 +63,14 @@ def _entries(value: Any) -> list[dict[str, Any]]:
 
 def _is_said(part: dict[str, Any]) -> bool:
     return part.get("type") in ("text", *_STANDS_FOR) and part.get("ignored") is not True
+
+
+def _cleared(entries: list[dict[str, Any]]) -> Iterator[tuple[float, str]]:
+    """When the results of tools were cleared, and of which calls."""
+    for part in (part for entry in entries for part in objects(entry.get("parts"))):
+        time = fields(fields(part.get("state")).get("time")).get("compacted")
+        if isinstance(time, (int, float)) and isinstance(part.get("callID"), str):
+            yield time / 1000, part["callID"]
 
 
 def _was_left_out(info: dict[str, Any], parts: list[dict[str, Any]]) -> bool:
