@@ -94,6 +94,14 @@ READ = "[read_file for 'x'] Result:\nText."
             ],
             1,
         ),
+        # An identifier of a wrong type.
+        (
+            [
+                {"role": "assistant", "content": [{"type": "tool_use", "id": [5], "name": "read_file", "input": {}}]},
+                {"role": "user", "content": [{"type": "text", "text": READ}]},
+            ],
+            1,
+        ),
     ],
 )
 def test_a_result_of_cline_is_read_with_its_call_or_without(messages: Any, results: int) -> None:

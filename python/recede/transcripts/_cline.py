@@ -58,7 +58,7 @@ def _user(draft: Draft, role: Any, content: Any) -> None:
         return
     last = draft.messages[-1] if draft.messages else {}
     called = [one for one in objects(last.get("content")) if one.get("type") == "tool_use"]
-    answered = {block.get("tool_use_id") for block in rest if block.get("type") == "tool_result"}
+    answered = [block.get("tool_use_id") for block in rest if block.get("type") == "tool_result"]
     waiting = [call for call in called if call.get("id") not in answered]
     paired: list[dict[str, Any]] = []
     for tool, blocks in results:
