@@ -33,8 +33,8 @@ def conversation(shape: str, url: str, **options: Any) -> recede.designs.Convers
 @pytest.mark.parametrize(
     ("shape", "on_text", "counted"),
     [
-        ("anthropic", None, (2, 20, 0, 0, 10)),
-        ("anthropic", lambda said: None, (2, 20, 0, 0, 10)),
+        ("anthropic", None, (2, 20, 0, 4, 10)),
+        ("anthropic", lambda said: None, (2, 20, 0, 4, 10)),
         ("openai", None, (2, 14, 6, 0, 10)),
     ],
 )

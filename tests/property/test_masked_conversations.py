@@ -235,7 +235,8 @@ class SummarizedConversations(Conversations):
         assert view == expected.messages
         assert list(found.hidden) == list(expected.dropped)
         if found.summary is not None:
-            place = found.summary.message_index - sum(index < found.summary.message_index for index in found.hidden)
+            place = found.summary.message_index if found.summary.joins is None else found.summary.joins
+            place -= sum(index < place for index in found.hidden)
             assert found.summary.text.partition("\n")[2] in json.dumps(view[place])
 
 

@@ -44,6 +44,8 @@ def test_messages_of_an_unknown_shape_are_named_by_their_fields(messages: list[A
         [user("hi"), {"from": "human"}],
         [assistant(""), {"role": "assistant", "content": None, "timestamp": 5}],
         [call("1")],
+        [{}, {"role": "user"}],
+        [{"role": "tool", "tool_call_id": "1"}],
     ],
 )
 def test_messages_that_are_recognized_or_empty_are_not(messages: list[Any]) -> None:

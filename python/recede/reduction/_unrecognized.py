@@ -17,7 +17,7 @@ _WITHOUT_RESULTS = (
     "results of calls, not as text of the user, or name them in an adapter of recede.masker.Masker"
 )
 _CONTENTS = ("content", "parts", "output")
-_SHAPES = ("type", "tool_calls", "function_call", "pairRole")
+_SHAPES = ("type", "tool_calls", "tool_call_id", "function_call", "pairRole")
 _FEW_MESSAGES = 3  # fewer are no conversation
 _ROLES = ("system", "developer", "user", "assistant", "model", "tool")
 _MAX_FIELDS, _MAX_FIELD_CHARS = 12, 40
@@ -104,4 +104,4 @@ def _is_recognized(message: dict[str, Any]) -> bool:
 
 
 def _is_blank(message: dict[str, Any]) -> bool:
-    return any(field in message and not message[field] for field in _CONTENTS)
+    return not message.keys() - {"role"} or any(field in message and not message[field] for field in _CONTENTS)
