@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 __all__ = ["Beside", "LoggedUsage", "beside_of", "reports_cache", "tier_of", "usage_of"]
@@ -127,8 +127,11 @@ _APART = frozenset([*_CACHED_APART, *_WRITTEN_APART, "cache_creation"])
 _OF_GEMINI = frozenset([*_GEMINI, *_GEMINI.values()])
 _OF_CACHE = (*_CACHED, *_CACHED_APART, *_WRITTEN, *_WRITTEN_APART, *_WRITTEN_FOR[0], *_WRITTEN_FOR[1])
 _ADDED = frozenset([*_OF_CACHE, *_INPUT, *_OUTPUT, *_OF_GEMINI])
-_HOLDERS = frozenset(name.partition(".")[0] for name in _ADDED if "." in name)
-_MEDIA = frozenset(["audio_tokens", "image_tokens", "text_tokens", "video_tokens"])
+_OF_OUTPUT = tuple(name.partition(".")[0] + "." for name in _REASONING)
+_OF_INPUT = frozenset(name.partition(".")[0] for name in _ADDED if "." in name)
+_HOLDERS = _OF_INPUT | {name.rstrip(".") for name in _OF_OUTPUT}
+_MEDIA = ("audio_tokens", "image_tokens", "text_tokens", "video_tokens")
+_KNOWN = _ADDED | _NOT_ADDED | _OF_INPUT | {f"{holder}.{kind}" for holder in _OF_INPUT for kind in _MEDIA}
 
 
 def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
@@ -141,24 +144,28 @@ def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
     tools = value.get("server_tool_use")
     if isinstance(tools, dict) and tools.get("web_search_requests"):
         note("web searches are not counted: they are billed apart from tokens")
-    for name in _unknown(value):
-        note(f"tokens of the unknown kind {name[:_MOST_NAME_CHARS]!r} are not counted")
-    if not value.keys().isdisjoint(_OF_GEMINI):
-        value = _of_gemini(value)
+    counts = _flat(value)
+    for name, held in counts.items():
+        if name not in _KNOWN and _is_of_tokens(name, held):
+            note(f"tokens of the unknown kind {name[:_MOST_NAME_CHARS]!r} are not counted")
+    if not _OF_GEMINI.isdisjoint(value):
+        value = counts = _of_gemini(value)
     if isinstance(details := value.get("cacheDetails"), list):  # of Converse
         rows = [one for one in details if isinstance(one, dict)]
         by_time = {f"ephemeral_{row.get('ttl')}_input_tokens": row.get("inputTokens") for row in rows}
         value = {**value, "cache_creation": by_time}
+        counts = _flat(value)
 
     def tokens(*names: str) -> int:
         """The first count above zero."""
         for name in names:
-            count = _whole(_held(value, name))
-            if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _MOST_TOKENS:
-                if count:
-                    return count
-            elif count is not None:
+            if (held := counts.get(name)) is None:
+                continue
+            count = _whole(held)
+            if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _MOST_TOKENS:
                 note("token count of wrong type ignored")
+            elif count:
+                return count
         return 0
 
     cached, written = tokens(*_CACHED, *_CACHED_APART), tokens(*_WRITTEN, *_WRITTEN_APART)
@@ -172,18 +179,23 @@ def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
     if value.get("prompt_tokens") or _APART.isdisjoint(value):
         plain = max(0, plain - cached - written)
     usage = LoggedUsage(plain, cached, written - written_1h, written_1h, output)
-    if usage.output_tokens and all(_held(value, name) is None for name in _INPUT):
+    if usage.output_tokens and all(counts.get(name) is None for name in _INPUT):
         note("usage without input tokens")
-    if usage.sent_tokens and all(_held(value, name) is None for name in _OUTPUT):
+    if usage.sent_tokens and all(counts.get(name) is None for name in _OUTPUT):
         note("usage without output tokens")
     return usage if any(usage) else None
 
 
-def _held(value: dict[str, Any], name: str) -> Any:
-    """What a usage has under a name; before a dot is that of the object with it."""
-    outer, _, inner = name.rpartition(".")
-    holder = value.get(outer) if outer else value
-    return holder.get(inner) if isinstance(holder, dict) else None
+def _flat(value: dict[str, Any]) -> dict[str, Any]:
+    """What a usage has, by name; what an object in it has, by the names of both."""
+    flat: dict[str, Any] = {}
+    for name, held in value.items():
+        if name not in _HOLDERS or not isinstance(held, dict):
+            flat[name] = held
+            continue
+        for inner, count in held.items():
+            flat[f"{name}.{inner}"] = count
+    return flat
 
 
 def _whole(count: Any) -> Any:
@@ -191,15 +203,9 @@ def _whole(count: Any) -> Any:
     return int(count) if isinstance(count, float) and count.is_integer() else count
 
 
-def _unknown(value: dict[str, Any]) -> Iterator[str]:
-    """The names of counts that nobody knows, in a usage and in the details of its input."""
-    counts = {name: held for name, held in value.items() if name not in _HOLDERS}
-    for outer in sorted(_HOLDERS):
-        if isinstance(holder := value.get(outer), dict):
-            counts |= {f"{outer}.{name}": held for name, held in holder.items() if name not in _MEDIA}
-    for name, held in counts.items():
-        if name not in _ADDED and name not in _NOT_ADDED and "token" in name.lower() and type(held) is int and held > 0:
-            yield name
+def _is_of_tokens(name: str, count: Any) -> bool:
+    """Whether it counts tokens that are no part of the output."""
+    return type(count) is int and count > 0 and "token" in name.lower() and not name.startswith(_OF_OUTPUT)
 
 
 def _of_gemini(value: dict[str, Any]) -> dict[str, Any]:
@@ -237,4 +243,5 @@ def tier_of(value: Any) -> str | None:
 
 def reports_cache(value: dict[str, Any]) -> bool:
     """Whether a usage says how much was read from the cache, even if that is zero."""
-    return any(_held(value, name) is not None for name in (*_CACHED, *_CACHED_APART, *_CACHED_OF_GEMINI))
+    counts = _flat(value)
+    return any(counts.get(name) is not None for name in (*_CACHED, *_CACHED_APART, *_CACHED_OF_GEMINI))
