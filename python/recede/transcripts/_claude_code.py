@@ -134,8 +134,7 @@ class _Session:
             self._left_out(value, record.line)
             return
         if not isinstance(message, dict) or not isinstance(message.get("role", kind), str):
-            what = f"record of unknown type {kind!r} left out, since it holds no message"
-            self.draft.unknown(what, f"type {kind}", value, record.line)
+            self.draft.unknown("record", "type", kind, value, record.line, why=", since it holds no message")
             return
         if kind not in ("user", "assistant"):
             self.draft.note(f"record of unknown type {kind!r} kept", record.line)

@@ -14,8 +14,8 @@ __all__ = ["read", "recognizes"]
 # Events repeat items for display; contexts and metadata are settings.
 _LEFT_OUT = frozenset(["event_msg", "session_meta", "token_usage_record", "turn_context", "world_state"])
 _NOT_SENT = frozenset(["ghost_snapshot"])
-# What names a session in its first record, and the one that it continues: a fork, or the child of an agent.
 _MOST_KEPT_CHARS = 80_000  # of the user's messages, in a compaction
+# What names a session in its first record, and the one that it continues: a fork, or the child of an agent.
 _PARENTS = ("forked_from_id", "parent_thread_id")
 
 
@@ -81,8 +81,7 @@ class _Session:
         elif kind == "event_msg":
             self._event(fields(payload))
         elif kind not in _LEFT_OUT:
-            what = f"record of unknown type {kind!r} left out, since it holds no item"
-            self.draft.unknown(what, f"type {kind}", value, line)
+            self.draft.unknown("record", "type", kind, value, line, why=", since it holds no item")
 
     def _item(self, payload: dict[str, Any], time: Any, line: int) -> None:
         draft, item = self.draft, text(payload.get("type"))
@@ -156,12 +155,8 @@ class _Session:
     def _compacted(self, payload: dict[str, Any], time: Any, line: int) -> None:
         self.answered(None)
         self._bill("compaction")
-        history, summary, draft, end = (
-            payload.get("replacement_history"),
-            payload.get("message"),
-            self.draft,
-            self.draft.end,
-        )
+        history, summary = payload.get("replacement_history"), payload.get("message")
+        draft, end = self.draft, self.draft.end
         if isinstance(history, list) or not text(summary):
             draft.compacted(line, objects(history))
             return

@@ -67,7 +67,7 @@ class _Session:
         else:
             self._model = data.get("newModel", data.get("selectedModel", self._model))
             if not kind.startswith(tuple(_LEFT_OUT)):
-                one.draft.unknown(f"event of unknown type {kind!r} left out", f"type {kind}", data, line)
+                one.draft.unknown("event", "type", kind, data, line)
 
     def _result(self, one: Conversation, data: dict[str, Any], line: int) -> None:
         call_id = text(data.get("toolCallId"))

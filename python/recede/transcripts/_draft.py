@@ -26,6 +26,7 @@ __all__ = [
     "call",
     "digest",
     "fields",
+    "first_fields",
     "has_words",
     "kept",
     "objects",
@@ -201,8 +202,12 @@ class Draft:
         count, first = self._notes.get(what, (0, line or None))
         self._notes[what] = count + 1, first
 
-    def unknown(self, what: str, kind: str, held: Any, line: int | None = None) -> None:
-        """Note something that no reader knows; a record with a text was not understood."""
+    def unknown(self, thing: str, by: str, name: Any, held: Any, line: int | None = None, why: str = "") -> None:
+        """Note a record that is left out since nobody knows its type, or by what else it is named."""
+        self.left_out(f"{thing} of unknown {by} {name!r} left out{why}", f"{by} {name}", held, line)
+
+    def left_out(self, what: str, kind: str, held: Any, line: int | None = None) -> None:
+        """Note something that is left out; if it has a text, it was not understood."""
         self.note(what, line)
         if has_words(held):
             self.unread[kind] += 1
@@ -211,9 +216,8 @@ class Draft:
         """Note the fields of a record that have a text and are not known."""
         for name, held in record.items():
             if name not in known and has_words(held):
-                self.unknown(
-                    f"field {name[:_MOST_NAME_CHARS]!r} left out, since it is not known", f"field {name}", held, line
-                )
+                what = f"field {name[:_MOST_NAME_CHARS]!r} left out, since it is not known"
+                self.left_out(what, f"field {name}", held, line)
 
     def warnings(self) -> tuple[str, ...]:
         """Return each kind of note once, with its count and first line."""
@@ -285,6 +289,11 @@ def has_words(value: Any) -> bool:
         elif isinstance(held, str) and any(map(str.isspace, held.strip())):
             return True
     return False
+
+
+def first_fields(record: Any) -> str:
+    """What a record is called that nothing else names."""
+    return f"field {', '.join(map(str, list(record)[:2]))}"
 
 
 _MOST_NAME_CHARS = 40

@@ -23,7 +23,7 @@ def read_inspect(value: Any) -> Iterator[Draft]:
     for sample in objects(value.get("samples")):
         draft = Draft()
         if not isinstance(sample.get("messages"), list):
-            draft.unknown("sample without messages", "field messages", sample)
+            draft.left_out("sample without messages", "field messages", sample)
         for message in objects(sample.get("messages")):
             draft.records += 1
             draft.add(_inspect_message(message, fields(sample.get("attachments")), draft))

@@ -46,7 +46,7 @@ def read_gemini_stream(records: Iterable[Record]) -> Iterator[Draft]:
         elif kind == "result":
             stream.draft.note(_OF_RUN, line)
         elif kind != "error":
-            stream.draft.unknown(f"event of unknown type {kind!r} left out", f"type {kind}", value, line)
+            stream.draft.unknown("event", "type", kind, value, line)
     yield stream.draft
 
 
@@ -85,7 +85,7 @@ def read_codex_exec(records: Iterable[Record]) -> Iterator[Draft]:
         elif kind == "turn.completed":
             stream.draft.note(_OF_RUN, line)
         elif not kind.startswith(("thread.", "turn.", "error", "item.")):
-            stream.draft.unknown(f"event of unknown type {kind!r} left out", f"type {kind}", value, line)
+            stream.draft.unknown("event", "type", kind, value, line)
     for item, line in begun.values():  # of a run that ended early
         _item(stream, item, line)
     yield stream.draft
@@ -143,5 +143,5 @@ def read_managed(records: Iterable[Record]) -> Iterator[Draft]:
         elif kind == "span.model_request_end":
             stream.count(value.get("model_usage"), line)
         elif not kind.startswith(_NOT_SEEN):
-            stream.draft.unknown(f"event of unknown type {kind!r} left out", f"type {kind}", value, line)
+            stream.draft.unknown("event", "type", kind, value, line)
     yield stream.draft

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from recede.transcripts._draft import Draft, digest, has_words, kept, objects, text
+from recede.transcripts._draft import Draft, digest, first_fields, has_words, kept, objects, text
 from recede.transcripts._source import Record
 
 __all__ = ["read", "read_lines", "recognizes", "recognizes_line"]
@@ -59,7 +59,7 @@ def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
                 _replace(chain, nodes, objects(changed), line)
         elif not recognizes_line(value):
             what = "record of unknown type left out, since it holds no message"
-            draft.unknown(what, f"field {', '.join(list(value)[:2])}", value, line)
+            draft.left_out(what, first_fields(value), value, line)
         else:
             draft.beside(value, _HEAD, line)
     places: dict[str | None, tuple[Draft, int]] = {None: (draft, 0)}

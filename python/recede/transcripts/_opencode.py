@@ -53,7 +53,7 @@ def read(value: Any) -> Iterator[Draft]:
             _answer(session, info, parts)
         for part in parts:
             if (kind := text(part.get("type"))) not in _KNOWN:
-                session.draft.unknown(f"part of unknown type {kind!r} left out", f"type {kind}", part)
+                session.draft.unknown("part", "type", kind, part)
     yield session.draft
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from recede.transcripts._draft import Draft, call, fields, objects, result, text, texts
+from recede.transcripts._draft import Draft, call, fields, first_fields, objects, result, text, texts
 
 __all__ = ["read", "recognizes"]
 
@@ -63,7 +63,7 @@ class _Reader:
             self._observation(observation, event)
         else:
             what = "event of unknown kind left out, since it is neither action nor observation"
-            self.draft.unknown(what, f"field {', '.join(list(event)[:2])}", event)
+            self.draft.left_out(what, first_fields(event), event)
 
     def _request(self, event: dict[str, Any]) -> None:
         response = fields(fields(event.get("tool_call_metadata")).get("model_response"))

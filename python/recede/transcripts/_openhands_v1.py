@@ -74,7 +74,7 @@ class _Reader:
         elif kind == "Condensation":
             self._condense(event, line)
         elif kind not in _LEFT_OUT:
-            self.draft.unknown(f"event of unknown kind {kind!r} left out", f"kind {kind}", event, line)
+            self.draft.unknown("event", "kind", kind, event, line)
 
     def _add(self, event: dict[str, Any], message: dict[str, Any], line: int | None) -> None:
         self.draft.add(message, line)

@@ -48,8 +48,7 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
             first = value.get("firstKeptEntryId", value.get("firstKeptEntryIndex"))
             _compacted(draft, value, firsts.get(first) if isinstance(first, (int, str)) else None, line)
         elif kind not in _LEFT_OUT:
-            what = f"entry of unknown type {kind!r} left out, since it holds no message"
-            draft.unknown(what, f"type {kind}", value, line)
+            draft.unknown("entry", "type", kind, value, line, why=", since it holds no message")
         if isinstance(name, str):
             places[name] = draft, draft.end, len(draft.marks)
     yield draft

@@ -42,8 +42,7 @@ def _read(value: dict[str, Any], line: int, draft: Draft) -> None:
             draft.compacted(line, objects(fields(value.get("systemPayload")).get("compressedHistory")))
         return
     if not isinstance(message.get("parts"), list):
-        what = f"record of unknown type {kind!r} left out, since it holds no message"
-        draft.unknown(what, f"type {kind}", value, line)
+        draft.unknown("record", "type", kind, value, line, why=", since it holds no message")
         return
     draft.records += 1
     role = "model" if kind == "assistant" else text(message.get("role")) or "user"

@@ -138,7 +138,7 @@ def _part(one: Conversation, part: dict[str, Any]) -> None:
     elif kind == "text":
         one.say(content)
     elif kind not in ("thinking", "file"):
-        one.draft.unknown(f"part of unknown kind {kind!r} left out", f"kind {kind}", part)
+        one.draft.unknown("part", "kind", kind, part)
 
 
 def _list(content: Any) -> list[Any]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from recede.transcripts._draft import Draft, fields, objects
+from recede.transcripts._draft import Draft, fields, first_fields, objects
 from recede.transcripts._source import Source
 
 __all__ = ["NOTHING", "Unread", "notes_of_lines", "seen_in", "unread_in"]
@@ -36,6 +36,7 @@ _OF_RESULTS = frozenset(
     """acknowledged_safety_checks cache_control call_id id is_error max_output_length name role scheduling status
     timestamp toolUseId tool_use_id type willContinue""".split()
 )
+_OF_BLOCKS = _OF_RESULTS | {"content"}
 _MOST_NAMES, _MOST_NAME_CHARS = 6, 40
 
 
@@ -97,7 +98,7 @@ def _unknown(message: dict[str, Any]) -> Iterator[str]:
         elif not any(name in message for name in ("content", "parts", "tool_calls", "function_call")):
             yield f"field {', '.join(name for name in message if name != 'role') or 'role'} alone"
     elif not isinstance(kind, str):
-        yield f"field {', '.join(map(str, list(message)[:2]))}"
+        yield first_fields(message)
     elif kind not in _ITEMS and not kind.endswith(_ITEM_ENDS):
         yield f"type {kind}"
     elif kind.endswith("_call_output"):
@@ -106,25 +107,25 @@ def _unknown(message: dict[str, Any]) -> Iterator[str]:
         of_part = part.get("type")
         if not isinstance(of_part, str):
             if _FIELDS.isdisjoint(part):
-                yield f"field {', '.join(map(str, list(part)[:2]))}"
+                yield first_fields(part)
             for name in ("functionResponse", "function_response"):
                 yield from _without(part.get(name), "response", "parts")
             yield from _without(part.get("toolResult"), "content")
         elif of_part == "tool_result":
             yield from _without(part, "content")
-            yield from _without({name: held for name, held in part.items() if name != "content"}, "tool_use_id")
+            yield from _without(part, "tool_use_id", known=_OF_BLOCKS)
         elif of_part in _TEXTS:
             yield from _without(part, "text")
         elif of_part not in _PARTS and not of_part.endswith(_PART_ENDS):
             yield f"type {of_part}"
 
 
-def _without(result: Any, *texts: str) -> Iterator[str]:
-    """The fields of a result in which its text may be, where it has none in the known ones."""
+def _without(result: Any, *texts: str, known: frozenset[str] = _OF_RESULTS) -> Iterator[str]:
+    """The fields of a result in which its text may be, where it has none in these."""
     if isinstance(result, dict) and not any(text in result for text in texts):
-        others = [str(name) for name in result if name not in _OF_RESULTS]
+        others = [name for name in result if name not in known]
         if others:
-            yield f"field {', '.join(others[:2])}"
+            yield first_fields(others)
 
 
 def seen_in(values: Iterable[Any], *, is_lines: bool) -> str:
