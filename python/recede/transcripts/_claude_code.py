@@ -8,8 +8,8 @@ from itertools import chain, repeat
 from typing import Any
 
 from recede.transcripts._claude_answers import Answer, sent_of, settle
-from recede.transcripts._claude_kept import Kept
 from recede.transcripts._draft import Draft, digest, fields, objects, text
+from recede.transcripts._kept import Kept
 from recede.transcripts._source import Record
 
 __all__ = ["is_list", "read", "read_list", "recognizes"]

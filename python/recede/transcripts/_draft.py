@@ -23,6 +23,7 @@ from recede.transcripts._requests import (
 
 __all__ = [
     "Draft",
+    "Place",
     "call",
     "digest",
     "fields",
@@ -42,6 +43,24 @@ class _Lines(NamedTuple):
     parent: int | None
     start: int
     messages: list[int | None]
+
+
+class Place(NamedTuple):
+    """Where a history was when a record of it was read.
+
+    Attributes:
+        draft: the branch.
+        messages: how many messages it had.
+        marks: how many compactions of its own it had.
+    """
+
+    draft: Draft
+    messages: int
+    marks: int
+
+    def go_on(self) -> Draft:
+        """The branch that continues from there."""
+        return self.draft.back_to(self.messages, self.marks)
 
 
 class Draft:
@@ -84,6 +103,10 @@ class Draft:
     def end(self) -> int:
         """How many messages the history of this branch has."""
         return self.start + len(self.messages)
+
+    def here(self) -> Place:
+        """The place after what was read so far."""
+        return Place(self, self.end, len(self.marks))
 
     def back_to(self, messages: int, marks: int | None = None) -> Draft:
         """Continue after so many messages of this history: what follows them is left, and was paid.

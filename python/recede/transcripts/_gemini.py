@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from recede.transcripts._draft import Draft, digest, first_fields, has_words, kept, objects, text
+from recede.transcripts._draft import Draft, Place, digest, first_fields, has_words, kept, objects, text
 from recede.transcripts._source import Record
 
 __all__ = ["read", "read_lines", "recognizes", "recognizes_line"]
@@ -62,14 +62,12 @@ def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
             draft.left_out(what, first_fields(value), value, line)
         else:
             draft.beside(value, _HEAD, line)
-    places: dict[str | None, tuple[Draft, int]] = {None: (draft, 0)}
+    places: dict[str | None, Place] = {None: draft.here()}
     for name, node in nodes.items():
-        before, at = places[node.before]
-        draft = before.back_to(at)
+        draft = places[node.before].go_on()
         _add(draft, node.message, node.line, is_paid=not node.is_copy)
-        places[name] = draft, draft.end
-    last, at = places[chain[-1] if chain else None]
-    yield last.back_to(at)
+        places[name] = draft.here()
+    yield places[chain[-1] if chain else None].go_on()
 
 
 class _Node:

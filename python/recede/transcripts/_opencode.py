@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from recede.transcripts._claude_kept import Kept
 from recede.transcripts._conversation import Conversation
 from recede.transcripts._draft import Draft, fields, objects, text, texts
+from recede.transcripts._kept import Kept
 
 __all__ = ["read", "recognizes"]
 

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from recede.transcripts._branches import Shown
-from recede.transcripts._draft import Draft, digest, objects, renamed, text
+from recede.transcripts._draft import Draft, Place, digest, objects, renamed, text
 from recede.transcripts._source import Record
 
 __all__ = ["read", "recognizes"]
 
 _LEFT_OUT = frozenset(["custom", "label", "model_change", "session", "session_info", "thinking_level_change"])
-_Place = tuple[Draft, int, int]  # a branch, its messages and its compactions so far
 _ROLES = frozenset(["assistant", "bashExecution", "toolResult", "user"])
 
 
@@ -28,7 +27,7 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
     """Read the messages, in the shape of Anthropic."""
     draft = Draft()
     firsts: dict[Any, int] = {}  # of entries, by their number and identifier: the messages before them
-    places: dict[str, _Place] = {}  # of entries: where those that name them are
+    places: dict[str, Place] = {}  # of entries: where those that name them are
     for entry, (value, line) in enumerate(records):
         kind = text(value.get("type")) if isinstance(value, dict) else ""
         message = value.get("message") if isinstance(value, dict) else None
@@ -50,18 +49,15 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
         elif kind not in _LEFT_OUT:
             draft.unknown("entry", "type", kind, value, line, why=", since it holds no message")
         if isinstance(name, str):
-            places[name] = draft, draft.end, len(draft.marks)
+            places[name] = draft.here()
     yield draft
 
 
-def _after(draft: Draft, places: dict[str, _Place], parent: Any) -> Draft:
+def _after(draft: Draft, places: dict[str, Place], parent: Any) -> Draft:
     """The branch of an entry: where its parent is; where the log is if that is not known."""
     if parent is None:
         return draft.back_to(0) if places else draft
-    if not isinstance(parent, str) or parent not in places:
-        return draft
-    before, at, marks = places[parent]
-    return before.back_to(at, marks)
+    return places[parent].go_on() if isinstance(parent, str) and parent in places else draft
 
 
 def _answer_or_add(draft: Draft, value: dict[str, Any], message: dict[str, Any], line: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from recede.transcripts._draft import Draft, fields, objects, text
+from recede.transcripts._draft import Draft, Place, fields, objects, text
 from recede.transcripts._source import Record
 
 __all__ = ["read", "recognizes"]
@@ -21,17 +21,15 @@ def recognizes(record: dict[str, Any]) -> bool:
 def read(records: Iterable[Record]) -> Iterator[Draft]:
     """Read the main conversation, then those of subagents, each with a context of its own."""
     drafts: dict[str | None, Draft] = {None: Draft()}
-    # Of records: the branch of those that name them, its messages and its compactions so far.
-    places: dict[Any, tuple[Draft, int, int]] = {}
+    places: dict[Any, Place] = {}  # of records: where those that name them are
     for value, line in records:
         name = text(value.get("agentId")) or "agent" if value.get("isSidechain") is True else None
         draft, parent = drafts.setdefault(name, Draft(name)), value.get("parentUuid")
-        if isinstance(parent, str) and parent in places and places[parent][0].context == name:
-            before, *at = places[parent]
-            drafts[name] = draft = before.back_to(*at)
+        if isinstance(parent, str) and parent in places and places[parent].draft.context == name:
+            drafts[name] = draft = places[parent].go_on()
         _read(value, line, draft)
         if isinstance(value.get("uuid"), str):
-            places[value["uuid"]] = draft, draft.end, len(draft.marks)
+            places[value["uuid"]] = draft.here()
     yield from [draft for draft in drafts.values() if draft.end] or [drafts[None]]
 
 
