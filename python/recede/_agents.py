@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["AGENTS", "USER_TOOLS", "Agent", "AgentTexts", "agent_named", "texts_of"]
-
 
 class Agent(NamedTuple):
     """Facts about a coding agent.

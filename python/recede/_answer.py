@@ -12,8 +12,6 @@ from recede._encodable import encodable, warn_once
 from recede._objects import is_object, plain, read, sent_form
 from recede._response import CUT, blocks_of, choice_of, is_openai, stop_reason
 
-__all__ = ["INVALID_JSON", "NO_NAME", "answer_of", "as_given", "usable"]
-
 # Replacements for an input that is not a JSON object, as Anthropic recommends, and for a missing name.
 INVALID_JSON = "INVALID_JSON"
 NO_NAME = "no_name"

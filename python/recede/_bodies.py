@@ -6,8 +6,6 @@ from typing import Any
 
 from recede._errors import TranscriptError
 
-__all__ = ["BODY_KEYS", "body_key", "dumps", "history_of", "loads", "messages_of"]
-
 BODY_KEYS = ("messages", "input", "contents")
 """Fields of a request body that may be the history, by precedence."""
 

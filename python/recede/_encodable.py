@@ -11,8 +11,6 @@ from typing import Any
 
 from recede._objects import MOST_LEVELS, is_object, plain
 
-__all__ = ["encodable", "parsed", "warn_once"]
-
 _log = logging.getLogger("recede")
 
 

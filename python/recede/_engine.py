@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from types import ModuleType
 
-__all__ = ["__version__", "engine", "scanner"]
-
 
 def _load() -> ModuleType:
     try:

@@ -8,8 +8,6 @@ from typing import Any
 
 from recede._printable import printable
 
-__all__ = ["RecedeError", "StoreError", "TranscriptError", "meant", "no_such", "one_of", "without_text"]
-
 
 class RecedeError(Exception):
     """Base class of the errors that recede raises for its input and its files.

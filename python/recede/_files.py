@@ -9,8 +9,6 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["identity", "is_same_file", "write_whole"]
-
 _PRIVATE = 0o600
 
 

@@ -9,8 +9,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
-__all__ = ["RefusingLock", "lock_of"]
-
 
 class _Owner(Protocol):
     _lock: Any

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["KEPT_BY_PROVIDER", "kept_words"]
-
 KEPT_BY_PROVIDER = ("previous_response_id", "conversation", "thread")
 
 

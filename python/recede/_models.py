@@ -7,17 +7,6 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import NamedTuple
 
-__all__ = [
-    "EARLIER_ROWS",
-    "MODEL_ROWS",
-    "USUAL_MODELS",
-    "Model",
-    "model_names",
-    "model_provider",
-    "model_row",
-    "new_cache",
-]
-
 
 class Model(NamedTuple):
     """The prices of a million tokens of a model, in US dollars.

@@ -9,8 +9,6 @@ from __future__ import annotations
 from operator import is_
 from typing import Any
 
-__all__ = ["MOST_LEVELS", "Forms", "changed", "is_object", "plain", "plain_message", "read", "restored", "sent_form"]
-
 # Clients and the reducer accept a few levels more, which leaves room for what encloses the value.
 MOST_LEVELS = 200
 # The key under which the form of a message has its place in the history; a copy of the form keeps it.

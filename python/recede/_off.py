@@ -2,8 +2,6 @@
 
 import os
 
-__all__ = ["is_off"]
-
 _ON = frozenset({"", "0", "false", "no", "off"})
 
 

@@ -8,18 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Union
 if TYPE_CHECKING:
     from recede.providers import Provider
 
-__all__ = [
-    "BlockOptions",
-    "Generates",
-    "MaskOptions",
-    "Options",
-    "ReducerOptions",
-    "Summarizer",
-    "SummaryOptions",
-    "TokenCounter",
-    "TruncateOptions",
-]
-
 
 class Generates(Protocol):
     """A client of a language model with a ``.generate(prompt)``, which returns a text or an object with a ``.text``.

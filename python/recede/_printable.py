@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["printable"]
-
 
 def printable(text: str, keep: str = "") -> str:
     """Escape, as JSON does, each character of a text that is not printable.

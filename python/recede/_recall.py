@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["PLACEHOLDER", "RECALL_DESCRIPTION", "RECALL_PARAMETERS", "recall_tool", "turn_tool", "with_handle"]
-
 RECALL_DESCRIPTION = "Fetch the full text of a masked observation again, by the handle in its placeholder."
 RECALL_PARAMETERS: dict[str, Any] = {
     "type": "object",

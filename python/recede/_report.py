@@ -23,17 +23,6 @@ FindingKind = Literal[
     "reasoning_alone",
 ]
 
-__all__ = [
-    "BoundaryMove",
-    "Finding",
-    "JsonReduction",
-    "OverLimit",
-    "PairReport",
-    "Reduction",
-    "ToolReport",
-    "Unmasked",
-]
-
 
 class ToolReport(NamedTuple):
     """The observations of one tool, as stage 1 (masking) left them.

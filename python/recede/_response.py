@@ -6,8 +6,6 @@ from typing import Any
 
 from recede._objects import read
 
-__all__ = ["CUT", "blocks_of", "check_create", "choice_of", "is_openai", "messages_of", "stop_reason", "text_of"]
-
 # The stop reasons of an answer that was cut off: a call in it may be incomplete.
 CUT = frozenset({"max_tokens", "length", "model_context_window_exceeded", "refusal", "content_filter"})
 

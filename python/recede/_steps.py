@@ -10,8 +10,6 @@ import inspect
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-__all__ = ["AsyncFunctionError", "Call", "Step", "drive", "drive_async"]
-
 _Result = TypeVar("_Result")
 
 

@@ -8,8 +8,6 @@ from typing import Any, NoReturn
 
 from recede._errors import TranscriptError
 
-__all__ = ["are_numbers", "parsed", "unique"]
-
 _LARGEST = (1 << 48) - 1  # above any real count, and sums of counts still fit in 64 bits
 
 

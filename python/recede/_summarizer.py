@@ -14,18 +14,6 @@ from typing import Any, NamedTuple, TypeVar, Union
 
 from recede._steps import Call, Step
 
-__all__ = [
-    "PROMPT",
-    "Ask",
-    "Asking",
-    "Steps",
-    "bound",
-    "checked_text",
-    "is_async",
-    "prompt_text",
-    "text_of_summary",
-]
-
 _log = logging.getLogger("recede")
 
 _running: ContextVar[tuple[Asking, ...]] = ContextVar("recede_summarizers", default=())

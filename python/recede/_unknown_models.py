@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 
-__all__ = ["UnknownModels", "named"]
-
 _MOST = 20
 
 _log = logging.getLogger("recede")

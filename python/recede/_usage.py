@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["Beside", "LoggedUsage", "beside_of", "reports_cache", "tier_of", "usage_of"]
-
 _MOST_TOKENS = 1 << 53
 _MOST_NAME_CHARS = 60
 _USUAL_TIERS = frozenset(["auto", "default", "standard"])

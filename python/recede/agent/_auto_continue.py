@@ -14,8 +14,6 @@ from recede._steps import Call, Step, drive, drive_async
 from recede.agent._parts import cut_in, whole_completion, whole_message
 from recede.reduction._kinds import optional_function, whole_number
 
-__all__ = ["CONTINUE", "Answers", "Continuation", "Cut", "auto_continue", "auto_continue_async"]
-
 _log = logging.getLogger("recede")
 
 CONTINUE = "Continue where you left off. Do not repeat what you already said."

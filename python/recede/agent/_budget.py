@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from recede.session._options import HistoryOptions
     from recede.types import TokenCounter
 
-__all__ = ["Budget"]
-
 _log = logging.getLogger("recede")
 
 # The name that Anthropic's context editing uses, so that existing telemetry reads our reports.

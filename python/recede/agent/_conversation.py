@@ -36,8 +36,6 @@ from recede.reduction._kinds import optional_function, whole_number
 from recede.reduction._policy import IS_OFF
 from recede.session._history import History
 
-__all__ = ["Answer", "Conversation"]
-
 _log = logging.getLogger("recede")
 
 _PROVIDERS = ("anthropic", "openai")  # the packages of the official clients, and whose cache they use

@@ -10,8 +10,6 @@ from recede._objects import read
 from recede.agent._tool_calls import Shape
 from recede.reduction._kinds import optional_function
 
-__all__ = ["check_tools", "client_of", "shape_of", "spoken_message"]
-
 
 def spoken_message(content: Any) -> dict[str, Any]:
     """Make a user message without blank text parts, which Anthropic refuses, in every later request, too."""

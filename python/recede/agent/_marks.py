@@ -7,8 +7,6 @@ from typing import Any
 from recede._objects import changed, read
 from recede.providers import Provider
 
-__all__ = ["marked_request"]
-
 _MARK = "cache_control"
 _VALUE = {"type": "ephemeral"}
 # The messages need two.

@@ -8,8 +8,6 @@ from recede._answer import usable
 from recede._objects import changed, plain, read
 from recede._response import CUT, blocks_of, choice_of, is_openai, stop_reason
 
-__all__ = ["cut_in", "joined", "usage_sum", "whole_completion", "whole_message"]
-
 # A repetition of this many characters is no coincidence.
 _LEAST_OVERLAP = 20
 

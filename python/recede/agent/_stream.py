@@ -17,8 +17,6 @@ from recede._encodable import encodable, parsed
 from recede._objects import plain
 from recede._steps import Call, Step
 
-__all__ = ["Streamed"]
-
 _ENDED: Any = object()  # in the place of an event: there are no more
 _WRITTEN = "partial_json"
 # For each kind of delta: its kind of block, and the field that it extends.

@@ -16,17 +16,6 @@ from recede._encodable import encodable, parsed
 from recede._objects import plain
 from recede._steps import AsyncFunctionError, Call, Step, drive, drive_async
 
-__all__ = [
-    "Round",
-    "Shape",
-    "ToolCall",
-    "ToolResult",
-    "Tools",
-    "calls_of",
-    "open_calls",
-    "result_messages",
-]
-
 Shape = Literal["anthropic", "openai"]
 # The part types allowed in results, over all providers.
 _PARTS = frozenset({"text", "image", "image_url", "document", "search_result", "tool_reference", "input_audio"})

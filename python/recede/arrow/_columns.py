@@ -6,8 +6,6 @@ import json
 from math import isfinite
 from typing import Any
 
-__all__ = ["as_texts", "figure_array", "pyarrow", "to_json", "view_type"]
-
 
 def pyarrow() -> Any:
     """Import pyarrow on first use."""

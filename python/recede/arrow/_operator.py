@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 from recede.arrow._columns import as_texts, pyarrow, view_type
 from recede.reduction._kinds import whole_number
 
-__all__ = ["Operator", "RowOperator", "checked_batch"]
-
 
 class Operator:
     """A callable that takes and returns a table or a record batch. Instances are picklable."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from recede.types import Options
 
-__all__ = ["Reducer", "Stats"]
-
 _ERRORS = {"error_kind": "string", "error": "string"}
 
 

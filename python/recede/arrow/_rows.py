@@ -14,9 +14,6 @@ from recede.arrow._columns import pyarrow
 from recede.reduction._planning import reduce_bytes
 from recede.reduction._unrecognized import unrecognized
 
-__all__ = ["RowError", "Rows", "counted_rows", "failed", "reduced_rows", "unrecognized_error"]
-
-
 # By their numbers; the last one is that of a history that was not changed.
 _STAGES = ("masking", "summarization", "fallback", None)
 _FLAGS = (False, True, None)

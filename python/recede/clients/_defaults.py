@@ -9,8 +9,6 @@ from recede._models import model_row
 from recede._unknown_models import UnknownModels
 from recede.providers import Provider
 
-__all__ = ["ModelProvider"]
-
 _MOST_NAME = 100  # characters of a model's name
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from recede._kept_by_provider import KEPT_BY_PROVIDER
 
-__all__ = ["SOCKETS", "Answered", "has_message", "history_key", "is_covered", "refuse_messages"]
-
 # The paths whose history is masked, without version and query -> the field that has it.
 _COVERED = {
     "/messages": "messages",

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from recede.types import Options, Summarizer
 
-__all__ = ["wrap"]
-
 _log = logging.getLogger("recede")
 
 _Client = TypeVar("_Client")

@@ -24,22 +24,6 @@ if TYPE_CHECKING:
 
     from recede.types import Options, Summarizer
 
-__all__ = [
-    "BATCHES_WORDS",
-    "Masking",
-    "content_facts",
-    "content_text",
-    "json_chars",
-    "masked_content",
-    "missing",
-    "recalled_content",
-    "reference_chars",
-    "running",
-    "say",
-    "sent_usage",
-    "unknown",
-]
-
 BATCHES_WORDS = "batches are sent as they are: mask their messages with a recede.masker.Masker first"
 
 _TEXTS = {"text", "input_text", "output_text"}

@@ -17,8 +17,6 @@ from recede.session._reported import Reports
 if TYPE_CHECKING:
     from recede.providers import Provider
 
-__all__ = ["KnownConversation"]
-
 # A message of more parts than this counts as if it had no more: it may be a cycle.
 _MOST_PARTS = 10_000
 _OWN_BYTES = 500  # of a message besides its texts

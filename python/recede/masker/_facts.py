@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-__all__ = ["Adapter", "CallFacts", "Facts", "ResultFacts"]
-
 _M = TypeVar("_M")
 
 

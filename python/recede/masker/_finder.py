@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from recede.masker._readers import AdapterReader, DictReader
     from recede.providers import Provider
 
-__all__ = ["ConversationFinder"]
-
 _M = TypeVar("_M")
 
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from recede.providers import Provider
     from recede.types import Options, Summarizer
 
-__all__ = ["Masker"]
-
 _log = logging.getLogger("recede")
 
 _M = TypeVar("_M")

@@ -17,8 +17,6 @@ from recede.session._known import DictComparison
 if TYPE_CHECKING:
     from recede.types import TokenCounter
 
-__all__ = ["AdapterReader", "DictReader"]
-
 # Conversations are distinguished by their first user message, if it is one of so many.
 _FIRST_MESSAGES = 8
 _CALL_CHARS = 20  # of a call besides its name and arguments

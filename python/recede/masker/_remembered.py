@@ -8,9 +8,6 @@ from collections.abc import Hashable, Iterator
 
 from recede.masker._conversation import KnownConversation
 
-__all__ = ["Remembered"]
-
-
 _log = logging.getLogger("recede")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["MaskerStats"]
-
 
 class MaskerStats(NamedTuple):
     """Figures of the calls of a `Masker`; no answer depends on them.

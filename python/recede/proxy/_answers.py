@@ -9,8 +9,6 @@ from typing import Any
 from recede._usage import LoggedUsage, usage_of
 from recede.proxy._encodings import decoder
 
-__all__ = ["AnswerReader"]
-
 _MAX_BYTES = 8 << 20  # of an answer, or of one event
 # What is decoded is at most so many times what came, and this beginning: no answer of a model is packed so well.
 _MAX_RATIO, _FREE_BYTES = 100, 1 << 20

@@ -9,8 +9,6 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-__all__ = ["EncodingError", "decoded", "decoder"]
-
 
 class EncodingError(ValueError):
     """A body that cannot be decoded."""

@@ -12,8 +12,6 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 from multidict import CIMultiDict, CIMultiDictProxy
 
-__all__ = ["Answer", "Request", "Server", "answer_headers", "body_of", "error_of", "passed_on"]
-
 _log = logging.getLogger("recede.proxy")
 _of_aiohttp = logging.getLogger("recede.proxy.aiohttp")
 _of_aiohttp.disabled = True  # its lines have bytes of requests

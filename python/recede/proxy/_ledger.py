@@ -19,8 +19,6 @@ try:
 except ImportError:  # no such locks: one process a file
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["ColdRequests"]
-
 _log = logging.getLogger("recede")
 
 _HEADER = b"recede: cold requests, 1\n".ljust(28)

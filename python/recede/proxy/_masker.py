@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from recede.types import Options
 
-__all__ = ["MAX_BODY_BYTES", "AskedSummary", "MaskedRequest", "RequestMasker"]
-
 _log = logging.getLogger("recede")
 
 MAX_BODY_BYTES = 256 << 20

@@ -6,9 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["OF_MESSAGES", "UNKNOWN", "Route", "credentials", "has_login", "may_have_key", "provider_of", "route_of"]
-
-
 UNKNOWN = (
     "neither the path nor the headers of this request identify its provider, or its key is for another one, so it is "
     "not sent: check the base URL of the client (OpenAI's ends in /v1), or give the proxy its address with --upstream"

@@ -16,8 +16,6 @@ from recede._forks import lock_of
 from recede.proxy._summary_file import Record, SummaryFile
 from recede.reduction._policy import SUMMARY_CHARS
 
-__all__ = ["Summaries", "Wanted"]
-
 _MAX_BYTES = 48 << 20
 _MAX_FILE_BYTES = 64 << 20  # then it is written again
 _OWN_BYTES = 256  # of a summary besides its text

@@ -23,8 +23,6 @@ from recede.proxy._totals import Totals
 from recede.proxy._upstreams import path_to
 from recede.reduction._kinds import CHARS_PER_TOKEN
 
-__all__ = ["SummaryCalls", "call_of", "text_of_answer"]
-
 _log = logging.getLogger("recede.proxy")
 
 _MAX_TOKENS = 2_000  # of a text

@@ -13,8 +13,6 @@ from recede._errors import StoreError
 from recede._files import identity, write_whole
 from recede.proxy._ledger import lock_file, pread
 
-__all__ = ["Record", "SummaryFile"]
-
 _log = logging.getLogger("recede")
 
 Record = dict[str, Any]

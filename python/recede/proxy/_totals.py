@@ -14,8 +14,6 @@ from recede.costs import PRESETS, Prices, model_prices
 from recede.proxy._masker import MaskedRequest
 from recede.reduction._kinds import CHARS_PER_TOKEN
 
-__all__ = ["Totals"]
-
 _MAX_CONVERSATIONS = 50
 _MAX_POINTS = 200
 _MAX_KEYS = 65_536

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 
 from recede.proxy._routes import OF_MESSAGES
 
-__all__ = ["UPSTREAMS", "checked_upstream", "is_address", "name_of", "network_proxies", "path_to", "place_of"]
-
 UPSTREAMS = {
     "anthropic": "https://api.anthropic.com",
     "openai": "https://api.openai.com",

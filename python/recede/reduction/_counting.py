@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from recede.reduction._input import Json
     from recede.types import TokenCounter
 
-__all__ = ["approx_tokens", "costs_of", "count_chars", "count_tokens", "counted", "cut_costs", "history_tokens"]
-
 # Far more than any model has, without overflow in the core.
 _MAX_TOKENS = 1 << 40
 

@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-__all__ = [
-    "CountRequest",
-    "FactsUpdate",
-    "MessageTexts",
-    "ObservationTexts",
-    "Repair",
-    "SummaryRequest",
-]
-
 
 class SummaryRequest(NamedTuple):
     """An engine's request for a summary; it is then called again with one.

@@ -13,16 +13,6 @@ if TYPE_CHECKING:
 
     Json: TypeAlias = Union[bytes, bytearray, memoryview, str]
 
-__all__ = [
-    "as_bytes",
-    "ask_about",
-    "ask_engine",
-    "caches_messages",
-    "copy_of",
-    "forms_of",
-    "marks_elsewhere",
-]
-
 _FILES = (".json", ".jsonl", ".gz", ".traj", ".txt", ".log")
 
 

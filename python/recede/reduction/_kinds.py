@@ -9,40 +9,6 @@ from recede.providers import PROVIDERS, Provider, checked_provider
 
 _Check = Callable[[str, Any], Any]
 
-__all__ = [
-    "BOUNDARIES",
-    "BOUNDARY",
-    "CEILING",
-    "CHARS_PER_TOKEN",
-    "CLIP",
-    "COLD",
-    "COUNT",
-    "FLAG",
-    "FRACTION",
-    "IMAGE",
-    "MIN_KEEP",
-    "OPTIONAL_PRICE",
-    "PROVIDER",
-    "ROLE",
-    "STEP",
-    "SUMMARIZER",
-    "SUMMARY",
-    "TEMPLATE",
-    "TEXTS",
-    "TOKEN_COUNTER",
-    "TOOLS",
-    "TURN_FIELDS",
-    "WINDOWS",
-    "Kind",
-    "choice",
-    "optional_function",
-    "optional_summarizer",
-    "template",
-    "tokens_of",
-    "whole",
-    "whole_number",
-]
-
 MIN_KEEP = 3
 
 BOUNDARIES: dict[str, tuple[str, ...]] = {

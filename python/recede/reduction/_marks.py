@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["newest_mark_only"]
-
 _MARK = "cache_control"
 _LEVELS = 2  # a result has documents, and these have texts
 _WITH_PARTS = ("tool_result", "mcp_tool_result", "search_result")

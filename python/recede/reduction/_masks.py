@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 from typing import Any, NamedTuple, overload
 
-__all__ = ["Mask", "MaskColumns", "Masks", "SummaryPlace"]
-
 
 class Mask(NamedTuple):
     """A masked result.

@@ -8,8 +8,6 @@ from typing import Any
 
 from recede._report import BoundaryMove
 
-__all__ = ["report_move"]
-
 _log = logging.getLogger("recede")
 
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from recede.reduction import _kinds as kinds
 
-__all__ = ["BUDGETS", "DESIGN_OPTIONS", "OPTIONS", "SESSION_DEFAULTS", "Option"]
-
 BUDGETS = ("max_input_chars", "max_input_tokens")
 
 SESSION_DEFAULTS = {"fill": 0.5, "clip_results": 4_000}

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     _History = TypeVar("_History", list[Any], dict[str, Any], bytes, str)
 
-__all__ = ["check_pairs", "repair_pairs"]
-
 
 def check_pairs(messages: list[Any] | dict[str, Any] | Json) -> PairReport:
     """Find calls and results that do not pair, and pairs that providers refuse.

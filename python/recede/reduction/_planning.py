@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from recede.reduction._input import Json
     from recede.types import Summarizer, TokenCounter
 
-__all__ = ["asked_summary", "reduce_bytes", "reduce_messages", "reduced"]
-
 
 def reduce_messages(policy: Any, messages: list[Any], options: Any) -> Reduction:
     """Reduce a list by a Policy; of its options this needs the caller's functions, and what images count."""

@@ -13,20 +13,6 @@ from recede.providers import Provider, policy_cache
 from recede.reduction._kinds import BOUNDARIES, CEILING, CHARS_PER_TOKEN, MIN_KEEP, whole_number
 from recede.reduction._options import DESIGN_OPTIONS, OPTIONS, SESSION_DEFAULTS
 
-__all__ = [
-    "DOORS",
-    "IS_OFF",
-    "SUMMARY_CHARS",
-    "SUMMARY_PROMPT_CHARS",
-    "block_policy",
-    "compiled",
-    "image_chars_of",
-    "own_policy",
-    "refuse_unknown",
-    "replay_policy",
-    "template_policy",
-]
-
 IS_OFF = is_off()
 """Whether everything is sent raw: ``RECEDE_OFF`` was set at import."""
 

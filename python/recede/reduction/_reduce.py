@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from recede.reduction._input import Json
     from recede.types import Options, Summarizer
 
-__all__ = ["reduce"]
-
 
 @overload
 def reduce(

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from recede._report import JsonReduction, Reduction
     from recede.reduction._input import Json
 
-__all__ = ["HistoryReducer"]
-
 
 class HistoryReducer:
     """A reducer to a budget with fixed options, checked once; by default with a sliding boundary.

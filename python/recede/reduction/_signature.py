@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-__all__ = ["takes"]
-
 
 def takes(options: Mapping[str, Option], goal: str | None = None, **defaults: Any) -> Callable[[_Function], _Function]:
     """Decorate a function whose ``**options`` are these, or those of them that a goal has, some with other defaults.

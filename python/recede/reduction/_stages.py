@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from recede._report import JsonReduction, Reduction
     from recede.reduction._input import Json
 
-__all__ = [
-    "mask_observation",
-    "mask_observations",
-    "mask_observations_json",
-    "mask_old_observations",
-    "mask_old_observations_json",
-    "summarize_history",
-    "truncate_history",
-]
-
 _MISSING: Any = object()
 
 

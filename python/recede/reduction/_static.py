@@ -13,8 +13,6 @@ from recede.reduction._kinds import CHARS_PER_TOKEN
 if TYPE_CHECKING:
     from recede.types import TokenCounter
 
-__all__ = ["OVER_LIMIT", "has_limits", "static_cost", "static_cost_of_json"]
-
 OVER_LIMIT = (
     "a request is over max_input_tokens although old results are masked and long ones cut: it is sent; only "
     "recede.reduce and recede.History drop messages, or the compaction of the framework or agent"

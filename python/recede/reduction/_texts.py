@@ -13,8 +13,6 @@ from recede._summarizer import bound, is_async, text_of_summary
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["remembering"]
-
 _MOST = 64
 """So many texts of each summarizer are remembered."""
 

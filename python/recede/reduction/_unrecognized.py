@@ -9,8 +9,6 @@ from typing import Any
 from recede._bodies import history_of
 from recede._errors import meant
 
-__all__ = ["RequestsWithoutResults", "unrecognized", "warn", "warn_of_roles"]
-
 _MOST_REQUESTS = 40
 _WITHOUT_RESULTS = (
     "%d requests had no tool result that recede recognizes, so nothing was masked: send the outputs of tools as "

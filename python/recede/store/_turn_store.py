@@ -16,8 +16,6 @@ from recede.reduction._kinds import whole_number
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["StoreFault", "StoreReport", "StoreStats", "StoredTurn", "TurnStore"]
-
 _KINDS = {"turn": 1, "message": 2, "summary": 3, "session": 4}
 _BATCH = 256  # turns or records read at once
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from recede.store._turn_store import TurnStore
 
-__all__ = ["HybridContextManager", "TurnSummarizer"]
-
 TurnSummarizer: TypeAlias = Union[Callable[[list[Turn], Union[str, None]], Any], Callable[[list[Turn]], Any], Generates]
 """Called with unmasked turns and the previous summary (or None), with the turns alone, or with a prompt; returns the
 new summary or an object with a ``.text``, or an awaitable of one."""

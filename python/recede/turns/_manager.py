@@ -22,8 +22,6 @@ from recede.turns._records import ContextReport, Summary, Turn, TurnStats, words
 if TYPE_CHECKING:
     from recede.store._turn_store import TurnStore
 
-__all__ = ["PARTS", "TurnManager", "check_texts", "preset"]
-
 PARTS = 3  # of a turn in a context
 
 # The best published values for each agent (docs/managers.md has the source): window, summary at, tail.

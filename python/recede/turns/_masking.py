@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from recede.store._turn_store import TurnStore
 
-__all__ = ["ObservationMaskingContextManager", "apply_observation_masking"]
-
 _PLACEHOLDER = "[Observation omitted for brevity]"
 _TEXTS = ("reasoning", "action", "observation")
 _PROMPTS = ("system", "developer", "user")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from recede.turns._hybrid import TurnSummarizer
     from recede.turns._records import ContextReport
 
-__all__ = ["ProductionHybridContextManager"]
-
 _DEFAULTS = {"masking_window": 10, "summarize_at": 43, "tail_window": 10, "max_trajectory_length": 250}
 _RECALL = re.compile(r"\s*recall\s+(\d{1,18})\s*", re.ASCII | re.IGNORECASE)
 _NO_EXECUTE = "execute is missing: give execute=, a function action -> observation, or override _execute in a subclass"

@@ -6,18 +6,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypedDict
 
-__all__ = [
-    "AgentRun",
-    "ContextReport",
-    "EfficiencyReport",
-    "Summary",
-    "TokenSavings",
-    "Turn",
-    "TurnStats",
-    "words_of",
-    "words_sent",
-]
-
 
 class Turn(NamedTuple):
     """A turn of an agent, as it was added; ``turn["action"]`` is ``turn.action``, and ``dict(turn)`` is for JSON.
