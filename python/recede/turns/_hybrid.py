@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 from recede._errors import StoreError
 from recede._steps import Call, drive, drive_async
 from recede._strict import are_numbers, unique
-from recede._summarizer import bound, is_async, text_of_summary
+from recede._summarizer import bound, checked_text, is_async
 from recede.reduction._kinds import whole_number
 from recede.turns._manager import PARTS, TurnManager, preset
 from recede.turns._records import Summary, Turn
@@ -48,8 +48,7 @@ class HybridContextManager(TurnManager):
         masking_window_w: how many of the last turns show their observation, W.
         summarize_at_n: after how many turns a summary is made, N; more than M.
         tail_window_m: how many of the last turns are never summarized, M.
-        store: as for `ObservationMaskingContextManager`; it keeps summaries too.
-        recall: as for `ObservationMaskingContextManager`.
+        store, recall: as for `ObservationMaskingContextManager`; the store keeps summaries too.
 
     Raises:
         TypeError, ValueError, StoreError: as for `ObservationMaskingContextManager`.
@@ -233,37 +232,24 @@ class HybridContextManager(TurnManager):
             previous = self._made[-1][1].content if self._made else None
         try:
             turns = list(self._between(self._end_turn, end))
-            call = Call("the summarizer", self._summarize, (turns, previous), "aadd_turn", not self._is_async)
-            answer = text_of_summary((yield call))
-        except Exception as error:
-            answer = error
-        except BaseException:  # an interrupt is not the summarizer's fault: it may be called again at once
-            self._is_summarizing = False
-            raise
-        return self._finish(end, answer)
-
-    def _finish(self, end: int, answer: object) -> bool:
-        """Take up the summary of the turns up to this one; return whether it can be used."""
-        with self._lock:
-            self._is_summarizing = False
-            try:
+            answer = yield Call("the summarizer", self._summarize, (turns, previous), "aadd_turn", not self._is_async)
+            with self._lock:
                 summary = self._checked(end, answer)
                 self._store_event(summary)
-            except Exception as error:
-                self._fail(end, error)
-                return False
-            self._happened(len(self), summary)
+                self._happened(len(self), summary)
             return True
+        except Exception as error:
+            with self._lock:
+                self._fail(end, error)
+            return False
+        finally:  # after an interrupt, which is not the summarizer's fault, it may be called again at once
+            self._is_summarizing = False
 
     def _checked(self, end: int, answer: object) -> Summary:
         """The summary of the turns up to this one; an error where the answer is none, or no shorter than they are."""
-        if isinstance(answer, Exception):
-            raise answer
-        if answer is None or (isinstance(answer, str) and not answer.strip()):
+        if answer is None:
             raise ValueError("the summarizer returned no text")
-        if not isinstance(answer, str):
-            raise TypeError(f"the summarizer must return a string, not {type(answer).__name__}")
-        summary = Summary(end, answer)
+        summary = Summary(end, checked_text(answer))
         replaced = sum(map(len, self._parts[: PARTS * (end - self._end_turn)]))
         replaced += len(str(self._made[-1][1])) if self._made else 0
         if len(str(summary)) >= replaced:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from recede.store._turn_store import TurnStore
 
 PARTS = 3  # of a turn in a context
+TEXTS = ("reasoning", "action", "observation")  # of a turn
 
 # The best published values for each agent (docs/managers.md has the source): window, summary at, tail.
 _PRESETS = {"swe-agent": (10, 43, 10), "openhands": (58, 80, 58)}
@@ -131,11 +132,10 @@ class TurnManager:
             turn = tuple.__new__(Turn, (number, reasoning, action, observation, time.time()))
             if self._store is None:
                 self._turns.append(turn)
-                self._show(turn)
             else:
                 self._store_turn(self._store, turn)
-                self._show(turn)
-                self._mask_stored(self._store)
+            self._show(turn)
+            self._mask_stored()
             return turn
 
     def _show(self, turn: Turn) -> None:
@@ -215,7 +215,7 @@ class TurnManager:
             self._show(turn)
             while events and events[0][0] == turn.turn:
                 self._happened(*events.pop(0))
-        self._mask_stored(store)
+        self._mask_stored()
 
     def _compare(self, store: TurnStore) -> None:
         """Raise ValueError unless the store was used with the settings of this manager."""
@@ -236,7 +236,6 @@ class TurnManager:
         return []
 
     def _happened(self, turns: int, summary: Summary | None) -> None:
-        """Take up a summary that was made, or failed, when there were so many turns."""
         raise NotImplementedError
 
     def _store_turn(self, store: TurnStore, turn: Turn) -> None:
@@ -249,11 +248,11 @@ class TurnManager:
         if not store.count_records("session"):
             store.append_record("session", [json.dumps({"recede_turns": self._settings}).encode()])
 
-    def _mask_stored(self, store: TurnStore) -> None:
+    def _mask_stored(self) -> None:
         """Mask in the store what the next context masks; what fails is repeated with the next turn."""
-        if not store.is_read_only:
+        if self._store is not None and not self._store.is_read_only:
             with contextlib.suppress(StoreError):
-                store.mask_before(len(self) - self._window + 1)
+                self._store.mask_before(len(self) - self._window + 1)
 
     # Reports
 
@@ -265,29 +264,22 @@ class TurnManager:
         return self._words
 
     def report(self, price_per_token: float = 0.00001) -> ContextReport:
-        """Report the tokens that all requests so far sent, and the savings.
-
-        Args:
-            price_per_token: the price of a token sent.
-
-        Tokens are words. Prompts are not counted: they are the same with and without masking.
-        """
+        """Report the tokens, in words, that all requests so far sent without their prompts, and the savings."""
         with self._lock:
             raw, sent, summarizer = words_sent(self._counted(), self._window, self._made)
             masking_turns = self._made[0][0] if self._made else len(self)
             return ContextReport(len(self), raw, sent, summarizer, price_per_token, masking_turns)
 
 
-def check_texts(reasoning: object, action: object, observation: object) -> None:
+def check_texts(*texts: object) -> None:
     """Raise TypeError unless a turn is three strings."""
-    if not (isinstance(reasoning, str) and isinstance(action, str) and isinstance(observation, str)):
-        for name, text in (("reasoning", reasoning), ("action", action), ("observation", observation)):
-            if not isinstance(text, str):
-                raise TypeError(f"{name} must be a string, not {type(text).__name__}")
+    for name, text in zip(TEXTS, texts, strict=True):
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must be a string, not {type(text).__name__}")
 
 
 def preset(name: str) -> tuple[int, int, int]:
-    """The preset of this name: window, summary at, tail."""
+    """Window, summary at, tail."""
     if name not in _PRESETS:
         raise ValueError(f"there is no preset {name!r}; give one of {', '.join(map(repr, _PRESETS))}")
     return _PRESETS[name]
@@ -306,5 +298,4 @@ def _checked_placeholder(placeholder: str, recall: bool) -> tuple[str, list[str]
 
 
 def _before_observation(number: int, reasoning: str, action: str) -> str:
-    """The text of a turn in a context, up to its observation."""
     return f"\n\nTurn {number}:\nReasoning: {reasoning}\nAction: {action}\nObservation: "

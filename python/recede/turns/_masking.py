@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from recede.reduction._kinds import whole_number
-from recede.turns._manager import TurnManager, check_texts, preset
+from recede.turns._manager import TEXTS, TurnManager, check_texts, preset
 from recede.turns._records import TokenSavings, Turn
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from recede.store._turn_store import TurnStore
 
 _PLACEHOLDER = "[Observation omitted for brevity]"
-_TEXTS = ("reasoning", "action", "observation")
 _PROMPTS = ("system", "developer", "user")
 
 
@@ -101,27 +100,15 @@ class ObservationMaskingContextManager(TurnManager):
         return self._context(system_prompt, user_prompt)
 
     def estimate_token_savings(self) -> TokenSavings:
-        """Estimate what masking saves in the context of the next turn, counted turn by turn, in words.
-
-        ``total_obs_tokens`` counts all observations; ``estimated_saved_tokens`` the masked ones minus their
-        placeholders; ``reduction_percent`` is the ratio of the two.
-
-        Example:
-            >>> import recede
-            >>> manager = recede.designs.ObservationMaskingContextManager(window_size_m=1)
-            >>> for number in range(4):
-            ...     number = manager.add_turn("Think.", "act", "a word " * 50)
-            >>> manager.estimate_token_savings()["reduction_percent"]
-            72.0
-        """
+        """Estimate what masking saves in the context of the next turn, counted turn by turn, in words."""
         with self._lock:
-            masked, words = self._masked_turns, self._counted()
+            words = self._counted()
             total = sum(seen for _, seen, _ in words)
             saved = sum(seen - old for _, seen, old in words[: max(0, len(words) - self._window)])
             return {
                 "total_obs_tokens": total,
-                "masked_turns": masked,
-                "visible_turns": len(words) - masked,
+                "masked_turns": self._masked_turns,
+                "visible_turns": len(words) - self._masked_turns,
                 "estimated_saved_tokens": saved,
                 "reduction_percent": 100 * saved / total if total else 0.0,
             }
@@ -154,9 +141,6 @@ def apply_observation_masking(
         >>> turns = [("Look.", "ls", "file " * 20), ("Read.", "cat", "text " * 20)]
         >>> recede.designs.apply_observation_masking(turns, current_turn=3, window_size_m=1)[0]
         ('Look.', 'ls', '[Observation omitted for brevity]')
-        >>> slots = [("system", "You are careful."), ("user", "Find the bug."), *turns]
-        >>> recede.designs.apply_observation_masking(slots, current_turn=4, window_size_m=1)[2]
-        ('Look.', 'ls', '[Observation omitted for brevity]')
     """
     if not isinstance(current_turn, int) or isinstance(current_turn, bool):
         raise TypeError(f"current_turn must be a whole number, not {type(current_turn).__name__}")
@@ -185,15 +169,14 @@ def _observation(number: int, entry: Any) -> str:
     if isinstance(entry, Turn):
         texts = entry[1:4]
     elif isinstance(entry, Mapping):
-        texts = [entry.get(name) for name in _TEXTS]
+        texts = [entry.get(name) for name in TEXTS]
     if isinstance(texts, str) or not hasattr(texts, "__len__") or len(texts) != 3:
         raise TypeError(
             f"entry {number} must be (reasoning, action, observation), or a prompt with its role, such as "
             f"{{'role': 'user', 'content': ...}}, not {type(entry).__name__}"
         )
     check_texts(*texts)
-    observation: str = texts[2]
-    return observation
+    return str(texts[2])
 
 
 def _with_observation(entry: Any, observation: str) -> Any:

@@ -157,21 +157,17 @@ class ProductionHybridContextManager(HybridContextManager):
     # What a subclass may override
 
     def _execute(self, action: str) -> Any:
-        """Run an action and return the observation, or an awaitable of it."""
         if self._given_execute is None:
             raise TypeError(_NO_EXECUTE)
         return self._given_execute(action)
 
     def _is_complete(self, reasoning: str) -> Any:
-        """Whether the agent is done, or an awaitable of it."""
         return self._given_is_complete is not None and self._given_is_complete(reasoning)
 
     def _get_system_prompt(self) -> str:
-        """The beginning of each context."""
         return self._system_prompt
 
     def _calculate_efficiency_score(self) -> float:
-        """The `efficiency_score` of the report: the saved tokens as a share of the raw ones."""
         return self.report().efficiency_score
 
     # The loop
@@ -204,7 +200,6 @@ class ProductionHybridContextManager(HybridContextManager):
     def _running(
         self, task: str, max_turns: int | None, on_turn: Callable[[Turn], object] | None
     ) -> Generator[Call, Any, AgentRun]:
-        """The steps of a run."""
         completed, turns = False, 0
         left = max(0, self._config["max_trajectory_length"] - len(self))
         if max_turns is not None:
@@ -275,12 +270,10 @@ class ProductionHybridContextManager(HybridContextManager):
 
 
 def _failed(error: BaseException) -> str:
-    """An exception of a tool as an observation."""
     return f"[{type(error).__name__}: {error}]" if str(error) else f"[{type(error).__name__}]"
 
 
 def _pair(answer: Any) -> tuple[str, str]:
-    """The answer of the agent's model."""
     if isinstance(answer, str) or not isinstance(answer, Sequence) or len(answer) != 2:
         raise TypeError(f"agent_llm must return (reasoning, action), not {type(answer).__name__}")
     return answer[0], answer[1]

@@ -88,19 +88,22 @@ class TurnStats(NamedTuple):
 
 
 class TokenSavings(TypedDict):
-    """The saving of masking in one context; see `ObservationMaskingContextManager.estimate_token_savings`.
+    """The result of `ObservationMaskingContextManager.estimate_token_savings`.
 
     Example:
         >>> import recede
-        >>> recede.designs.ObservationMaskingContextManager().estimate_token_savings()["masked_turns"]
-        0
+        >>> manager = recede.designs.ObservationMaskingContextManager(window_size_m=1)
+        >>> for number in range(4):
+        ...     number = manager.add_turn("Think.", "act", "a word " * 50)
+        >>> manager.estimate_token_savings()["reduction_percent"]
+        72.0
     """
 
-    total_obs_tokens: int
+    total_obs_tokens: int  # of all observations
     masked_turns: int
     visible_turns: int
-    estimated_saved_tokens: int
-    reduction_percent: float
+    estimated_saved_tokens: int  # of the masked observations, minus those of their placeholders
+    reduction_percent: float  # the saved tokens of all
 
 
 class ContextReport(NamedTuple):
@@ -187,7 +190,6 @@ class AgentRun(TypedDict):
 
 
 def words_of(text: str) -> int:
-    """Tokens of a text, as managers count them."""
     return len(text.split())
 
 
