@@ -45,7 +45,6 @@ def unknown(error: LookupError) -> str:
 
 
 def missing(module: str, needs: str) -> ImportError:
-    """Make the error of a module whose framework is not installed."""
     return ImportError(f'recede.integrations.{module} needs {needs}: pip install "recede[{module.replace("_", "-")}]"')
 
 
@@ -56,7 +55,11 @@ def say(words: str) -> None:
 
 
 class Masking:
-    """The base of adapters: a `Masker` with all of its options, and the answers of the tool `recall`."""
+    """The base of adapters: takes the options of a `Masker`, and answers the tool `recall`.
+
+    One object serves any number of conversations; a copy has the options, and remembers none. Wrong options are a
+    TypeError or ValueError. The `masks` and `stats` are those of its `masker`.
+    """
 
     masker: Masker[Any]
     _reads: ClassVar[Any] = None  # the adapter of the masker; None: messages are dicts
@@ -74,18 +77,11 @@ class Masking:
         **options: Unpack[Options],
     ) -> None:
         """Take the options of every door, and those of a `Masker` for what it remembers."""
-        self._given: dict[str, Any] = {
-            "recall": recall,
-            "on_move": on_move,
-            "summarizer": summarizer,
-            "most": most,
-            "max_bytes": max_bytes,
-            **options,
-        }
+        own = {"recall": recall, "on_move": on_move, "summarizer": summarizer, "most": most, "max_bytes": max_bytes}
+        self._given: dict[str, Any] = {**own, **options}
         self._begin(**self._given)
 
     def __reduce__(self) -> Any:
-        """A copy has the options, and a masker of its own."""
         return partial(type(self), **self._given), ()
 
     def _begin(self, **options: Any) -> None:
@@ -133,12 +129,20 @@ class Masking:
         return {"provider": self._provider_of.of(model), "request": request}
 
     def _report_usage(
-        self, messages: list[Any], usage: Mapping[str, Any] | None, names: tuple[str, str, str, str]
+        self, messages: list[Any] | None, usage: Mapping[str, Any] | None, names: tuple[str, str, str, str]
     ) -> None:
         """Report the usage of an answer, whose fields for input, output, read and written tokens have these names."""
-        sent, output, read, written = ((usage or {}).get(name) for name in names)
-        if sent:
-            self.masker.reported(sent_usage(sent, output or 0, read, written or 0), messages)
+        self._report_tokens(messages, *((usage or {}).get(name) for name in names))
+
+    def _report_tokens(
+        self, messages: list[Any] | None, sent: int | None, output: int | None, read: int | None, written: int | None
+    ) -> None:
+        """Report what was counted; `sent` has the tokens that were read from the cache or written to it, too."""
+        if messages and sent:
+            details = None if read is None else {"cached_tokens": read}
+            usage = {"prompt_tokens": sent, "completion_tokens": output or 0, "prompt_tokens_details": details}
+            more = {"cache_creation_input_tokens": written} if written else {}
+            self.masker.reported({**usage, **more}, messages)
 
     def _content(self, message: Any, place: int) -> Any:
         """The content of a result: a text, or parts that hold more than text. Here of a dict."""
@@ -236,10 +240,3 @@ def masked_content(content: Any, text: str) -> Any:
     if not marks and not references:
         return text
     return [{"type": "text", "text": text, **({"cache_control": marks[-1]} if marks else {})}, *references]
-
-
-def sent_usage(sent: int, output: int, cached: int | None, written: int = 0) -> dict[str, Any]:
-    """Convert usage to the form that `Masker.reported` takes; `cached` is None if the provider does not say."""
-    details = None if cached is None else {"cached_tokens": cached}
-    usage = {"prompt_tokens": sent, "completion_tokens": output, "prompt_tokens_details": details}
-    return {**usage, "cache_creation_input_tokens": written} if written else usage

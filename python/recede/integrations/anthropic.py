@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any, ClassVar
 
 from recede._kept_by_provider import kept_words
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
+from recede._steps import Call, Step, drive, drive_async
 from recede.clients._requests import Answered
 from recede.integrations._shared import BATCHES_WORDS, Masking, missing, say, unknown
 from recede.reduction._input import marks_elsewhere
@@ -33,19 +34,9 @@ class RecedeMiddleware(Masking, Middleware):
     runner with ``thread=False``. Batches, and threads, which Anthropic keeps, are sent as they are; a warning says so
     once.
 
-    Args:
-        recall: placeholders name the handle of the result, with which `recall_tool` fetches its text.
-        **options: as for `recede.reduce`. If the messages have marks of the cache, so has the last masked result.
-
-    Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
-
-    Attributes:
-        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
-        recall_tool: a tool for the tool runner, or by its `to_dict` and `call` for a loop of one's own.
-        async_recall_tool: the same for an `AsyncAnthropic`.
-
-    One object serves any number of clients and conversations.
+    It takes the options of a `recede.masker.Masker`. If the messages have marks of the cache, so has the last masked
+    result. With ``recall=True`` give its `recall_tool` to the tool runner, or use it by its `to_dict` and `call` in a
+    loop of your own; the `async_recall_tool` is for an `AsyncAnthropic`.
 
     Example::
 
@@ -72,31 +63,29 @@ class RecedeMiddleware(Masking, Middleware):
 
     def handle(self, request: Any, call_next: Any) -> APIResponse[Any]:
         """Send the view, and report the usage of the answer."""
-        history = self._history(request)
-        if history is None:
-            whole: APIResponse[Any] = call_next(request)
-            return whole
-        response: APIResponse[Any] = call_next(_with(request, self.masker.view(history, **self._viewed(request))))
-        if _is_stream(request, response):
-            stream: Any = response.parse()  # which the client gives to its caller
-            stream._iterator = self._reporting(stream._iterator, history)
-        else:
-            self._report_whole(response, history)
+        response: APIResponse[Any] = drive(self._steps(request, call_next, self._reporting))
         return response
 
     async def handle_async(self, request: Any, call_next: Any) -> AsyncAPIResponse[Any]:
         """Send the view, and report the usage of the answer."""
+        response: AsyncAPIResponse[Any] = await drive_async(self._steps(request, call_next, self._async_reporting))
+        return response
+
+    def _steps(self, request: Any, call_next: Any, reporting: Any) -> Generator[Step, Any, Any]:
         history = self._history(request)
+        if history is not None:
+            body = _body(request)
+            provider = self._provider_of.of(body.get("model"))
+            request = _with(request, (yield from self.masker._viewing(history, marks_elsewhere(body), provider, body)))
+        response = yield Call("call_next", call_next, (request,))
         if history is None:
-            whole: AsyncAPIResponse[Any] = await call_next(request)
-            return whole
-        view = await self.masker.aview(history, **self._viewed(request))
-        response: AsyncAPIResponse[Any] = await call_next(_with(request, view))
-        if _is_stream(request, response):
-            stream: Any = await response.parse()
-            stream._iterator = self._async_reporting(stream._iterator, history)
-        else:
-            self._report_whole(response, history)
+            return response
+        if request.stream and response.http_response.is_success:
+            stream = yield Call("parse", response.parse, ())  # which the client gives to its caller
+            stream._iterator = reporting(stream._iterator, history)
+        elif response.http_response.is_success and response.http_response.is_closed:
+            # An answer that is still to be read is its caller's.
+            self._report(response.http_response.json, Answered(), history)
         return response
 
     def _history(self, request: Any) -> list[Any] | None:
@@ -112,17 +101,6 @@ class RecedeMiddleware(Masking, Middleware):
             return None
         history = body.get("messages")
         return history if isinstance(history, list) else None
-
-    def _viewed(self, request: Any) -> dict[str, Any]:
-        """The options of the view for a request."""
-        body = _body(request)
-        provider = self._provider_of.of(body.get("model"))
-        return {"marks_elsewhere": marks_elsewhere(body), "provider": provider, "request": body}
-
-    def _report_whole(self, response: Any, history: list[Any]) -> None:
-        answer = response.http_response
-        if answer.is_success and answer.is_closed:  # an answer that is still to be read is its caller's
-            self._report(answer.json, Answered(), history)
 
     def _reporting(self, events: Iterator[Any], history: list[Any]) -> Iterator[Any]:
         answered = Answered()
@@ -160,7 +138,3 @@ def _body(request: Any) -> dict[str, Any]:
     """Return the whole body: `extra_body` is added when the request is built."""
     parts = (request.json, getattr(request.options, "extra_json", None))
     return {name: value for part in parts if isinstance(part, dict) for name, value in part.items()}
-
-
-def _is_stream(request: Any, response: Any) -> bool:
-    return bool(request.stream) and response.http_response.is_success

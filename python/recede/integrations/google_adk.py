@@ -23,19 +23,7 @@ _USAGE = ("prompt_token_count", "candidates_token_count", "cached_content_token_
 class RecedePlugin(Masking, BasePlugin):
     """Masks old function responses in what is sent to the model; the events of the session keep all of them.
 
-    Args:
-        recall: adds a tool `recall` to the agents, with which they can fetch a masked response; placeholders then name
-            the handle of the response.
-
-    The other options are those of a `recede.masker.Masker`.
-
-    Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
-
-    Attributes:
-        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
-
-    One object serves any number of agents and sessions.
+    It takes the options of a `recede.masker.Masker`. With ``recall=True`` the agents get the tool `recall`.
 
     Example::
 
@@ -61,9 +49,8 @@ class RecedePlugin(Masking, BasePlugin):
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
         """Report the usage of an answer."""
-        given, usage = running.get(), llm_response.usage_metadata
-        if given is not None and usage is not None and not llm_response.partial:
-            self._report_usage(given, vars(usage), _USAGE)
+        if llm_response.usage_metadata is not None and not llm_response.partial:
+            self._report_usage(running.get(), vars(llm_response.usage_metadata), _USAGE)
 
     def _content(self, message: Any, place: int) -> Any:
         responses = [part.function_response for part in message.parts if part.function_response]

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION
-from recede.integrations._shared import Masking, json_chars, missing, running, sent_usage
+from recede.integrations._shared import Masking, json_chars, missing, running
 from recede.masker import Facts
 
 try:
@@ -40,9 +40,9 @@ class _Messages:
         if message.role == "tool":
             result = (message.tool_call_id, None, len(text) + more, text.count("\n") + 1, files, bool(message.error))
             return Facts("tool", results=[result])
-        calls = getattr(message, "tool_calls", None) or ()
-        made = [(one.id, one.function, json_chars(one.arguments)) for one in calls]
-        return Facts(message.role, len(text) + more, made, images=files)
+        made = getattr(message, "tool_calls", None) or ()
+        calls = [(one.id, one.function, json_chars(one.arguments)) for one in made]
+        return Facts(message.role, len(text) + more, calls, images=files)
 
     def masked(self, message: Any, texts: Any) -> Any:
         error = message.error and dataclasses.replace(message.error, message=texts[0])
@@ -73,8 +73,7 @@ class RecedeHooks(Masking):
         async def recall(handle: str) -> Any:
             return self.recall(handle)
 
-        handle = {"handle": "The handle in the placeholder."}
-        return ToolDef(recall, "recall", RECALL_DESCRIPTION, handle).as_tool()
+        return ToolDef(recall, "recall", RECALL_DESCRIPTION, {"handle": "The handle in the placeholder."}).as_tool()
 
     def register(self) -> RecedeHooks:
         """Mask the calls of all models in this process, in place of what was registered before."""
@@ -89,16 +88,14 @@ class RecedeHooks(Masking):
         if masking is self and len(given) == len(before) and all(map(operator.is_, given, before)):
             return
         around = lambda: {"tools": [one.model_dump() for one in data.tools]}  # noqa: E731
-        view = await self._asent(list(given), data.model_name, around)
+        given[:] = view = await self._asent(list(given), data.model_name, around)
         _sent.set((self, view))
-        given[:] = view
 
     async def on_model_usage(self, data: Any) -> None:
         """Report the usage of an answer."""
         read, written = data.usage.input_tokens_cache_read, data.usage.input_tokens_cache_write or 0
         sent = data.usage.input_tokens + (read or 0) + written
-        if sent and (given := running.get()):
-            self.masker.reported(sent_usage(sent, data.usage.output_tokens, read, written), given)
+        self._report_tokens(running.get(), sent, data.usage.output_tokens, read, written)
 
     def _content(self, message: Any, place: int) -> Any:
         text, more, files = _parts(message)

@@ -18,7 +18,6 @@ from recede.integrations._shared import (
     recalled_content,
     reference_chars,
     say,
-    sent_usage,
 )
 from recede.masker import Facts
 
@@ -70,13 +69,10 @@ def _kept(request: ModelRequest[Any]) -> str | None:
 
 
 def _starts_subagents(tool: Any) -> bool:
-    """Whether a tool is that of deepagents that starts a subagent."""
     return str(getattr(getattr(tool, "func", None), "__module__", "")).startswith("deepagents.middleware.subagents")
 
 
 class _Messages:
-    """LangChain's messages, as a `Masker` reads them."""
-
     def facts(self, message: Any) -> Facts:
         message = _read(message)
         chars, images = content_facts(message.content)
@@ -119,19 +115,7 @@ class _Messages:
 class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
     """Masks old tool results in what is sent to the model; the messages in the state stay as they are.
 
-    Args:
-        recall: adds a tool `recall` to the agent, with which it can fetch a masked result; placeholders then name the
-            handle of the result.
-
-    The other options are those of a `recede.masker.Masker`.
-
-    Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
-
-    Attributes:
-        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
-
-    One object serves any number of threads and conversations.
+    It takes the options of a `recede.masker.Masker`. With ``recall=True`` the agent gets the tool `recall`.
 
     Example::
 
@@ -222,9 +206,7 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         if not self._is_sent_raw(request):
             view = self._sent(list(request.messages), _name_of(request.model), partial(_around, request))
             request = request.override(messages=view)
-        response = handler(request)
-        self._report(request, response)
-        return response
+        return self._reported(request, handler(request))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -233,25 +215,17 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         if not self._is_sent_raw(request):
             view = await self._asent(list(request.messages), _name_of(request.model), partial(_around, request))
             request = request.override(messages=view)
-        response = await handler(request)
-        self._report(request, response)
-        return response
+        return self._reported(request, await handler(request))
 
-    def _report(self, request: ModelRequest[Any], response: Any) -> None:
-        if _kept(request):
-            return
-        response = getattr(response, "model_response", response)
-        for message in getattr(response, "result", [response]):
-            usage = getattr(message, "usage_metadata", None)
-            if usage:
-                details = usage.get("input_token_details") or {}
-                sent = sent_usage(
-                    usage["input_tokens"],
-                    usage["output_tokens"],
-                    details.get("cache_read"),
-                    details.get("cache_creation") or 0,
-                )
-                self.masker.reported(sent, request.messages)
+    def _reported(self, request: ModelRequest[Any], response: Any) -> Any:
+        """The response, whose usage is reported."""
+        inner = getattr(response, "model_response", response)
+        for message in [] if _kept(request) else getattr(inner, "result", [inner]):
+            usage = getattr(message, "usage_metadata", None) or {}
+            details = usage.get("input_token_details") or {}
+            cached = details.get("cache_read"), details.get("cache_creation")
+            self._report_tokens(request.messages, usage.get("input_tokens"), usage.get("output_tokens"), *cached)
+        return response
 
     def _recall_tool(self) -> Any:
         @tool("recall", description=RECALL_DESCRIPTION)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
-from recede.integrations._shared import Masking, missing, running, say, sent_usage
+from recede.integrations._shared import Masking, missing, running, say
 
 try:
     from agents import FunctionTool, RunHooks
@@ -24,19 +24,8 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
 
     Input that continues a response or conversation stored by OpenAI is only what is new, and is left as it is.
 
-    Args:
-        recall: placeholders name the handle of the output, with which `recall_tool` fetches it.
-
-    The other options are those of a `recede.masker.Masker`.
-
-    Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
-
-    Attributes:
-        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
-        recall_tool: a tool for the agent: ``Agent(tools=[..., masking.recall_tool])``.
-
-    One object serves any number of runs and sessions. Given as ``hooks=`` too, it reports the usage of the answers.
+    It takes the options of a `recede.masker.Masker`. With ``recall=True`` give the agent its `recall_tool` too:
+    ``Agent(tools=[..., masking.recall_tool])``. Given as ``hooks=``, it also reports the usage of the answers.
 
     Example::
 
@@ -65,10 +54,9 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
         """Report the usage of an answer."""
-        given, usage = running.get(), response.usage
-        if given is not None and usage.input_tokens:
-            details = getattr(usage.input_tokens_details, "cached_tokens", None)
-            self.masker.reported(sent_usage(usage.input_tokens, usage.output_tokens, details), given)
+        usage = response.usage
+        cached = getattr(usage.input_tokens_details, "cached_tokens", None)
+        self._report_tokens(running.get(), usage.input_tokens, usage.output_tokens, cached, None)
 
     async def _recall(self, context: Any, arguments: str) -> Any:
         content = self.recalled(running.get() or [], str(json.loads(arguments).get("handle")))
@@ -89,20 +77,16 @@ def _model_of(agent: Any) -> str:
 
 
 def _tool_output(part: Any) -> Any:
-    """Convert a part of an output to the form in which a tool returns it."""
     return {**part, "type": str(part.get("type")).removeprefix("input_")}
-
-
-def _is_call(item: Any) -> bool:
-    return "call_id" in item and not str(item.get("type")).endswith("_output")
 
 
 def _is_continuation(items: list[Any]) -> bool:
     """Whether an output comes before its call, so that OpenAI keeps the rest of the history."""
     calls = set()
     for item in items:
-        if _is_call(item):
-            calls.add(item["call_id"])
-        elif "call_id" in item:
+        if "call_id" not in item:
+            continue
+        if str(item.get("type")).endswith("_output"):
             return item["call_id"] not in calls
+        calls.add(item["call_id"])
     return False

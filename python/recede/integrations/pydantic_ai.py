@@ -9,7 +9,7 @@ from typing import Any
 
 from recede._kept_by_provider import kept_words
 from recede._recall import RECALL_DESCRIPTION
-from recede.integrations._shared import Masking, json_chars, missing, running, say, sent_usage
+from recede.integrations._shared import Masking, json_chars, missing, running, say
 from recede.masker import Facts
 
 try:
@@ -40,25 +40,13 @@ _FILES = (BinaryContent, FileUrl, UploadedFile)
 # Settings by which OpenAI keeps the history: a changed message would make the framework send all of it again.
 _KEPT = ("openai_previous_response_id", "openai_conversation_id")
 # Fields that are for the framework, or identify something.
-_NOT_SENT = {
-    *(
-        "dynamic_ref",
-        "id",
-        "kind",
-        "metadata",
-        "part_kind",
-        "provider_details",
-        "provider_name",
-        "timestamp",
-        "timestamps",
-    ),
-    *("tool_call_id", "tool_kind", "ttl", "vendor_metadata"),
-}
+_NOT_SENT = frozenset(
+    "dynamic_ref id kind metadata part_kind provider_details provider_name timestamp timestamps tool_call_id tool_kind "
+    "ttl vendor_metadata".split()
+)
 
 
 class _Messages:
-    """Messages of Pydantic AI, as a `Masker` reads them: the results of a request are its `ToolReturnPart`s."""
-
     def facts(self, message: ModelMessage) -> Facts:
         chars = images = 0
         calls: list[tuple[Any, ...]] = []
@@ -88,9 +76,7 @@ class _Messages:
         places = [place for place, part in enumerate(parts) if _is_result(part)]
         for result, text in texts.items():
             parts[places[result]] = replace(parts[places[result]], content=text)
-        request: Any = message
-        masked: ModelMessage = replace(request, parts=parts)
-        return masked
+        return replace(message, parts=parts)
 
     def summary(self, text: str) -> ModelMessage:
         return ModelRequest(parts=[UserPromptPart(text)])
@@ -139,19 +125,7 @@ def _counted(value: Any) -> tuple[int, int]:
 class RecedeCapability(Masking, AbstractCapability[Any]):
     """Masks old tool returns in what is sent to the model; the message history keeps all of them.
 
-    Args:
-        recall: adds a tool `recall` to the agent, with which it can fetch a masked return; placeholders then name the
-            handle of the return.
-
-    The other options are those of a `recede.masker.Masker`.
-
-    Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
-
-    Attributes:
-        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
-
-    One object serves any number of runs and conversations.
+    It takes the options of a `recede.masker.Masker`. With ``recall=True`` the agent gets the tool `recall`.
 
     Example::
 
@@ -197,12 +171,10 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Report the usage of the answer."""
-        usage, messages = response.usage, running.get()
-        if usage.input_tokens and messages is not None:
-            cached, written = usage.cache_read_tokens, usage.cache_write_tokens
-            # Without a cache it says 0 as well: then nothing is said of it.
-            sent = sent_usage(usage.input_tokens, usage.output_tokens, cached if cached or written else None, written)
-            self.masker.reported(sent, messages)
+        usage = response.usage
+        # Without a cache it says 0 as well: then nothing is said of it.
+        cached = usage.cache_read_tokens if usage.cache_read_tokens or usage.cache_write_tokens else None
+        self._report_tokens(running.get(), usage.input_tokens, usage.output_tokens, cached, usage.cache_write_tokens)
         return response
 
     # What other hooks are given may become the history. Older releases have no hook after all of these.

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION
-from recede.integrations._shared import Masking, missing, sent_usage
+from recede.integrations._shared import Masking, missing
 
 try:
     from strands import Agent, ToolContext, tool
@@ -21,19 +21,7 @@ __all__ = ["RecedePlugin"]
 class RecedePlugin(Masking, Plugin):
     """Masks old tool results in what is sent to the model; the messages of the agent keep all of them.
 
-    Args:
-        recall: adds a tool `recall` to the agent, with which it can fetch a masked result; placeholders then name the
-            handle of the result.
-
-    The other options are those of a `recede.masker.Masker`.
-
-    Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
-
-    Attributes:
-        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
-
-    One object serves any number of agents and conversations.
+    It takes the options of a `recede.masker.Masker`. With ``recall=True`` the agent gets the tool `recall`.
 
     Example::
 
@@ -60,11 +48,10 @@ class RecedePlugin(Masking, Plugin):
         around = {"system": context.system_prompt, "tools": context.tool_specs}
         view = await self._asent(given, model, lambda: around)
         async for event in next_fn(context.replace(messages=view)):
-            usage = getattr(event, "usage", None)
-            if usage and usage.get("inputTokens"):
+            usage = getattr(event, "usage", None) or {}
+            if plain := usage.get("inputTokens"):
                 read, written = usage.get("cacheReadInputTokens"), usage.get("cacheWriteInputTokens") or 0
-                sent = usage["inputTokens"] + (read or 0) + written
-                self.masker.reported(sent_usage(sent, usage["outputTokens"], read, written), given)
+                self._report_tokens(given, plain + (read or 0) + written, usage["outputTokens"], read, written)
             yield event
 
     def _recall(self, handle: str, tool_context: ToolContext[Any]) -> Any:
