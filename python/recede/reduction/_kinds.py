@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from recede.providers import PROVIDERS, Provider, checked_provider
 
@@ -39,25 +39,14 @@ _MIN_SUMMARY_CHARS = 30
 _MIN_CLIP_CHARS = 60
 
 
-class Kind:
+class Kind(NamedTuple):
     """The values of an option: annotation, check, and the range of numbers or the choices."""
 
-    __slots__ = ("annotation", "check", "choices", "least", "most")
-
-    def __init__(
-        self,
-        annotation: str,
-        check: _Check,
-        *,
-        least: float = 0,
-        most: float | None = None,
-        choices: tuple[str, ...] = (),
-    ) -> None:
-        self.annotation = annotation
-        self.check = check
-        self.least = least
-        self.most = most
-        self.choices = choices
+    annotation: str
+    check: _Check
+    least: float = 0
+    most: float | None = None
+    choices: tuple[str, ...] = ()
 
 
 def tokens_of(chars: int) -> int:
@@ -141,7 +130,6 @@ def _windows_by_tool(name: str, value: Any) -> tuple[tuple[str, int | None], ...
 
 
 def _strings(name: str, value: Any, noun: str) -> Collection[str]:
-    """The value, if it is a collection of strings."""
     if isinstance(value, str) or not isinstance(value, (list, tuple, set, frozenset)):
         raise TypeError(f"{name} must be a list of {noun}, not {type(value).__name__}")
     for one in value:
@@ -212,14 +200,12 @@ def template(name: str, value: Any) -> tuple[tuple[str, str], ...] | None:
 
 
 def optional_function(name: str, value: Any) -> Any:
-    """The check for a function, or None."""
     if value is not None and not callable(value):
         raise TypeError(f"{name} must be callable or None, not {type(value).__name__}")
     return value
 
 
 def optional_summarizer(name: str, value: Any) -> Any:
-    """The check for a function, an object with ``.generate``, or None."""
     if value is None or callable(value) or callable(getattr(value, "generate", None)):
         return value
     raise TypeError(f"{name} must be callable, have .generate(prompt), or be None, not {type(value).__name__}")
@@ -240,12 +226,10 @@ def _provider(name: str, value: Any) -> str | Provider:
 
 
 def whole(least: int = 0, ceiling: int = CEILING) -> Kind:
-    """Whole numbers from `least`."""
-    return Kind("int", whole_number(least, ceiling=ceiling), least=least)
+    return Kind("int", whole_number(least, ceiling=ceiling), least)
 
 
 def choice(*choices: str) -> Kind:
-    """A check for one of these words."""
     quoted = ", ".join(f'"{choice}"' for choice in choices)
     return Kind(f"Literal[{quoted}]", _one_of(*choices), choices=choices)
 

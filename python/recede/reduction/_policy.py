@@ -335,9 +335,3 @@ def block_policy(
         keep_results=whole_number(least)("keep", keep),
         max_cost=None if max_tokens is None else _budget(None, max_tokens),
     )
-
-
-def template_policy(engine: Any, max_observation_chars: int | None, placeholder: str | None) -> Any:
-    """The Policy of `mask_observation`: no window, one text."""
-    options = {"max_observation_chars": max_observation_chars, "placeholder": placeholder, "keep_results": 0}
-    return compiled(engine, "mask", options)

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def takes(options: Mapping[str, Option], goal: str | None = None, **defaults: Any) -> Callable[[_Function], _Function]:
-    """Decorate a function whose ``**options`` are these, or those of them that a goal has, some with other defaults.
+def takes(options: Mapping[str, Option], goal: str | None = None) -> Callable[[_Function], _Function]:
+    """Decorate a function whose ``**options`` are these, or those of them that a goal has.
 
     What it shows replaces ``**options`` by each option with its type and default; a call costs nothing more.
     """
 
     def decorate(function: _Function) -> _Function:
-        function.__signature__ = _signature_of(function, options, goal, defaults)  # type: ignore[attr-defined]
+        function.__signature__ = _signature_of(function, options, goal)  # type: ignore[attr-defined]
         return function
 
     return decorate
@@ -32,7 +32,7 @@ class _Annotation(str):
     __repr__ = str.__str__
 
 
-def _signature_of(function: Any, options: Mapping[str, Option], goal: str | None, defaults: dict[str, Any]) -> Any:
+def _signature_of(function: Any, options: Mapping[str, Option], goal: str | None) -> Any:
     declared = inspect.signature(function)
     own = [
         one.replace(
@@ -47,7 +47,7 @@ def _signature_of(function: Any, options: Mapping[str, Option], goal: str | None
         inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=defaults.get(name, option.default),
+            default=option.default,
             annotation=_Annotation(option.kind.annotation),
         )
         for name, option in options.items()

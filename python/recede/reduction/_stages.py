@@ -8,7 +8,7 @@ from recede import _engine
 from recede.reduction._input import as_bytes
 from recede.reduction._options import DESIGN_OPTIONS
 from recede.reduction._planning import reduce_bytes, reduce_messages, reduced
-from recede.reduction._policy import block_policy, compiled, template_policy
+from recede.reduction._policy import block_policy, compiled
 from recede.reduction._signature import takes
 
 if TYPE_CHECKING:
@@ -147,8 +147,8 @@ def mask_observation(text: str, *, max_observation_chars: int | None = None, pla
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be a string, not {type(text).__name__}")
-    engine = _engine.engine
-    masked: str = engine.mask_observation(text, template_policy(engine, max_observation_chars, placeholder))
+    options = {"max_observation_chars": max_observation_chars, "placeholder": placeholder, "keep_results": 0}
+    masked: str = _engine.engine.mask_observation(text, compiled(_engine.engine, "mask", options))
     return masked
 
 
