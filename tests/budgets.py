@@ -18,8 +18,7 @@ from oracle.walk import walk
 from recede._recall import PLACEHOLDER
 from recede.costs import CACHES, Cache, Prices
 from recede.costs._cache import cache_facts
-from recede.costs._prices import SUMMARY_PROMPT_CHARS
-from recede.reduction._policy import LEAST_REMOVED, SUMMARY_CHARS
+from recede.reduction._policy import LEAST_REMOVED, SUMMARY_CHARS, SUMMARY_PROMPT_CHARS
 from support import priced
 
 SYSTEM = 500

@@ -16,8 +16,6 @@ import click
 
 from recede.cli.errors import errors_of
 
-__all__ = ["ConfiguredCommand", "settings_file", "user_folder"]
-
 _MOST_BYTES = 1 << 20
 _MOST_NUMBER = 1 << 63
 

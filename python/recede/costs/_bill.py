@@ -13,8 +13,6 @@ from recede.providers import OF_FORMATS
 if TYPE_CHECKING:
     from recede.transcripts import LoggedRequest, LoggedUsage, Transcript
 
-__all__ = ["Bill", "SessionPrices", "logged_bill", "session_prices"]
-
 
 class Bill(NamedTuple):
     """The tokens of requests by kind, and what they cost.

@@ -12,8 +12,6 @@ from recede.costs._prices import Prices
 from recede.providers import OF_FORMATS, PROVIDERS, cache_rule
 from recede.reduction._kinds import CHARS_PER_TOKEN
 
-__all__ = ["CACHES", "Cache", "CacheFacts", "cache_facts", "cache_of_format", "named_cache"]
-
 _RULES = ("breakpoints", "prefix", "ideal")
 _CEILING = 1 << 60
 _ANTHROPIC = PROVIDERS["anthropic"]

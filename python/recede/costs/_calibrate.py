@@ -17,8 +17,6 @@ from recede.costs._turn import ReplayedTurn
 if TYPE_CHECKING:
     from recede.transcripts import LoggedRequest, Transcript
 
-__all__ = ["SERVED", "calibrate"]
-
 _TOKENS_PER_CHAR = 0.25  # where two requests or none say anything else
 _LEAST, _MOST = 0.02, 2.0  # of a slope that is no accident: English text has 0.2 to 0.3, digits and Chinese 1
 _ROUNDS = 30

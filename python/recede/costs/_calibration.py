@@ -11,8 +11,6 @@ from recede.costs._policies import values_of
 from recede.costs._turn import ReplayedTurn
 from recede.reduction._kinds import CHARS_PER_TOKEN
 
-__all__ = ["Calibration", "calibrated"]
-
 
 class Calibration(NamedTuple):
     """How the provider counted the requests of one session: a straight line from characters to tokens.

@@ -11,16 +11,15 @@ from recede.costs._cache import Cache
 from recede.costs._calibrate import SERVED, calibrate
 from recede.costs._models import ModelPrices
 from recede.costs._policies import DEFAULT_POLICIES, reads_texts
-from recede.costs._prices import SUMMARY_CHARS, Prices
+from recede.costs._prices import Prices
 from recede.costs._quotations import Misses
 from recede.costs._replay import SYSTEM_CHARS, AskedReplay, Replay, replay
 from recede.costs._turn import ReplayedTurn
 from recede.reduction._kinds import CHARS_PER_TOKEN
+from recede.reduction._policy import SUMMARY_CHARS
 
 if TYPE_CHECKING:
     from recede.transcripts import LoggedRequest, LoggedUsage, Transcript
-
-__all__ = ["BillCheck", "check_bill", "replay_transcript"]
 
 _PAUSES = ("logged", "timed", "none")
 _SHRUNK = 0.8  # of what the request before sent: less is a compaction

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from recede.costs._policies import summarizes, window_of
 from recede.costs._prices import Prices, Usage
 
-__all__ = ["PolicyCost", "ReplayUsage", "cheapest_policy", "costs_of", "worst_moment"]
-
 # Of many sessions the median share is known to a thousandth: what is kept of them is then a few thousand numbers.
 _MOST_SHARES = 1_000
 _EXACT, _ROUNDED = 17, 3

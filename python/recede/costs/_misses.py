@@ -15,18 +15,6 @@ if TYPE_CHECKING:
     from recede.reduction._input import Json
     from recede.transcripts import Transcript
 
-__all__ = [
-    "CURVE_WINDOWS",
-    "LEAST_WINDOW",
-    "LONG_SESSION",
-    "WindowChoice",
-    "WindowCurve",
-    "curve_policies",
-    "misses",
-    "quoted_share",
-    "window_curve",
-]
-
 CURVE_WINDOWS = (1, 2, 3, 5, 7, 10, 14, 20, 30, 43, 58, 80, 100)
 """The windows of a curve."""
 

@@ -9,8 +9,6 @@ from typing import NamedTuple
 from recede._models import MODEL_ROWS, Model, model_names, model_row, new_cache
 from recede.costs._prices import Prices
 
-__all__ = ["MODELS", "ModelPrices", "lifetime_of", "model_prices"]
-
 
 class ModelPrices(NamedTuple):
     """The prices of a model.

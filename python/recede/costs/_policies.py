@@ -11,20 +11,9 @@ from recede import _engine
 from recede._errors import meant, one_of
 from recede._recall import PLACEHOLDER
 from recede.costs._cache import CacheFacts
-from recede.costs._prices import SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, Prices
+from recede.costs._prices import Prices
 from recede.reduction._options import SESSION_DEFAULTS
-from recede.reduction._policy import LEAST_REMOVED, replay_policy
-
-__all__ = [
-    "DEFAULT_POLICIES",
-    "compiled_policies",
-    "parse_policy",
-    "reads_texts",
-    "replay_policies",
-    "summarizes",
-    "values_of",
-    "window_of",
-]
+from recede.reduction._policy import LEAST_REMOVED, SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, replay_policy
 
 _EVERYTHING = 1 << 60
 # Anthropic does not document its text; this one is that of its coding agent.

@@ -13,8 +13,6 @@ from recede.costs._models import ModelPrices
 from recede.costs._prices import PRESETS, Prices
 from recede.providers import PROVIDERS
 
-__all__ = ["read_prices"]
-
 _NUMBERS = (*Prices._fields, "write_1h", "ttl_seconds")
 _TEXTS = ("provider", "date", "source")
 

@@ -14,9 +14,6 @@ from recede._errors import meant, one_of
 from recede._models import MODEL_ROWS, USUAL_MODELS
 from recede.providers import PROVIDERS, Provider
 from recede.reduction._kinds import CHARS_PER_TOKEN
-from recede.reduction._policy import SUMMARY_CHARS, SUMMARY_PROMPT_CHARS
-
-__all__ = ["PRESETS", "SUMMARY_CHARS", "SUMMARY_PROMPT_CHARS", "Prices", "Usage"]
 
 _PER_TOKENS = 1_000_000
 _USUAL = MODEL_ROWS[USUAL_MODELS["anthropic"]]

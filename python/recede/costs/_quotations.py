@@ -9,8 +9,6 @@ from recede import _engine
 from recede._agents import USER_TOOLS
 from recede.reduction._policy import replay_policy
 
-__all__ = ["Misses", "Quotation", "misses_of"]
-
 
 class Quotation(NamedTuple):
     """A text that an agent wrote again, word for word, when nothing in its context had it but tool results.

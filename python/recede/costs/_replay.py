@@ -14,25 +14,15 @@ from recede.costs._cache import CACHES, Cache, CacheFacts, cache_facts, named_ca
 from recede.costs._calibration import Calibration, calibrated
 from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy, costs_of, worst_moment
 from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
-from recede.costs._prices import SUMMARY_CHARS, Prices, Usage
+from recede.costs._prices import Prices, Usage
 from recede.costs._quotations import Misses, misses_of
 from recede.costs._turn import ReplayedTurn
 from recede.reduction._input import as_bytes, ask_engine
 from recede.reduction._kinds import whole_number
-from recede.reduction._policy import image_chars_of
+from recede.reduction._policy import SUMMARY_CHARS, image_chars_of
 
 if TYPE_CHECKING:
     from recede.reduction._input import Json
-
-__all__ = [
-    "SYSTEM_CHARS",
-    "PolicyReplay",
-    "Replay",
-    "ReplayedTurn",
-    "compare_costs",
-    "replay",
-    "replay_json",
-]
 
 SYSTEM_CHARS = 12_000
 """The assumed length of the system prompt and tool schemas, which logs omit from each request: about 3,000 tokens."""

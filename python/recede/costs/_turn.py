@@ -7,8 +7,6 @@ from typing import NamedTuple
 from recede.costs._prices import Usage
 from recede.reduction._kinds import tokens_of
 
-__all__ = ["ReplayedTurn"]
-
 
 class ReplayedTurn(NamedTuple):
     """A request of a session under one policy, and its answer.

@@ -1,8 +1,11 @@
 """Readers for the histories that agents write: one function for every format, detected by content."""
 
+from recede._usage import Beside, LoggedUsage
 from recede.transcripts._branches import Branch
-from recede.transcripts._read import FORMATS, MAX_BYTES, Transcript, detect, read, read_all
-from recede.transcripts._requests import Beside, Compaction, LoggedRequest, LoggedUsage
+from recede.transcripts._read import FORMATS, detect, read, read_all
+from recede.transcripts._requests import Compaction, LoggedRequest
+from recede.transcripts._source import MAX_BYTES
+from recede.transcripts._transcript import Transcript
 
 __all__ = [
     "FORMATS",

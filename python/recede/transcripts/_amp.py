@@ -7,8 +7,6 @@ from typing import Any
 
 from recede.transcripts._draft import Draft, fields, objects, texts
 
-__all__ = ["read", "recognizes"]
-
 
 def recognizes(value: Any) -> bool:
     """Whether the value is a thread: a result names its call by `toolUseID`, and has a run."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar, overload
 
-__all__ = ["Branch", "Shown", "path_of"]
-
 _Message = dict[str, Any]
 _One = TypeVar("_One", covariant=True)
 

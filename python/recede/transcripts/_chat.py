@@ -9,8 +9,6 @@ from recede._bodies import BODY_KEYS
 from recede.transcripts._draft import Draft, text
 from recede.transcripts._source import Record
 
-__all__ = ["is_body", "is_messages", "read_body", "read_lines", "read_messages", "recognizes"]
-
 _ITEMS = frozenset(["message", "reasoning"])
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from recede._usage import Beside, LoggedUsage, usage_of
 from recede.transcripts._draft import Draft, digest, fields, text
-from recede.transcripts._requests import Beside, LoggedRequest, LoggedUsage, usage_of
-
-__all__ = ["Answer", "sent_of", "settle"]
+from recede.transcripts._requests import LoggedRequest
 
 _TEXTS = ("text", "thinking")
 # What tokens cost about, where input costs 1: the shares of requests in a sum.

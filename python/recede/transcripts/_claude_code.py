@@ -12,8 +12,6 @@ from recede.transcripts._draft import Draft, digest, fields, objects, text
 from recede.transcripts._kept import Kept
 from recede.transcripts._source import Record
 
-__all__ = ["is_list", "read", "read_list", "recognizes"]
-
 # State of the program: its screen, files and queue. The model does not see these records, or sees them as text that
 # the session does not contain (attachments).
 _LEFT_OUT = frozenset(

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from recede.transcripts._draft import Draft, fields, objects, renamed, text
 
-__all__ = ["read", "recognizes"]
-
 _RESULT = re.compile(r"\[(\w+)[^\n]*\] Result:")
 # What follows the results of tools in the same message.
 _ENDS = ("<environment_details>", "<feedback>", "<user_message>", "<task>")

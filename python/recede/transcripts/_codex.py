@@ -9,8 +9,6 @@ from recede.transcripts._branches import Shown
 from recede.transcripts._draft import Draft, digest, fields, objects, text
 from recede.transcripts._source import Record
 
-__all__ = ["read", "recognizes"]
-
 # Events repeat items for display; contexts and metadata are settings.
 _LEFT_OUT = frozenset(["event_msg", "session_meta", "token_usage_record", "turn_context", "world_state"])
 _NOT_SENT = frozenset(["ghost_snapshot"])

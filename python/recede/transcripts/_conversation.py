@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from recede._usage import usage_of
 from recede.transcripts._draft import Draft, call, objects, result, texts
-from recede.transcripts._requests import usage_of
-
-__all__ = ["Conversation"]
 
 
 class Conversation:

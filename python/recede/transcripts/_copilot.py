@@ -9,8 +9,6 @@ from recede.transcripts._conversation import Conversation
 from recede.transcripts._draft import Draft, fields, objects, renamed, text
 from recede.transcripts._source import Record
 
-__all__ = ["read", "recognizes"]
-
 _KNOWN = frozenset(
     """assistant.message assistant.turn_end assistant.turn_start session.resume session.start system.message
     tool.execution_complete tool.execution_start user.message""".split()

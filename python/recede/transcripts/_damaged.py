@@ -6,8 +6,6 @@ import json
 import re
 from typing import Any, NamedTuple, NoReturn
 
-__all__ = ["PADDING", "Piece", "decoder", "opening_of", "pieces_of"]
-
 PADDING = b" \t\r\n\0"
 """Bytes between records; a file system that lost power leaves zeros."""
 

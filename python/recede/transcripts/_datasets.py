@@ -7,8 +7,6 @@ from typing import Any
 
 from recede.transcripts._draft import Draft, call, fields, objects, parsed, text
 
-__all__ = ["find_list", "is_nebius", "is_sharegpt", "read_nebius", "read_sharegpt"]
-
 # Where rows have their messages.
 _COLUMNS = ("conversations", "messages", "trajectory", "conversation", "traj", "input")
 

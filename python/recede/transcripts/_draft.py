@@ -9,34 +9,9 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from recede._usage import Beside, LoggedUsage, beside_of, tier_of, usage_of
 from recede.transcripts._branches import path_of
-from recede.transcripts._requests import (
-    Beside,
-    Compaction,
-    LoggedRequest,
-    LoggedUsage,
-    beside_of,
-    tier_of,
-    time_of,
-    usage_of,
-)
-
-__all__ = [
-    "Draft",
-    "Place",
-    "call",
-    "digest",
-    "fields",
-    "first_fields",
-    "has_words",
-    "kept",
-    "objects",
-    "parsed",
-    "renamed",
-    "result",
-    "text",
-    "texts",
-]
+from recede.transcripts._requests import Compaction, LoggedRequest, time_of
 
 
 class _Lines(NamedTuple):

@@ -8,8 +8,6 @@ from typing import Any
 from recede.transcripts._chat import read_messages
 from recede.transcripts._draft import Draft, call, fields, kept, objects, result, text
 
-__all__ = ["is_inspect", "is_tau_bench", "read_inspect", "read_tau_bench"]
-
 _FIELDS = frozenset(["content", "role", "tool_call_id"])
 
 

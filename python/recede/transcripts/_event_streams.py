@@ -9,8 +9,6 @@ from recede.transcripts._conversation import Conversation
 from recede.transcripts._draft import Draft, fields, text
 from recede.transcripts._source import Record
 
-__all__ = ["is_codex_exec", "is_gemini_stream", "is_managed", "read_codex_exec", "read_gemini_stream", "read_managed"]
-
 _OF_RUN = "tokens are counted for the whole run, not for each request: left out"
 
 # Gemini CLI

@@ -9,8 +9,6 @@ from typing import Any
 from recede.transcripts._draft import Draft, Place, digest, first_fields, has_words, kept, objects, text
 from recede.transcripts._source import Record
 
-__all__ = ["read", "read_lines", "recognizes", "recognizes_line"]
-
 # Messages of the program to the user.
 _LEFT_OUT = frozenset(["error", "info", "warning"])
 _HEAD = frozenset(["directories", "summary"])  # of a session, those with texts

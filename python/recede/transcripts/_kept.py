@@ -9,8 +9,6 @@ from recede.transcripts._branches import Shown
 from recede.transcripts._draft import Draft, fields, objects
 from recede.transcripts._requests import Compaction
 
-__all__ = ["Kept"]
-
 _CLEARED = "[Old tool result content cleared]"
 _Places = Mapping[str, "tuple[Draft, int] | None"]
 

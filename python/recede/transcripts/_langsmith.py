@@ -12,8 +12,6 @@ from recede.transcripts._requests import time_of
 from recede.transcripts._source import Record
 from recede.transcripts._spans import Request, histories
 
-__all__ = ["read", "read_lines", "recognizes", "recognizes_line"]
-
 _MODELS = ("chat_model", "llm")
 _FIELDS = frozenset(
     """additional_kwargs artifact content example id invalid_tool_calls name response_metadata status tool_call_chunks

@@ -7,8 +7,6 @@ from typing import Any
 
 from recede.reduction._stages import mask_observation
 
-__all__ = ["omit_texts"]
-
 _LONG_CHARS = 1_000
 _CUT = "[… "  # a cut text has this in its middle, and is not cut again
 

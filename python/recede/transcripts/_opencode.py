@@ -9,8 +9,6 @@ from recede.transcripts._conversation import Conversation
 from recede.transcripts._draft import Draft, fields, objects, text, texts
 from recede.transcripts._kept import Kept
 
-__all__ = ["read", "recognizes"]
-
 # Of parts: texts, tools, and what the model does not see, or sees as another part.
 _KNOWN = frozenset(
     "agent checkpoint compaction file patch reasoning retry snapshot step-finish step-start subtask text tool".split()

@@ -7,8 +7,6 @@ from typing import Any
 
 from recede.transcripts._draft import Draft, call, fields, first_fields, objects, result, text, texts
 
-__all__ = ["read", "recognizes"]
-
 # State of the program, and what it recalls: the model gets that as text that the events do not contain.
 _LEFT_OUT = frozenset(
     """agent_state_changed change_agent_state condensation condensation_request null recall

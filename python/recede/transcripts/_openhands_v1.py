@@ -8,8 +8,6 @@ from typing import Any
 from recede.transcripts._draft import Draft, call, fields, objects, result, text, texts
 from recede.transcripts._source import Record
 
-__all__ = ["read", "read_lines", "recognizes", "recognizes_line"]
-
 # What the model does not see, and the summary, which is with the condensation as well.
 _LEFT_OUT = frozenset(
     """CondensationRequest CondensationSummaryEvent ConversationErrorEvent ConversationStateUpdateEvent

@@ -9,8 +9,6 @@ from recede.transcripts._branches import Shown
 from recede.transcripts._draft import Draft, Place, digest, objects, renamed, text
 from recede.transcripts._source import Record
 
-__all__ = ["read", "recognizes"]
-
 _LEFT_OUT = frozenset(["custom", "label", "model_change", "session", "session_info", "thinking_level_change"])
 _ROLES = frozenset(["assistant", "bashExecution", "toolResult", "user"])
 

@@ -8,8 +8,6 @@ from typing import Any
 from recede.transcripts._draft import Draft, Place, fields, objects, text
 from recede.transcripts._source import Record
 
-__all__ = ["read", "recognizes"]
-
 
 def recognizes(record: dict[str, Any]) -> bool:
     """Whether a line belongs to a Qwen Code session."""

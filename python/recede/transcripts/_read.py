@@ -18,8 +18,6 @@ from recede.transcripts._source import MAX_BYTES, Input, Record, Source, open_so
 from recede.transcripts._transcript import FACTS, Transcript
 from recede.transcripts._unread import Unread, notes_of_lines, seen_in, unread_in
 
-__all__ = ["FORMATS", "MAX_BYTES", "Transcript", "detect", "read", "read_all"]
-
 FORMATS = tuple(sorted({"body_lines", *(format.name for format in (*LINES, *DOCUMENTS))}))
 
 # Formats whose messages are the caller's own: what is not understood of them is said by its name.

@@ -29,8 +29,6 @@ from recede.transcripts import (
 from recede.transcripts._draft import Draft
 from recede.transcripts._source import Record
 
-__all__ = ["DOCUMENTS", "LINES", "DocumentFormat", "LineFormat"]
-
 
 class LineFormat(NamedTuple):
     """A format with one record per line.

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from recede._usage import Beside, LoggedUsage, beside_of, tier_of, usage_of
-
-__all__ = ["Beside", "Compaction", "LoggedRequest", "LoggedUsage", "beside_of", "tier_of", "time_of", "usage_of"]
+from recede._usage import Beside, LoggedUsage
 
 
 class LoggedRequest(NamedTuple):

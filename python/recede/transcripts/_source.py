@@ -18,8 +18,6 @@ from recede.reduction._kinds import whole_number
 from recede.reduction._reducer import HistoryReducer
 from recede.transcripts._damaged import PADDING, decoder, opening_of, pieces_of
 
-__all__ = ["MAX_BYTES", "Input", "Record", "Source", "open_source"]
-
 _STRICT = HistoryReducer(max_input_chars=0, enabled=False)  # its parser says where the fault is
 
 MAX_BYTES = 4_000_000_000  # decompressed: a gzip file of a few megabytes can hold any number of gigabytes

@@ -13,19 +13,6 @@ from recede.transcripts._draft import Draft, call, fields, kept, objects, parsed
 from recede.transcripts._requests import time_of
 from recede.transcripts._source import Record
 
-__all__ = [
-    "Request",
-    "histories",
-    "is_openinference",
-    "is_openinference_line",
-    "is_otel",
-    "is_otel_line",
-    "read_openinference",
-    "read_openinference_lines",
-    "read_otel",
-    "read_otel_lines",
-]
-
 _LEFT_OUT = frozenset(["blob", "file", "reasoning", "uri"])  # of parts
 _MOST_PASSED = 200  # spans that detection reads: the first may be those of tools and chains
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from recede.transcripts._draft import Draft, fields, kept, objects, result, text
 
-__all__ = ["is_mini", "read", "read_mini", "recognizes"]
-
 # The other fields repeat the content in pieces, or are notes of the program.
 _FIELDS = frozenset(["content", "name", "role", "tool_call_id", "tool_calls"])
 

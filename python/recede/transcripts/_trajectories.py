@@ -9,17 +9,6 @@ from recede.transcripts._conversation import Conversation
 from recede.transcripts._draft import Draft, fields, objects, text, texts
 from recede.transcripts._source import Record
 
-__all__ = [
-    "is_atif",
-    "is_pydantic_ai",
-    "is_turn",
-    "is_turns",
-    "read_atif",
-    "read_pydantic_ai",
-    "read_turn_lines",
-    "read_turns",
-]
-
 # ATIF
 
 _STEP = frozenset(

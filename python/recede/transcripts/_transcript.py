@@ -13,8 +13,6 @@ from recede.transcripts._branches import Branch, path_of
 from recede.transcripts._requests import Compaction, LoggedRequest
 from recede.transcripts._unread import NOTHING, Unread
 
-__all__ = ["FACTS", "Transcript"]
-
 FACTS = HistoryReducer(max_input_chars=0, enabled=False)
 """Validates a history, and counts."""
 

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from recede.transcripts._draft import Draft, fields, first_fields, objects
 from recede.transcripts._source import Source
 
-__all__ = ["NOTHING", "Unread", "notes_of_lines", "seen_in", "unread_in"]
-
 _ROLES = frozenset("assistant developer model system tool user".split())
 _PARTS = frozenset(
     """audio compaction computer_screenshot container_upload document file image image_url input_audio input_file
