@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar, overload
+from operator import attrgetter
+from typing import Any, NamedTuple, overload
+
+from recede.transcripts._requests import Compaction
 
 _Message = dict[str, Any]
-_One = TypeVar("_One", covariant=True)
 
 
 class Branch(NamedTuple):
@@ -28,27 +31,30 @@ class Branch(NamedTuple):
     messages: list[_Message]
 
 
-class _Part(Protocol[_One]):
-    """A branch, finished or under construction."""
+def path_of(branches: Sequence[Any], number: int, first: int = 0, end: int | None = None, of: str = "messages") -> Any:
+    """The history of a branch from one of its messages to another, those of the branches before it included.
 
-    @property
-    def parent(self) -> int | None: ...
-    @property
-    def start(self) -> int: ...
-    @property
-    def messages(self) -> Sequence[_One]: ...
-
-
-def path_of(branches: Sequence[_Part[_One]], number: int, first: int = 0, stop: int | None = None) -> list[_One]:
-    """The history of a branch from one of its messages to another, those of the branches before it included."""
-    parts: list[Sequence[_One]] = []
+    The branches are finished ones, or under construction; of these there are also the `lines`.
+    """
+    parts = []
     at: int | None = number
-    end = branches[number].start + len(branches[number].messages) if stop is None else stop
+    end = branches[number].start + len(branches[number].messages) if end is None else end
     while at is not None and first < end:
         one = branches[at]
-        parts.append(one.messages[max(0, first - one.start) : max(0, end - one.start)])
+        parts.append(getattr(one, of)[max(0, first - one.start) : max(0, end - one.start)])
         at, end = one.parent, min(end, one.start)
     return [message for part in reversed(parts) for message in part]
+
+
+def last_compaction(
+    branches: Sequence[Any], marks: Sequence[Sequence[Compaction]], number: int | None, end: int
+) -> Compaction:
+    """The last compaction in so much of the history of a branch, by those of each; one of nothing if there is none."""
+    while number is not None:
+        if place := bisect_right(marks[number], end, key=attrgetter("messages")):
+            return marks[number][place - 1]
+        end, number = min(end, branches[number].start), branches[number].parent
+    return Compaction(0, [])
 
 
 class Shown(Sequence[_Message]):

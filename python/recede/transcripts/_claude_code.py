@@ -8,7 +8,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from recede.transcripts._claude_answers import Answer, sent_of, settle
-from recede.transcripts._draft import Draft, digest, fields, objects, text
+from recede.transcripts._draft import Draft, Place, digest, fields, objects, text
 from recede.transcripts._kept import Kept
 from recede.transcripts._source import Record
 
@@ -56,7 +56,7 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
     name = ""
     moved = "record before the one that it names, moved after it"
     for record in _in_order(records, lambda line: main.draft.note(moved, line)):
-        value = record.value if isinstance(record.value, dict) else {}
+        value = record.value
         caller = _name(value.get("parent_tool_use_id"))
         if value.get("type") == "result" and "message" not in value:
             results.append(value)
@@ -85,8 +85,7 @@ def _in_order(records: Iterable[Record], note: Callable[[int], None]) -> Iterato
     names: set[Any] = set()  # of those that wait
     for record in chain(records, repeat(None, _MOST_AHEAD)):
         if record is not None:
-            value = fields(record.value)
-            ahead.append((record, _name(value.get("uuid")), _name(value.get("parentUuid"))))
+            ahead.append((record, _name(record.value.get("uuid")), _name(record.value.get("parentUuid"))))
             coming[ahead[-1][1]] += 1
             if len(ahead) <= _MOST_AHEAD:
                 continue
@@ -115,9 +114,8 @@ class _Session:
 
     def __init__(self, context: str | None) -> None:
         self.draft = Draft(context)
-        self._places: dict[str, tuple[Draft, int] | None] = {}  # where records are followed; None: nowhere
+        self._places: dict[str, Place | None] = {}  # where records are followed; None: nowhere
         self._parents: dict[str, Any] = {}
-        self._marks: dict[Any, int] = {}  # how many compactions a branch had when a message was added
         self._is_tree = False  # whether any record names one that is known
         self._answers: dict[str, Answer] = {}
         self._answered: set[Any] = set()
@@ -125,7 +123,7 @@ class _Session:
         self._kept = Kept()
 
     def read(self, record: Record) -> None:
-        value = record.value if isinstance(record.value, dict) else {}
+        value = record.value
         kind = text(value.get("type"))
         message = value.get("message")
         if kind in _LEFT_OUT:
@@ -150,9 +148,8 @@ class _Session:
         self.draft.records += 1
         self._append(value, message, answer, record.line)
         if identity is not None:
-            self._places[identity] = self.draft, self.draft.end
+            self._places[identity] = self.draft.here()
             self._parents[identity] = value.get("parentUuid")
-            self._marks[identity] = len(self.draft.marks)
 
     def _append(self, value: dict[str, Any], message: dict[str, Any], answer: Answer | None, line: int) -> None:
         role, content = message.get("role", value.get("type")), message.get("content")
@@ -180,12 +177,14 @@ class _Session:
             self._compacted(line)
             self._kept.begin(self.draft, identity, fields(value.get("compactMetadata")), self._places)
             if identity is not None:
-                self._places[identity] = self.draft, self.draft.end
+                self._places[identity] = Place(self.draft, self.draft.end, None)
             return
         if kind == "microcompact_boundary":
             names = fields(value.get("microcompactMetadata")).get("compactedToolIds")
             self._kept.clear(self.draft, names if isinstance(names, list) else [], line)
-        self._follow(identity, value)
+        if identity is not None:  # a record without a message is where the one before it is
+            place = self._place(value)
+            self._places[identity] = place and place._replace(marks=None)
 
     def _again(self, identity: str, value: dict[str, Any], line: int) -> None:
         """A record that is written again is a copy; after a compaction, with another parent, it was kept."""
@@ -194,18 +193,13 @@ class _Session:
             self._kept.again(self.draft, identity, place)
         self.draft.note("copy of an earlier record left out", line)
 
-    def _place(self, value: dict[str, Any]) -> tuple[Draft, int] | None:
+    def _place(self, value: dict[str, Any]) -> Place | None:
         """The place that a record follows: where the log is if it names none that is known; None: a new history."""
         parent = value.get("parentUuid", "")
         if not isinstance(parent, str):
             return None
         self._is_tree |= parent in self._places
-        return self._kept.place(parent) or self._places.get(parent, (self.draft, self.draft.end))
-
-    def _follow(self, identity: str | None, value: dict[str, Any]) -> None:
-        """A record without a message is where the one before it is."""
-        if identity is not None:
-            self._places[identity] = self._place(value)
+        return self._kept.place(parent) or self._places.get(parent, self.draft.here())
 
     def _go_on(self, value: dict[str, Any], line: int) -> None:
         """Switch to the branch and the place that a record follows."""
@@ -215,13 +209,10 @@ class _Session:
                 self.draft.compacted(line, what="the history was cleared; the messages before it are kept")
                 self._newest.pop(self.draft, None)
             return
-        draft, at = place
-        newest = self._newest.get(draft)
+        newest = self._newest.get(place.draft)
         # All results of an answer follow it, whichever of them is named.
-        is_newest = newest is not None and at >= newest.end
-        parent = value.get("parentUuid")
-        marks = self._marks.get(parent) if at < draft.end and self._kept.place(parent) is None else None
-        self.draft = draft if is_newest else draft.back_to(at, marks)
+        end = place.draft.end if newest is None else newest.end
+        self.draft = place.draft if place.messages >= end else place.go_on()
 
     def _compacted(self, line: int) -> None:
         # A boundary and the summary after it are one compaction.
@@ -247,8 +238,8 @@ class _Session:
             return None
         place = self._places.get(_name(value.get("parentUuid")) or "")
         is_after = False
-        if place is not None and place[1] > answer.end:  # it follows its results, or what comes after these
-            is_after = sent is None or (asked is None and self._newest.get(place[0]) is not answer)
+        if place is not None and place.messages > answer.end:  # it follows its results, or what comes after these
+            is_after = sent is None or (asked is None and self._newest.get(place.draft) is not answer)
         return answer if (answer.sent == sent and not is_after) or (answer is newest and is_next) else None
 
     def _answer(self, value: dict[str, Any], message: dict[str, Any], answer: Answer | None, line: int) -> None:

@@ -14,24 +14,18 @@ from recede.transcripts._branches import path_of
 from recede.transcripts._requests import Compaction, LoggedRequest, time_of
 
 
-class _Lines(NamedTuple):
-    parent: int | None
-    start: int
-    messages: list[int | None]
-
-
 class Place(NamedTuple):
     """Where a history was when a record of it was read.
 
     Attributes:
         draft: the branch.
         messages: how many messages it had.
-        marks: how many compactions of its own it had.
+        marks: how many compactions of its own it had; None: all of those at this place.
     """
 
     draft: Draft
     messages: int
-    marks: int
+    marks: int | None
 
     def go_on(self) -> Draft:
         """The branch that continues from there."""
@@ -102,24 +96,8 @@ class Draft:
 
     def path(self, first: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """The history from one of its messages to another."""
-        return path_of(self.branches, self.number, first, stop)
-
-    def last_compaction(self) -> Compaction:
-        """The last compaction of this history; one of nothing if there is none."""
-        branch: Draft = self
-        end = self.end
-        while True:
-            found: Compaction | None = next((one for one in reversed(branch.marks) if one.messages <= end), None)
-            if found is not None:
-                return found
-            if branch.parent is None:
-                return Compaction(0, [])
-            end = min(end, branch.start)
-            branch = branch.branches[branch.parent]
-
-    def lined(self) -> _Lines:
-        """The lines of the messages of this branch."""
-        return _Lines(self.parent, self.start, self.lines)
+        found: list[dict[str, Any]] = path_of(self.branches, self.number, first, stop)
+        return found
 
     def add(self, message: dict[str, Any], line: int | None = None) -> None:
         """Append a message."""

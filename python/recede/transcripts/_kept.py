@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from recede.transcripts._branches import Shown
-from recede.transcripts._draft import Draft, fields, objects
+from recede.transcripts._branches import Shown, last_compaction
+from recede.transcripts._draft import Draft, Place, fields, objects
 from recede.transcripts._requests import Compaction
 
 _CLEARED = "[Old tool result content cleared]"
-_Places = Mapping[str, "tuple[Draft, int] | None"]
 
 
 class Kept:
@@ -25,7 +24,9 @@ class Kept:
         self._gone_on = 0  # where the history continues after them
         self._cleared: dict[Any, int] = {}  # results, in the order in which they were cleared
 
-    def begin(self, draft: Draft, boundary: str | None, details: dict[str, Any], places: _Places) -> None:
+    def begin(
+        self, draft: Draft, boundary: str | None, details: dict[str, Any], places: Mapping[str, Place | None]
+    ) -> None:
         """A boundary: it may name the first and the last record that it keeps, or all of them."""
         segment, listed = fields(details.get("preservedSegment")), fields(details.get("preservedMessages"))
         names = listed.get("allUuids", listed.get("uuids"))
@@ -34,7 +35,7 @@ class Kept:
         self._names = {*names, *(name for name in ends if isinstance(name, str))}
         found = [place for name in self._names if (place := places.get(name)) is not None]
         self._draft, self._end, self._gone_on = draft, draft.end, draft.end
-        self._first = min((at - 1 for _, at in found), default=draft.end)
+        self._first = min((place.messages - 1 for place in found), default=draft.end)
         self._is_after = boundary is None or boundary not in (segment.get("anchorUuid"), listed.get("anchorUuid"))
         self._show(draft.end)
 
@@ -44,17 +45,17 @@ class Kept:
             self._gone_on = draft.end
             self._show(draft.end if self._is_after else self._end)
 
-    def again(self, draft: Draft, name: str, place: tuple[Draft, int]) -> None:
+    def again(self, draft: Draft, name: str, place: Place) -> None:
         """A record before the last compaction is written again after it: it was kept."""
-        if self._draft is draft and draft.end == self._gone_on and place[1] <= self._end:
+        if self._draft is draft and draft.end == self._gone_on and place.messages <= self._end:
             self._names.add(name)
-            self._first = min(self._first, max(0, place[1] - 1))
+            self._first = min(self._first, max(0, place.messages - 1))
             self._show(draft.end if self._is_after else self._end)
 
-    def place(self, name: Any) -> tuple[Draft, int] | None:
+    def place(self, name: Any) -> Place | None:
         """The place of a record that follows one which was kept."""
         is_kept = isinstance(name, str) and name in self._names
-        return (self._draft, self._gone_on) if is_kept and self._draft is not None else None
+        return Place(self._draft, self._gone_on, None) if is_kept and self._draft is not None else None
 
     def _show(self, at: int) -> None:
         draft, first, end = self._draft, self._first, self._end
@@ -68,7 +69,7 @@ class Kept:
             if isinstance(name, str):
                 self._cleared.setdefault(name, len(self._cleared))
         count, end, cleared = len(self._cleared), draft.end, self._cleared
-        before = draft.last_compaction()
+        before = last_compaction(draft.branches, [one.marks for one in draft.branches], draft.number, end)
         while isinstance(before.shown, _Cleared):
             before = before.shown.before
         shown = _Cleared(

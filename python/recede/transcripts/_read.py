@@ -277,7 +277,7 @@ def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode
         for branch in draft.branches:
             branch.pair_texts()
     messages = draft.path()
-    facts = _facts(messages, lambda: path_of([branch.lined() for branch in draft.branches], draft.number), source)
+    facts = _facts(messages, lambda: path_of(draft.branches, draft.number, of="lines"), source)
     for branch in draft.branches:
         if branch is not draft:
             _facts(branch.messages, lambda: branch.lines, source)  # noqa: B023 - called at once

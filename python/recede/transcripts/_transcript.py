@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
 from recede.reduction._reducer import HistoryReducer
-from recede.transcripts._branches import Branch, path_of
+from recede.transcripts._branches import Branch, last_compaction, path_of
 from recede.transcripts._requests import Compaction, LoggedRequest
 from recede.transcripts._unread import NOTHING, Unread
 
@@ -109,11 +109,14 @@ class Transcript:
             of_branch.sort(key=attrgetter("messages"))
         for number, branch in enumerate(branches):
             requests[number].sort(key=attrgetter("messages"))
-            starts = [_last_before(branches, marks, number), *marks[number]]
+            starts = [last_compaction(branches, marks, branch.parent, branch.start), *marks[number]]
             ends = [*(mark.messages for mark in marks[number]), branch.start + len(branch.messages)]
             for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
                 last = place == len(ends) - 1  # where a request may have no answer
-                yield self._between(branches, number, start, end, _within(requests[number], start, end + last))
+                first, stop = (
+                    bisect_left(requests[number], at, key=attrgetter("messages")) for at in (start.messages, end + last)
+                )
+                yield self._between(branches, number, start, end, requests[number][first:stop])
 
     def _between(
         self, branches: Sequence[Branch], number: int, start: Compaction, end: int, requests: Sequence[LoggedRequest]
@@ -133,22 +136,3 @@ class Transcript:
             branch=number,
             before=first,
         )
-
-
-def _within(requests: Sequence[LoggedRequest], start: Compaction, end: int) -> Sequence[LoggedRequest]:
-    """The requests between two places of a history, of those of a branch."""
-    first, stop = (bisect_left(requests, place, key=attrgetter("messages")) for place in (start.messages, end))
-    return requests[first:stop]
-
-
-def _last_before(branches: Sequence[Branch], marks: Sequence[Sequence[Compaction]], number: int) -> Compaction:
-    """The compaction that a branch begins after: the last one in the part of a history that it continues."""
-    at: int | None = branches[number].parent
-    end = branches[number].start
-    while at is not None:
-        place = bisect_right(marks[at], end, key=attrgetter("messages"))
-        if place:
-            return marks[at][place - 1]
-        end = min(end, branches[at].start)
-        at = branches[at].parent
-    return Compaction(0, [])
