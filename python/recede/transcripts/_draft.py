@@ -240,9 +240,16 @@ def parsed(value: Any) -> Any:
     return value
 
 
+def at(value: Any, *names: str) -> Any:
+    """What is in an object of an object; None if that is missing."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
 def renamed(usage: Any, **names: str) -> Any:
-    """The counts of a usage under the names of a provider, each given as it is here; what is no usage stays."""
-    return {name: usage.get(own) for name, own in names.items()} if isinstance(usage, dict) else usage
+    """The counts of a usage by names of providers, each from its place in the log; what is no usage stays."""
+    return {name: at(usage, *own.split(".")) for name, own in names.items()} if isinstance(usage, dict) else usage
 
 
 def texts(value: Any) -> str:

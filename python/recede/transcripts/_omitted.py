@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from recede.reduction._stages import mask_observation
+from recede.transcripts._draft import at
+from recede.transcripts._source import Record
 
 _LONG_CHARS = 1_000
 _CUT = "[… "  # a cut text has this in its middle, and is not cut again
@@ -28,11 +29,9 @@ class OmittedText(str):
         return self._chars
 
 
-def omit_texts(record: Any, texts_at: Iterable[str]) -> None:
+def omit_texts(record: Record, texts_at: Iterable[str]) -> Record:
     """Omit long texts in a part of a record, except placeholders, cut texts and texts with dispatch blocks."""
-    for field in texts_at:
-        record = record.get(field) if isinstance(record, dict) else None
-    to_visit = [record]
+    to_visit = [at(record.value, *texts_at)]
     while to_visit:
         parent = to_visit.pop()
         fields = parent.items() if isinstance(parent, dict) else enumerate(parent) if isinstance(parent, list) else ()
@@ -41,6 +40,7 @@ def omit_texts(record: Any, texts_at: Iterable[str]) -> None:
                 to_visit.append(value)
             elif isinstance(value, str) and len(value) >= _LONG_CHARS and _is_plain(value):
                 parent[key] = OmittedText(value)  # of a key that exists, which the loop may meet
+    return record
 
 
 def _is_plain(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -119,9 +120,10 @@ def read_all(
         [('tau_bench', 0, 1), ('tau_bench', 1, 0)]
     """
     with open_source(source, name, max_bytes, max_line_bytes) as opened:
-        wanted = _checked(format)
+        if format not in (None, *FORMATS):
+            raise ValueError(f"format must be one of {', '.join(FORMATS)}, not {format!r}")
         try:
-            name_of_format, drafts = _drafts(opened, wanted, path, keep_texts)
+            name_of_format, drafts = _drafts(opened, format, path, keep_texts)
             found = [
                 _transcript(draft, name_of_format, opened.name, index, text_mode=text_mode, has_texts=keep_texts)
                 for index, draft in enumerate(drafts)
@@ -174,7 +176,9 @@ def _drafts(source: Source, format: str | None, path: str | None, keep_texts: bo
         return _name(kind, value), kind.read(value)
     if isinstance(kind, DocumentFormat):
         return _name(kind, value), _of_each_line(kind, records, source)
-    return _name(kind, value), kind.read(records if keep_texts else _without_texts(records, kind.texts_at))
+    if not keep_texts and kind.texts_at is not None:
+        records = map(partial(omit_texts, texts_at=kind.texts_at), records)
+    return _name(kind, value), kind.read(records)
 
 
 def _at_path(source: Source, wanted: str | None, path: str) -> tuple[str, Iterable[Draft]]:
@@ -183,21 +187,15 @@ def _at_path(source: Source, wanted: str | None, path: str) -> tuple[str, Iterab
 
     def kind_of(record: Record) -> tuple[DocumentFormat, Any]:
         value = _value_at(record.value, path)
-        for document in DOCUMENTS:
-            if wanted in (None, document.name) and document.recognizes(value):
-                return document, value
-        raise TranscriptError("history", source=source.name, line=record.line or None, field=path)
+        if (document := _document(value, wanted)) is None:
+            raise TranscriptError("history", source=source.name, line=record.line or None, field=path)
+        return document, value
 
-    opening = next(records, None)
-    if opening is None:
+    kinds = map(kind_of, records)
+    first = next(kinds, None)
+    if first is None:
         raise source.skipped[0]
-    first = kind_of(opening)
-
-    def drafts() -> Iterator[Draft]:
-        for kind, value in chain([first], map(kind_of, records)):
-            yield from kind.read(value)
-
-    return first[0].name, drafts()
+    return first[0].name, (draft for kind, value in chain([first], kinds) for draft in kind.read(value))
 
 
 def _value_at(value: Any, path: str) -> Any:
@@ -210,12 +208,6 @@ def _value_at(value: Any, path: str) -> Any:
     return parsed(value)
 
 
-def _checked(format: str | None) -> str | None:
-    if format is not None and format not in FORMATS:
-        raise ValueError(f"format must be one of {', '.join(FORMATS)}, not {format!r}")
-    return format
-
-
 def _name(kind: LineFormat | DocumentFormat, value: Any) -> str:
     # One request body is a file for the reducer; one per line are many histories.
     return "body_lines" if kind.name == "body" and value is None else kind.name
@@ -225,10 +217,9 @@ def _recognized(source: Source, wanted: str | None) -> tuple[Any, Any, Iterator[
     """Find the format; return it with the single value of the file or its records."""
     if not source.has_lines:
         value = source.document()
-        for document in DOCUMENTS:
-            if wanted in (None, document.name) and document.recognizes(value):
-                return document, value, iter(())
-        raise _unknown(source, wanted, [value])
+        if (document := _document(value, wanted)) is None:
+            raise _unknown(source, wanted, [value])
+        return document, value, iter(())
     records = source.records()
     passed: list[Record] = []
     for record in records:
@@ -237,15 +228,19 @@ def _recognized(source: Source, wanted: str | None) -> tuple[Any, Any, Iterator[
         for lines in LINES:
             if wanted in (None, lines.name) and lines.recognizes(value):
                 return lines, None, chain(passed, records)
-        for document in DOCUMENTS:
-            if wanted in (None, document.name, f"{document.name}_lines") and document.recognizes(value):
-                passed_and_rest = list(passed) + ([more] if (more := next(records, None)) else [])
-                if len(passed_and_rest) == 1 and wanted != "body_lines":
-                    return document, value, iter(())
-                return document, None, chain(passed_and_rest, records)
+        document = _document(value, wanted and wanted.removesuffix("_lines"))
+        if document is not None:
+            passed += [more] if (more := next(records, None)) else []
+            if len(passed) == 1 and wanted != "body_lines":
+                return document, value, iter(())
+            return document, None, chain(passed, records)
         if len(passed) == _MOST_UNKNOWN_RECORDS:
             break
     raise _unknown(source, wanted, [record.value for record in passed])
+
+
+def _document(value: Any, wanted: str | None) -> DocumentFormat | None:
+    return next((one for one in DOCUMENTS if wanted in (None, one.name) and one.recognizes(value)), None)
 
 
 def _unknown(source: Source, wanted: str | None, values: list[Any]) -> TranscriptError:
@@ -263,13 +258,6 @@ def _of_each_line(kind: DocumentFormat, records: Iterator[Record], source: Sourc
             yield from kind.read(record.value)
         else:
             source.skipped.append(TranscriptError("history", source=source.name, line=record.line))
-
-
-def _without_texts(records: Iterator[Record], texts_at: tuple[str, ...] | None) -> Iterator[Record]:
-    for record in records:
-        if texts_at is not None:
-            omit_texts(record.value, texts_at)
-        yield record
 
 
 def _transcript(draft: Draft, format: str, source: str, index: int, *, text_mode: bool, has_texts: bool) -> Transcript:

@@ -22,12 +22,12 @@ from recede.transcripts import (
     _openhands_v1,
     _pi,
     _qwen_code,
-    _spans,
     _swe_agent,
     _trajectories,
 )
 from recede.transcripts._draft import Draft
 from recede.transcripts._source import Record
+from recede.transcripts._spans import OPENINFERENCE, OTEL
 
 
 class LineFormat(NamedTuple):
@@ -67,8 +67,8 @@ LINES = (
     LineFormat("turns", _trajectories.is_turn, _trajectories.read_turn_lines),
     LineFormat("openhands_v1", _openhands_v1.recognizes_line, _openhands_v1.read_lines),
     LineFormat("langsmith", _langsmith.recognizes_line, _langsmith.read_lines),
-    LineFormat("openinference", _spans.is_openinference_line, _spans.read_openinference_lines),
-    LineFormat("otel", _spans.is_otel_line, _spans.read_otel_lines),
+    LineFormat("openinference", OPENINFERENCE.recognizes_line, OPENINFERENCE.read_lines),
+    LineFormat("otel", OTEL.recognizes_line, OTEL.read_lines),
     LineFormat("json_lines", _chat.recognizes, _chat.read_lines, ()),
 )
 DOCUMENTS = (
@@ -87,8 +87,8 @@ DOCUMENTS = (
     DocumentFormat("mini_swe", _swe_agent.is_mini, _swe_agent.read_mini),
     DocumentFormat("openhands_v1", _openhands_v1.recognizes, _openhands_v1.read),
     DocumentFormat("langsmith", _langsmith.recognizes, _langsmith.read),
-    DocumentFormat("openinference", _spans.is_openinference, _spans.read_openinference),
-    DocumentFormat("otel", _spans.is_otel, _spans.read_otel),
+    DocumentFormat("openinference", OPENINFERENCE.recognizes, OPENINFERENCE.read),
+    DocumentFormat("otel", OTEL.recognizes, OTEL.read),
     DocumentFormat("nebius", _datasets.is_nebius, _datasets.read_nebius),
     DocumentFormat("sharegpt", _datasets.is_sharegpt, _datasets.read_sharegpt),
     DocumentFormat("body", _chat.is_body, _chat.read_body),

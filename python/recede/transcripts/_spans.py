@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, NamedTuple
 
 from recede.transcripts._datasets import find_list
-from recede.transcripts._draft import Draft, call, fields, kept, objects, parsed, result, text, texts
+from recede.transcripts._draft import Draft, at, call, fields, kept, objects, parsed, renamed, result, text, texts
 from recede.transcripts._requests import time_of
 from recede.transcripts._source import Record
 
@@ -130,12 +130,6 @@ def _items(value: Any) -> list[dict[str, Any]]:
     return [_tree(one) for one in objects(value)]
 
 
-def _at(tree: Any, *names: str) -> Any:
-    for name in names:
-        tree = fields(tree).get(name)
-    return tree
-
-
 def _trace(span: dict[str, Any]) -> Any:
     context = fields(span.get("context"))
     names = ("trace_id", "traceId", "context.trace_id")
@@ -149,70 +143,71 @@ def _time(span: dict[str, Any]) -> float | None:
     return time_of(span.get("start_time", span.get("startTime")))
 
 
+class Convention(NamedTuple):
+    """How model calls stand in the attributes of spans, and how their messages are listed without spans.
+
+    Attributes:
+        root: the attribute with all that is said of a model call.
+        has_messages: whether that has messages.
+        request: the request, of a span, of what is said of it, and of its line.
+        are_messages: whether objects of a list are its messages.
+        messages: those of a list, in the shape of Chat Completions.
+    """
+
+    root: str
+    has_messages: Callable[[dict[str, Any]], bool]
+    request: Callable[[dict[str, Any], dict[str, Any], int | None], Request]
+    are_messages: Callable[[list[dict[str, Any]]], bool]
+    messages: Callable[[Any], list[dict[str, Any]]]
+
+    def recognizes_line(self, value: Any) -> bool:
+        """Whether a line has a span of a model call."""
+        return any(self._said_of(span) is not None for span in islice(_spans(value), _MOST_PASSED))
+
+    def recognizes(self, value: Any) -> bool:
+        """Whether the value has such spans, or is a list of messages."""
+        has_spans = isinstance(value, list) or "resourceSpans" in fields(value)
+        return find_list(value, self.are_messages) is not None or (has_spans and self.recognizes_line(value))
+
+    def read(self, value: Any) -> Iterator[Draft]:
+        """Read the messages of each conversation, in the shape of Chat Completions."""
+        own = find_list(value, self.are_messages)
+        if own is None:
+            yield from self.read_lines([Record(value, 0)])
+            return
+        draft = Draft()
+        draft.records = len(own)
+        for message in self.messages(own):
+            draft.add(message)
+        yield draft
+
+    def read_lines(self, records: Iterable[Record]) -> Iterator[Draft]:
+        """Read one span a line, likewise."""
+        spans = ((span, self._said_of(span), line) for value, line in records for span in _spans(value))
+        return histories(self.request(span, said, line) for span, said, line in spans if said is not None)
+
+    def _said_of(self, span: dict[str, Any]) -> dict[str, Any] | None:
+        said = fields(_attributes(span).get(self.root))
+        return said if self.has_messages(said) else None
+
+
 # OpenInference
 
 
-def is_openinference_line(record: dict[str, Any]) -> bool:
-    """Whether a line has a span of a model call."""
-    return any(_has_openinference(span) for span in islice(_spans(record), _MOST_PASSED))
-
-
-def is_openinference(value: Any) -> bool:
-    """Whether the value has spans of model calls, or is a list of their messages."""
-    is_list = isinstance(value, list)
-    return _own_messages(value) is not None or (
-        (is_list or "resourceSpans" in fields(value))
-        and any(_has_openinference(span) for span in islice(_spans(value), _MOST_PASSED))
+def _openinference_request(span: dict[str, Any], llm: dict[str, Any], line: int | None) -> Request:
+    usage = renamed(
+        fields(llm.get("token_count")),
+        prompt_tokens="prompt",
+        completion_tokens="completion",
+        input_tokens_cache_read="prompt_details.cache_read",
+        input_tokens_cache_write="prompt_details.cache_write",
     )
+    sent, answer = (_openinference_messages(llm.get(name)) for name in ("input_messages", "output_messages"))
+    return Request(_trace(span), _time(span), sent, answer, usage, llm.get("model_name"), line)
 
 
-def read_openinference(value: Any) -> Iterator[Draft]:
-    """Read the messages of each conversation, in the shape of Chat Completions."""
-    own = _own_messages(value)
-    if own is None:
-        yield from histories(_openinference_requests(value, None))
-    else:
-        yield _listed(_openinference_messages(own), own)
-
-
-def read_openinference_lines(records: Iterable[Record]) -> Iterator[Draft]:
-    """Read one span a line, likewise."""
-    yield from histories(request for value, line in records for request in _openinference_requests(value, line))
-
-
-def _has_openinference(span: dict[str, Any]) -> bool:
-    llm = fields(_attributes(span).get("llm"))
-    return "input_messages" in llm or "output_messages" in llm
-
-
-def _own_messages(value: Any) -> list[Any] | None:
-    def is_message(item: dict[str, Any]) -> bool:
-        return "role" not in item and "role" in fields(_tree(item).get("message"))
-
-    return find_list(value, lambda items: all(map(is_message, items)))
-
-
-def _openinference_requests(value: Any, line: int | None) -> Iterator[Request]:
-    for span in _spans(value):
-        if not _has_openinference(span):
-            continue
-        llm = fields(_attributes(span)["llm"])
-        counts = fields(llm.get("token_count"))
-        usage = {
-            "prompt_tokens": counts.get("prompt"),
-            "completion_tokens": counts.get("completion"),
-            "input_tokens_cache_read": _at(counts, "prompt_details", "cache_read"),
-            "input_tokens_cache_write": _at(counts, "prompt_details", "cache_write"),
-        }
-        yield Request(
-            _trace(span),
-            _time(span),
-            _openinference_messages(llm.get("input_messages")),
-            _openinference_messages(llm.get("output_messages")),
-            usage,
-            llm.get("model_name"),
-            line,
-        )
+def _are_openinference(items: list[dict[str, Any]]) -> bool:
+    return all("role" not in item and "role" in fields(_tree(item).get("message")) for item in items)
 
 
 def _openinference_messages(value: Any) -> list[dict[str, Any]]:
@@ -232,56 +227,28 @@ def _openinference_message(flat: dict[str, Any]) -> dict[str, Any]:
     made = [fields(_tree(one).get("tool_call", one)) for one in _items(message.get("tool_calls"))]
     if made:
         found["tool_calls"] = [
-            call(one.get("id"), _at(one, "function", "name"), _at(one, "function", "arguments")) for one in made
+            call(one.get("id"), at(one, "function", "name"), at(one, "function", "arguments")) for one in made
         ]
     return found
 
 
+OPENINFERENCE = Convention(
+    "llm",
+    lambda llm: "input_messages" in llm or "output_messages" in llm,
+    _openinference_request,
+    _are_openinference,
+    _openinference_messages,
+)
+
 # OpenTelemetry
 
 
-def is_otel_line(record: dict[str, Any]) -> bool:
-    """Whether a line has a span of a model call."""
-    return any(_has_otel(span) for span in islice(_spans(record), _MOST_PASSED))
-
-
-def is_otel(value: Any) -> bool:
-    """Whether the value has spans of model calls, or is a list of messages with typed `parts`."""
-    is_list = isinstance(value, list)
-    return _parts_messages(value) is not None or (
-        (is_list or "resourceSpans" in fields(value))
-        and any(_has_otel(span) for span in islice(_spans(value), _MOST_PASSED))
-    )
-
-
-def read_otel(value: Any) -> Iterator[Draft]:
-    """Read the messages of each conversation, in the shape of Chat Completions."""
-    own = _parts_messages(value)
-    if own is None:
-        yield from histories(_otel_requests(value, None))
-    else:
-        yield _listed(_otel_messages(own), own)
-
-
-def read_otel_lines(records: Iterable[Record]) -> Iterator[Draft]:
-    """Read one span a line, likewise."""
-    yield from histories(request for value, line in records for request in _otel_requests(value, line))
-
-
-def _has_otel(span: dict[str, Any]) -> bool:
-    found = fields(_attributes(span).get("gen_ai"))
-    return any(_at(found, name, "messages") is not None for name in ("input", "output"))
-
-
-def _parts_messages(value: Any) -> list[Any] | None:
-    def is_message(message: dict[str, Any]) -> bool:
-        parts = message.get("parts")
-        return "role" in message and isinstance(parts, list) and all(map(_is_part, objects(parts)))
-
-    def recognizes(messages: list[dict[str, Any]]) -> bool:
-        return all(map(is_message, messages)) and any(objects(message["parts"]) for message in messages)
-
-    return find_list(value, recognizes)
+def _are_otel(messages: list[dict[str, Any]]) -> bool:
+    """Whether they are messages with typed `parts`."""
+    return all(
+        "role" in message and isinstance(message.get("parts"), list) and all(map(_is_part, objects(message["parts"])))
+        for message in messages
+    ) and any(objects(message["parts"]) for message in messages)
 
 
 def _is_part(part: dict[str, Any]) -> bool:
@@ -289,28 +256,24 @@ def _is_part(part: dict[str, Any]) -> bool:
     return "type" in part and (part["type"] != "text" or "content" in part)
 
 
-def _otel_requests(value: Any, line: int | None) -> Iterator[Request]:
-    for span in _spans(value):
-        if not _has_otel(span):
-            continue
-        found = fields(_attributes(span)["gen_ai"])
-        counts = fields(found.get("usage"))
-        usage = {
-            "input_tokens": counts.get("input_tokens"),
-            "output_tokens": counts.get("output_tokens"),
-            "input_tokens_cache_read": _at(counts, "cache_read", "input_tokens"),
-            "input_tokens_cache_write": _at(counts, "cache_creation", "input_tokens"),
-        }
-        system = _otel_messages([{"role": "system", "parts": parsed(found.get("system_instructions"))}])
-        yield Request(
-            _at(found, "conversation", "id") or _trace(span),
-            _time(span),
-            [*(one for one in system if one["content"]), *_otel_messages(parsed(_at(found, "input", "messages")))],
-            _otel_messages(parsed(_at(found, "output", "messages"))),
-            usage,
-            _at(found, "response", "model") or _at(found, "request", "model"),
-            line,
-        )
+def _otel_request(span: dict[str, Any], said: dict[str, Any], line: int | None) -> Request:
+    usage = renamed(
+        fields(said.get("usage")),
+        input_tokens="input_tokens",
+        output_tokens="output_tokens",
+        input_tokens_cache_read="cache_read.input_tokens",
+        input_tokens_cache_write="cache_creation.input_tokens",
+    )
+    system = _otel_messages([{"role": "system", "parts": parsed(said.get("system_instructions"))}])
+    return Request(
+        at(said, "conversation", "id") or _trace(span),
+        _time(span),
+        [*(one for one in system if one["content"]), *_otel_messages(parsed(at(said, "input", "messages")))],
+        _otel_messages(parsed(at(said, "output", "messages"))),
+        usage,
+        at(said, "response", "model") or at(said, "request", "model"),
+        line,
+    )
 
 
 def _otel_messages(value: Any) -> list[dict[str, Any]]:
@@ -336,9 +299,10 @@ def _otel_message(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from results
 
 
-def _listed(messages: list[dict[str, Any]], value: list[Any]) -> Draft:
-    draft = Draft()
-    draft.records = len(value)
-    for message in messages:
-        draft.add(message)
-    return draft
+OTEL = Convention(
+    "gen_ai",
+    lambda said: any(at(said, name, "messages") is not None for name in ("input", "output")),
+    _otel_request,
+    _are_otel,
+    _otel_messages,
+)
