@@ -206,7 +206,6 @@ class _Calls:
         return found
 
     def of_anthropic(self, block: dict[str, Any]) -> dict[str, Any]:
-        """Repair a `tool_use` block."""
         name, value, rest = block.get("name"), block.get("input"), self._rest(block, "id", "name", "input")
         try:
             value = {} if value is None else encodable(value)

@@ -67,7 +67,6 @@ def _joined(text: str) -> str:
 
 @functools.lru_cache(64)
 def warn_once(what: str) -> None:
-    """Log a warning unless it was logged before."""
     _log.warning(what)
 
 

@@ -44,7 +44,6 @@ class RefusingLock:
     """The lock of an object that another thread was changing when the process forked: half of that may be done."""
 
     def acquire(self, blocking: bool = True) -> NoReturn:
-        """Refuse."""
         raise RuntimeError(
             "another thread was changing this object when the process forked, so this child has no whole copy of it: "
             "make it again from its messages, or fork while no thread uses it"

@@ -18,17 +18,14 @@ _CHANGED = {"content", "output", "parts", "role"}
 
 
 def is_object(value: Any) -> bool:
-    """Whether a value is a client's object."""
     return hasattr(value, "model_dump") and not isinstance(value, type)
 
 
 def read(value: Any, name: str) -> Any:
-    """Read a field of an object or of a dict; None if it is missing."""
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
 def changed(value: Any, /, **updates: Any) -> Any:
-    """Copy an object or a dict with some fields replaced."""
     if isinstance(value, dict):
         return {**value, **updates}
     if hasattr(value, "model_copy"):
@@ -167,7 +164,6 @@ class Forms:
         return None if all(map(is_, forms, history)) else cls(history, forms)
 
     def restored(self, view: list[Any]) -> list[Any]:
-        """Put the objects of the history back into a view of the forms."""
         return [self._restored(message) for message in view]
 
     def _restored(self, message: Any) -> Any:

@@ -41,7 +41,6 @@ def is_openai(response: Any) -> bool:
 
 
 def choice_of(response: Any) -> Any:
-    """Return the first choice of a chat completion; None if there is none."""
     choices = read(response, "choices")
     return choices[0] if choices and isinstance(choices, (list, tuple)) else None
 
@@ -76,7 +75,6 @@ def messages_of(response: Any) -> list[Any]:
 
 
 def text_of(message: dict[str, Any] | None) -> str:
-    """Return the text of a message."""
     if message is None:
         return ""
     content = message.get("content")

@@ -46,7 +46,6 @@ class Call(NamedTuple):
         return value
 
     async def run_async(self) -> Any:
-        """The result, awaited if it is awaitable."""
         if self.in_thread:
             import asyncio  # lazily: it takes as long to import as a History
 

@@ -52,12 +52,10 @@ class Ask(NamedTuple):
     previous: str | None
 
     def run(self) -> Any:
-        """See `Asking.summary`."""
         assert self.asking is not None, "a core asks only where there is a summarizer"
         return self.asking.summary(self.items, self.previous)
 
     async def run_async(self) -> Any:
-        """See `Asking.awaited`."""
         assert self.asking is not None, "a core asks only where there is a summarizer"
         return await self.asking.awaited(self.items, self.previous)
 
@@ -160,7 +158,6 @@ def is_async(summarizer: Any) -> bool:
 
 
 def text_of_summary(answer: Any) -> Any:
-    """Return a summarizer's result, or its ``.text``."""
     return answer if isinstance(answer, str) else getattr(answer, "text", answer)
 
 

@@ -268,7 +268,6 @@ class Answers:
                 _log.exception("on_cut raised an error")
 
     def add(self, response: Any) -> None:
-        """Add the response to the last request."""
         is_openai(response)
         self.parts.append(response)
         if stop_reason(response) in _CUT_FOR_LENGTH:

@@ -89,7 +89,6 @@ class Budget:
         on_move: Callable[[BoundaryMove], Any] | None = None,
         **options: Unpack[BlockOptions],
     ) -> None:
-        """Check the options; see the class."""
         whole_number()("threshold_tokens", threshold_tokens)
         whole_number(optional=True)("max_input_tokens", max_input_tokens)
         optional_function("token_counter", token_counter)

@@ -377,7 +377,6 @@ class Conversation:
                     del self._pending[0]
 
     def _close_calls(self) -> None:
-        """Answer calls that are open at the end of the history."""
         calls = open_calls(plain_message(self.history[place]) for place in reversed(range(len(self.history))))
         if calls:
             self._store(Round(self._tools, calls), "interrupted before it ended")

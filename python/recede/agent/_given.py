@@ -27,7 +27,6 @@ def _is_blank(part: Any) -> bool:
 
 
 def check_tools(tools: Any, run_tool: Any) -> None:
-    """Raise TypeError where the tools are no list, or there is no function to run them."""
     if not isinstance(tools, (list, tuple)):
         raise TypeError(f"tools must be a list of definitions, not {type(tools).__name__}")
     if tools and run_tool is None:

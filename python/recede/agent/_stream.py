@@ -39,13 +39,11 @@ class _NextEvent:
         self._events: Any = None
 
     def run(self) -> Any:
-        """The event of a sync stream."""
         if self._events is None:
             self._events = iter(self._stream)
         return next(self._events, _ENDED)
 
     async def run_async(self) -> Any:
-        """The event of an async stream."""
         if self._events is None:
             if not hasattr(self._stream, "__aiter__"):
                 raise TypeError("create gives a stream that is not async: use turn")
@@ -249,7 +247,6 @@ class _Record:
         return bool(self.fields or self._pieces or self._inner)
 
     def add(self, name: str, piece: str) -> None:
-        """Append to a text."""
         self._pieces.setdefault(name, []).append(piece)
 
     def merge(self, delta: dict[str, Any]) -> None:

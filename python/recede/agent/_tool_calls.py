@@ -68,7 +68,6 @@ class Tools:
         self._parallel = parallel
 
     def demand_plain(self) -> None:
-        """Raise TypeError where the function can only be awaited."""
         if self._is_async:
             raise TypeError("run_tool is async: use turn_async")
 
@@ -210,7 +209,6 @@ def open_calls(newest_first: Iterable[Any]) -> list[ToolCall]:
 
 
 def result_messages(shape: Shape, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> list[dict[str, Any]]:
-    """Build the messages with the results of these calls, in order."""
     if shape == "anthropic":
         blocks = []
         for call, result in zip(calls, results, strict=True):

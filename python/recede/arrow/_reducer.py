@@ -69,7 +69,6 @@ class Reducer(RowOperator):
     def __init__(
         self, column: str = "messages", *, prefix: str = "recede_", threads: int = 1, **options: Unpack[Options]
     ) -> None:
-        """Check the options; see the class."""
         super().__init__(column, prefix, threads)
         self._options = options
         self._policy()  # raises
@@ -121,7 +120,6 @@ class Stats(RowOperator):
     _figures: ClassVar[Mapping[str, str]] = {"raw_chars": "chars_before", "masked_view_chars": "chars_after"}
 
     def __init__(self, column: str = "messages", *, prefix: str = "recede_", threads: int = 1, keep: int = 10) -> None:
-        """Check the options; see the class."""
         super().__init__(column, prefix, threads)
         self.keep = keep
         self._policy()  # raises

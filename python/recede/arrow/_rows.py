@@ -40,7 +40,6 @@ class Rows(NamedTuple):
     errors: dict[int, RowError]
 
     def columns(self, names: Iterable[str]) -> list[Any]:
-        """Return the arrays with these names."""
         pa, length = pyarrow(), len(self.figures["turns"])
         found = {name: [None] * length for name in RowError._fields}
         for row, error in self.errors.items():
@@ -57,14 +56,12 @@ def unrecognized_error(data: bytes) -> RowError | None:
 
 
 def failed(error: Exception) -> RowError:
-    """Convert an exception to a row's error."""
     if isinstance(error, TranscriptError):
         return RowError(error.kind, str(error))
     return RowError("failed", f"{type(error).__name__}: {error}")
 
 
 def reduced_rows(array: Any, policy: Any, *, with_views: bool, threads: int) -> Rows:
-    """Reduce each row of a large_binary array."""
     pa, core = pyarrow(), _engine.engine
     bits, figures, faults, *views = core.reduce_column(*array.__arrow_c_array__(), policy, threads, with_views)
     errors = {row: failed(fault) for row, fault in faults}

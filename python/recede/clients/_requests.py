@@ -56,7 +56,6 @@ def _path_of(url: str) -> str:
 
 
 def refuse_messages(path: str, body: Any) -> None:
-    """Raise TypeError if there are messages anywhere in a body."""
     if has_message(body):
         raise TypeError(f"POST {path} sends messages, {_WORDS}")
 

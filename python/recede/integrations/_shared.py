@@ -119,7 +119,6 @@ class Masking:
     async def _asent(
         self, messages: list[Any], model: Any, around: Callable[[], Mapping[str, Any]] = dict
     ) -> list[Any]:
-        """The same, awaiting a summarizer that is async."""
         return await self.masker.aview(messages, **self._begun(messages, model, around))
 
     def _begun(self, messages: list[Any], model: Any, around: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:

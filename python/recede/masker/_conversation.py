@@ -75,7 +75,6 @@ class KnownConversation:
         self.bytes = 0  # of the messages
 
     def fork(self, key: Hashable) -> KnownConversation:
-        """Another conversation that begins with the same messages."""
         session, known = self.session.copy(), self.known.copy()
         other = KnownConversation(self._reader, session, key, known, options=self.options)
         other.has_provider, other.static, other.counts = self.has_provider, self.static, self.counts
@@ -128,7 +127,6 @@ class KnownConversation:
         return update
 
     def _take_update(self, update: FactsUpdate) -> None:
-        """Take what has changed since the last one."""
         marked, self._remarked = self._remarked, []
         messages, before, same = self.known.messages, self._viewed, self._same
         self._viewed = self._same = len(messages)
@@ -152,7 +150,6 @@ class KnownConversation:
             self._reported_moves = min(self._reported_moves, update.settled_moves)
 
     def _hide(self, key: int | None) -> None:
-        """Read which messages are hidden, and the summary."""
         self.hidden, summary = self.session.hidden()
         self._summary_key, self.summary = key, None
         if summary is not None:

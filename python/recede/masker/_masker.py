@@ -48,7 +48,6 @@ _NEEDS_TEXT = "recall needs an adapter with a method 'text'"
 
 
 def _masks(conversation: KnownConversation) -> Masks:
-    """What a view masks and hides, and since which message that is new."""
     if is_off():
         conversation.changed_from = 0
         return Masks(0, [])
@@ -112,7 +111,6 @@ class Masker(ConversationFinder[_M]):
         check: bool = False,
         **options: Unpack[Options],
     ) -> None:
-        """See the class."""
         for name in ("facts", "masked"):
             if adapter is not None and not callable(getattr(adapter, name, None)):
                 raise TypeError(f"an adapter needs a method {name!r}, which {type(adapter).__name__} does not have")

@@ -61,7 +61,6 @@ class DictReader(DictComparison):
         return {**message, field: [*message[field], *summary[field]]}
 
     def text(self, message: Any, place: int) -> str:
-        """The text of a result."""
         return self.read(message, place)[0]
 
     def read(self, message: Any, place: int) -> tuple[str, int]:
@@ -122,27 +121,22 @@ class AdapterReader:
         return own, observations, cuts
 
     def read(self, message: Any, place: int) -> tuple[str, int]:
-        """The text of a result, and how many images it has."""
         text = self.text(message, place) if self.text else ""
         return text, ResultFacts(*Facts(*self._facts(message)).results[place]).images
 
     def prefix(self, old: list[Any], new: list[Any]) -> tuple[int, list[int]]:
-        """How many of the first messages are the same."""
         found: tuple[int, list[int]] = self._core.common_prefix(old, new, self._same)
         return found[0], []
 
     def snapshots(self, messages: list[Any]) -> list[Any]:
-        """The facts of messages."""
         return list(map(self._facts, messages))
 
     def unchanged(self, snapshots: list[Any], messages: list[Any]) -> tuple[int, list[int]]:
-        """How many of the first messages have the facts that they had."""
         pairs = enumerate(zip(snapshots, messages, strict=False))
         changed = (index for index, (facts, message) in pairs if facts != self._facts(message))
         return next(changed, min(len(snapshots), len(messages))), []
 
     def key(self, messages: list[Any]) -> Hashable:
-        """A key that conversations that begin alike have in common."""
         if self._key is not None:
             return self._key(messages)
         for message in messages[:_FIRST_MESSAGES]:

@@ -33,11 +33,9 @@ class Remembered:
         return reversed(self._by_key.get(key, ()))
 
     def use(self, conversation: KnownConversation) -> None:
-        """Make it the one used last."""
         self._conversations.move_to_end(conversation)
 
     def add(self, conversation: KnownConversation) -> KnownConversation:
-        """Remember a conversation, and return it."""
         self._conversations[conversation] = None
         self._by_key.setdefault(conversation.key, []).append(conversation)
         self._bytes += conversation.bytes
@@ -52,7 +50,6 @@ class Remembered:
             self._evict()
 
     def forget(self, conversation: KnownConversation) -> None:
-        """Drop a conversation."""
         del self._conversations[conversation]
         self._bytes -= conversation.bytes
         alike = self._by_key[conversation.key]

@@ -34,7 +34,6 @@ class AnswerReader:
         self._found: dict[str, Any] = {}
 
     def feed(self, piece: bytes) -> None:
-        """Read the next bytes of the answer, as they came."""
         if self._decode is None:
             return
         self._left += _MAX_RATIO * len(piece)
@@ -53,7 +52,6 @@ class AnswerReader:
             self._give_up()
 
     def end(self) -> None:
-        """Finish reading: the answer has ended."""
         if self._is_stream:
             self._end_line()
         else:

@@ -28,7 +28,6 @@ class Request(aiohttp.ClientRequest):
     GET_METHODS = {*aiohttp.ClientRequest.GET_METHODS, "DELETE"}  # noqa: RUF012 - a DELETE has no Content-Length of 0
 
     async def send(self, conn: Any) -> aiohttp.ClientResponse:
-        """Send the request."""
         if _has_other_bytes(self.headers.values()):
             self._continue = asyncio.get_running_loop().create_future()  # or there is no `write_bytes` without a body
         return await super().send(conn)
@@ -79,7 +78,6 @@ class Server(web.Server):
     """A server whose refusals repeat nothing of what was sent to it."""
 
     def __call__(self) -> web.RequestHandler:
-        """Make the handler of a connection."""
         return _Handler(self, loop=self._loop, logger=_of_aiohttp, **self._kwargs)
 
 

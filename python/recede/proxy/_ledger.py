@@ -76,7 +76,6 @@ class ColdRequests:
         self._shut()
 
     def __len__(self) -> int:
-        """The number of requests that are known."""
         return len(self._entries)
 
     def cold_requests(

@@ -112,7 +112,6 @@ class MaskedRequest(NamedTuple):
     asked: AskedSummary | None = None
 
     def __repr__(self) -> str:
-        """Show the figures, without the body."""
         done = f"chars {self.chars_before} -> {self.chars_after}, masked {self.masked_count}"
         return f"<MaskedRequest: {len(self.body)} bytes, provider={self.provider!r}, {done}, fault={self.fault!r}>"
 
@@ -174,7 +173,6 @@ class RequestMasker:
         clock: Callable[[], float] = time.time,
         **options: Unpack[Options],
     ) -> None:
-        """Check the options; see the class."""
         self._engine = _engine.engine
         self._given: dict[str, Any] = {"state": state, "summaries": summaries, "clock": clock, **options}
         self._options: dict[str, Any] = {**options}

@@ -35,8 +35,6 @@ _KEY = re.compile(r"(?:^|&)(key=[^&]*)")
 
 
 class SummaryCall(NamedTuple):
-    """A request: its path, headers and body."""
-
     path: str
     headers: dict[str, str]
     body: bytes
@@ -136,7 +134,6 @@ class SummaryCalls:
             task.add_done_callback(self._running.discard)
 
     def cancel(self) -> None:
-        """End those that run."""
         for task in self._running:
             task.cancel()
 
@@ -188,7 +185,6 @@ class SummaryCalls:
         return text
 
     def _say(self, what: str) -> None:
-        """Say it once."""
         if what not in self._said and len(self._said) < _MOST_SAID:
             self._said.add(what)
             _log.warning("%s", what)

@@ -40,12 +40,10 @@ class RequestSums:
     summary_usd: float = 0.0  # a part of what was paid
 
     def add(self, other: RequestSums) -> None:
-        """Add the sums of another request."""
         for name in vars(self):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def shown(self) -> dict[str, float]:
-        """Return the sums and what was saved, as JSON."""
         sums = {name: round(value, 6) for name, value in vars(self).items()}
         saved = {"saved_tokens": self.raw_tokens - self.sent_tokens, "saved_usd": self.raw_usd - self.paid_usd}
         return {**sums, **{name: round(value, 6) for name, value in saved.items()}}
@@ -68,7 +66,6 @@ class ConversationTotals:
     first_chars: int | None = None  # of a conversation that has only begun
 
     def shown(self) -> dict[str, Any]:
-        """Return the conversation as JSON. It is named by what it is not about: when it began, and where."""
         name = f"{self.folder or self.model or self.provider}, {time.strftime('%H:%M', time.localtime(self.began))}"
         facts = {"number": self.number, "name": name, "provider": self.provider, "model": self.model}
         return {**facts, **self.sums.shown(), "points": self.points}
@@ -104,7 +101,6 @@ class Totals:
 
     @property
     def has_saved(self) -> bool:
-        """Whether masks have saved money."""
         return not self.is_observing and self.sums.raw_usd > self.sums.paid_usd
 
     def passed_on(self, masked: MaskedRequest, status: int) -> None:
@@ -115,7 +111,6 @@ class Totals:
         self.faults += masked.fault is not None
 
     def answered(self, masked: MaskedRequest, usage: LoggedUsage | None, model: str | None) -> None:
-        """Count an answered request with a history."""
         self.version += 1
         self.faults += masked.fault is not None
         if masked.counted or masked.fault is not None:
@@ -239,7 +234,6 @@ class Totals:
         return max(0, min(raw, conversation.last_raw) - usage.cached_tokens) if is_warm else 0
 
     def shown(self) -> dict[str, Any]:
-        """Return all totals as JSON."""
         return {
             "mode": "observe" if self.is_observing else "mask",
             "since": self.since,
@@ -262,7 +256,6 @@ class Totals:
         return "\n".join(lines) + "\n"
 
     def sentence(self) -> str:
-        """Say in one line what was saved."""
         sums = self.sums
         if not sums.requests:
             return "no requests with a history"

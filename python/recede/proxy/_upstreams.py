@@ -32,7 +32,6 @@ def name_of(host: str) -> str:
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is an IP address."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

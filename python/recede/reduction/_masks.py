@@ -53,11 +53,9 @@ class MaskColumns(Sequence[Mask]):
         return other
 
     def of_messages(self, first: int, end: int) -> list[Mask]:
-        """The masks of some messages."""
         return self[bisect_left(self._messages, first) : bisect_left(self._messages, end)]
 
     def _start(self, index: int) -> int:
-        """The place where the text of a mask begins."""
         return self._ends[index - 1] if index else 0
 
     def _of(self, places: Iterable[int]) -> Iterator[Mask]:

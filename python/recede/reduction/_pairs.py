@@ -90,7 +90,6 @@ def _in_dicts(history: Any) -> Any:
 
 
 def _repaired(messages: list[Any], repairs: list[Repair]) -> list[Any]:
-    """The history after the repairs."""
     dropped: set[int] = set()
     blocks: dict[int, list[Repair]] = {}
     new: dict[int, list[Any]] = {}

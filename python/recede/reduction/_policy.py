@@ -291,7 +291,6 @@ def _budget(chars: int | None, tokens: int | None) -> int:
 
 
 def image_chars_of(options: Mapping[str, Any]) -> int:
-    """The characters of an image, by these options."""
     option = DESIGN_OPTIONS["image_chars"]
     return int(option.check("image_chars", options.get("image_chars", option.default)))
 

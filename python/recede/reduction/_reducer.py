@@ -47,7 +47,6 @@ class HistoryReducer:
 
     @takes(DESIGN_OPTIONS, "reduce")
     def __init__(self, **options: Unpack[ReducerOptions]) -> None:
-        """See the class."""
         self._options: dict[str, Any] = dict(options)
         # A budget may come with each call.
         has_budget = any(options.get(name) is not None for name in BUDGETS)

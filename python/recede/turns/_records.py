@@ -146,7 +146,6 @@ class ContextReport(NamedTuple):
         return (self.sent_tokens + self.summarizer_tokens) * self.price_per_token
 
     def __repr__(self) -> str:
-        """The figures in a line."""
         return (
             f"<ContextReport: {self.turns:,} turns, {self.raw_tokens:,} tokens raw, {self.sent_tokens:,} sent, "
             f"{self.saved_tokens:,} saved ({100 * self.efficiency_score:.0f} %), "
