@@ -62,13 +62,8 @@ class ColdRequests:
         self._is_in_memory = False  # as the last line of the log says
         self._lock = lock_of(self, threading.Lock)
         if self._path is not None:
-            try:
-                with self._locked():
-                    pass
-            except OSError as error:
-                if isinstance(error, StoreError):
-                    raise
-                raise StoreError("io", path=self._path, what="open", errno=error.errno, said=error.strerror) from None
+            with opened(self._path), self._locked():
+                pass
 
     def _after_fork(self, *, was_changing: bool) -> None:
         """Open the file again in a child: through that of the parent, both would have its lock."""
@@ -94,11 +89,6 @@ class ColdRequests:
 
         Raises:
             Nothing: a ledger that cannot be written is logged.
-
-        Example:
-            >>> from recede.proxy import ColdRequests
-            >>> ColdRequests().cold_requests([], ttl_seconds=300, now=0)
-            []
         """
         if not points:
             return []
@@ -112,25 +102,19 @@ class ColdRequests:
             else:
                 is_cold = bool(newest & 1)
             if note:
-                self._note(keys[-1], int(now * 1_000) << 1 | is_cold)
+                value = int(now * 1_000) << 1 | is_cold
+                self._set(keys[-1], value)
+                if self._path is not None:
+                    new = keys[-1] + value.to_bytes(8, "little")
+                    self._unwritten = self._unwritten[-_MAX_KEYS * _RECORD.size :] + new
         cold = [messages for (messages, _), entry in zip(points[:-1], earlier, strict=True) if entry and entry & 1]
         return [*cold, points[-1][0]] if is_cold else cold
 
     def close(self) -> None:
-        """Close the file; from then on everything is in memory.
-
-        Example:
-            >>> from recede.proxy import ColdRequests
-            >>> ColdRequests().close()
-        """
+        """Close the file; from then on everything is in memory."""
         with self._lock:
             self._path = None
             self._shut()
-
-    def _note(self, key: bytes, value: int) -> None:
-        self._set(key, value)
-        if self._path is not None:
-            self._unwritten = self._unwritten[-_MAX_KEYS * _RECORD.size :] + key + value.to_bytes(8, "little")
 
     def _set(self, key: bytes, value: int) -> None:
         self._entries.pop(key, None)
@@ -175,10 +159,7 @@ class ColdRequests:
         assert self._path is not None
         while True:
             if self._file < 0:
-                self._file = os.open(
-                    self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600
-                )
-                self._read_bytes = 0
+                self._file, self._read_bytes = open_shared(self._path), 0
             lock_file(self._file)
             if identity(self._file) == identity(self._path):
                 break
@@ -217,11 +198,8 @@ class ColdRequests:
     def _write(self) -> None:
         if not self._unwritten:
             return
-        written = os.write(self._file, self._unwritten)
-        if written < len(self._unwritten):  # the disk is full
-            os.ftruncate(self._file, self._read_bytes)
-            raise OSError(28, "no space left on the device")
-        self._read_bytes += written
+        append_whole(self._file, self._unwritten, self._read_bytes)
+        self._read_bytes += len(self._unwritten)
         self._unwritten = b""
         records = (self._read_bytes - len(_HEADER)) // _RECORD.size
         if records > 2 * len(self._entries) + _LEAST_WASTE:
@@ -229,6 +207,30 @@ class ColdRequests:
                 self._path or "",
                 [_HEADER, *(key + value.to_bytes(8, "little") for key, value in self._entries.items())],
             )
+
+
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[None]:
+    """Raise a StoreError where a file cannot be opened."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except OSError as error:
+        raise StoreError("io", path=path, what="open", errno=error.errno, said=error.strerror) from None
+
+
+def open_shared(path: str) -> int:
+    """Open a file that several processes append to, for its owner alone; it is made if it is missing."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
+
+
+def append_whole(file: int, data: bytes, end: int) -> None:
+    """Append to a file that ends here; on a full disk nothing is appended."""
+    written = os.write(file, data)
+    if written < len(data):
+        os.ftruncate(file, end)
+        raise OSError(28, "no space left on the device")
 
 
 def lock_file(file: int) -> None:

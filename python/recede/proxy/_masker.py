@@ -339,11 +339,6 @@ class RequestMasker:
 
         Raises:
             TypeError: it is no text.
-
-        Example:
-            >>> import recede
-            >>> masker = recede.proxy.RequestMasker(summaries=True)
-            >>> masker.give(recede.proxy.AskedSummary([], None, b""), "Nothing was asked.")
         """
         if text is not None and not isinstance(text, str):
             raise TypeError(f"the text of a summary must be a string, not {type(text).__name__}")
@@ -379,12 +374,7 @@ class RequestMasker:
         return self._policies[key]
 
     def close(self) -> None:
-        """Close the file of the pauses, if there is one.
-
-        Example:
-            >>> import recede
-            >>> recede.proxy.RequestMasker().close()
-        """
+        """Close the file of the pauses, if there is one."""
         self._ledger.close()
 
 

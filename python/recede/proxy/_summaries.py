@@ -30,27 +30,18 @@ Mask = Callable[[At, list[tuple[int, str]]], tuple[Any, Any, Any]]
 
 @dataclass(eq=False)
 class Summary:
-    """A summary of the first messages of a history: asked for, failed, or there.
+    """A summary of the first messages of a history: asked for, failed, or there."""
 
-    Attributes:
-        messages: up to the last one that it tells of.
-        key: the core's.
-        text: None until it is there.
-        used_at: how many messages preceded the first request that has it; others after a rewind, and after a request
-            that had no answer.
-        seconds: since 1970, of its last use.
-        failures: in a row.
-        pause: requests for which no other one is asked for.
-    """
-
-    messages: int
-    key: int
+    messages: int  # up to the last one that it tells of
+    key: int  # the core's
     text: str | None = None
+    # How many messages preceded the first request that has it; others after a rewind, and after a request that had no
+    # answer.
     used_at: set[int] = field(default_factory=set)
-    seconds: float = 0.0
+    seconds: float = 0.0  # since 1970, of its last use
     is_asked: bool = False
-    failures: int = 0
-    pause: int = 0
+    failures: int = 0  # in a row
+    pause: int = 0  # requests for which no other one is asked for
 
     @property
     def size(self) -> int:
@@ -67,15 +58,7 @@ class Wanted(NamedTuple):
 
 
 class Summaries:
-    """The summaries of all conversations, by a keyed hash of what they tell of.
-
-    Args:
-        path: a file that keeps them, so that a restart changes no request; None: in memory.
-        clock: seconds since 1970.
-
-    Raises:
-        StoreError: the file cannot be read, or is another one.
-    """
+    """The summaries of all conversations, by a keyed hash of what they tell of; a file keeps them over a restart."""
 
     def __init__(self, path: str | None = None, clock: Callable[[], float] = time.time) -> None:
         self._known: dict[bytes, Summary] = {}  # the one used last is the last
@@ -96,13 +79,8 @@ class Summaries:
     ) -> tuple[Any, bool, Wanted | None]:
         """The reduction of a request with the summaries of its first messages; whether one is new; the one to ask for.
 
-        Args:
-            request: a `Request` of the core.
-            mask: masks it.
-            whose: whose summaries they are.
-            points: how many messages precede each request that it implies.
-            is_sent: it is sent to a model, and the history does not end with an answer.
-            may_ask: a summary may be asked for.
+        `whose` summaries they are is a part of their names; `points` say how many messages precede each request that
+        this one implies. `is_sent`: it goes to a model, and the history does not end with an answer.
         """
         end = request.messages
         with self._lock:
@@ -227,16 +205,11 @@ class Summaries:
 
     def _write(self, of: bytes, summary: Summary, **facts: Any) -> None:
         if self._file is not None:
-            record = {"of": of.hex(), "messages": summary.messages, "key": summary.key, "seconds": summary.seconds}
-            for other in self._file.write({**record, **facts}):
+            for other in self._file.write(_record(of, summary, **facts)):
                 self._take(other)
             if self._file.size > _MAX_FILE_BYTES:
-                self._file.replace(self._record(of, one) for of, one in self._known.items() if one.text is not None)
-
-    @staticmethod
-    def _record(of: bytes, one: Summary) -> Record:
-        told = {"of": of.hex(), "messages": one.messages, "key": one.key, "text": one.text}
-        return {**told, "used_at": sorted(one.used_at), "seconds": one.seconds}
+                there = ((of, one) for of, one in self._known.items() if one.text is not None)
+                self._file.replace(_record(of, one, text=one.text, used_at=sorted(one.used_at)) for of, one in there)
 
     def _take(self, record: Record) -> None:
         """Add what a file has, of this process before or of another one."""
@@ -251,3 +224,7 @@ class Summaries:
         one.used_at.update(record.get("used_at", ()))
         one.seconds = max(one.seconds, record["seconds"])
         self._put(of, one)
+
+
+def _record(of: bytes, one: Summary, **facts: Any) -> Record:
+    return {"of": of.hex(), "messages": one.messages, "key": one.key, "seconds": one.seconds, **facts}

@@ -43,11 +43,8 @@ class SummaryCall(NamedTuple):
 def call_of(path: str, headers: Mapping[str, str], model: str | None, asked: AskedSummary) -> SummaryCall:
     """Make the call for a summary, with the key of a request and nothing else of it.
 
-    Args:
-        path: the path of the request, with its query.
-        headers: those of the request, with names in small letters.
-        model: who writes it; None: the path names it.
-        asked: what it is to tell of.
+    The path of the request has its query, and the names of its headers are in small letters; without a `model` the path
+    names it.
     """
     place, _, query = path.replace("%3A", ":").partition("?")
     text = prompt_text(asked.messages, asked.previous)
@@ -97,12 +94,7 @@ def text_of_answer(answer: Any) -> str:
 class SummaryCalls:
     """Asks for the summaries that a masker wants, in the background; whatever a provider answers, sessions go on.
 
-    Args:
-        masker: what takes the texts.
-        totals: what counts the calls.
-        model: who writes them; "": the model of the conversation.
-        upstreams: where calls go, by provider.
-        proxies: the proxies of the network, by upstream.
+    The `model` writes them, or with "" that of the conversation. `proxies` are those of the network, by upstream.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from typing import Any
 
 from recede._errors import StoreError
 from recede._files import identity, write_whole
-from recede.proxy._ledger import lock_file, pread
+from recede.proxy._ledger import append_whole, lock_file, open_shared, opened, pread
 
 _log = logging.getLogger("recede")
 
@@ -31,18 +31,12 @@ class SummaryFile:
     def __init__(self, path: str) -> None:
         self._path = path
         self._identity: tuple[int, int] | None = None
-        self._read_bytes = 0
         self._new: list[Record] = []
         self._was_said = False
         self.secret = os.urandom(32)
-        self.size = 0
-        try:
-            with self._locked():
-                pass
-        except StoreError:
-            raise
-        except OSError as error:
-            raise StoreError("io", path=path, what="open", errno=error.errno, said=error.strerror) from None
+        self.size = 0  # bytes that are read
+        with opened(path), self._locked():
+            pass
 
     def read(self) -> list[Record]:
         """Return what others have written since the last call."""
@@ -65,8 +59,7 @@ class SummaryFile:
         with contextlib.suppress(OSError), self._locked():
             lines = [self._head(), *map(_line, records), *map(_line, self._new)]
             write_whole(self._path, lines)
-            self._identity, self._read_bytes = identity(self._path), sum(map(len, lines))
-            self.size = self._read_bytes
+            self._identity, self.size = identity(self._path), sum(map(len, lines))
 
     def _head(self) -> bytes:
         return _line({"kind": _KIND, "secret": self.secret.hex()})
@@ -75,7 +68,7 @@ class SummaryFile:
     def _locked(self) -> Iterator[int]:
         """Open and lock it, and read what is new."""
         while True:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
+            file = open_shared(self._path)
             try:
                 lock_file(file)
                 if identity(file) != identity(self._path):
@@ -88,20 +81,18 @@ class SummaryFile:
 
     def _catch_up(self, file: int) -> None:
         size = os.fstat(file).st_size
-        if identity(file) != self._identity or size < self._read_bytes:
-            self._identity, self._read_bytes = identity(file), 0
+        if identity(file) != self._identity or size < self.size:
+            self._identity, self.size = identity(file), 0
         if size == 0:
             self._append(file, self._head())
-        elif size > self._read_bytes:
-            text = pread(file, size - self._read_bytes, self._read_bytes)
-            lines = text.split(b"\n")
-            if self._read_bytes == 0:
+        elif size > self.size:
+            lines = pread(file, size - self.size, self.size).split(b"\n")
+            if self.size == 0:
                 self._take_head(lines.pop(0))
             self._new += filter(None, map(_record, lines))
-            self._read_bytes = size
+            self.size = size
             if lines and lines[-1]:  # half a line, of a crash
                 self._append(file, b"\n")
-        self.size = self._read_bytes
 
     def _take_head(self, line: bytes) -> None:
         try:
@@ -113,12 +104,8 @@ class SummaryFile:
             raise StoreError("ledger", path=self._path) from None
 
     def _append(self, file: int, line: bytes) -> None:
-        written = os.write(file, line)
-        if written < len(line):
-            os.ftruncate(file, self._read_bytes)
-            raise OSError(28, "no space left on the device")
-        self._read_bytes += written
-        self.size = self._read_bytes
+        append_whole(file, line, self.size)
+        self.size += len(line)
 
 
 def _line(record: Record) -> bytes:
