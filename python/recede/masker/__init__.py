@@ -3,7 +3,7 @@
 from recede._recall import recall_tool
 from recede.masker._facts import Adapter, CallFacts, Facts, ResultFacts
 from recede.masker._masker import Masker
-from recede.masker._stats import MaskerStats
+from recede.masker._remembered import MaskerStats
 from recede.reduction._masks import Mask, Masks, SummaryPlace
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping
 from itertools import groupby, islice
@@ -75,17 +76,11 @@ class KnownConversation:
         self.bytes = 0  # of the messages
 
     def fork(self, key: Hashable) -> KnownConversation:
-        session, known = self.session.copy(), self.known.copy()
-        other = KnownConversation(self._reader, session, key, known, options=self.options)
-        other.has_provider, other.static, other.counts = self.has_provider, self.static, self.counts
-        other.masks, other.update, other._copies = self.masks, self.update, dict(self._copies)
-        other._reported_moves = self._reported_moves
-        other._copied_from, other._stale = self._copied_from, list(self._stale)
-        other._is_plain, other._marked = self._is_plain, set(self._marked)
-        other._sizes, other.bytes = list(self._sizes), self.bytes
-        other.counter, other.hidden, other.summary = self.counter, self.hidden, self.summary
-        other._summary_key, other._summary_message = self._summary_key, self._summary_message
-        other._viewed, other._same, other._remarked = self._viewed, self._same, list(self._remarked)
+        other = copy.copy(self)
+        other.key, other.session, other.known = key, self.session.copy(), self.known.copy()
+        other.asked, other.changed_from, other.epoch, other.reports = None, 0, 0, Reports()
+        # What is changed in place; of the rest each change is another object.
+        other._copies, other._sizes = dict(self._copies), list(self._sizes)
         return other
 
     def gets_cache(self, provider: Provider) -> bool:
@@ -142,7 +137,7 @@ class KnownConversation:
         self._copied_from = min(self._copied_from, first)
         if first < before:
             self.epoch += 1
-            self._copies = {place: copy for place, copy in self._copies.items() if place < first}
+            self._copies = {place: one for place, one in self._copies.items() if place < first}
         self._stale = [place for place in {*self._stale, *marked} if place in self._copies]
         if (update.hidden_count, update.summary_key) != (len(self.hidden), self._summary_key):
             self._hide(update.summary_key)
@@ -175,8 +170,8 @@ class KnownConversation:
             self._copies[place] = self._masked(place, of_message)
         self._stale, self._copied_from = [], len(self.known.messages)
         view = list(self.known.messages)
-        for place, copy in self._copies.items():
-            view[place] = copy
+        for place, masked in self._copies.items():
+            view[place] = masked
         return self._without_hidden(view) if self.hidden else view
 
     def _without_hidden(self, view: list[Any]) -> list[Any]:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recede._errors import TranscriptError
 from recede.masker._conversation import KnownConversation
-from recede.masker._remembered import Remembered
-from recede.masker._stats import MaskerStats
+from recede.masker._remembered import MaskerStats, Remembered
 from recede.session._known import NEWEST, KnownMessages
 
 if TYPE_CHECKING:

@@ -17,10 +17,9 @@ from recede._summarizer import Ask, Asking, Steps
 from recede.masker._conversation import KnownConversation
 from recede.masker._finder import ConversationFinder
 from recede.masker._readers import AdapterReader, DictReader
-from recede.masker._remembered import Remembered
-from recede.masker._stats import MaskerStats
+from recede.masker._remembered import MaskerStats, Remembered
 from recede.reduction._counting import approx_tokens
-from recede.reduction._kinds import optional_function, whole_number
+from recede.reduction._kinds import FLAG, optional_function, whole_number
 from recede.reduction._masks import Masks
 from recede.reduction._on_move import report_move
 from recede.reduction._options import OPTIONS
@@ -115,8 +114,7 @@ class Masker(ConversationFinder[_M]):
             if adapter is not None and not callable(getattr(adapter, name, None)):
                 raise TypeError(f"an adapter needs a method {name!r}, which {type(adapter).__name__} does not have")
         for name, flag in (("recall", recall), ("check", check)):
-            if not isinstance(flag, bool):
-                raise TypeError(f"{name} must be True or False, not {type(flag).__name__}")
+            FLAG.check(name, flag)
         refuse_unknown(options, _OWN)
         self._options: Mapping[str, Any] = options
         self._core = core = _engine.engine
@@ -346,9 +344,8 @@ class Masker(ConversationFinder[_M]):
         if is_off():
             return
         with self._alone():
-            last: KnownConversation | None = getattr(self._of_thread, "last", lambda: None)()
-            conversation = last
-            if messages is not None and (last is None or not self._has(last, messages)):
+            conversation: KnownConversation | None = getattr(self._of_thread, "last", lambda: None)()
+            if messages is not None and (conversation is None or not self._has(conversation, messages)):
                 conversation = self._synced(messages)
             if conversation is None:
                 return

@@ -122,14 +122,6 @@ def passed_on(headers: CIMultiDictProxy[str], left_out: frozenset[str] = frozens
     return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in left_out)
 
 
-def answer_headers(headers: CIMultiDictProxy[str], note: str | None) -> CIMultiDict[str]:
-    """Return the headers of an answer, with a note on what was masked in its request."""
-    found = passed_on(headers)
-    if note is not None:
-        found["x-recede"] = note
-    return found
-
-
 def error_of(provider: str, status: int, message: str) -> web.Response:
     """Make an error of the proxy in the provider's own format."""
     message = f"recede proxy: {message}"

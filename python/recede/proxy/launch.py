@@ -41,31 +41,19 @@ _SUFFIXES = {"openai": "/v1"}  # what their base URL has after the host, unless 
 
 
 class Pointed(NamedTuple):
-    """A command whose requests go to the proxy.
+    """A command whose requests go to the proxy."""
 
-    Attributes:
-        command: the command and its arguments.
-        environment: its environment.
-        said: what was done, in one sentence.
-    """
-
-    command: tuple[str, ...]
+    command: tuple[str, ...]  # with its arguments
     environment: dict[str, str]
-    said: str
+    said: str  # what was done, in one sentence
 
 
 class Started(NamedTuple):
-    """What a command starts.
+    """What a command starts."""
 
-    Attributes:
-        agent: the agent; None if it is not known.
-        place: its place in the command: the first word, or what a runner of packages is given.
-        converses: whether it sends requests to a model; with some words an agent lists its extensions, or the like.
-    """
-
-    agent: Agent | None
-    place: int = 0
-    converses: bool = True
+    agent: Agent | None  # None if it is not known
+    place: int = 0  # in the command: the first word, or what a runner of packages is given
+    converses: bool = True  # sends requests to a model; with some words an agent lists its extensions, or the like
 
 
 def started(command: tuple[str, ...]) -> Started:
@@ -127,14 +115,7 @@ def upstreams_of(given: Mapping[str, str]) -> dict[str, str]:
 def pointed(
     command: tuple[str, ...], url: str, environment: Mapping[str, str], upstreams: Mapping[str, str]
 ) -> Pointed:
-    """Point a command at the proxy of this URL.
-
-    Args:
-        command: the command and its arguments.
-        url: where the proxy listens.
-        environment: what the command would have had.
-        upstreams: where the proxy sends its requests, by provider.
-    """
+    """Point a command at the proxy of this URL, which has these upstreams."""
     agent, place, converses = started(command)
     variables = {**environment, **_addresses(url, environment)}
     names = ["ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL"]

@@ -22,7 +22,7 @@ from yarl import URL
 
 from recede._agents import Agent
 from recede.proxy._answers import AnswerReader
-from recede.proxy._http import Answer, Request, Server, answer_headers, body_of, error_of, passed_on
+from recede.proxy._http import Answer, Request, Server, body_of, error_of, passed_on
 from recede.proxy._masker import MAX_BODY_BYTES, MaskedRequest, RequestMasker
 from recede.proxy._routes import UNKNOWN, Route, may_have_key, provider_of, route_of
 from recede.proxy._summary_calls import SummaryCalls
@@ -126,13 +126,7 @@ class Proxy:
             request_class=Request,
             **_SIZES,
         )
-        server = Server(
-            self._answer,
-            handler_cancellation=True,
-            auto_decompress=False,
-            access_log=None,
-            **_SIZES,
-        )
+        server = Server(self._answer, handler_cancellation=True, auto_decompress=False, access_log=None, **_SIZES)
         self._runner = web.ServerRunner(server, shutdown_timeout=2 * _SHUTDOWN_SECONDS)  # it waits for each step of it
         await self._runner.setup()
         await web.SockSite(self._runner, listener).start()
@@ -173,8 +167,9 @@ class Proxy:
         if refusal is not None:
             return web.Response(status=403, text=f"recede proxy: {refusal}\n")
         path = request.raw_path if request.raw_path.startswith("/") else "/" + request.raw_path
-        if path.partition("?")[0] in ("/recede", "/recede/") or path.startswith("/recede/"):
-            return await self._own(request, path.partition("?")[0])
+        place = path.partition("?")[0]
+        if place == "/recede" or place.startswith("/recede/"):
+            return await self._own(request, place)
         if request.method == "CONNECT":
             text = "this is no proxy of the network; set the base URL of the client to its address\n"
             return web.Response(status=405, text=f"recede proxy: {text}", headers={"Allow": "GET, POST"})
@@ -187,7 +182,7 @@ class Proxy:
             answer.headers["Connection"] = "close"
             return answer
         if provider is None:
-            _log.warning("%s %s is refused: its provider is not known", request.method, path.partition("?")[0])
+            _log.warning("%s %s is refused: its provider is not known", request.method, place)
             self._note_error()
             return error_of("openai", 400, UNKNOWN)
         return await self._forward(request, path, provider, route if request.method == "POST" else None)
@@ -228,7 +223,7 @@ class Proxy:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         url = self.upstreams[provider]
         body: bytes | AsyncIterator[bytes] | None = None
-        masked = MaskedRequest(b"")
+        masked, is_masked = MaskedRequest(b""), False
         if route is not None:
             given = await body_of(request, MAX_BODY_BYTES)
             if given is None:
@@ -237,9 +232,10 @@ class Proxy:
             # The event loop is for work of a millisecond; unpacking, and counting of tokens, may take long.
             is_long = len(given) > _SHORT_BYTES or "Content-Encoding" in request.headers or self._masker.counts_tokens
             masked = await asyncio.to_thread(mask) if is_long else mask()
-            body = given if self.totals.is_observing else masked.body
+            is_masked = masked.changed and not self.totals.is_observing
+            body = masked.body if is_masked else given
             del given
-            if masked.changed and not self.totals.is_observing:
+            if is_masked:
                 headers.popall("Content-Encoding", None)
             self._summaries.ask(self._session, provider, path, request.headers, masked)
             masked = masked._replace(body=b"", asked=None)
@@ -262,9 +258,10 @@ class Proxy:
             ) as found:
                 status = found.status
                 del body
-                answer = Answer(
-                    status=status, reason=found.reason, headers=answer_headers(found.headers, self._note_of(masked))
-                )
+                head = passed_on(found.headers)
+                if is_masked:
+                    head["x-recede"] = f"masked; {masked.chars_before}->{masked.chars_after}"
+                answer = Answer(status=status, reason=found.reason, headers=head)
                 if masked.provider is not None and status == 200 and not masked.counted:
                     reader = AnswerReader(found.content_type, found.headers.get("Content-Encoding", ""))
                 await answer.prepare(request)
@@ -301,10 +298,6 @@ class Proxy:
         self.totals.errors += 1
         self.totals.version += 1
         self._changed.set()
-
-    def _note_of(self, masked: MaskedRequest) -> str | None:
-        is_masked = masked.changed and not self.totals.is_observing
-        return f"masked; {masked.chars_before}->{masked.chars_after}" if is_masked else None
 
     def _log_request(self, method: str, path: str, status: int, masked: MaskedRequest, seconds: float) -> None:
         done = ""
