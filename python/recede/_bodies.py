@@ -1,13 +1,17 @@
-"""Whole requests: the field that has their messages."""
+"""Whole requests: the field that has their messages, and those by which a provider keeps the history itself."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from recede._errors import TranscriptError
 
 BODY_KEYS = ("messages", "input", "contents")
 """Fields of a request body that may be the history, by precedence."""
+
+KEPT_BY_PROVIDER = ("previous_response_id", "conversation", "thread")
+"""Fields by which a provider keeps the history: such a request sends the rest, and is not masked."""
 
 
 def body_key(value: Any) -> str | None:
@@ -51,3 +55,9 @@ def history_of(raw: bytes) -> list[Any]:
     """Parse the messages of a serialized list or request."""
     history: list[Any] = messages_of(loads(raw))
     return history
+
+
+def kept_words(request: Mapping[str, Any], fields: Iterable[str] = KEPT_BY_PROVIDER) -> str | None:
+    """Word the warning for a request whose history the provider keeps, as one of these fields says; else None."""
+    kept = next((name for name in fields if request.get(name)), None)
+    return kept and f"requests with {kept!r} are sent as they are, since the provider keeps their history"

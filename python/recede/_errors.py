@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from recede._printable import printable
@@ -130,17 +131,13 @@ class TranscriptError(RecedeError, ValueError):
         self.line = line
         self.seen = seen
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.kind, self.places)
+    def __reduce__(self) -> Any:
+        return partial(type(self), **self.places), (self.kind,)
 
     @property
     def places(self) -> dict[str, Any]:
         """The location, as keyword arguments for another error at the same place."""
         return {name: getattr(self, name) for name in _PLACES}
-
-
-def _rebuild(kind: str, places: dict[str, Any]) -> TranscriptError:
-    return TranscriptError(kind, **places)
 
 
 # kind -> (what is wrong, what to do)
@@ -217,13 +214,9 @@ class StoreError(RecedeError, OSError):
         self.errno = errno
         self._said = said
 
-    def __reduce__(self) -> tuple[object, ...]:
-        names = ("path", "page", "what", "errno")
-        return _rebuild_store, (self.kind, {**{name: getattr(self, name) for name in names}, "said": self._said})
-
-
-def _rebuild_store(kind: str, places: dict[str, Any]) -> StoreError:
-    return StoreError(kind, **places)
+    def __reduce__(self) -> Any:
+        places = {name: getattr(self, name) for name in ("path", "page", "what", "errno")}
+        return partial(type(self), **places, said=self._said), (self.kind,)
 
 
 def without_text(observation: object) -> LookupError:

@@ -55,6 +55,7 @@ def _openai(date: str, input: float, cached: float, output: float, window: int =
 # From GPT-5.6 on, writing to the cache costs 1.25 times the input, and an entry lives for 30 minutes
 # (developers.openai.com/api/docs, prompt caching).
 _NEW_WRITE, _NEW_TTL_SECONDS = 1.25, 1_800.0
+_MOST_UNKNOWN = 20  # names of models
 
 
 def _openai_new(date: str, input: float, cached: float, output: float) -> Model:
@@ -242,3 +243,24 @@ def model_provider(model: str) -> str | None:
     """Find the provider of a model by its name; None if it belongs to no known family."""
     name = model.lower()
     return next((provider for provider, family in _FAMILIES.items() if family.search(name)), None)
+
+
+class UnknownModels:
+    """The first `names` of models without prices, which come from requests and answers."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def note(self, model: str, provider: str) -> None:
+        """Log once that a provider's usual prices are used for this model."""
+        if model not in self.names and len(self.names) < _MOST_UNKNOWN:
+            import logging  # lazily: it takes longer to import than the prices
+
+            self.names.append(model)
+            words = "the prices of %s are not known: those usual for %s are taken"
+            logging.getLogger("recede").warning(words, named(model), provider)
+
+
+def named(model: str) -> str:
+    """Return a model's name in printable form: it comes from a request or an answer."""
+    return ascii(model) if model else "a model without a name"

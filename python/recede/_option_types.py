@@ -103,7 +103,7 @@ class MaskOptions(BlockOptions, total=False):
     image_chars: int
 
 
-class ReducerOptions(BlockOptions, total=False):
+class ReducerOptions(MaskOptions, total=False):
     """The options of `HistoryReducer`."""
 
     max_input_chars: int | None
@@ -112,15 +112,7 @@ class ReducerOptions(BlockOptions, total=False):
     clip_results: int | None
     enabled: bool
     preserve_recent_raw_turns: int
-    keep_messages: int | None
-    keep_turns: int | None
-    keep_results: int | None
-    mask_chunk: int | None
     observation_masking: bool
-    max_observation_chars: int | None
-    placeholder: str | None
-    min_masked_chars: int
-    image_chars: int
     strict_pairs: bool
     summarizer: Summarizer | None
     summary_max_chars: int

@@ -48,9 +48,7 @@ PYTHON: dict[str, set[str]] = {
     "_steps": set(),
     "_usage": set(),
     "_off": set(),
-    "_kept_by_provider": set(),
     "_models": set(),
-    "_unknown_models": set(),
     "_report": {"_bodies", "_off"},
     "_bodies": {"_errors"},
     "_option_types": {"providers"},
@@ -65,15 +63,11 @@ PYTHON: dict[str, set[str]] = {
     "store": LEAVES | {"_engine", "reduction"},
     "session": LEAVES | {"_engine", "_response", "_summarizer", "_usage", "reduction", "store"},
     "masker": LEAVES | {"_engine", "_summarizer", "_usage", "reduction", "session"},
-    "integrations": LEAVES
-    | {"_encodable", "_kept_by_provider", "_summarizer", "clients", "masker", "proxy", "reduction"},
-    "clients": LEAVES
-    | {"_encodable", "_models", "_unknown_models", "_kept_by_provider", "masker", "reduction", "summarizers"},
+    "integrations": LEAVES | {"_encodable", "_summarizer", "clients", "masker", "proxy", "reduction"},
+    "clients": LEAVES | {"_encodable", "_models", "masker", "reduction", "summarizers"},
     "agent": LEAVES | {"_option_types", "_answer", "_encodable", "_engine", "_response", "reduction", "session"},
     "costs": LEAVES | {"_agents", "_engine", "_models", "reduction", "transcripts"},
-    "proxy": LEAVES
-    | {"_agents", "_encodable", "_engine", "_kept_by_provider", "_models", "_summarizer", "_unknown_models", "_usage"}
-    | {"costs", "reduction"},
+    "proxy": LEAVES | {"_agents", "_encodable", "_engine", "_models", "_summarizer", "_usage"} | {"costs", "reduction"},
     "turns": LEAVES | {"_engine", "_summarizer", "costs", "reduction", "store"},
     "summarizers": LEAVES | {"_answer", "_engine", "_response", "_summarizer", "reduction", "turns"},
     "transcripts": LEAVES | {"_usage", "reduction"},

@@ -19,6 +19,12 @@ _log = logging.getLogger("recede")
 CONTINUE = "Continue where you left off. Do not repeat what you already said."
 _CUT_FOR_LENGTH = ("max_tokens", "length")
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens")
+_CUT_IN = {"text": "its text", "thinking": "its thinking", "tool_use": "a tool call"}
+_THEN = {
+    "continue": "it is sent back to be continued",
+    "retry": "it is asked for with twice the limit",
+    "end": "it ends there",
+}
 
 
 class Continuation(NamedTuple):
@@ -64,16 +70,9 @@ class Cut(NamedTuple):
     then: Literal["continue", "retry", "end"]
 
     def __str__(self) -> str:
-        what = {"text": "its text", "thinking": "its thinking", "tool_use": "a tool call"}.get(
-            self.kind, "its beginning"
-        )
         limit = "" if self.max_tokens is None else f", max_tokens={self.max_tokens:,}"
-        then = {
-            "continue": "it is sent back to be continued",
-            "retry": "it is asked for with twice the limit",
-            "end": "it ends there",
-        }
-        return f"an answer was cut in {what} (request {self.request}{limit}): {then[self.then]}"
+        what = _CUT_IN.get(self.kind, "its beginning")
+        return f"an answer was cut in {what} (request {self.request}{limit}): {_THEN[self.then]}"
 
 
 def auto_continue(
@@ -140,20 +139,7 @@ async def auto_continue_async(
     on_cut: Callable[[Cut], Any] | None = None,
     **request: Any,
 ) -> Any:
-    """Request an answer from an async client; see `auto_continue`.
-
-    Args:
-        create: ``messages.create`` of an ``AsyncAnthropic``, ``chat.completions.create`` of an ``AsyncOpenAI``, or
-            anything of that shape.
-        messages: as for `auto_continue`.
-        max_attempts: as for `auto_continue`.
-        max_total_output_tokens: as for `auto_continue`.
-        max_tokens_limit: as for `auto_continue`.
-        on_cut: as for `auto_continue`; it is not awaited.
-        **request: the other arguments of `create`.
-
-    Raises:
-        Exception: as for `auto_continue`.
+    """`auto_continue` for an async client; `on_cut` is not awaited.
 
     Example:
         >>> import asyncio, recede
@@ -226,10 +212,8 @@ class Answers:
         bounds = [self._most_tokens] if factor > 1 else []
         bounds.append(None if self._cap is None else self._cap - sum(map(_output_tokens, self.parts)))
         given = {name: self._request[name] for name in _OUTPUT_LIMITS if isinstance(self._request.get(name), int)}
-        return {
-            name: min([factor * limit, *(bound for bound in bounds if bound is not None)])
-            for name, limit in given.items()
-        }
+        known = [bound for bound in bounds if bound is not None]
+        return {name: min([factor * limit, *known]) for name, limit in given.items()}
 
     def _continues(self) -> bool:
         """Prepare the next request, if there is one, and report a cut; return whether there is one."""
@@ -249,7 +233,7 @@ class Answers:
         self._report(Cut(self._cut_in[-1], self._requests, self._asked, then))
         if then == "end":
             return False
-        if then == "retry":
+        if is_retry:
             self._is_retried = True
             self._request = {**self._request, **more}
         if said is not None:

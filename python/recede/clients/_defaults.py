@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from recede._models import model_row
-from recede._unknown_models import UnknownModels
+from recede._models import UnknownModels, model_row
 from recede.providers import Provider
 
 _MOST_NAME = 100  # characters of a model's name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recede._kept_by_provider import KEPT_BY_PROVIDER
+from recede._bodies import KEPT_BY_PROVIDER
 
 # The paths whose history is masked, without version and query -> the field that has it.
 _COVERED = {

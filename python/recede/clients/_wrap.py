@@ -13,8 +13,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
+from recede._bodies import kept_words
 from recede._encodable import warn_once
-from recede._kept_by_provider import kept_words
 from recede._off import is_off
 from recede._report import BoundaryMove
 from recede.clients._defaults import ModelProvider

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from recede._kept_by_provider import KEPT_BY_PROVIDER, kept_words
+from recede._bodies import KEPT_BY_PROVIDER, kept_words
 from recede.integrations._shared import Masking, json_chars, missing, say
 from recede.masker import Facts
 

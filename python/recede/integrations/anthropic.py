@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any, ClassVar
 
-from recede._kept_by_provider import kept_words
+from recede._bodies import kept_words
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
 from recede._steps import Call, Step, drive, drive_async
 from recede.clients._requests import Answered

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from recede._kept_by_provider import kept_words
+from recede._bodies import kept_words
 from recede.integrations._shared import Masking, missing, running, say
 
 try:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from recede._kept_by_provider import kept_words
+from recede._bodies import kept_words
 from recede._recall import RECALL_DESCRIPTION
 from recede.integrations._shared import (
     Masking,

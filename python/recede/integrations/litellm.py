@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from recede._kept_by_provider import kept_words
+from recede._bodies import kept_words
 from recede._off import is_off
 from recede._recall import recall_tool
 from recede.clients._requests import has_message

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any
 
-from recede._kept_by_provider import kept_words
+from recede._bodies import kept_words
 from recede._recall import RECALL_DESCRIPTION
 from recede.integrations._shared import Masking, json_chars, missing, running, say
 from recede.masker import Facts

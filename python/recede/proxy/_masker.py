@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede import _engine
 from recede._agents import USER_TOOLS, Agent, agent_named, texts_of
-from recede._bodies import history_of, loads
+from recede._bodies import KEPT_BY_PROVIDER, history_of, kept_words, loads
 from recede._encodable import warn_once
 from recede._errors import RecedeError
-from recede._kept_by_provider import KEPT_BY_PROVIDER, kept_words
-from recede._models import model_row
-from recede._unknown_models import UnknownModels
+from recede._models import UnknownModels, model_row
 from recede.costs import CACHES
 from recede.providers import Provider
 from recede.proxy._encodings import EncodingError, decoded

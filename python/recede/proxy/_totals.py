@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recede._agents import AGENTS
-from recede._models import model_row
-from recede._unknown_models import UnknownModels, named
+from recede._models import UnknownModels, model_row, named
 from recede._usage import LoggedUsage
 from recede.costs import PRESETS, Prices, model_prices
 from recede.proxy._masker import MaskedRequest
