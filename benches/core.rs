@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use recede::error::Error;
 use recede::json::Scanner;
-use recede::plan::SummaryInput;
+use recede::plan::Given;
 use recede::policy::{Goal, Keep, Limit, Policy};
 use recede::reduce::{Reduced, reduce_json};
 use recede::scan::scan;
@@ -28,7 +28,7 @@ fn read(history: &[u8]) {
 
 /// Reduces the history; gives the size of the view.
 fn reduce(history: &[u8], policy: &Policy) -> usize {
-    match reduce_json(history, false, policy, None, &SummaryInput::NotAsked) {
+    match reduce_json(history, false, policy, Given::default()) {
         Ok(Reduced::View(view, ..)) => {
             black_box(view).map_or(history.len(), |view| black_box(view.to_vec(history)).len())
         }

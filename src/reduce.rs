@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::marks::{MarkEdits, Marks};
 use crate::outline::Outline;
-use crate::plan::{Costs, Outcome, Plan, SummaryInput, SummaryRequest, arrive, marks_in_view, masked_at, pins, plan};
-use crate::policy::Policy;
+use crate::plan::{Given, Outcome, Plan, SummaryRequest, arrive, marks_in_view, masked_at, pins, plan};
+use crate::policy::{Policy, Requests};
 use crate::scan::scan;
 use crate::source::{Bytes, count_newlines};
 use crate::splice::{Spliced, splice};
@@ -24,53 +24,41 @@ pub enum Reduced {
 ///
 /// # Examples
 /// ```
-/// use recede::{policy::Policy, plan::SummaryInput, reduce::{Reduced, reduce_json}};
+/// use recede::{plan::Given, policy::Policy, reduce::{Reduced, reduce_json}};
 /// let mut policy = Policy::default();  // a window of no results
 /// policy.text.least_removed = None;
 /// let data = br#"[{"role":"tool","tool_call_id":"1","content":"a long, long, long, long observation"},{"role":"assistant"}]"#;
-/// let Ok(Reduced::View(Some(view), ..)) = reduce_json(data, false, &policy, None, &SummaryInput::NotAsked) else { unreachable!() };
+/// let Ok(Reduced::View(Some(view), ..)) = reduce_json(data, false, &policy, Given::default()) else { unreachable!() };
 /// assert_eq!(String::from_utf8_lossy(&view.to_vec(data)), r#"[{"role":"tool","tool_call_id":"1","content":"[observation masked — 36 chars]"},{"role":"assistant"}]"#);
 /// ```
-pub fn reduce_json(
-    data: &[u8],
-    surrogates: bool,
-    policy: &Policy,
-    costs: Option<&Costs>,
-    summary: &SummaryInput,
-) -> Result<Reduced, Error> {
-    Ok(reduce_scanned(data, scan(data, surrogates)?, policy, costs, summary))
+pub fn reduce_json(data: &[u8], surrogates: bool, policy: &Policy, given: Given<'_>) -> Result<Reduced, Error> {
+    Ok(reduce_scanned(data, scan(data, surrogates)?, policy, given))
 }
 
 /// Reduces a serialized history that was scanned.
-pub(crate) fn reduce_scanned(
-    data: &[u8],
-    mut outline: Outline,
-    policy: &Policy,
-    costs: Option<&Costs>,
-    summary: &SummaryInput,
-) -> Reduced {
+pub(crate) fn reduce_scanned(data: &[u8], mut outline: Outline, policy: &Policy, given: Given<'_>) -> Reduced {
     if policy.names_lines() {
         count_newlines(data, &mut outline, 0);
     }
     arrive(&mut outline, &Bytes(data), policy);
     let policy = &*policy.of(&outline);
-    match plan(&outline, &Bytes(data), policy, costs, summary) {
+    match plan(&outline, &Bytes(data), policy, given) {
         Outcome::AskSummary(request) => Reduced::AskSummary(outline, request),
         Outcome::AskCosts(texts) => Reduced::AskCosts(texts),
         Outcome::Plan(plan) => {
-            let view =
-                plan.changes().then(|| splice(data, &outline, policy, &plan, marks(data, &outline, policy, &plan)));
+            let marks = || marks(data, &outline, policy, given.requests, &plan);
+            let view = plan.changes().then(|| splice(data, &outline, policy, &plan, marks()));
             Reduced::View(view, outline, plan)
         }
     }
 }
 
 /// The marks that a view has besides those of the input, or not any more.
-fn marks(data: &[u8], outline: &Outline, policy: &Policy, plan: &Plan) -> MarkEdits {
+fn marks(data: &[u8], outline: &Outline, policy: &Policy, requests: &Requests, plan: &Plan) -> MarkEdits {
     if !policy.terms.pins_boundary {
         return MarkEdits::default();
     }
-    let marks = marks_in_view(outline, &plan.masked, Marks::of(data, outline, policy.requests.marks_elsewhere));
+    let marks = marks_in_view(outline, &plan.masked, Marks::of(data, outline, requests.marks_elsewhere));
     let pins = pins(outline, plan, &marks, policy.terms.cache);
     let edits =
         |pins| marks.edits(data, outline, &pins, |message, block| masked_at(outline, &plan.masked, message, block));

@@ -47,7 +47,7 @@ impl State {
             }
             Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.gain >= at_least,
         };
-        let max_cost = || policy.max_cost_at(end).filter(|_| !policy.limit.is_kept);
+        let max_cost = || context.max_cost_at(end).filter(|_| !policy.limit.is_kept);
         let is_over = || max_cost().is_some_and(|max| self.cost > max);
         pays || (policy.terms.boundary.remembers() && is_over())
     }

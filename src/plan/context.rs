@@ -1,10 +1,10 @@
 //! Inputs of the rules: a history, its facts, and the costs of its texts.
 
-use super::outcome::Masked;
+use super::outcome::{Masked, SummaryInput};
 use crate::outline::Outline;
 use crate::pairs::{Pairs, own_name};
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
-use crate::policy::Policy;
+use crate::policy::{Policy, Requests, UNKNOWN_REQUESTS};
 use crate::source::Source;
 use crate::turns::Turns;
 use std::collections::HashMap;
@@ -18,6 +18,20 @@ pub struct Costs {
     pub observations: Vec<(usize, usize)>,
     /// Costs of texts that were requested.
     pub texts: HashMap<Vec<u8>, usize>,
+}
+
+/// What is given with a history, besides its policy.
+#[derive(Clone, Copy)]
+pub struct Given<'a> {
+    pub requests: &'a Requests,
+    pub costs: Option<&'a Costs>,
+    pub summary: &'a SummaryInput,
+}
+
+impl Default for Given<'_> {
+    fn default() -> Self {
+        Given { requests: &UNKNOWN_REQUESTS, costs: None, summary: &SummaryInput::NotAsked }
+    }
 }
 
 /// Texts whose costs are needed first.
@@ -73,6 +87,7 @@ pub(crate) struct PlanContext<'a> {
     pub outline: &'a Outline,
     pub source: &'a dyn Source,
     pub policy: &'a Policy,
+    pub requests: &'a Requests,
     /// The placeholder of the parameters.
     pub placeholder: &'a Placeholder<'a>,
     /// Costs, if those are not characters.
@@ -82,11 +97,19 @@ pub(crate) struct PlanContext<'a> {
     pub turns: &'a Turns,
     /// The results of tools that have references to earlier results, in order; none in a session.
     pub related: &'a [Related],
-    /// The requests at which no text of a summary arrived, by the messages before each, ascending.
-    pub failed: &'a [usize],
 }
 
 impl PlanContext<'_> {
+    /// The budget of a request after this many messages.
+    pub(super) fn max_cost_at(&self, messages: usize) -> Option<usize> {
+        self.policy.max_cost_at(self.requests, messages)
+    }
+
+    /// The limit of a request after this many messages.
+    pub(super) fn limit_at(&self, messages: usize) -> Option<usize> {
+        self.policy.limit_at(self.requests, messages)
+    }
+
     /// The turn of a result: that of its call, if the agent made that.
     pub(super) fn turn_of(&self, result: usize) -> usize {
         facts_of_pair(self.outline, self.pairs.call_of(result), |message| self.turns.at(message), result).turn

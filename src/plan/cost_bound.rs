@@ -35,7 +35,7 @@ use super::context::PlanContext;
 use super::outcome::{Masked, masked_in};
 use super::state::State;
 use super::units::{Bill, Charged, blocks_of, cost, message_of};
-use crate::policy::{Boundary, CHARS_PER_TOKEN, NOW, Policy};
+use crate::policy::{Boundary, CHARS_PER_TOKEN, NOW, Policy, Requests};
 use crate::provider::{CacheRule, ProviderCache};
 
 /// The boundary moves once the waste has cost this part of what the move costs.
@@ -97,7 +97,7 @@ impl State {
         if !matches!(policy.terms.boundary, Boundary::BreakEven { .. }) {
             return None;
         }
-        let is_cold = is_cold(policy, end, is_now);
+        let is_cold = is_cold(context.requests, end, is_now);
         let warm = |chars: usize| if is_cold || self.is_rewritten { 0 } else { chars };
         let (chars, raw_chars) = (self.chars_before(end), self.raw_before(end));
         // Below the minimum nothing is cached; what that costs at least is taken to be reading.
@@ -129,7 +129,7 @@ impl State {
         let cache = context.policy.terms.cache;
         let removed: usize = changes.iter().map(|one| one.removed).sum();
         let chars = self.chars_before(end).saturating_sub(removed);
-        let is_cold = is_cold(context.policy, end, is_now) || self.is_rewritten;
+        let is_cold = is_cold(context.requests, end, is_now) || self.is_rewritten;
         let kept = if is_moved {
             self.kept_before(context, changes.first().map(|one| one.result))
         } else {
@@ -207,8 +207,8 @@ impl Bill {
 }
 
 /// Whether the cache has nothing for a request after this many messages: its prompt is written in any case.
-fn is_cold(policy: &Policy, end: usize, is_now: bool) -> bool {
-    let is_listed = |request: usize| policy.requests.cold.binary_search(&request).is_ok();
+fn is_cold(requests: &Requests, end: usize, is_now: bool) -> bool {
+    let is_listed = |request: usize| requests.cold.binary_search(&request).is_ok();
     is_listed(end) || (is_now && is_listed(NOW))
 }
 

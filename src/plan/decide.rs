@@ -37,11 +37,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// The limits of a request after this many messages.
-    pub(crate) fn of(policy: &Policy, messages: usize) -> Self {
+    /// The limits of a request that may cost this much.
+    pub(crate) fn of(policy: &Policy, max_cost: Option<usize>) -> Self {
         let masks = !policy.design.skips_masks;
         Limits {
-            max_cost: policy.max_cost_at(messages),
+            max_cost,
             is_enabled: !policy.is_off,
             masks_within_limit: masks && policy.terms.boundary.remembers(),
             attempts: [
@@ -64,9 +64,9 @@ impl Limits {
     }
 }
 
-/// Whether a history of this many messages and this cost is sent as it is, since masks begin only above its budget.
-pub(crate) fn is_within_budget(policy: &Policy, messages: usize, raw_cost: usize) -> bool {
-    policy.goal == Goal::Reduce && !policy.limit.is_kept && Limits::of(policy, messages).send_raw(raw_cost)
+/// Whether a history of this cost is sent as it is, since masks begin only above its budget.
+pub(crate) fn is_within_budget(policy: &Policy, max_cost: Option<usize>, raw_cost: usize) -> bool {
+    policy.goal == Goal::Reduce && !policy.limit.is_kept && Limits::of(policy, max_cost).send_raw(raw_cost)
 }
 
 /// Decides by the cost of the raw history, whether its pairs are whole, and the cost of each attempt, None if that equals the

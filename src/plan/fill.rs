@@ -299,7 +299,7 @@ impl<'a> Filling<'a> {
         let is_dropped = |message: &usize| self.is_in_unit(*message) && !kept.messages.contains(message);
         let drops = self.shown().any(|message| message >= self.landmarks.compacted() && is_dropped(&message));
         let share = whole(self.summary_share().min((self.budget - kept.cost as i128) * SCALE));
-        let is_asked = self.context.failed.binary_search(&self.end).is_err();
+        let is_asked = self.context.requests.failed_summaries.binary_search(&self.end).is_err();
         let helps = kept.cost.saturating_add(share) < exhausted.cost;
         let standing = self.state.hidden.summary;
         let place = kept.messages.range(leading_system_messages(self.context.outline, self.end)..).next();

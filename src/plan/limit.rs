@@ -24,7 +24,7 @@ impl State {
         let is_over = || {
             policy.limit.trigger == 0
                 || is_above(policy.limit.trigger)
-                || policy.limit_at(end).is_some_and(is_above)
+                || context.limit_at(end).is_some_and(is_above)
                 || begins_with_summary(context.outline, context.source)
         };
         self.is_begun || (!policy.is_off && is_over())
@@ -35,7 +35,7 @@ impl State {
     pub(crate) fn step(&self, context: PlanContext, end: usize, is_now: bool, is_request: bool) -> Step {
         let bill = if is_request { self.bill(context, end, is_now) } else { None }; // no other step depends on one
         let mut step = self.own_step(context, end, bill.as_ref(), is_request);
-        let fits = |step: &Step| context.policy.limit_at(end).is_none_or(|max| step.cost <= max);
+        let fits = |step: &Step| context.limit_at(end).is_none_or(|max| step.cost <= max);
         if is_request && context.policy.terms.summaries.is_some() {
             match self.summary_step(context, end, bill.as_ref(), false) {
                 Ok(summary) if fits(&summary) => step = summary,
@@ -43,7 +43,7 @@ impl State {
                 Err(wasted) => step.wasted = wasted,
             }
         }
-        if let Some(max) = context.policy.limit_at(end).filter(|_| !fits(&step)) {
+        if let Some(max) = context.limit_at(end).filter(|_| !fits(&step)) {
             let compacted = self.compacted_step(context, end, is_now, is_request);
             step = compacted.unwrap_or_else(|| {
                 let forced = self.forced(context, end, max, &step);
@@ -221,7 +221,8 @@ impl State {
     /// What the view after this step needed; None below the trigger, or below the limit where there is no trigger.
     pub(crate) fn need(&self, context: PlanContext, step: &Step) -> Option<Need> {
         let policy = context.policy;
-        let most = if policy.limit.trigger > 0 { policy.limit.trigger } else { policy.max_cost_at(self.messages())? };
+        let most =
+            if policy.limit.trigger > 0 { policy.limit.trigger } else { context.max_cost_at(self.messages())? };
         let cuts_off = |hiding: &Hiding| hiding.cuts_off(&self.hidden);
         let hides = self.hidden.is_cut_off() || step.hiding.as_deref().is_some_and(cuts_off);
         let summary = step.hiding.as_ref().map_or(self.hidden.summary, |hiding| hiding.summary);

@@ -28,11 +28,11 @@ mod view;
 mod window;
 
 use crate::outline::Outline;
-use crate::policy::{Goal, Limit, Policy};
+use crate::policy::{Goal, Limit, Policy, Requests};
 use crate::source::Source;
 pub(crate) use arrival::{arrive, with_arrivals};
 pub(crate) use cache::{Cache, Rule, Sent, Served};
-pub use context::{Costs, facts};
+pub use context::{Costs, Given, facts};
 pub(crate) use context::{PlanContext, Uncounted, facts_of_pair};
 pub(crate) use decide::{Answer, Attempt, Limits, decide, is_within_budget};
 pub(crate) use hidden::{Hidden, Standing};
@@ -49,14 +49,8 @@ pub(crate) use summarize::{SummaryForm, SummaryWriter, begins_with_summary};
 use window::Window;
 
 #[must_use]
-pub fn plan(
-    outline: &Outline,
-    source: &dyn Source,
-    policy: &Policy,
-    costs: Option<&Costs>,
-    summary: &SummaryInput,
-) -> Outcome {
-    if *summary == SummaryInput::Failed
+pub fn plan(outline: &Outline, source: &dyn Source, policy: &Policy, given: Given<'_>) -> Outcome {
+    if *given.summary == SummaryInput::Failed
         && policy.limit.asks_summary
         && (policy.limit.is_kept || policy.terms.summaries.is_some())
     {
@@ -65,10 +59,10 @@ pub fn plan(
         without.limit.asks_summary = false;
         without.limit.summary_chars = Limit::default().summary_chars;
         without.terms.summaries = None;
-        return plan(outline, source, &without, costs, &SummaryInput::NotAsked);
+        return plan(outline, source, &without, Given { summary: &SummaryInput::NotAsked, ..given });
     }
-    let planner = Planner::of(outline, source, policy, costs);
-    let mut outcome = planner.plan(summary).unwrap_or_else(|Uncounted(texts)| Outcome::AskCosts(texts));
+    let planner = Planner::of(outline, source, policy, given);
+    let mut outcome = planner.plan(given.summary).unwrap_or_else(|Uncounted(texts)| Outcome::AskCosts(texts));
     if let Outcome::Plan(plan) = &mut outcome {
         if policy.terms.pins_boundary && !policy.remembers() {
             plan.boundary_before = planner.boundary_before();
@@ -103,23 +97,24 @@ impl Planner<'_> {
     fn reduce(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
         let (mut masking, mut attempts, mut uncounted) = (Masking::default(), None, None);
         let raw_cost = self.cost(&masking);
-        let answer = decide(Limits::of(self.policy, self.end), raw_cost, self.holds_pairs(|_| true), |attempt| {
-            let next = match attempt {
-                Attempt::Boundary | Attempt::Window => {
-                    attempts.get_or_insert_with(|| self.maskings().into_iter()).next()?
-                }
-                Attempt::NewestTurn => self.mask_window(&masking)?,
-                Attempt::Clipped => match self.clip(&masking) {
-                    Ok(clipped) => clipped,
-                    Err(texts) => {
-                        uncounted = Some(texts);
-                        return None;
+        let answer =
+            decide(Limits::of(self.policy, self.max_cost()), raw_cost, self.holds_pairs(|_| true), |attempt| {
+                let next = match attempt {
+                    Attempt::Boundary | Attempt::Window => {
+                        attempts.get_or_insert_with(|| self.maskings().into_iter()).next()?
                     }
-                },
-            };
-            masking = next;
-            Some(self.cost(&masking))
-        });
+                    Attempt::NewestTurn => self.mask_window(&masking)?,
+                    Attempt::Clipped => match self.clip(&masking) {
+                        Ok(clipped) => clipped,
+                        Err(texts) => {
+                            uncounted = Some(texts);
+                            return None;
+                        }
+                    },
+                };
+                masking = next;
+                Some(self.cost(&masking))
+            });
         if let Some(texts) = uncounted {
             return Err(texts);
         }
@@ -196,8 +191,9 @@ impl Planner<'_> {
     /// The view of a history over its budget, of which these results are masked, by shares of that.
     fn fill(&self, masking: &Masking, summary: &SummaryInput, max: usize) -> Result<Outcome, Uncounted> {
         let hide = |has_failed: bool| {
-            let failed = [self.end];
-            let context = PlanContext { failed: &failed[..usize::from(has_failed)], ..self.context() };
+            let failed_summaries = if has_failed { vec![self.end] } else { vec![] };
+            let requests = &Requests { failed_summaries, ..self.requests.clone() };
+            let context = PlanContext { requests, ..self.context() };
             let mut state = State::of_masking(context, self.end, masking);
             let before = Step { cost: state.cost(), boundary: masking.boundary, ..Step::default() };
             let step = state.hide(context, self.end, max, before)?;

@@ -122,9 +122,9 @@ impl State {
     ) -> Result<Step, usize> {
         let rules = context.policy.terms.summaries.ok_or(0usize)?;
         let begun = |end: usize| context.turns.starts.partition_point(|start| (*start as usize) < end);
-        let known = context.policy.requests.summaries_at.as_deref();
+        let known = context.requests.summaries_at.as_deref();
         let text = known.and_then(|known| known.iter().find(|(request, _)| *request == end));
-        let most = rules.wanted(begun(end)).filter(|_| context.failed.binary_search(&end).is_err());
+        let most = rules.wanted(begun(end)).filter(|_| context.requests.failed_summaries.binary_search(&end).is_err());
         let most = most.map(|most| text.map_or(most, |(_, before)| most.min(begun(*before))));
         let draft = most.and_then(|most| self.draft(context, end, most)).ok_or(0usize)?;
         let share = rules.model.map_or(context.policy.limit.summary_chars, |model| model.summary_chars);

@@ -1,7 +1,7 @@
 //! A history that is planned, with what all stages use: its window, and the costs of views.
 
 use super::arrival::with_arrivals;
-use super::context::{Costs, PlanContext, Related, Uncounted, view_cost};
+use super::context::{Costs, Given, PlanContext, Related, Uncounted, view_cost};
 use super::decide::is_within_budget;
 use super::outcome::{Masked, Masking, Outcome, Plan, Stage, Summary, Unmasked};
 use super::units::message_of;
@@ -9,7 +9,7 @@ use super::window::Window;
 use crate::outline::Outline;
 use crate::pairs::Pairs;
 use crate::placeholder::Placeholder;
-use crate::policy::Policy;
+use crate::policy::{Policy, Requests};
 use crate::source::Source;
 use crate::text::count_chars;
 use crate::turns::Turns;
@@ -21,6 +21,7 @@ pub(super) struct Planner<'a> {
     pub(super) outline: &'a Outline,
     pub(super) source: &'a dyn Source,
     pub(super) policy: &'a Policy,
+    pub(super) requests: &'a Requests,
     pub(super) placeholder: Placeholder<'a>,
     pub(super) costs: Option<&'a Costs>,
     pub(super) pairs: Pairs,
@@ -34,12 +35,8 @@ pub(super) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    pub(super) fn of(
-        outline: &'a Outline,
-        source: &'a dyn Source,
-        policy: &'a Policy,
-        costs: Option<&'a Costs>,
-    ) -> Self {
+    pub(super) fn of(outline: &'a Outline, source: &'a dyn Source, policy: &'a Policy, given: Given<'a>) -> Self {
+        let Given { requests, costs, .. } = given;
         let end = outline.messages.len();
         let pairs = Pairs::of(outline);
         let turns = Turns::of(outline);
@@ -52,6 +49,7 @@ impl<'a> Planner<'a> {
             outline,
             source,
             policy,
+            requests,
             placeholder,
             costs,
             pairs,
@@ -66,9 +64,9 @@ impl<'a> Planner<'a> {
     }
 
     pub(super) fn context(&self) -> PlanContext<'_> {
-        let Planner { outline, source, policy, placeholder, costs, pairs, turns, related, .. } = self;
-        let costs = *costs;
-        PlanContext { outline, source: *source, policy, placeholder, costs, pairs, turns, related, failed: &[] }
+        let Planner { outline, source, policy, requests, placeholder, costs, pairs, turns, related, .. } = self;
+        let (source, costs) = (*source, *costs);
+        PlanContext { outline, source, policy, requests, placeholder, costs, pairs, turns, related }
     }
 
     /// The pair invariant. Stages keep pairs whole, so only orphans of the input can break it, under `strict_pairs`.
@@ -78,7 +76,7 @@ impl<'a> Planner<'a> {
 
     /// The budget of the request after these messages.
     pub(super) fn max_cost(&self) -> Option<usize> {
-        self.policy.max_cost_at(self.end)
+        self.policy.max_cost_at(self.requests, self.end)
     }
 
     pub(super) fn fits(&self, cost: usize) -> bool {
@@ -152,7 +150,7 @@ impl<'a> Planner<'a> {
         if !self.policy.masks() || masked.iter().any(Masked::is_masked) {
             return Unmasked::default();
         }
-        if is_within_budget(self.policy, self.end, self.cost(&Masking::default())) {
+        if is_within_budget(self.policy, self.max_cost(), self.cost(&Masking::default())) {
             return Unmasked::BELOW_TRIGGER;
         }
         let outside_window = self.window.older_end;

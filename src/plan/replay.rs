@@ -6,6 +6,7 @@
 
 use super::arrival::arrived;
 use super::cache::{CachePlace, Sent};
+use super::context::Given;
 use super::hidden::Hidden;
 use super::planner::Planner;
 use super::state::State;
@@ -15,7 +16,7 @@ use super::truncate::Landmarks;
 use super::units::{blocks_of, message_of};
 use super::window::Window;
 use crate::outline::Outline;
-use crate::policy::{Goal, Policy};
+use crate::policy::{Goal, Policy, Requests};
 use crate::source::Source;
 use crate::stop::check;
 use crate::text::count_chars;
@@ -71,9 +72,9 @@ pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
 /// Replays the requests of a session: each sends the view of its state. Other goals than masking and reducing leave views unchanged,
 /// or truncate them.
 #[must_use]
-pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy) -> Replayed {
+pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, requests: &Requests) -> Replayed {
     let outline = &*arrived(outline, source, policy);
-    let planner = Planner::of(outline, source, policy, None);
+    let planner = Planner::of(outline, source, policy, Given { requests, ..Given::default() });
     let requests: Vec<usize> = planner.turns.starts.iter().map(|start| *start as usize).collect();
     let mut replayed = match policy.goal {
         Goal::Truncate => planner.replay_truncated(&requests),

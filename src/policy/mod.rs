@@ -48,8 +48,8 @@ pub(crate) const OWN_PLACEHOLDER: &str = "[old tool output cleared to save conte
 /// A template: decoded literals, each with the following field.
 pub type Template = Vec<(Vec<u8>, Option<Field>)>;
 
-/// The options of a door in eight groups, and what of them is decided only when a request comes. Budgets and costs are in characters,
-/// or quarter tokens.
+/// The options of a door, in eight groups. Budgets and costs are in characters, or quarter tokens. What only a request says is in
+/// [`Requests`].
 #[derive(Debug, Clone)]
 pub struct Policy {
     pub goal: Goal,
@@ -66,7 +66,6 @@ pub struct Policy {
     pub limit: Limit,
     pub text: Replacement,
     pub design: Design,
-    pub requests: Requests,
 }
 
 impl Default for Policy {
@@ -82,7 +81,6 @@ impl Default for Policy {
             limit: Limit::default(),
             text: Replacement::default(),
             design: Design::default(),
-            requests: Requests::default(),
         }
     }
 }
@@ -211,68 +209,73 @@ pub struct Design {
 pub struct Requests {
     /// Other budgets: each after at least this many messages, ascending.
     pub max_since: Vec<(usize, usize)>,
-    /// Those that found a cold cache: messages before each, or [`NOW`].
+    /// Those that found a cold cache, ascending: messages before each, or [`NOW`].
     pub cold: Vec<usize>,
     /// Those that may make a summary, since its text is there, by the messages before each, ascending; and the message that no turn
     /// of it begins after. None: all.
     pub summaries_at: Option<Vec<(usize, usize)>>,
+    /// Those at which no text of a summary arrived, ascending.
+    pub failed_summaries: Vec<usize>,
     /// Marks that a list of messages is assumed to have around it.
     pub marks_elsewhere: usize,
 }
 
+/// Nothing is known of them.
+pub static UNKNOWN_REQUESTS: Requests =
+    Requests { max_since: vec![], cold: vec![], summaries_at: None, failed_summaries: vec![], marks_elsewhere: 2 };
+
 impl Default for Requests {
     fn default() -> Self {
-        Requests { max_since: vec![], cold: vec![], summaries_at: None, marks_elsewhere: 2 }
+        UNKNOWN_REQUESTS.clone()
     }
 }
 
-/// The place of each parameter that Python names. `$then` is applied to the list: in `py` it reads them.
+/// The place of each parameter that Python names, in the options of a door. `$then` is applied to the list: in `py` it reads them.
 #[cfg(feature = "python")]
 macro_rules! parameters {
     ($then:ident) => {
         $then! {
-            goal => goal,
-            max_cost => limit.max,
-            is_limit => limit.is_kept,
-            trigger => limit.trigger,
-            fill_millionths => limit.fill,
-            clip_results => limit.clip_results,
-            summary_max_chars => limit.summary_chars,
-            ask_summary => limit.asks_summary,
-            model => limit.model,
-            keep_results => keep.results,
-            keep_by_tool => keep.by_tool,
-            exclude_tools => exempt.tools,
-            keep_errors => exempt.errors,
-            keep_matching => exempt.texts,
-            provider => terms.provider,
-            boundary => terms.boundary,
-            cache => terms.cache,
-            max_overcost => max_overcost,
-            summaries => terms.summaries,
-            pins_boundary => terms.pins_boundary,
-            terms_by_shape => terms_by_shape,
-            placeholder => text.placeholder,
-            least_removed => text.least_removed,
-            max_result_chars => text.max_result_chars,
-            image_chars => text.image_chars,
-            markers => text.markers,
-            stubs => text.stubs,
-            keep_messages => design.keep_messages,
-            keep_turns => design.keep_turns,
-            masks_unseen => design.masks_unseen,
-            skips_masks => design.skips_masks,
-            max_observation_chars => design.max_observation_chars,
-            lines_form => design.lines_form,
-            keeps_dispatch => design.keeps_dispatch,
-            min_masked_chars => design.min_masked_chars,
-            strict_pairs => design.strict_pairs,
-            summary_role => design.summary_role,
+            goal => policy.goal,
+            max_cost => policy.limit.max,
+            is_limit => policy.limit.is_kept,
+            trigger => policy.limit.trigger,
+            fill_millionths => policy.limit.fill,
+            clip_results => policy.limit.clip_results,
+            summary_max_chars => policy.limit.summary_chars,
+            ask_summary => policy.limit.asks_summary,
+            model => policy.limit.model,
+            keep_results => policy.keep.results,
+            keep_by_tool => policy.keep.by_tool,
+            exclude_tools => policy.exempt.tools,
+            keep_errors => policy.exempt.errors,
+            keep_matching => policy.exempt.texts,
+            provider => policy.terms.provider,
+            boundary => policy.terms.boundary,
+            cache => policy.terms.cache,
+            max_overcost => policy.max_overcost,
+            summaries => policy.terms.summaries,
+            pins_boundary => policy.terms.pins_boundary,
+            terms_by_shape => policy.terms_by_shape,
+            placeholder => policy.text.placeholder,
+            least_removed => policy.text.least_removed,
+            max_result_chars => policy.text.max_result_chars,
+            image_chars => policy.text.image_chars,
+            markers => policy.text.markers,
+            stubs => policy.text.stubs,
+            keep_messages => policy.design.keep_messages,
+            keep_turns => policy.design.keep_turns,
+            masks_unseen => policy.design.masks_unseen,
+            skips_masks => policy.design.skips_masks,
+            max_observation_chars => policy.design.max_observation_chars,
+            lines_form => policy.design.lines_form,
+            keeps_dispatch => policy.design.keeps_dispatch,
+            min_masked_chars => policy.design.min_masked_chars,
+            strict_pairs => policy.design.strict_pairs,
+            summary_role => policy.design.summary_role,
+            is_off => policy.is_off,
             cold => requests.cold,
-            max_cost_since => requests.max_since,
             summaries_at => requests.summaries_at,
             marks_elsewhere => requests.marks_elsewhere,
-            is_off => is_off,
         }
     };
 }
@@ -285,11 +288,11 @@ impl Policy {
     ///
     /// # Examples
     /// ```
-    /// use recede::{plan::SummaryInput, policy::Policy, reduce::{Reduced, reduce_json}};
+    /// use recede::{plan::Given, policy::Policy, reduce::{Reduced, reduce_json}};
     /// let policy = Policy::keep(1);
     /// let result = |id: &str| format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"{}"}},{{"role":"assistant"}}"#, "a line ".repeat(30));
     /// let data = format!("[{},{}]", result("1"), result("2"));
-    /// let Ok(Reduced::View(Some(view), ..)) = reduce_json(data.as_bytes(), false, &policy, None, &SummaryInput::NotAsked) else { unreachable!() };
+    /// let Ok(Reduced::View(Some(view), ..)) = reduce_json(data.as_bytes(), false, &policy, Given::default()) else { unreachable!() };
     /// let masked = r#"{"role":"tool","tool_call_id":"1","content":"[old tool output cleared to save context]"},{"role":"assistant"}"#;
     /// assert_eq!(String::from_utf8_lossy(&view.to_vec(data.as_bytes())), format!("[{masked},{}]", result("2")));
     /// ```
@@ -330,15 +333,15 @@ impl Policy {
     }
 
     /// The budget of a request after this many messages.
-    pub(crate) fn max_cost_at(&self, messages: usize) -> Option<usize> {
-        let since = &self.requests.max_since;
+    pub(crate) fn max_cost_at(&self, requests: &Requests, messages: usize) -> Option<usize> {
+        let since = &requests.max_since;
         let known = since.partition_point(|(since, _)| *since <= messages);
         since[..known].last().map_or(self.limit.max, |(_, max)| Some(*max))
     }
 
     /// The limit of a request after this many messages.
-    pub(crate) fn limit_at(&self, messages: usize) -> Option<usize> {
-        self.max_cost_at(messages).filter(|_| self.limit.is_kept && !self.is_off)
+    pub(crate) fn limit_at(&self, requests: &Requests, messages: usize) -> Option<usize> {
+        self.max_cost_at(requests, messages).filter(|_| self.limit.is_kept && !self.is_off)
     }
 
     /// Whether what is masked depends on earlier requests.

@@ -6,7 +6,7 @@ use super::guard::guarded;
 use super::new_bytes;
 use crate::error::Error;
 use crate::outline::Outline;
-use crate::plan::{Plan, SummaryInput};
+use crate::plan::{Given, Plan};
 use crate::policy::Policy;
 use crate::reduce::{Reduced, reduce_json};
 use crate::report::{self, Figure};
@@ -101,9 +101,9 @@ const FLAGS: usize = 2;
 type RowFigures = [usize; NAMES.len()];
 
 /// The view of one row, and its figures. A panic is an error of this row alone.
-fn reduced(data: &[u8], policy: &Policy) -> PyResult<Result<(Spliced, RowFigures), Error>> {
+fn reduced(data: &[u8], PyPolicy { policy, requests }: &PyPolicy) -> PyResult<Result<(Spliced, RowFigures), Error>> {
     guarded(|| {
-        Ok(reduce_json(data, false, policy, None, &SummaryInput::NotAsked).map(|reduced| {
+        Ok(reduce_json(data, false, policy, Given { requests, ..Given::default() }).map(|reduced| {
             let Reduced::View(view, outline, plan) = reduced else { unreachable!("a policy without functions") };
             let figures = figures(&outline, &plan, policy);
             outline.recycle();
@@ -165,7 +165,7 @@ pub(super) fn reduce_column<'py>(
     with_views: bool,
 ) -> PyResult<Bound<'py, PyTuple>> {
     guarded(|| {
-        let (py, texts, policy) = (schema.py(), Texts::of(schema, array)?, &policy.policy);
+        let (py, texts) = (schema.py(), Texts::of(schema, array)?);
         let rows =
             py.detach(|| spread(texts.length, threads, |row| texts.get(row).map(|data| (data, reduced(data, policy)))));
         let mut validity = vec![0_u8; rows.len().div_ceil(8)];

@@ -6,19 +6,25 @@ use crate::error::Error;
 use crate::outline::Outline;
 use crate::patterns::{ByTool, TextPatterns};
 use crate::plan::{Cache, Costs, Rule, SummaryInput};
-use crate::policy::{Boundary, Due, Field, Goal, Model, Policy, Summaries, SummaryPrices, Template, Terms, parameters};
+use crate::policy::{
+    Boundary, Due, Field, Goal, Model, Policy, Requests, Summaries, SummaryPrices, Template, Terms, parameters,
+};
 use crate::provider::{CacheRule, ProviderCache};
+use crate::quoted::Door;
 use crate::shape::Shape;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
 use std::collections::HashMap;
+use std::sync::Arc;
 
-/// Validated options, opaque to Python.
+/// Validated options, and what they say of single requests; opaque to Python.
 #[pyclass(frozen, name = "Policy", module = "recede._core")]
+#[derive(Default)]
 pub struct PyPolicy {
-    pub policy: Policy,
+    pub policy: Arc<Policy>,
+    pub requests: Requests,
 }
 
 #[pymethods]
@@ -26,13 +32,19 @@ impl PyPolicy {
     /// The parameters by name; missing ones have their default.
     #[new]
     fn new(parameters: &Bound<'_, PyDict>) -> PyResult<Self> {
-        guarded(|| Ok(PyPolicy { policy: policy_of(parameters)? }))
+        guarded(|| policy_of(parameters))
     }
 
     /// That of `recede.reduce(messages, keep=results, provider="none")`, as the core has it.
     #[staticmethod]
     fn keep(results: usize) -> PyResult<Self> {
-        guarded(|| Ok(PyPolicy { policy: Policy::keep(results) }))
+        guarded(|| Ok(PyPolicy { policy: Arc::new(Policy::keep(results)), ..PyPolicy::default() }))
+    }
+}
+
+impl PyPolicy {
+    pub(super) fn door(&self) -> Door<'_> {
+        (&self.policy, &self.requests)
     }
 }
 
@@ -68,18 +80,25 @@ impl From<RawCache> for Cache {
     }
 }
 
+/// The options of a door that is being read.
+#[derive(Default)]
+struct Options {
+    policy: Policy,
+    requests: Requests,
+}
+
 macro_rules! read {
     ($($name:ident => $($place:ident).+,)*) => {
         /// The policy of a door, with these parameters in place of its own.
-        fn policy_of(parameters: &Bound<'_, PyDict>) -> PyResult<Policy> {
-            let mut policy = Policy::default();
+        fn policy_of(parameters: &Bound<'_, PyDict>) -> PyResult<PyPolicy> {
+            let mut options = Options::default();
             for (name, value) in parameters {
                 match &*name.extract::<PyBackedStr>()? {
-                    $(stringify!($name) => policy.$($place).+ = Parameter::read(&value)?,)*
+                    $(stringify!($name) => options.$($place).+ = Parameter::read(&value)?,)*
                     other => return Err(PyTypeError::new_err(format!("unknown parameter {other}"))),
                 }
             }
-            Ok(policy)
+            Ok(PyPolicy { policy: Arc::new(options.policy), requests: options.requests })
         }
     };
 }

@@ -5,7 +5,7 @@ use super::values::{Any, Dict, cast};
 use crate::marks::{FIELD, LEVELS, Marked, Marks, Pins};
 use crate::outline::Outline;
 use crate::plan::{Plan, marks_in_view, pins};
-use crate::policy::Policy;
+use crate::policy::{Policy, Requests};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -38,9 +38,10 @@ impl<'py> DictMarks<'py> {
         view: &Bound<'py, PyList>,
         outline: &Outline,
         policy: &Policy,
+        requests: &Requests,
         plan: &Plan,
     ) -> PyResult<()> {
-        let marks = marks_in_view(outline, &plan.masked, self.places(policy.requests.marks_elsewhere));
+        let marks = marks_in_view(outline, &plan.masked, self.places(requests.marks_elsewhere));
         pins(outline, plan, &marks, policy.terms.cache).map_or(Ok(()), |pins| self.write(view, &marks, pins))
     }
 

@@ -27,7 +27,7 @@ use crate::json::Scanner;
 use crate::outline::Outline;
 use crate::pairs;
 use crate::placeholder::Placeholder;
-use crate::plan::{self, Costs, Outcome};
+use crate::plan::{self, Costs, Given, Outcome};
 use crate::reduce::{Reduced, reduce_scanned};
 use crate::repaired::{Added, repair_json, steps};
 use crate::scan::{field, scan};
@@ -64,8 +64,9 @@ fn reduce<'py>(
         let mut outline = walk::walk(&mut dicts, &[&policy.policy])?;
         plan::arrive(&mut outline, &dicts, &policy.policy);
         check_costs(costs.as_ref(), &outline)?;
-        let policy = &*policy.policy.of(&outline);
-        match plan::plan(&outline, &dicts, policy, costs.as_ref(), &summary_of(summary)?) {
+        let (policy, requests) = (&*policy.policy.of(&outline), &policy.requests);
+        let given = Given { requests, costs: costs.as_ref(), summary: &summary_of(summary)? };
+        match plan::plan(&outline, &dicts, policy, given) {
             Outcome::AskSummary(asked) => {
                 summary_request(field_of(py, asked.dropped)?, asked.previous.as_deref(), &asked.built_in, 0)
             }
@@ -75,7 +76,7 @@ fn reduce<'py>(
                 let marks = DictMarks::of(&dicts, &outline, policy, &plan)?;
                 let view = apply::apply(&dicts, &outline, policy, &plan)?;
                 if let Some(marks) = marks {
-                    marks.pin(&view, &outline, policy, &plan)?;
+                    marks.pin(&view, &outline, policy, requests, &plan)?;
                 }
                 reduction(view, &outline, &plan, policy)
             }
@@ -95,11 +96,11 @@ fn reduce_json<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let py = data.py();
-        let (bytes, rules) = (data.as_bytes(), &policy.policy);
+        let (bytes, rules, requests) = (data.as_bytes(), &policy.policy, &policy.requests);
         let (costs, summary): (Option<Costs>, _) = (costs_and_texts_of(costs)?, summary_of(summary)?);
         let reduced = py.detach(|| {
             let outline = scan(bytes, surrogates)?;
-            Ok(reduce_scanned(bytes, outline, rules, costs.as_ref(), &summary))
+            Ok(reduce_scanned(bytes, outline, rules, Given { requests, costs: costs.as_ref(), summary: &summary }))
         });
         match reduced.map_err(|error| transcript_error(py, &error))? {
             Reduced::AskSummary(outline, asked) => {

@@ -11,7 +11,7 @@ use crate::misses::MOST_GRAMS;
 use crate::outline::Outline;
 use crate::plan::{self, Need};
 use crate::policy::Policy;
-use crate::quoted::{Examined, FromResult};
+use crate::quoted::{Door, Examined, FromResult};
 use crate::scan::scan;
 use crate::source::{Bytes, Source, count_newlines};
 use pyo3::prelude::*;
@@ -33,8 +33,8 @@ pub(super) fn replay<'py>(
 ) -> PyResult<Vec<Vec<Any<'py>>>> {
     guarded(|| {
         let mut dicts = Dicts::of(messages)?;
-        let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
-        let outline = walk::walk(&mut dicts, &policies)?;
+        let policies = doors(&policies);
+        let outline = walk::walk(&mut dicts, &policies.iter().map(|(policy, _)| *policy).collect::<Vec<_>>())?;
         let cache = cache.into();
         let found = until_signal(|| replay_outline(&outline, &dicts, policies.into_iter(), image_chars, &cache));
         replayed(messages.py(), found)
@@ -52,11 +52,11 @@ pub(super) fn replay_json<'py>(
 ) -> PyResult<Vec<Vec<Any<'py>>>> {
     guarded(|| {
         let (py, bytes) = (data.py(), data.as_bytes());
-        let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
+        let policies = doors(&policies);
         let cache = cache.into();
         let sent = py.detach(|| {
             let mut outline = scan(bytes, surrogates)?;
-            if policies.iter().any(|policy| policy.names_lines()) {
+            if policies.iter().any(|(policy, _)| policy.names_lines()) {
                 count_newlines(bytes, &mut outline, 0);
             }
             let replay = || replay_outline(&outline, &Bytes(bytes), policies.into_iter(), image_chars, &cache);
@@ -82,8 +82,8 @@ pub(super) fn quoted<'py>(
     most_grams: Option<usize>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     guarded(|| {
-        let (py, bytes, all) = (data.py(), data.as_bytes(), &all.policy);
-        let policies: Vec<&Policy> = policies.iter().map(|policy| &policy.policy).collect();
+        let (py, bytes, all) = (data.py(), data.as_bytes(), all.door());
+        let policies = doors(&policies);
         let most_grams = most_grams.unwrap_or(MOST_GRAMS);
         let found = py.detach(|| {
             let outline = scan(bytes, surrogates)?;
@@ -99,15 +99,20 @@ pub(super) fn quoted<'py>(
     })
 }
 
+fn doors<'a>(policies: &'a [PyRef<'_, PyPolicy>]) -> Vec<Door<'a>> {
+    policies.iter().map(|policy| policy.door()).collect()
+}
+
 fn replay_outline<'a>(
     outline: &Outline,
     source: &dyn Source,
-    policies: impl Iterator<Item = &'a Policy>,
+    policies: impl Iterator<Item = Door<'a>>,
     image_chars: usize,
     cache: &plan::Cache,
 ) -> Replay {
     let requests = plan::requests(outline, image_chars);
-    let of_policy = |policy: &Policy| served(&requests, plan::replay(outline, source, policy).sent, policy, cache);
+    let of_policy =
+        |(policy, known): Door<'_>| served(&requests, plan::replay(outline, source, policy, known).sent, policy, cache);
     let views = policies.map(of_policy).collect();
     (requests, views)
 }

@@ -7,7 +7,7 @@ use super::guard::guarded;
 use super::reduction::json_reduction;
 use crate::marks::{caches_messages, newest_in_body, remarked};
 use crate::outline::{Outline, Span};
-use crate::plan::{SummaryInput, SummaryRequest};
+use crate::plan::{Given, SummaryInput, SummaryRequest};
 use crate::points::request_points;
 use crate::policy::Requests;
 use crate::reduce::{Reduced, reduce_scanned};
@@ -89,8 +89,8 @@ impl PyRequest {
         })
     }
 
-    /// Masks it, where the cache was cold at these requests besides those of the policy. `at` are the requests with summaries, as in
-    /// the policy; of a body that has none it is masked once. `texts` are those of summaries, by their keys.
+    /// Masks it, where the cache was cold at these requests besides those of the options. `at` are the requests with summaries, as in
+    /// [`Requests`]; of a body that has none it is masked once. `texts` are those of summaries, by their keys.
     ///
     /// Returns the reduction, and of the summary in it the request and the key. If the text of that is not known: None, the same, and
     /// what it has to tell, which is the messages, the key of the text before, that of an earlier reduction, and the number of messages
@@ -110,17 +110,18 @@ impl PyRequest {
             let bytes = data.as_bytes();
             let outline = if at.is_none() { self.held().take() } else { self.held().clone() };
             let outline = outline.ok_or_else(masked_once)?;
-            cold.extend(&policy.policy.requests.cold);
+            let PyPolicy { policy, requests } = policy;
+            cold.extend(&requests.cold);
             cold.sort_unstable();
             cold.dedup();
-            let mut policy = policy.policy.clone();
-            policy.requests = Requests { cold, summaries_at: at, ..policy.requests };
+            let requests = &Requests { cold, summaries_at: at, ..requests.clone() };
             let costs = costs_and_texts_of(costs)?;
             let texts = SummaryInput::Known(texts.into_iter().map(|(key, text)| (key, bytes_of(&text))).collect());
-            let reduced = py.detach(|| reduce_scanned(bytes, outline, &policy, costs.as_ref(), &texts));
+            let given = Given { requests, costs: costs.as_ref(), summary: &texts };
+            let reduced = py.detach(|| reduce_scanned(bytes, outline, policy, given));
             match reduced {
                 Reduced::View(view, outline, plan) => {
-                    let reduction = json_reduction(data, view.as_ref(), outline, &plan, &policy)?;
+                    let reduction = json_reduction(data, view.as_ref(), outline, &plan, policy)?;
                     Ok((reduction, plan.standing, py.None()).into_pyobject(py)?.into_any())
                 }
                 Reduced::AskSummary(_, asked) => {

@@ -22,13 +22,12 @@ mod view;
 
 use crate::error::Error;
 use crate::plan::{Limits, Need, PlanContext, State, Step, SummaryInput};
-use crate::policy::{NOW, Policy};
+use crate::policy::{NOW, Policy, Requests};
 use crate::store::{Store, StoreError};
 pub use attempts::Attempts;
 use log::Log;
 pub use log::TextFormat;
 pub(crate) use log::{MessageCosts, ResultPlace, ShownSummary, TextsToCount};
-use provider::Decided;
 pub(crate) use reports::Reports;
 use std::sync::Arc;
 use stored::Stored;
@@ -42,9 +41,13 @@ pub use view::{Chunks, ViewMessage};
 pub struct Session {
     /// The policy that was given.
     given: Arc<Policy>,
-    /// The policy of the next request; see [`Session::renew_policy`].
-    policy: Policy,
-    decided: Option<Decided>,
+    /// The same, with the terms of the provider that the history has decided.
+    policy: Arc<Policy>,
+    /// The message that decided.
+    decided: Option<usize>,
+    /// What is known of requests; see [`Session::renew_requests`]. And what was given of it.
+    requests: Requests,
+    given_requests: Requests,
     raw_cost_at_most: usize,
     log: Log,
     state: State,
@@ -108,11 +111,14 @@ pub(crate) type Result<T> = core::result::Result<T, Failure>;
 impl Session {
     /// An empty session. A history that costs at most `raw_cost_at_most` is sent raw.
     #[must_use]
-    pub fn new(policy: Policy, raw_cost_at_most: usize, format: TextFormat) -> Self {
+    pub fn new(policy: impl Into<Arc<Policy>>, raw_cost_at_most: usize, format: TextFormat) -> Self {
+        let given = policy.into();
         Session {
-            given: Arc::new(policy.clone()),
-            policy,
+            policy: given.clone(),
+            given,
             decided: None,
+            requests: Requests::default(),
+            given_requests: Requests::default(),
             raw_cost_at_most,
             log: Log::of(format),
             state: State::default(),
@@ -130,6 +136,12 @@ impl Session {
             unrequested: None,
             is_changing: false,
         }
+    }
+
+    /// With what is known of requests beforehand.
+    #[must_use]
+    pub fn with_requests(self, requests: Requests) -> Self {
+        Session { requests: requests.clone(), given_requests: requests, ..self }
     }
 
     /// The budget is one of tokens, of which characters may be measured.
@@ -168,7 +180,7 @@ impl Session {
 
     /// Runs a rule of the plan.
     fn with_context<T>(&self, rule: impl FnOnce(PlanContext) -> T) -> T {
-        self.log.with_context(&self.policy, &self.summaries.failed, rule)
+        self.log.with_context(&self.policy, &self.requests, rule)
     }
 
     /// Runs a rule that changes the state.
@@ -233,7 +245,7 @@ impl Session {
         if !self.policy.remembers() {
             return;
         }
-        let is_decided = self.step_of.take() == Some(end) && !self.policy.requests.cold.contains(&NOW);
+        let is_decided = self.step_of.take() == Some(end) && !self.requests.cold.contains(&NOW);
         let shown = core::mem::take(&mut self.step);
         let made = self.with_state(|context, state| {
             state.grow(context, end);
@@ -263,7 +275,7 @@ impl Session {
     /// Decides what the current request changes, or the view after the answer to the last one.
     fn decide_step(&mut self) {
         let (end, is_request) = (self.log.len(), !self.log.ends_with_run());
-        let (remembers, limits) = (self.policy.remembers(), Limits::of(&self.policy, self.log.len()));
+        let (remembers, limits) = (self.policy.remembers(), Limits::of(&self.policy, self.max_cost()));
         let (step, moved, is_to_window) = self.with_state(|context, state| {
             state.grow(context, end);
             if remembers {
@@ -286,7 +298,7 @@ impl Session {
     /// is current.
     pub fn update_view(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Update> {
         if !self.view.is_current {
-            self.renew_policy_for_cold();
+            self.renew_requests_for_cold();
             self.decide_step();
             if let Some(asked) = self.summary_text(summary)? {
                 return Ok(asked);
@@ -300,6 +312,11 @@ impl Session {
             _ => {}
         }
         Ok(Update::Done)
+    }
+
+    /// The budget of the next request.
+    fn max_cost(&self) -> Option<usize> {
+        self.policy.max_cost_at(&self.requests, self.len())
     }
 
     /// Whether the view has masks and cuts: not of a history that is small enough to be sent raw.
@@ -343,7 +360,7 @@ impl Session {
         self.summaries.rewind(messages);
         self.reports = self.reports.before(messages);
         self.undecide(messages);
-        self.renew_policy();
+        self.renew_requests();
         self.unrequested = self.unrequested.map(|first| first.min(messages));
         self.fold_again(self.unrequested.unwrap_or(messages));
         self.counted = self.counted.filter(|counted| *counted <= messages);

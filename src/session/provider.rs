@@ -1,14 +1,7 @@
 //! The provider whose prompt cache a session assumes: the shape of its first call or result decides, and no later message changes it.
 
 use super::Session;
-use crate::shape::Shape;
-
-/// The message that decided, and its shape.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Decided {
-    message: usize,
-    pub shape: Shape,
-}
+use std::sync::Arc;
 
 impl Session {
     /// Whether the first call or result is still to come, and has a say.
@@ -23,14 +16,16 @@ impl Session {
         }
         let shapes = self.log.outline.messages[from..].iter().map(|message| message.shape);
         let Some((place, shape)) = shapes.enumerate().find(|(_, shape)| shape.decides_provider()) else { return };
-        self.decided = Some(Decided { message: from + place, shape });
-        self.renew_policy();
+        self.decided = Some(from + place);
+        self.policy = self.given.decided(shape).map_or_else(|| self.given.clone(), Arc::new);
         self.fold_again(from);
     }
 
     /// Takes a decision back that needs more than this many messages.
     pub(super) fn undecide(&mut self, messages: usize) {
-        self.decided.take_if(|decided| decided.message >= messages);
+        if self.decided.take_if(|decided| *decided >= messages).is_some() {
+            self.policy = self.given.clone();
+        }
     }
 
     /// Whether views have marks at the boundary.

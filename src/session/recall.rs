@@ -14,7 +14,7 @@ impl Session {
             return (observations, Unmasked::default());
         }
         let is_small = (1..=self.raw_cost_at_most).contains(&self.log.cost);
-        if is_small || is_within_budget(&self.policy, self.log.len(), self.log.cost) {
+        if is_small || is_within_budget(&self.policy, self.max_cost(), self.log.cost) {
             return (observations, Unmasked::BELOW_TRIGGER);
         }
         (observations, self.with_context(|context| self.state.unmasked(context, &self.step)))

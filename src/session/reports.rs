@@ -84,20 +84,18 @@ impl Session {
         let since = self.len() + 1;
         self.happened(Event::Calibration(since, chars));
         self.reports.add_calibration(since, chars);
-        self.renew_policy();
+        self.renew_requests();
     }
 
-    /// Changes the policy to that of the next request: the given one, with the terms of the provider that the history has decided,
-    /// and with what was reported of requests.
-    pub(super) fn renew_policy(&mut self) {
-        let decided = self.decided.as_ref().and_then(|decided| self.given.decided(decided.shape));
-        self.policy = decided.unwrap_or_else(|| (*self.given).clone());
+    /// Changes what is known of requests to what was given, what was reported, and where the caller has marks.
+    pub(super) fn renew_requests(&mut self) {
         let marks_elsewhere = self.own_mark.as_ref().map(|(_, elsewhere)| *elsewhere);
-        self.policy.requests = Requests {
+        self.requests = Requests {
             max_since: self.calibrated_budgets(),
             cold: self.cold_requests(),
-            marks_elsewhere: marks_elsewhere.unwrap_or(self.policy.requests.marks_elsewhere),
-            summaries_at: self.policy.requests.summaries_at.take(),
+            marks_elsewhere: marks_elsewhere.unwrap_or(self.given_requests.marks_elsewhere),
+            failed_summaries: self.summaries.failed(),
+            ..Requests::default()
         };
         self.step_of = None;
     }
@@ -118,7 +116,7 @@ impl Session {
     pub fn cold_requests(&self) -> Vec<usize> {
         let now = self.next_is_cold().then(|| self.len());
         let reported = self.reports.cold.iter().filter_map(|cold| cold.request);
-        let mut requests: Vec<usize> = self.given.requests.cold.iter().copied().chain(reported).chain(now).collect();
+        let mut requests: Vec<usize> = self.given_requests.cold.iter().copied().chain(reported).chain(now).collect();
         requests.sort_unstable();
         requests.dedup();
         requests
@@ -136,14 +134,14 @@ impl Session {
             for cold in self.reports.cold.iter_mut().filter(|cold| is_settled(cold)) {
                 cold.request = Some(message);
             }
-            self.renew_policy();
+            self.renew_requests();
         }
     }
 
     /// A cold request moves with each message until it is made.
-    pub(super) fn renew_policy_for_cold(&mut self) {
+    pub(super) fn renew_requests_for_cold(&mut self) {
         if self.next_is_cold() {
-            self.renew_policy();
+            self.renew_requests();
         }
     }
 }

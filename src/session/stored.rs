@@ -77,13 +77,13 @@ impl Session {
             let event = record.and_then(|record| Event::of(record.fields.first()?, record.last.unwrap_or_default()));
             match event.ok_or_else(|| damaged("an event in it is malformed"))? {
                 event if event.messages() > messages => {}
-                Event::Summary(event) => self.summaries.push(event),
+                Event::Summary(event) => self.summaries.events.push(event),
                 Event::Cold(messages) => self.reports.add_cold(messages),
                 Event::Sums(_, sums) => self.reports.sums = sums,
                 Event::Calibration(since, chars) => self.reports.add_calibration(since, chars),
             }
         }
-        self.renew_policy();
+        self.renew_requests();
         Ok(messages)
     }
 

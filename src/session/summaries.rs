@@ -10,8 +10,6 @@ use std::collections::BTreeSet;
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Summaries {
     pub events: Vec<SummaryEvent>,
-    /// The requests at which no text arrived, ascending.
-    pub failed: Vec<usize>,
     /// The built-in summary that was written last, with its key.
     built_in: Option<(u64, Vec<u8>)>,
     /// Whether each of the first messages was looked at for tags, and those that have some.
@@ -30,13 +28,10 @@ pub struct Asked {
 }
 
 impl Summaries {
-    pub(crate) fn push(&mut self, event: SummaryEvent) {
-        if event.text.is_none()
-            && let Err(place) = self.failed.binary_search(&event.request)
-        {
-            self.failed.insert(place, event.request);
-        }
-        self.events.push(event);
+    /// The requests at which no text arrived, ascending.
+    pub(crate) fn failed(&self) -> Vec<usize> {
+        let failed = self.events.iter().filter(|event| event.text.is_none());
+        failed.map(|event| event.request).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     fn text_of(&self, key: u64) -> Option<&Vec<u8>> {
@@ -50,7 +45,6 @@ impl Summaries {
     /// Drops the events of requests after this many messages.
     pub(crate) fn rewind(&mut self, messages: usize) {
         self.events.retain(|event| event.request <= messages);
-        self.failed.retain(|request| *request <= messages);
         self.built_in = None;
         self.looked_at.truncate(messages);
         self.tagged.retain(|(message, _)| (*message as usize) < messages);
@@ -82,7 +76,7 @@ impl Session {
             }
             let (turns, cost) = (self.log.turns.count(), self.log.cost);
             let mut attempts = self.attempts();
-            let may_ask = attempts.may_ask(turns, cost, self.policy.max_cost_at(self.log.len()).unwrap_or(0));
+            let may_ask = attempts.may_ask(turns, cost, self.max_cost().unwrap_or(0));
             let event = SummaryEvent { request: standing.request, key: standing.key, text: None, attempts };
             match input {
                 SummaryInput::Given(text, _) if may_ask => {
@@ -118,11 +112,12 @@ impl Session {
 
     fn add_event(&mut self, event: SummaryEvent) {
         self.happened(Event::Summary(event.clone()));
-        self.summaries.push(event);
+        self.summaries.events.push(event);
     }
 
-    /// Decides again, where an event of a request has become known.
+    /// Decides again, where it has become known that no text arrived at a request.
     fn decide_again(&mut self, request: usize) {
+        self.renew_requests();
         if request < self.log.len() || self.log.ends_with_run() {
             self.fold_again(self.log.len());
         }

@@ -9,7 +9,7 @@ use crate::reading::{Naive, is_json_fault};
 use recede::error::Error;
 use recede::json::{Counted, MAX_DEPTH, Scanner, decode, plain};
 use recede::outline::{ItemType, Outline, Span};
-use recede::plan::SummaryInput;
+use recede::plan::Given;
 use recede::policy::Goal;
 use recede::reduce::{Reduced, reduce_json};
 use recede::scan::scan_with;
@@ -355,8 +355,7 @@ fn holds_dispatch(text: &[u8]) -> bool {
 /// What masking makes of an accepted history is one too, of as many messages and pairs.
 fn masked(data: &[u8], surrogates: bool) -> Result<(), String> {
     let policy = policy!(published(); goal = Goal::Mask, keep.results = 0);
-    let Ok(Reduced::View(view, outline, _)) = reduce_json(data, surrogates, &policy, None, &SummaryInput::NotAsked)
-    else {
+    let Ok(Reduced::View(view, outline, _)) = reduce_json(data, surrogates, &policy, Given::default()) else {
         return Err("what is accepted is not masked".to_owned());
     };
     let Some(view) = view else { return Ok(()) };

@@ -5,7 +5,7 @@ use crate::sketch::Sketch;
 use recede::outline::{Call, Message, Outline, Role, Shape, Span, TextSpan, ToolResult};
 use recede::pairs::{Pairs, findings, repairs};
 use recede::patterns::matches;
-use recede::plan::{Outcome, SummaryInput};
+use recede::plan::{Given, Outcome};
 use recede::policy::Goal;
 use recede::reduce::{Reduced, reduce_json};
 use recede::report;
@@ -30,7 +30,7 @@ fn everything(outline: &Outline) {
     for policy in [narrow, by_all] {
         for goal in [Goal::Mask, Goal::Truncate, Goal::Summarize, Goal::Reduce] {
             let policy = policy!(policy.clone(); goal = goal);
-            let outcome = recede::plan::plan(outline, &Empty, &policy, None, &SummaryInput::NotAsked);
+            let outcome = recede::plan::plan(outline, &Empty, &policy, Given::default());
             let Outcome::Plan(plan) = outcome else { panic!("asks for a summary") };
             drop(report::by_tool(outline, &plan, 0));
             let _ = report::first_changed(outline, &plan);
@@ -68,7 +68,7 @@ fn reduce_all(data: &str) -> usize {
     let mut changed = 0;
     for goal in [Goal::Mask, Goal::Truncate, Goal::Summarize, Goal::Reduce] {
         let policy = policy!(published(); goal = goal, limit.max = Some(1), design.keep_messages = Some(1), design.masks_unseen = true);
-        let reduced = reduce_json(data.as_bytes(), false, &policy, None, &SummaryInput::NotAsked).unwrap();
+        let reduced = reduce_json(data.as_bytes(), false, &policy, Given::default()).unwrap();
         if let Reduced::View(Some(view), ..) = reduced {
             outline_of(view.to_vec(data.as_bytes()));
             changed += 1;
@@ -204,7 +204,7 @@ fn a_million_empty_messages() {
     assert_eq!(outline.messages.len(), MILLION);
     everything(&outline);
     let policy = policy!(published(); goal = Goal::Truncate, design.keep_messages = Some(2));
-    let reduced = reduce_json(data.as_bytes(), false, &policy, None, &SummaryInput::NotAsked).unwrap();
+    let reduced = reduce_json(data.as_bytes(), false, &policy, Given::default()).unwrap();
     let Reduced::View(Some(view), ..) = reduced else { panic!("no view") };
     assert_eq!(view.to_vec(data.as_bytes()), b"[{},{}]");
 }

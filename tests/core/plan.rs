@@ -7,7 +7,7 @@ use crate::sketch::Sketch;
 use recede::outline::{Role, Shape};
 use recede::patterns::ByTool;
 use recede::placeholder::Placeholder;
-use recede::plan::{Costs, Outcome, Plan, Stage, Summary, SummaryInput, facts};
+use recede::plan::{Costs, Given, Outcome, Plan, Stage, Summary, SummaryInput, facts};
 use recede::policy::{Boundary, Field, Goal, Policy};
 use recede::provider::{CacheRule, ProviderCache};
 use recede::report;
@@ -21,7 +21,7 @@ fn plan(sketch: &Sketch, policy: &Policy) -> Plan {
 }
 
 fn plan_with(sketch: &Sketch, policy: &Policy, summary: &SummaryInput) -> Plan {
-    match recede::plan::plan(&sketch.outline, sketch, policy, None, summary) {
+    match recede::plan::plan(&sketch.outline, sketch, policy, Given { summary, ..Given::default() }) {
         Outcome::Plan(plan) => *plan,
         Outcome::AskSummary(_) | Outcome::AskCosts(_) => panic!("asks"),
     }
@@ -173,7 +173,7 @@ fn a_summary_is_asked_for() {
     let sketch = session(3);
     let policy =
         policy!(published(); goal = Goal::Summarize, limit.asks_summary = true, design.keep_messages = Some(1));
-    let asked = recede::plan::plan(&sketch.outline, &sketch, &policy, None, &SummaryInput::NotAsked);
+    let asked = recede::plan::plan(&sketch.outline, &sketch, &policy, Given::default());
     let Outcome::AskSummary(asked) = asked else { panic!("does not ask") };
     assert_eq!((asked.dropped, asked.previous), (vec![1, 2, 3, 4, 5], None));
     assert_eq!(
@@ -272,7 +272,12 @@ fn costs_are_counted_where_they_are_given() {
     let costs = Costs { messages: vec![1; 6], observations: vec![(100, 10), (100, 10)], ..Costs::default() };
     let stage = |max| {
         let policy = policy!(published(); limit.max = Some(max), design.keep_messages = Some(1));
-        match recede::plan::plan(&sketch.outline, &sketch, &policy, Some(&costs), &SummaryInput::Failed) {
+        match recede::plan::plan(
+            &sketch.outline,
+            &sketch,
+            &policy,
+            Given { costs: Some(&costs), summary: &SummaryInput::Failed, ..Given::default() },
+        ) {
             Outcome::Plan(plan) => (plan.stage, plan.within_limit),
             Outcome::AskSummary { .. } | Outcome::AskCosts(_) => panic!("asks"),
         }

@@ -2,8 +2,8 @@
 
 use crate::common::{Random, outline_of, published};
 use recede::outline::Outline;
-use recede::plan::{Outcome, Plan, Request, SummaryInput, plan, replay, requests};
-use recede::policy::{Boundary, Due, Goal, Model, Policy, Summaries, SummaryPrices};
+use recede::plan::{Given, Outcome, Plan, Request, plan, replay, requests};
+use recede::policy::{Boundary, Due, Goal, Model, Policy, Requests, Summaries, SummaryPrices};
 use recede::source::Bytes;
 
 /// Messages of a session whose observations differ in size, tool and number.
@@ -48,14 +48,16 @@ fn seen(outline: &Outline, plan: &Plan) -> Vec<(usize, usize, usize)> {
 }
 
 /// Of each request: characters, those that are the same as before, and masked observations.
-fn planned_anew(messages: &[String], policy: &Policy) -> Vec<(usize, usize, usize)> {
+fn planned_anew(messages: &[String], policy: &Policy, known: &Requests) -> Vec<(usize, usize, usize)> {
     let whole = outline_of(format!("[{}]", messages.join(",")));
     let mut before: Vec<(usize, usize, usize)> = vec![];
     let mut sent = vec![];
     for request in requests(&whole, 0) {
         let data = format!("[{}]", messages[..request.messages].join(","));
         let outline = outline_of(&data);
-        let Outcome::Plan(plan) = plan(&outline, &Bytes(data.as_bytes()), policy, None, &SummaryInput::NotAsked) else {
+        let Outcome::Plan(plan) =
+            plan(&outline, &Bytes(data.as_bytes()), policy, Given { requests: known, ..Given::default() })
+        else {
             panic!("asks for a summary")
         };
         let view = seen(&outline, &plan);
@@ -79,6 +81,7 @@ fn each_request_is_planned_as_if_it_were_the_only_one() {
         let data = format!("[{}]", messages.join(","));
         let outline = outline_of(&data);
         let count = random.below(6);
+        let known = Requests { cold: vec![random.below(9), 12], ..Requests::default() };
         let policies = [
             policy!(none.clone(); keep.results = count),
             policy!(none.clone(); keep.results = count, terms.boundary = Boundary::Stepped(1 + random.below(4))),
@@ -93,7 +96,6 @@ fn each_request_is_planned_as_if_it_were_the_only_one() {
                 design.keep_messages = Some(count),
                 terms.boundary = Boundary::BreakEven { read: 1.0, write: 1.25 },
                 keep.by_tool = [(b"read".to_vec(), Some(1))].into_iter().collect(),
-                requests.cold = vec![random.below(9), 12],
             ),
             policy!(none.clone(); design.keep_turns = Some(count), design.min_masked_chars = random.below(900)),
             policy!(none.clone(); design.keep_messages = Some(count), exempt.tools = [(b"re*".to_vec(), ())].into_iter().collect()),
@@ -112,9 +114,9 @@ fn each_request_is_planned_as_if_it_were_the_only_one() {
             ),
         ];
         for policy in policies {
-            let found = replay(&outline, &Bytes(data.as_bytes()), &policy).sent;
+            let found = replay(&outline, &Bytes(data.as_bytes()), &policy, &known).sent;
             let facts: Vec<_> = found.iter().map(|sent| (sent.view.chars, sent.same_chars, sent.masked)).collect();
-            assert_eq!(facts, planned_anew(&messages, &policy), "round {round}: {policy:?}");
+            assert_eq!(facts, planned_anew(&messages, &policy, &known), "round {round}: {policy:?}");
             moves += found.windows(2).filter(|pair| pair[1].same_chars < pair[0].view.chars).count();
         }
     }
@@ -126,7 +128,7 @@ fn shown(messages: &[String], policy: &Policy, turns: usize, summary_chars: usiz
     let data = format!("[{}]", messages.join(","));
     let outline = outline_of(&data);
     let masking = policy!(policy.clone(); terms.summaries = None);
-    let Outcome::Plan(plan) = plan(&outline, &Bytes(data.as_bytes()), &masking, None, &SummaryInput::NotAsked) else {
+    let Outcome::Plan(plan) = plan(&outline, &Bytes(data.as_bytes()), &masking, Given::default()) else {
         panic!("asks for a summary")
     };
     let hides = |message: usize| {
@@ -165,7 +167,7 @@ fn a_request_shows_the_summary_and_the_turns_behind_it() {
                 terms.boundary = boundary,
                 terms.summaries = Some(Summaries { due, prices, tail, model }),
             );
-            let found = replay(&outline, &Bytes(data.as_bytes()), &policy).sent;
+            let found = replay(&outline, &Bytes(data.as_bytes()), &policy, &Requests::default()).sent;
             let mut summarized = 0;
             for ((taken, sent), request) in found.iter().enumerate().zip(requests(&outline, 0)) {
                 assert!(sent.summarized >= summarized && sent.summarized + tail <= taken.max(tail), "round {round}");

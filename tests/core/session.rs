@@ -2,7 +2,7 @@
 
 use crate::common::{Random, outline_of, published};
 use recede::pairs::Pairs;
-use recede::plan::{Plan, Stage, SummaryInput};
+use recede::plan::{Given, Plan, Stage, SummaryInput};
 use recede::policy::{Boundary, Goal, Policy};
 use recede::reduce::{Reduced, reduce_json};
 use recede::session::{Attempts, Chunks, Session, TextFormat, Update, ViewMessage};
@@ -84,7 +84,7 @@ fn planned(messages: &[String], policy: &Policy, text: &[u8]) -> (Plan, String) 
     let data = format!("[{}]", messages.join(","));
     let summary =
         if policy.limit.asks_summary { SummaryInput::Given(text.to_vec(), None) } else { SummaryInput::NotAsked };
-    let reduced = reduce_json(data.as_bytes(), false, policy, None, &summary).unwrap();
+    let reduced = reduce_json(data.as_bytes(), false, policy, Given { summary: &summary, ..Given::default() }).unwrap();
     let Reduced::View(view, _, plan) = reduced else { panic!("asks") };
     let view = view.map_or(data.clone(), |view| String::from_utf8(view.to_vec(data.as_bytes())).unwrap());
     (*plan, view)

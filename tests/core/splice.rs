@@ -5,7 +5,7 @@ use recede::clip::Clip;
 use recede::dispatch::dispatch_blocks;
 use recede::outline::Outline;
 use recede::placeholder::{Form, Placeholder};
-use recede::plan::{Cut, Masked, Plan, SummaryInput, facts};
+use recede::plan::{Cut, Given, Masked, Plan, SummaryInput, facts};
 use recede::policy::{Field, Goal, Policy};
 use recede::reduce::{Reduced, reduce_json};
 use recede::text::{clip, count_chars};
@@ -318,7 +318,7 @@ fn random_policy(random: &mut Random) -> Policy {
 }
 
 fn reduce(data: &str, policy: &Policy, summary: &SummaryInput) -> (Option<String>, Outline, Plan) {
-    let reduced = reduce_json(data.as_bytes(), false, policy, None, summary).unwrap();
+    let reduced = reduce_json(data.as_bytes(), false, policy, Given { summary, ..Given::default() }).unwrap();
     let Reduced::View(view, outline, plan) = reduced else { panic!("asks") };
     let view = view.map(|view| {
         let bytes = view.to_vec(data.as_bytes());

@@ -22,6 +22,7 @@ use crate::session::{Asked, Mask, ResultPlace, Session, ShownSummary, TextFormat
 use crate::source::Source;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use std::sync::Arc;
 
 /// The hidden messages, and the summary: before which message it stands, its text, its message in JSON, and which message has the text
 /// instead.
@@ -31,7 +32,7 @@ type HiddenForPython<'py> = (Vec<usize>, Option<(usize, Any<'py>, Any<'py>, Opti
 #[pyclass(frozen, name = "FactsSession", module = "recede._core")]
 pub struct PyFactsSession {
     shared: Shared,
-    policy: Policy,
+    policy: Arc<Policy>,
 }
 
 /// Texts of results, by their number among those that are given.
@@ -69,8 +70,9 @@ impl PyFactsSession {
     #[new]
     fn new(policy: &PyPolicy) -> PyResult<Self> {
         guarded(|| {
-            let policy = policy.policy.clone();
-            let shared = Shared::of(Session::new(policy.clone(), 0, TextFormat::Facts), None);
+            let PyPolicy { policy, requests } = policy;
+            let session = Session::new(policy.clone(), 0, TextFormat::Facts).with_requests(requests.clone());
+            let (shared, policy) = (Shared::of(session, None), policy.clone());
             Ok(PyFactsSession { shared, policy })
         })
     }

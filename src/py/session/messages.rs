@@ -19,7 +19,7 @@ use crate::store::memory::Memory;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The text of an observation after a cut, and its placeholder.
 type PyTextsToCount<'py> = (Option<Bound<'py, PyString>>, Option<Bound<'py, PyString>>);
@@ -31,7 +31,7 @@ type ViewIdentity = (usize, Option<(usize, usize)>);
 #[pyclass(frozen, name = "Session", module = "recede._core")]
 pub struct PySession {
     shared: Shared,
-    policy: Policy,
+    policy: Arc<Policy>,
     /// Copies of the newest messages, whose texts are not written.
     unwritten: Mutex<Vec<Py<PyAny>>>,
     /// Whether the view was read as JSON last: then texts are written at once.
@@ -77,6 +77,7 @@ impl PySession {
     fn new(policy: &PyPolicy, raw_cost_at_most: usize, calibrates: bool, store: Option<Py<PyStore>>) -> PyResult<Self> {
         guarded(|| {
             let session = Session::new(policy.policy.clone(), raw_cost_at_most, TextFormat::Json);
+            let session = session.with_requests(policy.requests.clone());
             let session = if calibrates { session.calibrating() } else { session };
             let (policy, shared) = (policy.policy.clone(), Shared::of(session, store));
             Ok(PySession { shared, policy, unwritten: Mutex::default(), reads_json: AtomicBool::new(false) })

@@ -8,7 +8,7 @@ use crate::handle::Handle;
 use crate::outline::{Call, Half, Message, Outline, ToolResult, reserve};
 use crate::placeholder::Placeholder;
 use crate::plan::{Costs, PlanContext, SummaryInput};
-use crate::policy::Policy;
+use crate::policy::{Policy, UNKNOWN_REQUESTS};
 use crate::session::{Result, Session, Update};
 use crate::source::{Bytes, OneText, Source};
 use crate::text::{clip, count_chars};
@@ -157,8 +157,8 @@ impl Log {
     fn cut_known(&mut self, policy: &Policy, result: usize, source: &OneText) {
         let Log { outline, pairs, turns, .. } = &*self;
         let (pairs, placeholder) = (&pairs.pairs, &Placeholder::of(policy));
-        let (related, failed) = (&[], &[]);
-        let context = PlanContext { outline, source, policy, placeholder, costs: None, pairs, turns, related, failed };
+        let (requests, costs, related) = (&UNKNOWN_REQUESTS, None, &[]);
+        let context = PlanContext { outline, source, policy, requests, placeholder, costs, pairs, turns, related };
         for (result, arrival) in context.arrivals(result..result + 1) {
             arrival.take(&mut self.outline, result);
             let removed = self.outline.arrival_chars(result..result + 1);
@@ -236,7 +236,7 @@ impl Session {
     /// Whether views are made of texts, not of facts alone: messages may be hidden, tokens are counted, or marks are moved.
     #[must_use]
     pub fn reads_texts(&self) -> bool {
-        let Policy { terms, limit, text, design, .. } = &self.policy;
+        let Policy { terms, limit, text, design, .. } = &*self.policy;
         let summarizes =
             terms.summaries.is_some() || self.given.terms_by_shape.iter().any(|(_, terms)| terms.summaries.is_some());
         let limits = limit.asks_summary || limit.is_kept || limit.trigger > 0;
@@ -300,7 +300,7 @@ impl Session {
     pub(crate) fn update_facts(&mut self, summary: &SummaryInput, key: u64) -> Result<Update> {
         self.make_requests();
         if !self.view.is_current {
-            self.renew_policy_for_cold();
+            self.renew_requests_for_cold();
             self.decide_step();
             let is_it = self.state.hidden_after(&self.step).summary.is_some_and(|standing| standing.key == key);
             if let Some(asked) = self.summary_text(if is_it { summary } else { &SummaryInput::NotAsked })? {
@@ -334,7 +334,7 @@ impl Session {
 
     /// Whether the view is within the limit.
     pub(crate) fn is_within_limit(&self) -> bool {
-        self.policy.limit_at(self.log.len()).is_none_or(|max| self.view_cost() <= max)
+        self.policy.limit_at(&self.requests, self.log.len()).is_none_or(|max| self.view_cost() <= max)
     }
 
     pub(crate) fn raw_chars(&self) -> usize {

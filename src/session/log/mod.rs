@@ -10,7 +10,7 @@ use crate::outline::{Mark, Outline, Span, ToolResult};
 use crate::pairs::GrowingPairs;
 use crate::placeholder::Placeholder;
 use crate::plan::{BlockPlace, Costs, Cut, Masked, PlanContext, facts_of_pair};
-use crate::policy::Policy;
+use crate::policy::{Policy, Requests, UNKNOWN_REQUESTS};
 use crate::scan::scan_message;
 use crate::source::{Bytes, Source, count_newlines};
 use crate::splice::{splice_cut, splice_stretch};
@@ -88,7 +88,7 @@ impl Log {
     /// Lets the results of a new message arrive.
     fn arrive(&mut self, policy: &Policy, message: usize) {
         let results = self.outline.results_of(message);
-        for (result, arrival) in self.with_context(policy, &[], |context| context.arrivals(results)) {
+        for (result, arrival) in self.with_context(policy, &UNKNOWN_REQUESTS, |context| context.arrivals(results)) {
             arrival.take(&mut self.outline, result);
         }
     }
@@ -213,12 +213,17 @@ impl Log {
         Ok(())
     }
 
-    /// Runs a rule of the plan, where no text of a summary arrived at these requests.
-    pub(crate) fn with_context<T>(&self, policy: &Policy, failed: &[usize], rule: impl FnOnce(PlanContext) -> T) -> T {
+    /// Runs a rule of the plan.
+    pub(crate) fn with_context<T>(
+        &self,
+        policy: &Policy,
+        requests: &Requests,
+        rule: impl FnOnce(PlanContext) -> T,
+    ) -> T {
         let Log { data, texts, format, outline, pairs, turns, costs, .. } = self;
         let source = &*format.source(data, outline, texts);
         let (costs, pairs, placeholder) = (costs.as_ref(), &pairs.pairs, &Placeholder::of(policy));
-        rule(PlanContext { outline, source, policy, placeholder, costs, pairs, turns, related: &[], failed })
+        rule(PlanContext { outline, source, policy, requests, placeholder, costs, pairs, turns, related: &[] })
     }
 
     /// Renders messages in a row with these observations masked, with commas between them. A mark in an observation goes to its block,
@@ -235,12 +240,13 @@ impl Log {
         let spans = &self.outline.spans;
         let span = Span { start: spans[messages.start].start, end: spans[last].end };
         let marks = MarkEdits { cleared: cleared.to_vec(), ..MarkEdits::default() };
-        self.with_context(policy, &[], |context| splice_stretch(&self.data, context, span, masked, marks, out));
+        let rule = |context: PlanContext| splice_stretch(&self.data, context, span, masked, marks, out);
+        self.with_context(policy, &UNKNOWN_REQUESTS, rule);
     }
 
     /// Renders a message of the task that is cut.
     pub(crate) fn render_cut(&self, policy: &Policy, cut: &Cut, out: &mut Vec<u8>) {
-        self.with_context(policy, &[], |context| splice_cut(&self.data, context, cut, out));
+        self.with_context(policy, &UNKNOWN_REQUESTS, |context| splice_cut(&self.data, context, cut, out));
     }
 }
 

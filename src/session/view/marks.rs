@@ -25,7 +25,7 @@ impl Session {
         let own = Some((value, elsewhere));
         if self.own_mark != own {
             self.own_mark = own;
-            self.renew_policy();
+            self.renew_requests();
             self.view.is_current = false;
         }
     }
@@ -55,7 +55,7 @@ impl Session {
     fn marks_of_view(&self) -> Vec<SentMark> {
         let Some(newest) = self.newest_mark() else { return vec![] };
         let one = Marked { message: newest.message, block: newest.block, count: 1, stays: true };
-        let marks = Marks { blocks: vec![one], elsewhere: self.policy.requests.marks_elsewhere, on_tools: 0 };
+        let marks = Marks { blocks: vec![one], elsewhere: self.requests.marks_elsewhere, on_tools: 0 };
         let lookback = self.policy.terms.cache.lookback_blocks;
         let between = |from, to| blocks_between(&self.log.outline, from, to, lookback);
         let pins = self.wanted_marks().pins(&marks, self.policy.terms.cache, between);
@@ -68,7 +68,7 @@ impl Session {
     fn newest_mark(&self) -> Option<SentMark> {
         let hidden = &self.view.layout.hidden;
         if let Some((value, _)) = &self.own_mark {
-            if self.policy.requests.marks_elsewhere >= self.policy.terms.cache.most_marks {
+            if self.requests.marks_elsewhere >= self.policy.terms.cache.most_marks {
                 return None; // ours gives way to the client's
             }
             let block = |message| last_markable(self.log.message(message)).map(|block| (message, block));
