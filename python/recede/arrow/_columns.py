@@ -58,12 +58,6 @@ def as_texts(array: Any) -> Any:
     return array.cast(pa.large_binary())
 
 
-def figure_array(type_: Any, length: int, validity: bytes, values: bytes) -> Any:
-    """Make an array of integers over these bytes, without a copy."""
-    pa = pyarrow()
-    return pa.Array.from_buffers(type_, length, [pa.py_buffer(validity), pa.py_buffer(values)])
-
-
 def to_json(column: Any) -> Any:
     """Write a column of nested values (lists of structs, such as ``list<struct<role, content>>``) as JSON text.
 

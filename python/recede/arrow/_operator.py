@@ -9,8 +9,11 @@ from recede.arrow._columns import as_texts, pyarrow, view_type
 from recede.reduction._kinds import whole_number
 
 
-class Operator:
-    """A callable that takes and returns a table or a record batch. Instances are picklable."""
+class RowOperator:
+    """A callable that takes a table or a record batch, and returns one with more columns. Instances are picklable."""
+
+    adds: ClassVar[Mapping[str, str]] = {}  # the columns, with their types of pyarrow
+    replaces_column = False  # or drops it
 
     def __init__(self, column: str, prefix: str, threads: int) -> None:
         for name, value in (("column", column), ("prefix", prefix)):
@@ -20,52 +23,36 @@ class Operator:
         self.prefix = prefix
         self.threads = whole_number(1)("threads", threads)
 
-    def field_of(self, name: str, kind: str) -> Any:
-        """Make a field that is added, with a type of pyarrow."""
-        return pyarrow().field(self.prefix + name, getattr(pyarrow(), kind)())
-
-    def place_of(self, schema: Any, name: str) -> int:
-        """Return the index of a column.
-
-        Raises:
-            ValueError: there is none, or more than one.
-        """
-        place: int = schema.get_field_index(name)
-        if place < 0:
-            raise ValueError(f"there must be one column {name!r}; there are {', '.join(schema.names)}")
-        return place
-
-    def joined(self, kept: list[Any], added: list[Any]) -> Any:
-        """Join two schemas, without metadata, since that describes the columns of the input."""
-        names = {field.name for field in kept}
-        for field in added:
-            if field.name in names:
-                raise ValueError(f"there already is a column {field.name!r}; choose another prefix")
-        return pyarrow().schema([*kept, *added])
-
-
-class RowOperator(Operator):
-    """An operator that adds columns, one row for each row."""
-
-    adds: ClassVar[Mapping[str, str]] = {}
-    replaces_column = False  # or drops it
-
     def schema(self, input_schema: Any) -> Any:
         """Return the schema of the result for batches of `input_schema`, for engines that need it in advance.
+
+        It has no metadata, since that describes the columns of the input.
 
         Raises:
             TypeError, ValueError: the column is missing or holds no text, or a name is taken.
         """
-        place = self.place_of(input_schema, self.column)
-        fields = list(input_schema)
-        column = pyarrow().field(self.column, view_type(self.column, fields[place].type))
+        pa, place, fields = pyarrow(), self._place(input_schema), list(input_schema)
+        column = pa.field(self.column, view_type(self.column, fields[place].type))
         fields[place : place + 1] = [column] if self.replaces_column else []
-        return self.joined(fields, [self.field_of(*added) for added in self.adds.items()])
+        taken = {field.name for field in fields}
+        for name, kind in self.adds.items():
+            if self.prefix + name in taken:
+                raise ValueError(f"there already is a column {self.prefix + name!r}; choose another prefix")
+            fields.append(pa.field(self.prefix + name, getattr(pa, kind)()))
+        return pa.schema(fields)
+
+    def _place(self, schema: Any) -> int:
+        place: int = schema.get_field_index(self.column)
+        if place < 0:  # there is none, or more than one
+            raise ValueError(f"there must be one column {self.column!r}; there are {', '.join(schema.names)}")
+        return place
 
     def __call__(self, batch: Any) -> Any:
         """Apply the operator to a `pyarrow.Table` or `RecordBatch`; returns one of the same kind."""
-        pa, is_table = pyarrow(), checked_batch(batch)
-        schema, place = self.schema(batch.schema), self.place_of(batch.schema, self.column)
+        pa = pyarrow()
+        if not isinstance(batch, (pa.Table, pa.RecordBatch)):
+            raise TypeError(f"batch must be a pyarrow.Table or RecordBatch, not {type(batch).__name__}")
+        is_table, schema, place = isinstance(batch, pa.Table), self.schema(batch.schema), self._place(batch.schema)
         column = batch.column(place)
         parts = [self.made(as_texts(chunk), schema) for chunk in (column.chunks if is_table else [column])]
         columns = list(batch.columns)
@@ -81,11 +68,3 @@ class RowOperator(Operator):
     def made(self, texts: Any, schema: Any) -> list[Any]:
         """Make the arrays of the result: the column if `schema` still has it, then the added columns, in order."""
         raise NotImplementedError
-
-
-def checked_batch(batch: Any) -> bool:
-    """Check that the value is a table (True) or a record batch (False)."""
-    pa = pyarrow()
-    if not isinstance(batch, (pa.Table, pa.RecordBatch)):
-        raise TypeError(f"batch must be a pyarrow.Table or RecordBatch, not {type(batch).__name__}")
-    return isinstance(batch, pa.Table)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from recede import _engine
 from recede._bodies import history_of
 from recede._errors import TranscriptError
-from recede._report import JsonReduction
 from recede.arrow._columns import pyarrow
 from recede.reduction._planning import reduce_bytes
 from recede.reduction._unrecognized import unrecognized
@@ -27,17 +25,11 @@ class RowError(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The results for the rows of an array.
+    """The results for the rows of an array."""
 
-    Attributes:
-        views: the views as large_binary; None if they were not wanted.
-        figures: an array by name, null where there is an error or no text.
-        errors: what is wrong, by row.
-    """
-
-    views: Any
-    figures: dict[str, Any]
-    errors: dict[int, RowError]
+    views: Any  # as large_binary; None if they were not wanted
+    figures: dict[str, Any]  # an array by name, null where there is an error or no text
+    errors: dict[int, RowError]  # what is wrong, by row
 
     def columns(self, names: Iterable[str]) -> list[Any]:
         pa, length = pyarrow(), len(self.figures["turns"])
@@ -47,12 +39,6 @@ class Rows(NamedTuple):
                 found[name][row] = value
         errors = {"error_kind": pa.array(found["kind"], pa.string()), "error": pa.array(found["words"], pa.string())}
         return [errors.get(name, self.figures.get(name)) for name in names]
-
-
-def unrecognized_error(data: bytes) -> RowError | None:
-    """Make the error of a valid history in which nothing is recognized."""
-    words = unrecognized(history_of(data))
-    return None if words is None else RowError("empty", words)
 
 
 def failed(error: Exception) -> RowError:
@@ -66,13 +52,13 @@ def reduced_rows(array: Any, policy: Any, *, with_views: bool, threads: int) -> 
     bits, figures, faults, *views = core.reduce_column(*array.__arrow_c_array__(), policy, threads, with_views)
     errors = {row: failed(fault) for row, fault in faults}
     validity = bytearray(bits)
-    *figures, (_, unrecognized) = figures
-    for row, is_unrecognized in enumerate(memoryview(unrecognized).cast("q")):
+    *figures, (_, flags) = figures
+    for row, is_unrecognized in enumerate(memoryview(flags).cast("q")):
         if not is_unrecognized:
             continue
-        error = unrecognized_error(array[row].as_py())
-        if error is not None:
-            errors[row] = error
+        words = unrecognized(history_of(array[row].as_py()))
+        if words is not None:
+            errors[row] = RowError("empty", words)
             validity[row // 8] &= ~(1 << row % 8)
     nulls = pa.py_buffer(bytes(validity))
 
@@ -89,21 +75,18 @@ _COUNTED = {
     **dict.fromkeys(("turns", "chars_before", "chars_after", "masked_count", "dropped_count"), "int64"),
     "within_limit": "bool_",
     "reduction_stage": "string",
+    "json": "large_binary",
 }
-"""The figures of a `Reduction` that a row has, with their types."""
-
-
-def _figure(name: str, row: tuple[int, JsonReduction]) -> Any:
-    return getattr(row[1], name)
+"""What a row has of its `Reduction`, with the types."""
 
 
 def counted_rows(array: Any, policy: Any, options: Mapping[str, Any]) -> Rows:
     """Reduce each row of a large_binary array with the `token_counter` of the options."""
     pa = pyarrow()
-    found: list[tuple[int, JsonReduction] | None] = []
+    rows: list[dict[str, Any]] = []
     errors = {}
     for row, data in enumerate(array.to_pylist()):
-        found.append(None)
+        rows.append({})
         if data is None:
             continue
         try:
@@ -113,13 +96,9 @@ def counted_rows(array: Any, policy: Any, options: Mapping[str, Any]) -> Rows:
             continue
         words = unrecognized(messages)
         if words is None:
-            found[row] = len(messages), reduction
+            rows[row] = {"messages": len(messages), **{name: getattr(reduction, name) for name in _COUNTED}}
         else:
             errors[row] = RowError("empty", words)
-
-    def column(type_: str, value: Callable[[tuple[int, JsonReduction]], Any]) -> Any:
-        return pa.array([None if one is None else value(one) for one in found], getattr(pa, type_)())
-
-    figures = {name: column(type_, partial(_figure, name)) for name, type_ in _COUNTED.items()}
-    figures["messages"] = column("int64", lambda one: one[0])
-    return Rows(column("large_binary", lambda one: one[1].json), figures, errors)
+    types = {"messages": "int64", **_COUNTED}
+    columns = {name: pa.array([one.get(name) for one in rows], getattr(pa, kind)()) for name, kind in types.items()}
+    return Rows(columns.pop("json"), columns, errors)
