@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import inspect
 import json
 import logging
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
-from typing import Any, NamedTuple, TypeVar, Union
+from typing import Any, TypeVar, Union
 
-from recede._steps import Call, Step
+from recede._steps import AsyncFunctionError, Call, Step
 
 _log = logging.getLogger("recede")
 
@@ -24,7 +23,7 @@ _T = TypeVar("_T")
 _FILE = re.compile(r'"(?:data:[\w/+.;=-]{0,100},)?[A-Za-z0-9+/_-]{400,}={0,2}"')
 
 Steps = Generator[Step, Any, _T]
-"""Work that yields an `Ask` for each summary that it needs, to be driven."""
+"""Work that yields a step for each summary that it needs, to be driven."""
 
 _Bound = Callable[[Sequence[Any], Union[str, None]], Any]
 
@@ -44,24 +43,8 @@ still holds. Do not invent anything, and do not address anybody: give the summar
 """The default system prompt of `anthropic` and `openai`, and the beginning of what ``.generate`` is given."""
 
 
-class Ask(NamedTuple):
-    """A step that is given the summary of some items, with the text before; who has no summarizer runs none."""
-
-    asking: Asking | None
-    items: Callable[[], list[Any]]
-    previous: str | None
-
-    def run(self) -> Any:
-        assert self.asking is not None, "a core asks only where there is a summarizer"
-        return self.asking.summary(self.items, self.previous)
-
-    async def run_async(self) -> Any:
-        assert self.asking is not None, "a core asks only where there is a summarizer"
-        return await self.asking.awaited(self.items, self.previous)
-
-
 class Asking:
-    """A summarizer, and what became of its calls."""
+    """A summarizer, and what became of its calls; `instead` is what to do where an async one cannot be awaited."""
 
     def __init__(self, summarizer: Any, instead: str) -> None:
         self._function = bound("summarizer", summarizer)
@@ -69,57 +52,34 @@ class Asking:
         self.error: Exception | None = None
         self.failures = 0
 
-    def summary(self, items: Callable[[], list[Any]], previous: str | None) -> tuple[str, None] | bool:
+    def steps(self, items: Callable[[], list[Any]], previous: str | None) -> Steps[tuple[str, None] | bool]:
         """The summary as a core takes it; False if the summarizer has failed, or what it tells of cannot be read.
 
         Raises:
-            TypeError: the summarizer is async.
-            RuntimeError: the summarizer asks for the view that it is asked for.
+            TypeError: the summarizer is async, and the caller is not.
+            RuntimeError: the summarizer asks for the view that it is asked for, which would ask it again.
         """
-        self._refuse_itself()
-        if self._is_async:
-            raise TypeError(f"the summarizer is async: {self._instead}")
-        try:
-            with self._running_now():
-                return self._arrived(self._function(items(), previous))
-        except Exception as error:
-            return self._failed(error)
-
-    async def awaited(self, items: Callable[[], list[Any]], previous: str | None) -> tuple[str, None] | bool:
-        """The same of a summarizer that may be async; one that is not may take seconds, and the loop has other work."""
-        self._refuse_itself()
-        try:
-            with self._running_now():
-                given = items(), previous
-                call = Call("the summarizer", self._function, given, in_thread=not self._is_async)
-                return self._arrived(await call.run_async())
-        except Exception as error:
-            return self._failed(error)
-
-    def _refuse_itself(self) -> None:
-        """Refuse a summarizer that asks for the view that it is asked for: that would ask it again."""
-        if self in _running.get():
+        running = _running.get()
+        if self in running:
             raise RuntimeError("a summarizer must not ask for the view for which it is asked")
-
-    @contextlib.contextmanager
-    def _running_now(self) -> Iterator[None]:
-        token = _running.set((*_running.get(), self))
+        token = _running.set((*running, self))
         try:
-            yield
+            # One that is not async may take seconds, and the loop of an async caller has other work.
+            answer = yield Call("the summarizer", self._function, (items(), previous), in_thread=not self._is_async)
+            text = checked_text(answer)
+        except Exception as error:
+            if isinstance(error, AsyncFunctionError):
+                if self._is_async:
+                    raise TypeError(f"the summarizer is async: {self._instead}") from None
+                error = TypeError("the summarizer is async, and this call is not")
+            self.error = error
+            self.failures += 1
+            _log.warning("no summary: %s", error, exc_info=error if self.failures == 1 else None)
+            return False
         finally:
             _running.reset(token)
-
-    def _arrived(self, answer: Any) -> tuple[str, None]:
-        text = checked_text(answer)
         self.error = None
         return text, None
-
-    def _failed(self, error: Exception) -> bool:
-        """Record it; the first one is logged with its traceback."""
-        self.error = error
-        self.failures += 1
-        _log.warning("no summary: %s", error, exc_info=error if self.failures == 1 else None)
-        return False
 
 
 def bound(name: str, summarizer: Any) -> _Bound:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from recede._off import is_off
 from recede._steps import drive, drive_async
-from recede._summarizer import Ask, Asking, Steps
+from recede._summarizer import Asking, Steps
 from recede.integrations._shared import BATCHES_WORDS, say
 from recede.proxy import RequestMasker
 from recede.reduction._options import OPTIONS
@@ -52,8 +52,9 @@ class Requests:
     def _steps(self, request: Any, body: bytes) -> Steps[Any]:
         masked = self._masker.mask(request.method, request.url.path, request.headers, body)
         if masked.asked is not None:
-            items = masked.asked.messages.copy
-            answer: Any = False if self._asking is None else (yield Ask(self._asking, items, masked.asked.previous))
+            answer: Any = False
+            if self._asking is not None:
+                answer = yield from self._asking.steps(masked.asked.messages.copy, masked.asked.previous)
             self._masker.give(masked.asked, answer[0] if answer else None)
             masked = self._masker.mask(request.method, request.url.path, request.headers, body)
         if not masked.changed:

@@ -13,7 +13,7 @@ from recede._errors import no_such, without_text
 from recede._forks import lock_of
 from recede._off import is_off
 from recede._steps import drive, drive_async
-from recede._summarizer import Ask, Asking, Steps
+from recede._summarizer import Asking, Steps
 from recede.masker._conversation import KnownConversation
 from recede.masker._finder import ConversationFinder
 from recede.masker._readers import AdapterReader, DictReader
@@ -227,7 +227,8 @@ class Masker(ConversationFinder[_M]):
                 if asked is None:
                     return result(conversation)
                 hidden = [conversation.known.messages[index] for index in asked.dropped]
-            summary = (yield Ask(self._asking, partial(list, hidden), asked.previous)), asked.key
+            assert self._asking is not None, "a core asks only where there is a summarizer"
+            summary = (yield from self._asking.steps(hidden.copy, asked.previous)), asked.key
 
     def _view(self, conversation: KnownConversation, marks_elsewhere: int) -> list[_M]:
         view = conversation.pinned_view(marks_elsewhere)

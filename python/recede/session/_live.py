@@ -9,7 +9,7 @@ from recede import _engine
 from recede._bodies import loads
 from recede._errors import StoreError, TranscriptError
 from recede._steps import drive
-from recede._summarizer import Ask, Steps
+from recede._summarizer import Steps
 from recede.reduction._exchange import CountRequest
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.reduction._unrecognized import RequestsWithoutResults
@@ -157,9 +157,11 @@ class LiveSession:
                         self.core.update_view(False)
                     raise
             else:
+                asking = self.callbacks.asking
+                assert asking is not None, "a core asks only where there is a summarizer"
                 self.callbacks.is_running = True
                 try:
-                    summary = yield Ask(self.callbacks.asking, partial(_objects, asked.dropped), asked.previous)
+                    summary = yield from asking.steps(partial(_objects, asked.dropped), asked.previous)
                 finally:
                     self.callbacks.is_running = False
         return asked

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from recede._errors import no_such, without_text
@@ -134,15 +135,18 @@ class HistoryReader:
 
     def _locked(self, steps: Steps[None]) -> Steps[None]:
         """Steps of which each holds the lock."""
-        answer: Any = None
+        resume: Any = partial(steps.send, None)
         with contextlib.closing(steps):
             while True:
                 with self._lock:
                     try:
-                        asked = steps.send(answer)
+                        asked = resume()
                     except StopIteration:
                         return
-                answer = yield asked
+                try:
+                    resume = partial(steps.send, (yield asked))
+                except Exception as error:
+                    resume = partial(steps.throw, error)
 
     def view_json(self) -> bytes:
         """The messages to send, serialized as a JSON array."""
