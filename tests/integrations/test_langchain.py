@@ -82,6 +82,14 @@ def test_a_cache_mark_in_a_masked_result_stays() -> None:
     ]
 
 
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_usage_of_a_masked_request_is_that_of_its_conversation(way: str) -> None:
+    masking = RecedeMiddleware(keep=2, boundary="sliding")
+    case.run(masking, session(12), way)
+    stats = masking.masker.stats()
+    assert (stats.conversations, stats.forked, stats.rewound) == (1, 0, 0)
+
+
 def test_usage_is_reported_with_the_history_of_its_request() -> None:
     heard: list[Any] = []
     masking = case.masking(keep=4)

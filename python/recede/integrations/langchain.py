@@ -203,19 +203,21 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | AIMessage:
         """Send the view."""
+        sent = request
         if not self._is_sent_raw(request):
             view = self._sent(list(request.messages), _name_of(request.model), partial(_around, request))
-            request = request.override(messages=view)
-        return self._reported(request, handler(request))
+            sent = request.override(messages=view)
+        return self._reported(request, handler(sent))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any] | AIMessage:
         """Send the view."""
+        sent = request
         if not self._is_sent_raw(request):
             view = await self._asent(list(request.messages), _name_of(request.model), partial(_around, request))
-            request = request.override(messages=view)
-        return self._reported(request, await handler(request))
+            sent = request.override(messages=view)
+        return self._reported(request, await handler(sent))
 
     def _reported(self, request: ModelRequest[Any], response: Any) -> Any:
         """The response, whose usage is reported."""
