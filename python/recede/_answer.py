@@ -44,12 +44,8 @@ def answer_of(response: Any, sent: Iterable[Any] = (), tools: Collection[str] = 
 
     An answer that was cut off loses its calls: the last is incomplete, and the others would need results. Blank texts
     are dropped, and so is thinking without a signature or at the end of a message. A damaged call is repaired, so that
-    it can have a result; other damaged parts are dropped. No answer raises an error.
-
-    Args:
-        response: the response.
-        sent: the messages that it answers, so that no id is reused.
-        tools: the names of the tools, which may contain characters that the provider does not allow.
+    it can have a result; other damaged parts are dropped. No answer raises an error. No id of the messages `sent` is
+    used again; names of `tools` may contain characters that the provider does not allow.
     """
     cut = stop_reason(response) in CUT
     if is_openai(response):

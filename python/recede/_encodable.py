@@ -71,11 +71,7 @@ def warn_once(what: str) -> None:
 
 
 def parsed(written: str) -> dict[str, Any]:
-    """Parse the input of a call as the model wrote it.
-
-    Raises:
-        ValueError: it is not a JSON object that could be sent.
-    """
+    """Parse the input of a call as the model wrote it; a ValueError if it is no JSON object that could be sent."""
 
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is not JSON")

@@ -74,65 +74,26 @@ class BoundaryMove(NamedTuple):
 
 
 class Unmasked(NamedTuple):
-    """The results that could be masked in a view in which nothing is; zeros in other views.
-
-    Attributes:
-        outside_window: results outside of the window.
-        maskable: how many of them a mask would make shorter, and may replace.
-        is_below_trigger: whether the history is below `trigger_tokens`, or the budget above which masks begin.
-        is_below_step: whether the boundary moves in steps of results, and the first is not full.
-        does_not_pay: whether they wait since a mask does not pay yet under the prompt cache.
-
-    Example:
-        >>> import recede
-        >>> history = []
-        >>> for number in range(12):
-        ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
-        ...     history.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "x" * 9_000})
-        >>> unmasked = recede.reduce(history).unmasked
-        >>> unmasked
-        Unmasked(outside_window=2, maskable=2, is_below_trigger=False, is_below_step=False)
-        >>> unmasked.does_not_pay
-        True
-    """
+    """The results that could be masked in a view in which nothing is; zeros in other views."""
 
     outside_window: int
-    maskable: int
-    is_below_trigger: bool
-    is_below_step: bool
+    maskable: int  # of these: a mask would make them shorter, and may replace them
+    is_below_trigger: bool  # the history is below `trigger_tokens`, or the budget above which masks begin
+    is_below_step: bool  # the boundary moves in steps of results, and the first is not full
 
     @property
     def does_not_pay(self) -> bool:
-        """See the class."""
+        """Whether they wait since a mask does not pay yet under the prompt cache."""
         return bool(self.maskable) and not self.is_below_trigger and not self.is_below_step
 
 
 class OverLimit(NamedTuple):
-    """Requests over the trigger, or over the limit where there is no trigger, by what they needed.
+    """Requests over the trigger, or over the limit where there is no trigger, by what they needed."""
 
-    Attributes:
-        masks: masks alone.
-        cuts: long results were cut, too.
-        summary: messages were summarized.
-        truncation: messages were dropped without a summary.
-
-    Example:
-        >>> import recede
-        >>> history = recede.History(keep=2, boundary="sliding", max_input_tokens=100)
-        >>> for number in range(3):
-        ...     call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
-        ...     history.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        ...     history.append({"role": "tool", "tool_call_id": str(number), "content": "a word " * 20})
-        ...     view = history.view()
-        >>> history.stats().over_limit
-        OverLimit(masks=1, cuts=0, summary=0, truncation=0)
-    """
-
-    masks: int = 0
-    cuts: int = 0
-    summary: int = 0
-    truncation: int = 0
+    masks: int = 0  # alone
+    cuts: int = 0  # of long results, too
+    summary: int = 0  # of messages
+    truncation: int = 0  # without a summary
 
 
 class Reduction(NamedTuple):

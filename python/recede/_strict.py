@@ -11,30 +11,18 @@ from recede._errors import TranscriptError
 _LARGEST = (1 << 48) - 1  # above any real count, and sums of counts still fit in 64 bits
 
 
-def parsed(raw: bytes | str) -> Any:
-    """Parse strict JSON.
-
-    Raises:
-        ValueError: it is not strict JSON, or is nested too deeply.
-    """
+def parsed(raw: bytes | str, pairs_hook: Any = None) -> Any:
+    """Parse strict JSON; a ValueError if it is none, or is nested too deeply."""
     text = raw if isinstance(raw, str) else raw.decode("utf-8", "surrogatepass")
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_refuse, object_pairs_hook=pairs_hook)
     except RecursionError:
         raise TranscriptError("depth") from None
 
 
 def unique(raw: bytes | str) -> dict[str, Any]:
-    """Parse a strict JSON object without duplicate keys at any depth.
-
-    Raises:
-        ValueError: it is not such an object.
-    """
-    text = raw if isinstance(raw, str) else raw.decode("utf-8", "surrogatepass")
-    try:
-        value = json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
-    except RecursionError:
-        raise TranscriptError("depth") from None
+    """Parse a strict JSON object without duplicate keys at any depth; a ValueError if it is none."""
+    value = parsed(raw, _once)
     if not isinstance(value, dict):
         raise ValueError("no object")
     return value

@@ -83,12 +83,9 @@ class Asking:
 
 
 def bound(name: str, summarizer: Any) -> _Bound:
-    """Wrap a summarizer as a function of the items (turns or messages) and the previous summary.
+    """Wrap a summarizer as a function of the items and the previous summary; a TypeError if it can be called in no way.
 
     A callable goes before ``.generate``. What has no signature, such as a function of C, is called with both.
-
-    Raises:
-        TypeError: it can be called neither way.
     """
     function = _function(summarizer)
     if function is None:
@@ -122,11 +119,7 @@ def text_of_summary(answer: Any) -> Any:
 
 
 def checked_text(answer: Any) -> str:
-    """Return the text of a summarizer's result.
-
-    Raises:
-        TypeError, ValueError: it is none, or has nothing but white space.
-    """
+    """Return the text of a summarizer's result; a TypeError or ValueError if it has none but white space."""
     text = text_of_summary(answer)
     if inspect.iscoroutine(text):
         text.close()

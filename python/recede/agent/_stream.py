@@ -52,10 +52,7 @@ class _NextEvent:
 
 
 class Streamed:
-    """The response assembled from the events of an Anthropic or OpenAI stream, as a dict.
-
-    The provider is detected from the events. Unreadable events are skipped.
-    """
+    """The response assembled from the events of a stream, as a dict; those that cannot be read are skipped."""
 
     def __init__(self) -> None:
         self._message = _Record()  # Anthropic's message, or that of OpenAI's first choice
@@ -69,11 +66,7 @@ class Streamed:
         self._is_damaged = False  # an event could not be read
 
     def steps(self, request: Call, on_text: Callable[[str], Any]) -> Generator[Step, Any, dict[str, Any]]:
-        """The steps of a streamed request; returns the complete response.
-
-        Raises:
-            ConnectionError: the stream ended early.
-        """
+        """The steps of a streamed request, to the complete response; a ConnectionError if the stream ended early."""
         stream = yield request
         next_event = _NextEvent(stream)
         try:

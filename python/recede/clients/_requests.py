@@ -30,11 +30,7 @@ SOCKETS = f"a WebSocket sends messages, {_WORDS}"
 
 
 def history_key(url: str, body: Any) -> str | None:
-    """The field of the body that has the history; None where nothing is to be masked.
-
-    Raises:
-        TypeError: the request sends messages that are not masked.
-    """
+    """The field of the body that has the history; None without one, a TypeError for messages that are not masked."""
     path = _path_of(url)
     key = _COVERED.get(path)
     if key is not None and isinstance(body, dict):

@@ -28,15 +28,7 @@ __all__ = ["RecedeInterceptor"]
 class RecedeInterceptor(BaseInterceptor[httpx.Request, httpx.Response]):
     """Masks old tool results in what is sent to the model; the messages of the agents keep all of them.
 
-    Args:
-        masker: the `recede.proxy.RequestMasker` to use; by default one with these options.
-        summarizer: as for `recede.integrations.http.recede_client`; one that is async is for `akickoff`.
-        **options: as for `reduce`. No message is ever dropped.
-
-    Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, out of range, or given beside a masker.
-
-    One object serves any number of models, agents and crews.
+    It takes what `recede.integrations.http.recede_client` takes; a summarizer that is async is for `akickoff`.
 
     Example::
 
@@ -61,8 +53,7 @@ class RecedeInterceptor(BaseInterceptor[httpx.Request, httpx.Response]):
 
     def on_outbound(self, message: httpx.Request) -> httpx.Request:
         """Mask a request."""
-        masked: httpx.Request = self._requests.masked(message)
-        return masked
+        return self._requests.masked(message)  # type: ignore[no-any-return]
 
     def on_inbound(self, message: httpx.Response) -> httpx.Response:
         """Leave an answer as it is."""
@@ -70,8 +61,7 @@ class RecedeInterceptor(BaseInterceptor[httpx.Request, httpx.Response]):
 
     async def aon_outbound(self, message: httpx.Request) -> httpx.Request:
         """Mask a request of an async client."""
-        masked: httpx.Request = await self._requests.amasked(message)
-        return masked
+        return await self._requests.amasked(message)  # type: ignore[no-any-return]
 
     async def aon_inbound(self, message: httpx.Response) -> httpx.Response:
         """Leave an answer as it is."""

@@ -74,30 +74,26 @@ class _Transport:
         self._transport = transport
         self._requests = requests
 
-
-class _SyncTransport(_Transport):
     def handle_request(self, request: Any) -> Any:
         return self._transport.handle_request(self._requests.masked(request))
 
     def close(self) -> None:
         self._transport.close()
 
-    def __enter__(self) -> _SyncTransport:
+    def __enter__(self) -> _Transport:
         self._transport.__enter__()
         return self
 
     def __exit__(self, *failure: Any) -> None:
         self._transport.__exit__(*failure)
 
-
-class _AsyncTransport(_Transport):
     async def handle_async_request(self, request: Any) -> Any:
         return await self._transport.handle_async_request(await self._requests.amasked(request))
 
     async def aclose(self) -> None:
         await self._transport.aclose()
 
-    async def __aenter__(self) -> _AsyncTransport:
+    async def __aenter__(self) -> _Transport:
         await self._transport.__aenter__()
         return self
 
@@ -148,8 +144,7 @@ def recede_client(
     if isinstance(client._transport, _Transport):
         raise TypeError("http_client masks already")
     requests = Requests(masker, summarizer, {**options}, "give the client of an async SDK")
-    kind = _AsyncTransport if hasattr(client, "aclose") else _SyncTransport
-    client._transport = kind(client._transport, requests)
+    client._transport = _Transport(client._transport, requests)
     # Those of proxies; None is the transport above.
-    client._mounts = {url: one and kind(one, requests) for url, one in client._mounts.items()}
+    client._mounts = {url: one and _Transport(one, requests) for url, one in client._mounts.items()}
     return http_client

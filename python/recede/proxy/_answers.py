@@ -16,12 +16,7 @@ _WORDS = (b'"usage"', b'"usageMetadata"')
 
 
 class AnswerReader:
-    """A reader of the pieces of an answer.
-
-    Attributes:
-        usage: the tokens of the request; None until they are known.
-        model: the model that answered.
-    """
+    """A reader of the pieces of an answer: of its usage and its model, once they are known."""
 
     def __init__(self, content_type: str, encoding: str) -> None:
         self.usage: LoggedUsage | None = None

@@ -22,11 +22,7 @@ _NUMBERS = {"messages": (int,), "key": (int,), "seconds": (int, float)}
 
 
 class SummaryFile:
-    """See the module. It has texts of conversations, so its owner alone can read it.
-
-    Raises:
-        StoreError: it cannot be read, or is another file, which is left alone.
-    """
+    """See the module; a StoreError if it is another file, which is left alone. Its owner alone can read it."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""The reducer: takes a history, returns a smaller one."""
+"""The reducer: takes a history, returns a smaller one. Time is linear in the text of the history."""
 
 from recede._engine import scanner
 from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, Reduction, ToolReport

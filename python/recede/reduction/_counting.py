@@ -32,8 +32,6 @@ def count_chars(messages: list[Any] | dict[str, Any] | Json, *, image_chars: int
         TranscriptError: the input is no history.
         TypeError, ValueError: `image_chars` is no whole number from 0.
 
-    Time is linear in the number of messages.
-
     Example:
         >>> import recede
         >>> recede.count_chars([{"role": "user", "content": "naïve"}])

@@ -28,8 +28,6 @@ def check_pairs(messages: list[Any] | dict[str, Any] | Json) -> PairReport:
     Raises:
         TranscriptError: the input is no history.
 
-    Time is linear in the number of messages, calls and results.
-
     Example:
         >>> import recede
         >>> report = recede.check_pairs([{"role": "tool", "tool_call_id": "9", "content": "?"}])
@@ -60,8 +58,6 @@ def repair_pairs(messages: _History) -> _History:
 
     Raises:
         TranscriptError: the input is no history.
-
-    Time is linear in the number of messages, calls and results.
 
     Example:
         >>> import recede

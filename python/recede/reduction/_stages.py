@@ -42,8 +42,6 @@ def mask_observations(  # noqa: D417 - more is an error
         TranscriptError: the input is no history.
         TypeError, ValueError: an option is wrong, or there is no window.
 
-    Time is linear in the number of messages and the text of old observations.
-
     Example:
         >>> import recede
         >>> history = [{"role": "tool", "tool_call_id": "1", "content": "line\\n" * 50},
@@ -92,8 +90,6 @@ def mask_old_observations(
         TranscriptError: the input is no history.
         TypeError, ValueError: an option is wrong.
 
-    Time is linear in the number of messages and the text of old observations.
-
     Example:
         >>> import recede
         >>> history = [{"role": "tool", "tool_call_id": str(n), "content": "line\\n" * 50} for n in range(4)]
@@ -136,8 +132,6 @@ def mask_observation(text: str, *, max_observation_chars: int | None = None, pla
     Raises:
         TypeError, ValueError: an option is wrong.
 
-    Time is linear in the text.
-
     Example:
         >>> import recede
         >>> recede.designs.mask_observation("x" * 4200)
@@ -168,8 +162,6 @@ def summarize_history(messages: list[Any], **options: Unpack[SummaryOptions]) ->
         TranscriptError: the input is no history.
         TypeError, ValueError: an option is wrong.
 
-    Time is linear in the text.
-
     Example:
         >>> import recede
         >>> history = [{"role": "user", "content": "Port the parser. " * 40},
@@ -196,8 +188,6 @@ def truncate_history(messages: list[Any], **options: Unpack[TruncateOptions]) ->
     Raises:
         TranscriptError: the input is no history.
         TypeError, ValueError: an option is wrong.
-
-    Time is linear in the number of messages.
 
     Example:
         >>> import recede

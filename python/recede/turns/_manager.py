@@ -169,28 +169,14 @@ class TurnManager:
                 yield Turn(number, reasoning, action, observation, timestamp or 0.0)
 
     def recall(self, turn: int) -> str:
-        """The full observation of a turn, masked or not.
-
-        Args:
-            turn: its number, from 1.
-
-        Raises:
-            LookupError: there is no such turn.
-        """
+        """The full observation of a turn, by its number from 1, masked or not; a LookupError if there is none."""
         with self._lock:
             if not 0 < turn <= len(self):
                 raise no_such("turn", turn)
             return self._turns[turn - 1].observation if self._store is None else self._store.recall(turn)
 
     def tool_definition(self, shape: str = "openai") -> dict[str, Any]:
-        """The schema of a tool that fetches the observation of a turn; its ``turn`` is the argument of `recall`.
-
-        Args:
-            shape: ``"openai"`` (chat completions), ``"responses"``, or ``"anthropic"``.
-
-        Raises:
-            ValueError: there is no such shape.
-        """
+        """The schema of a tool whose ``turn`` is the argument of `recall`, as `recede.masker.recall_tool` has it."""
         return turn_tool(shape)
 
     def _context(self, system_prompt: str, user_prompt: str) -> str:

@@ -197,10 +197,8 @@ def words_sent(
 ) -> tuple[int, int, int]:
     """The words of all requests, raw and sent, and what summarizers read and wrote.
 
-    Args:
-        turns: of each turn the words around its observation, those of that, and what an old turn shows of it.
-        window: how many of the last turns show their observation.
-        summaries: each after the number of turns that there were when it was made.
+    Of each turn these are the words around its observation, those of that, and what an old turn shows of it; each
+    summary follows the number of turns that there were when it was made.
     """
     later = deque(summaries)
     raw_sum = sent_sum = summarizer = 0
