@@ -18,7 +18,6 @@ def recognizes(value: Any) -> bool:
 
 
 def read(value: Any) -> Iterator[Draft]:
-    """Read the messages, in the shape of Anthropic."""
     draft = Draft()
     for message in objects(value["messages"]):
         draft.records += 1

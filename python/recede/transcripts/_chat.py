@@ -13,13 +13,11 @@ _ITEMS = frozenset(["message", "reasoning"])
 
 
 def recognizes(record: dict[str, Any]) -> bool:
-    """Whether a line is a message."""
     kind = text(record.get("type"))
     return "role" in record or "pairRole" in record or kind in _ITEMS or kind.endswith(("_call", "_call_output"))
 
 
 def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
-    """Read messages, one per line."""
     draft = Draft()
     for value, line in records:
         draft.records += 1
@@ -33,21 +31,14 @@ def is_messages(value: Any) -> bool:
 
 
 def is_body(value: Any) -> bool:
-    """Whether the value is a request body."""
     return isinstance(value, dict) and any(isinstance(value.get(key), list) for key in BODY_KEYS)
 
 
 def read_messages(value: Any) -> Iterator[Draft]:
-    """Read an array of messages."""
-    draft = Draft()
-    for message in value:
-        draft.add(message)
-    draft.records = len(value)
-    yield draft
+    return read_lines(Record(message, 0) for message in value)
 
 
 def read_body(value: Any) -> Iterator[Draft]:
-    """Read the array of messages in a request body."""
     for draft in read_messages(next(value[key] for key in BODY_KEYS if isinstance(value.get(key), list))):
         response = value.get("response")
         if isinstance(response, dict) and response.get("usage") is not None:

@@ -22,23 +22,14 @@ def sent_of(usage: Any) -> tuple[int, ...] | None:
 
 
 class Answer:
-    """An answer of the model, which its lines add to.
-
-    Attributes:
-        message: the message of the history.
-        draft: the branch that it is in.
-        end: how many messages its history has with it.
-        request: the index of its request.
-        asked: the identifier of its request; None: none is logged.
-        sent: the counts of its input.
-    """
+    """An answer of the model, which its lines add to."""
 
     def __init__(self, message: dict[str, Any], draft: Draft, request: int, asked: str | None, usage: Any) -> None:
         self.message = message
         self.draft = draft
-        self.end = draft.end + 1
-        self.request = request
-        self.asked = asked
+        self.end = draft.end + 1  # how many messages its history has with it
+        self.request = request  # its index
+        self.asked = asked  # the identifier of its request
         self.sent = sent_of(usage)
         self._places: dict[str, int] = {}  # of its blocks, by what identifies them
 
@@ -46,7 +37,8 @@ class Answer:
         """Add the blocks of a line: those that are new, those that have grown, and those that are written again."""
         held = self.message["content"]
         for block in blocks:
-            key = _key(block)
+            name = text(block.get("id")) if fields(block).get("type") == "tool_use" else ""
+            key = name or digest(block)
             if key in self._places:
                 held[self._places[key]] = block
             elif held and _grew(held[-1], block):
@@ -55,11 +47,6 @@ class Answer:
             else:
                 self._places[key] = len(held)
                 held.append(block)
-
-
-def _key(block: Any) -> str:
-    name = block.get("id") if isinstance(block, dict) and block.get("type") == "tool_use" else None
-    return name if isinstance(name, str) and name else digest(block)
 
 
 def _grew(before: Any, block: Any) -> bool:
@@ -78,13 +65,12 @@ def settle(drafts: Sequence[Draft], results: Sequence[dict[str, Any]]) -> None:
     logged: dict[str, list[LoggedUsage]] = {}
     for draft in drafts:
         for request in draft.requests:
-            calls = [] if request.usage is None else [(request.model, request.usage)]
-            for model, usage in [*calls, *((one.model or request.model, one.usage) for one in request.beside)]:
-                logged.setdefault(_plain(model), []).append(usage)
+            for call in _calls(request):
+                logged.setdefault(_plain(call.model or request.model), []).append(call.usage)
     only = next(iter(logged), "") if len(logged) == 1 else ""
     missing = []
-    for model, total in by_model.items():
-        held = logged.get(_plain(model) or only, ())
+    for model, totals in by_model.items():
+        total, held = map(sum, zip(*totals, strict=True)), logged.get(_plain(model) or only, ())
         rest = LoggedUsage(*(max(0, every - sum(part)) for every, *part in zip(total, *held, strict=True)))
         if any(rest):
             missing.append(Beside("session", model or main.requests[-1].model if main.requests else None, rest))
@@ -93,53 +79,39 @@ def settle(drafts: Sequence[Draft], results: Sequence[dict[str, Any]]) -> None:
         main.requests[-1] = last._replace(beside=(*last.beside, *missing))
     elif missing:
         main.requests.append(LoggedRequest(main.end, missing[0].model, None, None, beside=tuple(missing)))
-    _share(drafts, paid)
-
-
-def _share(drafts: Sequence[Draft], paid: float) -> None:
     weights = [[_weight(request) for request in draft.requests] for draft in drafts]
-    total = sum(map(sum, weights))
-    if not paid or not total:
-        return
-    for draft, shares in zip(drafts, weights, strict=True):
+    whole = sum(map(sum, weights))
+    for draft, shares in zip(drafts, weights, strict=True) if paid and whole else ():
         pairs = zip(draft.requests, shares, strict=True)
-        draft.requests[:] = [request._replace(cost=paid * share / total) for request, share in pairs]
+        draft.requests[:] = [request._replace(cost=paid * share / whole) for request, share in pairs]
+
+
+def _calls(request: LoggedRequest) -> list[Beside]:
+    answer = [] if request.usage is None else [Beside("answer", request.model, request.usage)]
+    return [*answer, *request.beside]
 
 
 def _weight(request: LoggedRequest) -> float:
-    usages = [*([] if request.usage is None else [request.usage]), *(one.usage for one in request.beside)]
-    return sum(count * share for usage in usages for count, share in zip(usage, _SHARES, strict=True))
+    return sum(count * share for one in _calls(request) for count, share in zip(one.usage, _SHARES, strict=True))
 
 
-def _totals(results: Sequence[dict[str, Any]]) -> tuple[float, dict[str, LoggedUsage]]:
-    """Dollars, and tokens by model; later results of a session include the earlier ones, unless they are lower."""
-    paid = last = 0.0
-    by_model: dict[str, LoggedUsage] = {}
-    newest: dict[str, LoggedUsage] = {}
+def _totals(results: Sequence[dict[str, Any]]) -> tuple[float, dict[str, list[LoggedUsage]]]:
+    """Dollars, and the tokens of each run by model; later results of a run include the earlier ones."""
+    runs: list[tuple[float, dict[str, Any]]] = []
     for result in results:
-        cost, found = result.get("total_cost_usd"), _of_result(result)
+        cost = result.get("total_cost_usd")
         is_cost = isinstance(cost, (int, float)) and not isinstance(cost, bool)
         cost = float(cost) if is_cost and cost is not None and 0 < cost < _MOST_DOLLARS else 0.0
-        if cost < last:  # another run
-            paid += last
-            by_model = _added(by_model, newest)
-        last, newest = cost, found
-    return paid + last, _added(by_model, newest)
-
-
-def _added(one: dict[str, LoggedUsage], other: dict[str, LoggedUsage]) -> dict[str, LoggedUsage]:
-    none = LoggedUsage(0, 0, 0, 0, 0)
-    names = dict.fromkeys([*one, *other])
-    return {
-        name: LoggedUsage(*map(sum, zip(one.get(name, none), other.get(name, none), strict=True))) for name in names
-    }
-
-
-def _of_result(result: dict[str, Any]) -> dict[str, LoggedUsage]:
-    models = fields(result.get("modelUsage")) or {"": result.get("usage")}
-    found = {model: usage_of(counts, lambda _: None) for model, counts in models.items()}
-    # It does not say which writes are for an hour.
-    return {model: usage for model, usage in found.items() if usage is not None}
+        if runs and cost >= runs[-1][0]:  # a lower one is of another run
+            runs.pop()
+        runs.append((cost, result))
+    by_model: dict[str, list[LoggedUsage]] = {}
+    for _, result in runs:
+        # It does not say which writes are for an hour.
+        for model, counts in (fields(result.get("modelUsage")) or {"": result.get("usage")}).items():
+            if (usage := usage_of(counts, lambda _: None)) is not None:
+                by_model.setdefault(model, []).append(usage)
+    return sum(cost for cost, _ in runs), by_model
 
 
 def _plain(model: str | None) -> str:

@@ -24,7 +24,6 @@ _MARKS = ("sessionId", "session_id", "leafUuid", "snapshot", "uuid")
 
 
 def recognizes(record: dict[str, Any]) -> bool:
-    """Whether a line belongs to a Claude Code session."""
     kind = text(record.get("type"))
     if not any(mark in record for mark in _MARKS):
         return False
@@ -35,16 +34,14 @@ def recognizes(record: dict[str, Any]) -> bool:
 def is_list(value: Any) -> bool:
     """Whether the value is what `claude --output-format json --verbose` prints: the records of a session."""
     records = objects(value)
-    return bool(records) and all(map(_is_printed, records)) and any(map(recognizes, records))
-
-
-def _is_printed(record: dict[str, Any]) -> bool:
-    return isinstance(record.get("type"), str) and "role" not in record and any(mark in record for mark in _MARKS)
+    return any(map(recognizes, records)) and all(
+        isinstance(record.get("type"), str) and "role" not in record and any(mark in record for mark in _MARKS)
+        for record in records
+    )
 
 
 def read_list(value: Any) -> Iterator[Draft]:
-    """Read the records of a list, as those of lines."""
-    yield from read(Record(record, 0) for record in objects(value))
+    return read(Record(record, 0) for record in objects(value))
 
 
 def read(records: Iterable[Record]) -> Iterator[Draft]:

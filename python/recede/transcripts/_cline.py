@@ -23,13 +23,12 @@ def recognizes(value: Any) -> bool:
     messages = objects(fields(value).get("messages", value))
     if isinstance(value, dict) and not (isinstance(value.get("sessionId"), str) and "version" in value):
         return False
-    return any(map(_is_own, messages)) and all("role" in message for message in messages)
-
-
-def _is_own(message: dict[str, Any]) -> bool:
-    if message.get("role") == "assistant":
-        return isinstance(message.get("modelInfo"), dict) or isinstance(message.get("metrics"), dict)
-    return any(_RESULT.match(text(block.get("text"))) for block in _blocks(message.get("content")))
+    return all("role" in message for message in messages) and any(
+        any(isinstance(message.get(name), dict) for name in ("modelInfo", "metrics"))
+        if message["role"] == "assistant"
+        else any(_RESULT.match(text(block.get("text"))) for block in _blocks(message.get("content")))
+        for message in messages
+    )
 
 
 def read(value: Any) -> Iterator[Draft]:
@@ -41,8 +40,11 @@ def read(value: Any) -> Iterator[Draft]:
     for message in objects(fields(value).get("messages", value)):
         draft.records += 1
         if message.get("role") == "assistant" and message.get("type") != "reasoning":
+            time: Any = message.get("ts")
             model = fields(message.get("modelInfo"))
-            draft.request(_usage(message.get("metrics")), model.get("modelId", model.get("id")), _time(message))
+            has_time = isinstance(time, (int, float)) and not isinstance(time, bool)
+            usage = _usage(message.get("metrics"))
+            draft.request(usage, model.get("modelId", model.get("id")), time / 1000 if has_time else None)
             draft.add({"role": "assistant", "content": message.get("content")})
         elif message.get("type") != "reasoning":
             _user(draft, message.get("role"), message.get("content"))
@@ -97,11 +99,6 @@ def _results(blocks: list[dict[str, Any]]) -> tuple[list[_Result], list[dict[str
             rest.append(block)
             is_inside = False
     return results, rest
-
-
-def _time(message: dict[str, Any]) -> float | None:
-    stamp = message.get("ts")
-    return stamp / 1000 if isinstance(stamp, (int, float)) and not isinstance(stamp, bool) else None
 
 
 def _usage(metrics: Any) -> Any:

@@ -18,18 +18,17 @@ _PARENTS = ("forked_from_id", "parent_thread_id")
 
 
 def recognizes(record: dict[str, Any]) -> bool:
-    """Whether a line belongs to a Codex session."""
     return text(record.get("type")) in {"response_item", "compacted", *_LEFT_OUT} and isinstance(
         record.get("payload"), dict
     )
 
 
 def read(records: Iterable[Record]) -> Iterator[Draft]:
-    """Read the items as they were sent."""
     session = _Session()
     for record in records:
         session.read(record)
-    session.end()
+    session.answered(None)
+    session.bill("response")
     yield session.draft
 
 
@@ -64,20 +63,19 @@ class _Session:
 
     def read(self, record: Record) -> None:
         value, line = record
-        kind = text(value.get("type")) if isinstance(value, dict) else ""
-        payload = value.get("payload") if isinstance(value, dict) else None
-        if kind == "response_item" and isinstance(payload, dict):
-            self._item(payload, value.get("timestamp"), line)
+        kind, payload, time = text(value.get("type")), fields(value.get("payload")), value.get("timestamp")
+        if kind == "response_item" and isinstance(value.get("payload"), dict):
+            self._item(payload, time, line)
         elif kind == "compacted":
-            self._compacted(fields(payload), value.get("timestamp"), line)
+            self._compacted(payload, time, line)
         elif kind == "session_meta":
-            self._named(fields(payload))
+            self._named(payload)
         elif kind == "token_usage_record":
-            self._response(fields(payload), value.get("timestamp"), line)
+            self._response(payload, time, line)
         elif kind == "turn_context":
-            self._model = fields(payload).get("model", self._model)
+            self._model = payload.get("model", self._model)
         elif kind == "event_msg":
-            self._event(fields(payload))
+            self._event(payload)
         elif kind not in _LEFT_OUT:
             self.draft.unknown("record", "type", kind, value, line, why=", since it holds no item")
 
@@ -102,7 +100,10 @@ class _Session:
     def _event(self, payload: dict[str, Any]) -> None:
         kind = payload.get("type")
         if kind == "token_count":
-            self._count(payload.get("info"))
+            info = payload.get("info")
+            if isinstance(info, dict) and info.get("total_token_usage") != self._total:  # else it is a repetition
+                self._total = info.get("total_token_usage")
+                self.answered(info.get("last_token_usage"))
             self.draft.plan = text(fields(payload.get("rate_limits")).get("plan_type")) or self.draft.plan
         elif kind == "thread_rolled_back" and type(count := payload.get("num_turns")) is int and count > 0:
             self.answered(None)
@@ -117,12 +118,6 @@ class _Session:
         spawned = fields(fields(fields(payload.get("source")).get("subagent")).get("thread_spawn"))
         names = [*(one.get(name) for one in (payload, spawned) for name in _PARENTS), payload.get("id")]
         self._root = next((name for name in names if isinstance(name, str) and name), self._root)
-
-    def _count(self, info: Any) -> None:
-        """Record the tokens of the last request; an event with the same total is a repetition."""
-        if isinstance(info, dict) and info.get("total_token_usage") != self._total:
-            self._total = info.get("total_token_usage")
-            self.answered(info.get("last_token_usage"))
 
     def _response(self, payload: dict[str, Any], time: Any, line: int) -> None:
         """Keep the tokens of a response: of an answer, which an event counts too, or of a compaction."""
@@ -152,7 +147,7 @@ class _Session:
 
     def _compacted(self, payload: dict[str, Any], time: Any, line: int) -> None:
         self.answered(None)
-        self._bill("compaction")
+        self.bill("compaction")
         history, summary = payload.get("replacement_history"), payload.get("message")
         draft, end = self.draft, self.draft.end
         if isinstance(history, list) or not text(summary):
@@ -163,12 +158,7 @@ class _Session:
         said = {"type": "message", "role": "user", "content": content}
         draft.compacted(line, Shown(lambda: [*_newest_of_user(draft.path(0, end)), said]))
 
-    def end(self) -> None:
-        """Complete what is open: the log has ended."""
-        self.answered(None)
-        self._bill("response")
-
-    def _bill(self, kind: str) -> None:
+    def bill(self, kind: str) -> None:
         """Record responses that are no answers of the history."""
         for response, usage, time, line in self._responses:
             name = digest(self._root, response) if self._root and response else None

@@ -9,18 +9,12 @@ from recede.transcripts._draft import Draft, call, objects, result, texts
 
 
 class Conversation:
-    """A history under construction: texts and calls of an answer become one message, however many events they are.
-
-    Attributes:
-        draft: the history so far.
-        model: the model of the next answer, if the log names it apart from that.
-        calls: the names of the calls so far, by identifier.
-    """
+    """A history under construction: texts and calls of an answer become one message, however many events they are."""
 
     def __init__(self, context: str | None = None) -> None:
         self.draft = Draft(context)
-        self.model: Any = None
-        self.calls: dict[Any, Any] = {}
+        self.model: Any = None  # of the next answer, if the log names it apart from that
+        self.calls: dict[Any, Any] = {}  # the names of those so far, by identifier
         self._answer: dict[str, Any] | None = None
 
     def message(self, role: str, content: Any, line: int | None = None) -> None:
@@ -39,7 +33,6 @@ class Conversation:
         self._current(line, time)["content"] += texts(words)
 
     def call(self, call_id: Any, name: Any, arguments: Any, line: int | None = None, time: Any = None) -> None:
-        """Add a call to the answer."""
         self._current(line, time).setdefault("tool_calls", []).append(call(call_id, name, arguments))
         if isinstance(call_id, str):
             self.calls[call_id] = name

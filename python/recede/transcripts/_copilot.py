@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from recede.transcripts._conversation import Conversation
-from recede.transcripts._draft import Draft, fields, objects, renamed, text
+from recede.transcripts._draft import Draft, at, fields, objects, renamed, text
 from recede.transcripts._source import Record
 
 _KNOWN = frozenset(
@@ -20,7 +20,6 @@ _LEFT_OUT = """abort assistant.intent assistant.message_delta assistant.message_
 
 
 def recognizes(record: dict[str, Any]) -> bool:
-    """Whether a line is an event."""
     return text(record.get("type")) in _KNOWN and isinstance(record.get("data"), dict)
 
 
@@ -61,7 +60,14 @@ class _Session:
                 one.draft.compacted(line, [{"role": "user", "content": data["summaryContent"]}])
         elif kind == "session.shutdown":  # the tokens of the run that ends
             for model, metric in fields(data.get("modelMetrics")).items():
-                one.draft.billed("session", model, _usage(fields(metric).get("usage")), line, event.get("timestamp"))
+                usage = renamed(  # as Chat Completions names them: those of the cache are in the input
+                    at(metric, "usage"),
+                    prompt_tokens="inputTokens",
+                    cached_input_tokens="cacheReadTokens",
+                    cache_write_input_tokens="cacheWriteTokens",
+                    completion_tokens="outputTokens",
+                )
+                one.draft.billed("session", model, usage, line, event.get("timestamp"))
         else:
             self._model = data.get("newModel", data.get("selectedModel", self._model))
             if not kind.startswith(tuple(_LEFT_OUT)):
@@ -74,14 +80,3 @@ class _Session:
             one.call(call_id, begun.get("toolName"), begun.get("arguments"), line)
         said = data.get("result") if data.get("result") is not None else data.get("error")
         one.result(call_id, fields(said).get("content", fields(said).get("message", said)), line)
-
-
-def _usage(usage: Any) -> Any:
-    """Rename tokens as Chat Completions does: those of the cache are in the input."""
-    return renamed(
-        usage,
-        prompt_tokens="inputTokens",
-        cached_input_tokens="cacheReadTokens",
-        cache_write_input_tokens="cacheWriteTokens",
-        completion_tokens="outputTokens",
-    )

@@ -17,12 +17,7 @@ _NO_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 class Piece(NamedTuple):
-    """A record of a damaged line.
-
-    Attributes:
-        value: the object.
-        text: its bytes.
-    """
+    """A record of a damaged line, and its bytes."""
 
     value: dict[str, Any]
     text: bytes

@@ -57,7 +57,6 @@ def _nebius(value: Any) -> list[Any] | None:
 
 
 def is_sharegpt(value: Any) -> bool:
-    """Whether a row has messages with `from` and `value`."""
     return _sharegpt(value) is not None
 
 

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import copy
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -15,17 +16,11 @@ from recede.transcripts._requests import Compaction, LoggedRequest, time_of
 
 
 class Place(NamedTuple):
-    """Where a history was when a record of it was read.
-
-    Attributes:
-        draft: the branch.
-        messages: how many messages it had.
-        marks: how many compactions of its own it had; None: all of those at this place.
-    """
+    """Where a history was when a record of it was read: a branch, and how many messages it had."""
 
     draft: Draft
     messages: int
-    marks: int | None
+    marks: int | None  # how many compactions of its own it had; None: all of those at this place
 
     def go_on(self) -> Draft:
         """The branch that continues from there."""
@@ -33,40 +28,27 @@ class Place(NamedTuple):
 
 
 class Draft:
-    """A history that a reader is building, or one branch of it; the branches of a history share all but messages.
+    """A history that a reader is building, or one branch of it; the branches of a history share all but messages."""
 
-    Attributes:
-        messages: in a shape that the reducer knows; of a branch, those of its own.
-        lines: the line of each message, if the file has one record per line.
-        records: the number of message records read, before merging.
-        requests: what the log says of each request, in order.
-        compactions: where the agent replaced the history.
-        context: the name of a subagent; None for the main conversation.
-        plan: the subscription that pays for the requests; None: none is named.
-        unread: how many records of each kind have a text and were left out, since no reader knows them.
-        branches: all branches of the history, in the order of the log.
-        number: the place of this one among them.
-        marks: its own compactions.
-        parent: the number of the branch that it left; None for the first.
-        start: how many messages of the parent's history it continues.
-    """
+    def __init__(self, context: str | None = None) -> None:
+        self.requests: list[LoggedRequest] = []
+        self.compactions: list[Compaction] = []  # where the agent replaced the history
+        self._notes: dict[str, tuple[int, int | None]] = {}
+        self.unread: Counter[str] = Counter()  # records of each kind that have a text, and that no reader knows
+        self.branches: list[Draft] = []  # in the order of the log
+        self.context = context  # the name of a subagent; None for the main conversation
+        self.plan: str | None = None  # the subscription that pays for the requests
+        self.parent: int | None = None  # the number of the branch that it left
+        self._begin(0)
 
-    def __init__(self, context: str | None = None, parent: Draft | None = None, start: int = 0) -> None:
-        self.requests: list[LoggedRequest] = [] if parent is None else parent.requests
-        self.compactions: list[Compaction] = [] if parent is None else parent.compactions
-        self._notes: dict[str, tuple[int, int | None]] = {} if parent is None else parent._notes
-        self.unread: Counter[str] = Counter() if parent is None else parent.unread
-        self.branches: list[Draft] = [] if parent is None else parent.branches
+    def _begin(self, start: int) -> None:
         self.number = len(self.branches)
         self.branches.append(self)
-        self.parent = None if parent is None else parent.number
-        self.start = start
-        self.context = context
-        self.plan: str | None = None if parent is None else parent.plan
-        self.messages: list[dict[str, Any]] = []
-        self.lines: list[int | None] = []
-        self.marks: list[Compaction] = []
-        self.records = 0
+        self.start = start  # how many messages of the parent's history it continues
+        self.messages: list[dict[str, Any]] = []  # its own
+        self.lines: list[int | None] = []  # of these, in a file with one record per line
+        self.marks: list[Compaction] = []  # its own
+        self.records = 0  # that were read, before merging
 
     @property
     def end(self) -> int:
@@ -89,7 +71,9 @@ class Draft:
         parent, start = self, messages - len(again)
         while start < parent.start and parent.parent is not None:
             parent = self.branches[parent.parent]
-        branch = Draft(self.context, parent, start)
+        branch = copy(parent)  # with all that branches share
+        branch.parent = parent.number
+        branch._begin(start)
         for message in again:  # the last one before a compaction is part of the branch, which leaves before that
             branch.add(message)
         return branch
@@ -100,7 +84,6 @@ class Draft:
         return found
 
     def add(self, message: dict[str, Any], line: int | None = None) -> None:
-        """Append a message."""
         self.messages.append(message)
         self.lines.append(line or None)
 
@@ -305,11 +288,9 @@ def kept(message: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
 
 
 def call(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:
-    """A tool call in the shape of Chat Completions."""
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def result(call_id: Any, content: Any, name: Any = None) -> dict[str, Any]:
-    """A tool result in the shape of Chat Completions."""
     named = {} if name is None else {"name": name}
     return {"role": "tool", "tool_call_id": call_id, **named, "content": content}

@@ -12,7 +12,6 @@ _FIELDS = frozenset(["content", "role", "tool_call_id"])
 
 
 def is_inspect(value: Any) -> bool:
-    """Whether the value is an inspect_ai log."""
     return isinstance(value, dict) and isinstance(value.get("eval"), dict) and "version" in value and "status" in value
 
 
@@ -32,9 +31,8 @@ def read_inspect(value: Any) -> Iterator[Draft]:
 def _requests(sample: dict[str, Any], draft: Draft) -> None:
     """Find the model calls that answer in the sample; the others belong to a scorer or a tool."""
     messages = objects(sample.get("messages"))
-    transcript = sample.get("transcript")
-    events = transcript.get("events") if isinstance(transcript, dict) else sample.get("events")
-    for event in objects(events):
+    transcript = sample["transcript"] if isinstance(sample.get("transcript"), dict) else sample
+    for event in objects(transcript.get("events")):
         output = event.get("output")
         if event.get("event") != "model" or not isinstance(output, dict):
             continue
@@ -106,7 +104,6 @@ def _is_run(value: dict[str, Any]) -> bool:
 
 
 def read_tau_bench(value: Any) -> Iterator[Draft]:
-    """Read the messages of each run, in the shape of Chat Completions."""
     runs = value if isinstance(value, list) else [value] if _is_run(value) else objects(value["simulations"])
     for run in filter(_is_run, runs):
         if isinstance(run.get("traj"), list):

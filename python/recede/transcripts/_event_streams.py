@@ -25,7 +25,6 @@ def is_gemini_stream(record: dict[str, Any]) -> bool:
 
 
 def read_gemini_stream(records: Iterable[Record]) -> Iterator[Draft]:
-    """Read the events, in the shape of Chat Completions."""
     stream = Conversation()
     for value, line in records:
         stream.draft.records += 1
@@ -125,7 +124,6 @@ def is_managed(record: dict[str, Any]) -> bool:
 
 
 def read_managed(records: Iterable[Record]) -> Iterator[Draft]:
-    """Read the events, in the shape of Chat Completions."""
     stream = Conversation()
     for value, line in records:
         stream.draft.records += 1

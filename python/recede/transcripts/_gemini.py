@@ -21,21 +21,18 @@ _KNOWN = frozenset(
 
 
 def recognizes(value: Any) -> bool:
-    """Whether the value is a Gemini CLI session."""
     messages = value.get("messages") if isinstance(value, dict) and "sessionId" in value else None
     return isinstance(messages, list) and (not messages or any("type" in message for message in objects(messages)))
 
 
 def recognizes_line(record: dict[str, Any]) -> bool:
-    """Whether a line begins a Gemini CLI session."""
     return {"sessionId", "projectHash"} <= record.keys() and "messages" not in record
 
 
 def read(value: Any) -> Iterator[Draft]:
-    """Read the messages, in the shape of Anthropic."""
     draft = Draft()
     for message in objects(value["messages"]):
-        _add(draft, message, None)
+        _add(draft, message)
     yield draft
 
 
@@ -45,10 +42,11 @@ def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
     nodes: dict[str, _Node] = {}
     chain: list[str] = []  # the history, by the names of its messages
     for value, line in records:
-        if not isinstance(value, dict):
-            draft.note("record of wrong type left out", line)
-        elif isinstance(value.get("$rewindTo"), str):
-            _rewind(chain, nodes, value["$rewindTo"])
+        if isinstance(value.get("$rewindTo"), str):
+            name = None
+            while chain and name != value["$rewindTo"]:  # if that is missing all messages go, as in the program
+                name = chain.pop()
+                nodes[name].is_kept = False
         elif isinstance(value.get("id"), str):
             _put(chain, nodes, value["id"], value, line)
         elif isinstance(value.get("$set"), dict):
@@ -104,16 +102,7 @@ def _replace(chain: list[str], nodes: dict[str, _Node], messages: list[dict[str,
             _put(chain, nodes, name, message, line)
 
 
-def _rewind(chain: list[str], nodes: dict[str, _Node], identity: str) -> None:
-    """Remove a message and all after it; all messages if it is missing, as the program does."""
-    while chain:
-        name = chain.pop()
-        nodes[name].is_kept = False
-        if name == identity:
-            return
-
-
-def _add(draft: Draft, message: dict[str, Any], line: int | None, *, is_paid: bool = True) -> None:
+def _add(draft: Draft, message: dict[str, Any], line: int = 0, *, is_paid: bool = True) -> None:
     draft.records += 1
     kind = text(message.get("type"))
     if kind in _LEFT_OUT:
@@ -131,10 +120,17 @@ def _add(draft: Draft, message: dict[str, Any], line: int | None, *, is_paid: bo
         copy = digest(name, time, message.get("tokens")) if isinstance(name, str) and time is not None else None
         draft.request(_usage(message.get("tokens")), message.get("model"), time, line, id=copy)
     role = "assistant" if kind == "gemini" else "user"
-    content = [{"type": "text", "text": said}] if (said := _text(message.get("content"))) else []
+    said = message.get("content")
+    if not isinstance(said, str):
+        said = "".join(text(part.get("text")) for part in parts if part.get("thought") is not True)
+    content = [{"type": "text", "text": said}] if said else []
     content += [part for part in parts if _KNOWN.isdisjoint(part)]
     others = {name: held for name, held in message.items() if name not in _FIELDS}
-    draft.add(kept({"role": role, "content": [*content, *map(_use, calls)]}, others), line)
+    made = [
+        {"type": "tool_use", "id": call.get("id"), "name": call.get("name"), "input": call.get("args")}
+        for call in calls
+    ]
+    draft.add(kept({"role": role, "content": [*content, *made]}, others), line)
     for call in calls:
         draft.beside(call, _CALL, line)
     draft.beside(message, _FIELDS, line)
@@ -159,18 +155,6 @@ def _sum(tokens: dict[str, Any], *names: str) -> Any:
     values = [tokens[name] for name in names if tokens.get(name) is not None]
     wrong = [value for value in values if not isinstance(value, int)]
     return wrong[0] if wrong else sum(values)
-
-
-def _text(content: Any) -> str:
-    return (
-        content
-        if isinstance(content, str)
-        else "".join(text(part.get("text")) for part in objects(content) if part.get("thought") is not True)
-    )
-
-
-def _use(call: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "tool_use", "id": call.get("id"), "name": call.get("name"), "input": call.get("args")}
 
 
 def _result(call: dict[str, Any], draft: Draft) -> dict[str, Any]:

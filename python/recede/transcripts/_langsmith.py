@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from recede.transcripts._datasets import find_list
-from recede.transcripts._draft import Draft, call, fields, objects, parsed, result, text
+from recede.transcripts._draft import Draft, at, call, fields, objects, parsed, renamed, result, text
 from recede.transcripts._requests import time_of
 from recede.transcripts._source import Record
 from recede.transcripts._spans import Request, histories
@@ -21,7 +21,6 @@ _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"
 
 
 def recognizes_line(record: dict[str, Any]) -> bool:
-    """Whether a line is a LangSmith run."""
     return isinstance(record.get("run_type"), str) and ("inputs" in record or "outputs" in record)
 
 
@@ -31,7 +30,6 @@ def recognizes(value: Any) -> bool:
 
 
 def read(value: Any) -> Iterator[Draft]:
-    """Read the messages of each conversation, in the shape of Chat Completions."""
     own = _own_messages(value)
     if own is None:
         yield from read_lines(Record(run, 0) for run in _runs(value))
@@ -48,9 +46,8 @@ def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
     """Read one run a line: model runs, or whole chains where a trace has no model runs."""
     models: list[Request] = []
     chains: list[Request] = []
-    for value, line in records:
-        run = fields(value)
-        request = _request(run, line or None)
+    for run, line in records:
+        request = _request(run, line)
         if request.sent or request.answer:
             (models if run.get("run_type") in _MODELS else chains).append(request)
     traces = {request.trace for request in models}
@@ -71,25 +68,16 @@ def _runs(value: Any) -> list[dict[str, Any]]:
     return runs if runs and any(map(recognizes_line, runs)) else []
 
 
-def _request(run: dict[str, Any], line: int | None) -> Request:
+def _request(run: dict[str, Any], line: int) -> Request:
     inputs, outputs = fields(parsed(run.get("inputs"))), fields(parsed(run.get("outputs")))
     sent, answer = _messages(inputs.get("messages")), _answer(outputs)
     if sent and answer[: len(sent)] == sent:  # the state of a graph, which has grown
         sent, answer = answer, []
     elif run.get("run_type") not in _MODELS:
         sent, answer = [*sent, *answer], []
-    metadata = fields(fields(parsed(run.get("extra"))).get("metadata"))
-    model = outputs.get("model", metadata.get("ls_model_name"))
-    trace = run.get("trace_id")
-    return Request(
-        trace if isinstance(trace, str) else None,
-        time_of(run.get("start_time")),
-        sent,
-        answer,
-        _usage(outputs),
-        model,
-        line,
-    )
+    model = outputs.get("model", at(parsed(run.get("extra")), "metadata", "ls_model_name"))
+    trace = run["trace_id"] if isinstance(run.get("trace_id"), str) else None
+    return Request(trace, time_of(run.get("start_time")), sent, answer, _usage(outputs), model, line)
 
 
 def _answer(outputs: dict[str, Any]) -> list[dict[str, Any]]:
@@ -109,17 +97,17 @@ def _usage(outputs: dict[str, Any]) -> Any:
     generations = outputs.get("generations")
     while isinstance(generations, list) and generations:
         generations = generations[0]
-    message = _plain(fields(fields(generations).get("message")))
+    message = _plain(fields(at(generations, "message")))
     counts = fields(message.get("usage_metadata", outputs.get("usage_metadata")))
-    details = fields(counts.get("input_token_details"))
     if not counts:
         return outputs.get("usage")
-    return {
-        "input_tokens": counts.get("input_tokens"),
-        "output_tokens": counts.get("output_tokens"),
-        "input_tokens_cache_read": details.get("cache_read"),
-        "input_tokens_cache_write": details.get("cache_creation"),
-    }
+    return renamed(
+        counts,
+        input_tokens="input_tokens",
+        output_tokens="output_tokens",
+        input_tokens_cache_read="input_token_details.cache_read",
+        input_tokens_cache_write="input_token_details.cache_creation",
+    )
 
 
 # Messages

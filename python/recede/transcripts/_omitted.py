@@ -19,7 +19,6 @@ class OmittedText(str):
     _chars: int
 
     def __new__(cls, text: str) -> OmittedText:
-        """Make the replacement of a text."""
         made = super().__new__(cls, hash(text))
         made._chars = len(text)
         return made

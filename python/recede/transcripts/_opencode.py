@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from recede.transcripts._conversation import Conversation
-from recede.transcripts._draft import Draft, fields, objects, text, texts
+from recede.transcripts._draft import Draft, at, fields, objects, text, texts
 from recede.transcripts._kept import Kept
 
 # Of parts: texts, tools, and what the model does not see, or sees as another part.
@@ -23,7 +23,6 @@ _STANDS_FOR = {
 
 
 def recognizes(value: Any) -> bool:
-    """Whether the value is an exported session, or its messages."""
     entries = _entries(value)
     return bool(entries) and all(
         isinstance(fields(one.get("info")).get("role"), str) and isinstance(one.get("parts"), list) for one in entries
@@ -31,7 +30,6 @@ def recognizes(value: Any) -> bool:
 
 
 def read(value: Any) -> Iterator[Draft]:
-    """Read the messages, in the shape of Chat Completions."""
     session, kept = Conversation(), Kept()
     cleared = sorted(_cleared(_entries(value)), reverse=True)
     for entry in _entries(value):
@@ -59,14 +57,10 @@ def _entries(value: Any) -> list[dict[str, Any]]:
     return objects(fields(value).get("messages", value))
 
 
-def _is_said(part: dict[str, Any]) -> bool:
-    return part.get("type") in ("text", *_STANDS_FOR) and part.get("ignored") is not True
-
-
 def _cleared(entries: list[dict[str, Any]]) -> Iterator[tuple[float, str]]:
     """When the results of tools were cleared, and of which calls."""
     for part in (part for entry in entries for part in objects(entry.get("parts"))):
-        time = fields(fields(part.get("state")).get("time")).get("compacted")
+        time = at(part, "state", "time", "compacted")
         if isinstance(time, (int, float)) and isinstance(part.get("callID"), str):
             yield time / 1000, part["callID"]
 
@@ -74,17 +68,21 @@ def _cleared(entries: list[dict[str, Any]]) -> Iterator[tuple[float, str]]:
 def _was_left_out(info: dict[str, Any], parts: list[dict[str, Any]]) -> bool:
     """Whether no later request has an answer: it failed; one that the user aborted is sent if it has anything."""
     has_begun = any(part.get("type") not in ("step-start", "reasoning") for part in parts)
-    return bool(info.get("error")) and not (fields(info["error"]).get("name") == "MessageAbortedError" and has_begun)
+    return bool(info.get("error")) and not (at(info, "error", "name") == "MessageAbortedError" and has_begun)
 
 
 def _created(info: dict[str, Any]) -> float | None:
-    created = fields(info.get("time")).get("created")
+    created = at(info, "time", "created")
     return created / 1000 if isinstance(created, (int, float)) else None
 
 
 def _said(parts: list[dict[str, Any]]) -> Any:
     """The texts of a person, and the files that are images or documents."""
-    said = [_STANDS_FOR.get(text(part.get("type")), text(part.get("text"))) for part in parts if _is_said(part)]
+    said = [
+        _STANDS_FOR.get(part["type"], text(part.get("text")))
+        for part in parts
+        if part.get("type") in ("text", *_STANDS_FOR) and part.get("ignored") is not True
+    ]
     files = [
         {"type": "file", "filename": part.get("filename")}
         for part in parts
@@ -110,7 +108,7 @@ def _answer(session: Conversation, info: dict[str, Any], parts: list[dict[str, A
             if part.get("type") == "text":
                 session.say(text(part.get("text")))
         for part in tools:
-            session.call(part.get("callID"), part.get("tool"), fields(part.get("state")).get("input"))
+            session.call(part.get("callID"), part.get("tool"), at(part, "state", "input"))
         for part in tools:
             session.result(part.get("callID"), _output(fields(part.get("state"))))
     if info.get("summary") is True:
@@ -125,14 +123,13 @@ def _output(state: dict[str, Any]) -> Any:
 
 
 def _usage(tokens: Any) -> Any:
-    """Rename tokens as Anthropic does; reasoning is counted apart."""
+    """Reasoning is counted apart from the output."""
     if not isinstance(tokens, dict):
         return tokens
-    cache = fields(tokens.get("cache"))
     output = [count for count in (tokens.get("output"), tokens.get("reasoning")) if isinstance(count, int)]
     return {
         "input_tokens": tokens.get("input"),
-        "cache_read_input_tokens": cache.get("read"),
-        "cache_creation_input_tokens": cache.get("write"),
+        "cache_read_input_tokens": at(tokens, "cache", "read"),
+        "cache_creation_input_tokens": at(tokens, "cache", "write"),
         "output_tokens": sum(output),
     }

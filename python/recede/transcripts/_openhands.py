@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from recede.transcripts._draft import Draft, call, fields, first_fields, objects, result, text, texts
+from recede.transcripts._draft import Draft, at, call, fields, first_fields, objects, result, text, texts
 
 # State of the program, and what it recalls: the model gets that as text that the events do not contain.
 _LEFT_OUT = frozenset(
@@ -64,7 +64,7 @@ class _Reader:
             self.draft.left_out(what, first_fields(event), event)
 
     def _request(self, event: dict[str, Any]) -> None:
-        response = fields(fields(event.get("tool_call_metadata")).get("model_response"))
+        response = fields(at(event, "tool_call_metadata", "model_response"))
         self.draft.request(response.get("usage"), response.get("model"), event.get("timestamp"))
 
     def _action(self, action: str, event: dict[str, Any]) -> None:
@@ -111,7 +111,7 @@ class _Reader:
         self._last = action, call_id
 
     def _observation(self, observation: str, event: dict[str, Any]) -> None:
-        call_id = fields(event.get("tool_call_metadata")).get("tool_call_id")
+        call_id = at(event, "tool_call_metadata", "tool_call_id")
         cause = event.get("cause")
         if call_id is None and isinstance(cause, int):
             call_id = self._calls.get(cause)

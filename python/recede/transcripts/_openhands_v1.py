@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from recede.transcripts._draft import Draft, call, fields, objects, result, text, texts
+from recede.transcripts._draft import Draft, at, call, fields, objects, result, text, texts
 from recede.transcripts._source import Record
 
 # What the model does not see, and the summary, which is with the condensation as well.
@@ -20,27 +20,23 @@ _KINDS = _LEFT_OUT | _RESULTS | {"ActionEvent", "Condensation", "MessageEvent", 
 
 
 def recognizes_line(record: dict[str, Any]) -> bool:
-    """Whether a line is an event."""
     return text(record.get("kind")) in _KINDS and "source" in record
 
 
 def recognizes(value: Any) -> bool:
-    """Whether the value contains events."""
-    events = _events(value)
-    return bool(events) and any(map(recognizes_line, events))
+    return any(map(recognizes_line, _events(value)))
 
 
 def read(value: Any) -> Iterator[Draft]:
     """Read actions as calls and observations as results, in the shape of Chat Completions."""
-    yield from read_lines(Record(event, 0) for event in _events(value))
+    return read_lines(Record(event, 0) for event in _events(value))
 
 
 def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
-    """Read one event a line, likewise."""
     reader = _Reader()
     for value, line in records:
         reader.draft.records += 1
-        reader.read(fields(value), line or None)
+        reader.read(value, line)
     yield reader.draft
 
 
@@ -58,10 +54,10 @@ class _Reader:
         self._view: list[tuple[Any, dict[str, Any]]] = []  # what the model sees: id of the event, message
         self._answers: dict[str, dict[str, Any]] = {}  # id of an answer of the model -> its message
 
-    def read(self, event: dict[str, Any], line: int | None) -> None:
+    def read(self, event: dict[str, Any], line: int) -> None:
         kind = text(event.get("kind"))
         if kind == "SystemPromptEvent":
-            said = [fields(event.get(name)).get("text") for name in ("system_prompt", "dynamic_context")]
+            said = [at(event, name, "text") for name in ("system_prompt", "dynamic_context")]
             self._add(event, {"role": "system", "content": "\n".join(map(text, filter(None, said)))}, line)
         elif kind == "MessageEvent":
             self._message(event, line)
@@ -74,11 +70,11 @@ class _Reader:
         elif kind not in _LEFT_OUT:
             self.draft.unknown("event", "kind", kind, event, line)
 
-    def _add(self, event: dict[str, Any], message: dict[str, Any], line: int | None) -> None:
+    def _add(self, event: dict[str, Any], message: dict[str, Any], line: int) -> None:
         self.draft.add(message, line)
         self._view.append((event.get("id"), message))
 
-    def _message(self, event: dict[str, Any], line: int | None) -> None:
+    def _message(self, event: dict[str, Any], line: int) -> None:
         said = fields(event.get("llm_message"))
         role = text(said.get("role")) or ("user" if event.get("source") == "user" else "assistant")
         parts = [part for found in (said.get("content"), event.get("extended_content")) for part in objects(found)]
@@ -87,7 +83,7 @@ class _Reader:
             self.draft.request(None, None, event.get("timestamp"), line)
         self._add(event, {"role": role, "content": content}, line)
 
-    def _action(self, event: dict[str, Any], line: int | None) -> None:
+    def _action(self, event: dict[str, Any], line: int) -> None:
         made = fields(event.get("tool_call"))
         arguments = made.get("arguments", fields(event.get("action")))
         own = call(event.get("tool_call_id", made.get("id")), made.get("name", event.get("tool_name")), arguments)
@@ -102,7 +98,7 @@ class _Reader:
         if response:
             self._answers[response] = answer
 
-    def _condense(self, event: dict[str, Any], line: int | None) -> None:
+    def _condense(self, event: dict[str, Any], line: int) -> None:
         """Replace the events that the model no longer sees by their summary."""
         forgotten = event.get("forgotten_event_ids")
         gone = [one for one in forgotten if isinstance(one, str)] if isinstance(forgotten, list) else []

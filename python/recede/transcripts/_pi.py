@@ -14,7 +14,6 @@ _ROLES = frozenset(["assistant", "bashExecution", "toolResult", "user"])
 
 
 def recognizes(record: dict[str, Any]) -> bool:
-    """Whether a line belongs to a pi session."""
     message = record.get("message")
     if record.get("type") == "message":
         return isinstance(message, dict) and text(message.get("role")) in _ROLES and "role" not in record
@@ -22,16 +21,16 @@ def recognizes(record: dict[str, Any]) -> bool:
 
 
 def read(records: Iterable[Record]) -> Iterator[Draft]:
-    """Read the messages, in the shape of Anthropic."""
     draft = Draft()
     firsts: dict[Any, int] = {}  # of entries, by their number and identifier: the messages before them
     places: dict[str, Place] = {}  # of entries: where those that name them are
     for entry, (value, line) in enumerate(records):
-        kind = text(value.get("type")) if isinstance(value, dict) else ""
-        message = value.get("message") if isinstance(value, dict) else None
-        name = value.get("id") if isinstance(value, dict) else None
-        if isinstance(value, dict):
-            draft = _after(draft, places, value.get("parentId", ""))
+        kind, message, name = text(value.get("type")), value.get("message"), value.get("id")
+        parent = value.get("parentId", "")
+        if parent is None:
+            draft = draft.back_to(0) if places else draft
+        elif isinstance(parent, str) and parent in places:
+            draft = places[parent].go_on()
         firsts[entry] = draft.end
         if isinstance(name, str):
             firsts[name] = draft.end
@@ -42,20 +41,13 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
         elif kind == "branch_summary":
             draft.add({"role": "user", "content": text(value.get("summary"))}, line)
         elif kind == "compaction":
-            first = value.get("firstKeptEntryId", value.get("firstKeptEntryIndex"))
-            _compacted(draft, value, firsts.get(first) if isinstance(first, (int, str)) else None, line)
+            kept = value.get("firstKeptEntryId", value.get("firstKeptEntryIndex"))
+            _compacted(draft, value, firsts.get(kept) if isinstance(kept, (int, str)) else None, line)
         elif kind not in _LEFT_OUT:
             draft.unknown("entry", "type", kind, value, line, why=", since it holds no message")
         if isinstance(name, str):
             places[name] = draft.here()
     yield draft
-
-
-def _after(draft: Draft, places: dict[str, Place], parent: Any) -> Draft:
-    """The branch of an entry: where its parent is; where the log is if that is not known."""
-    if parent is None:
-        return draft.back_to(0) if places else draft
-    return places[parent].go_on() if isinstance(parent, str) and parent in places else draft
 
 
 def _answer_or_add(draft: Draft, value: dict[str, Any], message: dict[str, Any], line: int) -> None:
@@ -80,7 +72,6 @@ def _compacted(draft: Draft, value: dict[str, Any], first: int | None, line: int
 
 
 def _usage(usage: Any) -> Any:
-    """Rename usage as Anthropic does."""
     return renamed(
         usage,
         input_tokens="input",

@@ -10,7 +10,6 @@ from recede.transcripts._source import Record
 
 
 def recognizes(record: dict[str, Any]) -> bool:
-    """Whether a line belongs to a Qwen Code session."""
     if "sessionId" not in record or "uuid" not in record:
         return False
     return "systemPayload" in record or isinstance(fields(record.get("message")).get("parts"), list)

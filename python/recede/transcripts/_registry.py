@@ -31,18 +31,12 @@ from recede.transcripts._spans import OPENINFERENCE, OTEL
 
 
 class LineFormat(NamedTuple):
-    """A format with one record per line.
-
-    Attributes:
-        name: as users know it.
-        recognizes: whether a record belongs to it.
-        read: its histories.
-        texts_at: the fields that lead to the part of a record whose texts its messages have unchanged; None: none is.
-    """
+    """A format with one record per line."""
 
     name: str
     recognizes: Callable[[dict[str, Any]], bool]
     read: Callable[[Iterable[Record]], Iterator[Draft]]
+    # The fields that lead to the part of a record whose texts its messages have unchanged; None: none is.
     texts_at: tuple[str, ...] | None = None
 
 

@@ -50,15 +50,11 @@ class _Line(NamedTuple):
 
 
 class _Unpacked(io.RawIOBase):
-    """The text of gzip data, as far as it is whole.
-
-    Attributes:
-        is_cut: whether the data was found to be truncated or damaged.
-    """
+    """The text of gzip data, as far as it is whole."""
 
     def __init__(self, packed: BinaryIO) -> None:
         self._file = gzip.GzipFile(fileobj=packed)
-        self.is_cut = False
+        self.is_cut = False  # whether the data was found to be truncated or damaged
 
     def readable(self) -> bool:
         return True
@@ -73,34 +69,25 @@ class _Unpacked(io.RawIOBase):
 
 
 class Source:
-    """An open file; what detection has read is kept for the reader.
-
-    Attributes:
-        name: the name in errors.
-        has_lines: whether each line is a value; otherwise the whole file is one.
-        skipped: an error for each line of which something was skipped so far.
-        glued: the lines with several values so far.
-        ends_early: whether the last of the skipped lines is the last one, without a line end.
-        text: the bytes of the record that was read last.
-    """
+    """An open file; what detection has read is kept for the reader."""
 
     def __init__(
         self, name: str, stream: BinaryIO, max_bytes: int, max_line_bytes: int, packed: _Unpacked | None = None
     ) -> None:
-        self.name = name
+        self.name = name  # in errors
         self._packed = packed
         self._max_bytes = max_bytes
         self._max_line_bytes = max_line_bytes
-        self.skipped: list[TranscriptError] = []
-        self.glued: list[int] = []
-        self.ends_early = False
-        self.text = b""
+        self.skipped: list[TranscriptError] = []  # one for each line of which something was skipped so far
+        self.glued: list[int] = []  # the lines with several values so far
+        self.ends_early = False  # whether the last of the skipped lines is the last one, without a line end
+        self.text = b""  # of the record that was read last
         self._openings: set[bytes] = set()
         self._lines = self._numbered(stream)
         self._head: list[_Line] = []
         if not any(map(self._first, range(_MOST_WORDS))):
             raise TranscriptError("gzip" if self.is_cut else "empty", source=name)
-        self.has_lines = self._begins_lines()
+        self.has_lines = self._begins_lines()  # whether each line is a value; otherwise the whole file is one
 
     def records(self) -> Iterator[Record]:
         """Iterate over the objects of the lines; only the current line is in memory. What is damaged is skipped."""
@@ -137,7 +124,6 @@ class Source:
         return not is_value and any(_is_record(self._first(index)) for index in range(1, _MOST_WORDS))
 
     def document(self) -> Any:
-        """Return the single value of the file."""
         # Empty lines count in the offset of an error.
         data = b"".join(self._pieces())
         if self.is_cut:

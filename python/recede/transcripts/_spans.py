@@ -18,23 +18,13 @@ _MOST_PASSED = 200  # spans that detection reads: the first may be those of tool
 
 
 class Request(NamedTuple):
-    """A request of a trace, with the history that it sent.
+    """A request of a trace, with the history that it sent."""
 
-    Attributes:
-        trace: the trace, or the conversation, that it belongs to; None if unknown.
-        time: when it was sent, in Unix seconds.
-        sent: the messages of the request.
-        answer: those of its answer.
-        usage: its tokens, with names that `usage_of` knows.
-        model: the name of the model.
-        line: where it was in the file.
-    """
-
-    trace: Any
+    trace: Any  # or the conversation, that it belongs to; None if unknown
     time: float | None
     sent: list[dict[str, Any]]
     answer: list[dict[str, Any]]
-    usage: Any = None
+    usage: Any = None  # with names that `usage_of` knows
     model: Any = None
     line: int | None = None
 
@@ -144,21 +134,13 @@ def _time(span: dict[str, Any]) -> float | None:
 
 
 class Convention(NamedTuple):
-    """How model calls stand in the attributes of spans, and how their messages are listed without spans.
+    """How model calls stand in the attributes of spans, and how their messages are listed without spans."""
 
-    Attributes:
-        root: the attribute with all that is said of a model call.
-        has_messages: whether that has messages.
-        request: the request, of a span, of what is said of it, and of its line.
-        are_messages: whether objects of a list are its messages.
-        messages: those of a list, in the shape of Chat Completions.
-    """
-
-    root: str
+    root: str  # the attribute with all that is said of a model call
     has_messages: Callable[[dict[str, Any]], bool]
-    request: Callable[[dict[str, Any], dict[str, Any], int | None], Request]
-    are_messages: Callable[[list[dict[str, Any]]], bool]
-    messages: Callable[[Any], list[dict[str, Any]]]
+    request: Callable[[dict[str, Any], dict[str, Any], int | None], Request]  # of a span, its attribute and its line
+    are_messages: Callable[[list[dict[str, Any]]], bool]  # whether objects of a list are
+    messages: Callable[[Any], list[dict[str, Any]]]  # in the shape of Chat Completions
 
     def recognizes_line(self, value: Any) -> bool:
         """Whether a line has a span of a model call."""

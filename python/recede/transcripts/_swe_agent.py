@@ -13,7 +13,6 @@ _FIELDS = frozenset(["content", "name", "role", "tool_call_id", "tool_calls"])
 
 
 def recognizes(value: Any) -> bool:
-    """Whether the value is a trajectory: its `history` contains messages."""
     history = objects(value.get("history")) if isinstance(value, dict) else []
     return bool(history) and all("role" in message for message in history)
 
@@ -26,14 +25,14 @@ def read(value: Any) -> Iterator[Draft]:
 def is_mini(value: Any) -> bool:
     """Whether the value names the format, or a shell block is answered by a return code."""
     if isinstance(value, dict):
-        return text(value.get("trajectory_format")).startswith("mini-swe-agent") and _is_list(value)
-    messages = objects(value)
+        is_named = text(value.get("trajectory_format")).startswith("mini-swe-agent")
+        return is_named and isinstance(value.get("messages"), list)
     return any(
         call.get("role") == "assistant"
         and "```" in text(call.get("content"))
         and answer.get("role") == "user"
         and text(answer.get("content")).startswith("<returncode>")
-        for call, answer in pairwise(messages)
+        for call, answer in pairwise(objects(value))
     )
 
 
@@ -42,29 +41,20 @@ def read_mini(value: Any) -> Iterator[Draft]:
     yield _draft(value["messages"] if isinstance(value, dict) else value)
 
 
-def _is_list(value: dict[str, Any]) -> bool:
-    return isinstance(value.get("messages"), list)
-
-
 def _draft(history: list[Any]) -> Draft:
     draft = Draft()
     for message in history:
         draft.records += 1
         if not isinstance(message, dict):
             draft.note("entry of the history left out, since it is no object")
-        elif isinstance(message.get("output"), list) and message.get("object") == "response":
-            _respond(message, draft)
+        elif isinstance(message.get("output"), list) and message.get("object") == "response":  # of the Responses API
+            time = fields(message.get("extra")).get("timestamp", message.get("created_at"))
+            draft.request(message.get("usage"), message.get("model"), time)
+            for item in objects(message["output"]):
+                draft.add(item)
         elif message.get("role") != "exit":
             _add(message, draft)
     return draft
-
-
-def _respond(response: dict[str, Any], draft: Draft) -> None:
-    """Add the items of an answer of the Responses API."""
-    time = fields(response.get("extra")).get("timestamp", response.get("created_at"))
-    draft.request(response.get("usage"), response.get("model"), time)
-    for item in objects(response["output"]):
-        draft.add(item)
 
 
 def _add(message: dict[str, Any], draft: Draft) -> None:

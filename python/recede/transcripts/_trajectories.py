@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from recede.transcripts._conversation import Conversation
-from recede.transcripts._draft import Draft, fields, objects, text, texts
+from recede.transcripts._draft import Draft, at, fields, objects, renamed, text, texts
 from recede.transcripts._source import Record
 
 # ATIF
@@ -20,7 +20,6 @@ _RESULT = frozenset(["content", "extra", "source_call_id", "subagent_trajectory_
 
 
 def is_atif(value: Any) -> bool:
-    """Whether the value is a trajectory with a version of the format."""
     row = fields(value)
     return text(row.get("schema_version")).startswith("ATIF-") and isinstance(row.get("steps"), list)
 
@@ -34,7 +33,14 @@ def read_atif(value: Any, context: str | None = None) -> Iterator[Draft]:
         source = text(step.get("source"))
         if source == "agent":
             metrics = fields(step.get("metrics"))
-            one.begin(usage=_atif_usage(metrics), model=step.get("model_name"), time=step.get("timestamp"))
+            usage = renamed(
+                metrics or None,
+                prompt_tokens="prompt_tokens",
+                cached_input_tokens="cached_tokens",
+                input_tokens_cache_write="extra.cache_creation_input_tokens",
+                completion_tokens="completion_tokens",
+            )
+            one.begin(usage=usage, model=step.get("model_name"), time=step.get("timestamp"))
             if step.get("is_copied_context") is True:  # it is counted where it was copied from
                 one.draft.requests.pop()
             one.say(step.get("message"))
@@ -67,17 +73,6 @@ def _observe(one: Conversation, results: list[dict[str, Any]], calls: list[Any])
             one.message("user", content)
 
 
-def _atif_usage(metrics: dict[str, Any]) -> Any:
-    if not metrics:
-        return None
-    return {
-        "prompt_tokens": metrics.get("prompt_tokens"),
-        "cached_input_tokens": metrics.get("cached_tokens"),
-        "input_tokens_cache_write": fields(metrics.get("extra")).get("cache_creation_input_tokens"),
-        "completion_tokens": metrics.get("completion_tokens"),
-    }
-
-
 # Pydantic AI
 
 
@@ -93,7 +88,6 @@ def is_pydantic_ai(value: Any) -> bool:
 
 
 def read_pydantic_ai(value: Any) -> Iterator[Draft]:
-    """Read the parts, in the shape of Chat Completions."""
     one = Conversation()
     instructions = None
     for message in objects(fields(value).get("messages", value)):
@@ -118,7 +112,7 @@ def _part(one: Conversation, part: dict[str, Any]) -> None:
     if kind == "system-prompt":
         one.message("system", content)
     elif kind == "user-prompt" or (kind == "retry-prompt" and part.get("tool_name") is None):
-        said = [{"type": "text", "text": one} if isinstance(one, str) else _media(one) for one in _list(content)]
+        said = list(map(_said, content if isinstance(content, list) else ()))
         one.message("user", texts(content) if isinstance(content, str) or kind == "retry-prompt" else said)
     elif kind.endswith("tool-return") or kind == "retry-prompt":
         one.result(part.get("tool_call_id"), content)
@@ -130,16 +124,10 @@ def _part(one: Conversation, part: dict[str, Any]) -> None:
         one.draft.unknown("part", "kind", kind, part)
 
 
-def _list(content: Any) -> list[Any]:
-    return content if isinstance(content, list) else []
-
-
-def _media(part: Any) -> dict[str, Any]:
-    """A picture or a document as an image; a text with its own fields as a text."""
-    found = fields(part)
-    if isinstance(found.get("content"), str):
-        return {"type": "text", "text": found["content"]}
-    return {"type": "image", "kind": found.get("kind")}
+def _said(part: Any) -> dict[str, Any]:
+    """A text, which may have fields of its own; a picture or a document as an image."""
+    said = part.get("content") if isinstance(part, dict) else part
+    return {"type": "text", "text": said} if isinstance(said, str) else {"type": "image", "kind": at(part, "kind")}
 
 
 def _pydantic_usage(usage: Any) -> Any:
@@ -187,7 +175,6 @@ def read_turns(value: Any) -> Iterator[Draft]:
 
 
 def read_turn_lines(records: Iterable[Record]) -> Iterator[Draft]:
-    """Read one turn a line, likewise."""
     draft = Draft()
     for value, line in records:
         draft.records += 1
