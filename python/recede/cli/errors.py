@@ -20,16 +20,12 @@ def say(line: str) -> None:
 
 
 class BadFile(click.ClickException):
-    """Ends the work on a file with one line on standard error, and the command with exit code 1.
-
-    Attributes:
-        kind: what is wrong, without the name of the file and the place in it.
-    """
+    """Ends the work on a file with one line on standard error, and the command with exit code 1."""
 
     def __init__(self, message: str, kind: str | None = None) -> None:
-        """The whole line; and what is wrong, where that is less than the line."""
+        """The whole line; and what is wrong, without the name of the file and the place in it."""
         super().__init__(message)
-        self.kind = message if kind is None else kind
+        self.kind = kind or message
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the error, for another process."""

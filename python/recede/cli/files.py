@@ -45,42 +45,23 @@ _GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class InputHistory:
-    """A history read from a file.
+    """A history read from a file."""
 
-    Attributes:
-        name: the name of the file in errors.
-        format: the name of its format in `recede.transcripts`.
-        data: the decompressed bytes if the view takes the form of the file.
-        json: the array or the request body; empty where a reader gave a session. JSON Lines become an array with one
-            message a line.
-        messages: the number of messages.
-        records: the number of message records in the file, before merging.
-        lines: the numbers of the lines with a message, from 1; None unless the file is JSON Lines.
-        index: the index of the history in the file, from 0.
-        siblings: the number of histories in the file.
-        is_own_form: whether a view takes the form of the file.
-        path: the path as given.
-        warnings: what the reader repaired, left out, or did not know.
-        skipped_lines: how many lines of the file are damaged; the first history of a file has them.
-        unread: the messages that were not understood.
-        session: what the reader gave; None where the bytes of the file are the history.
-    """
-
-    name: str
+    name: str  # of the file, in errors
     format: str
-    data: bytes
-    json: bytes
+    data: bytes  # decompressed, if the view takes the form of the file
+    json: bytes  # the array or the request body, JSON Lines as an array; empty where a reader gave a session
     messages: int
-    records: int
-    lines: list[int] | None = None
-    index: int = 0
-    siblings: int = 1
-    is_own_form: bool = True
-    path: str = "-"
+    records: int  # of messages in the file, before merging
+    lines: list[int] | None = None  # the numbers of the lines with a message; None unless the file is JSON Lines
+    index: int = 0  # of the history in the file
+    siblings: int = 1  # how many histories are in the file
+    is_own_form: bool = True  # whether a view takes the form of the file
+    path: str = "-"  # as given
     warnings: tuple[str, ...] = ()
-    skipped_lines: int = 0
+    skipped_lines: int = 0  # of the file, since they are damaged; its first history has them
     unread: Unread = NOTHING
-    session: transcripts.Transcript | None = None
+    session: transcripts.Transcript | None = None  # what the reader gave; None where the bytes are the history
 
     def run(self, function: Callable[[bytes], _Result]) -> _Result:
         """Call it with the JSON; a `TranscriptError` becomes a line that names the place in the file."""

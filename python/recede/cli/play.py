@@ -30,43 +30,23 @@ _EVERYTHING = 1 << 60
 
 
 class Plan(NamedTuple):
-    """What is played.
+    """What is played."""
 
-    Attributes:
-        asked: the options of the command.
-        policies: those of the table, with all their numbers; raw first.
-        is_screen: whether the first screen is asked for, and not a table.
-        besides: what else is played: the windows of the advice, and of the row with summaries on the screen; if any,
-            a window is advised.
-        has_texts: whether all texts are read, for quotations in large files too.
-        claude_plan: the subscription of Claude Code, whose logs name none.
-    """
-
-    asked: Any
-    policies: tuple[str, ...]
-    is_screen: bool
+    asked: Any  # the options of the command
+    policies: tuple[str, ...]  # of the table, with all their numbers; raw first
+    is_screen: bool  # whether the first screen is asked for, and not a table
+    # The windows of the advice, and of the row with summaries on the screen; if any, a window is advised.
     besides: tuple[str, ...]
-    has_texts: bool
-    claude_plan: str | None
+    has_texts: bool  # whether all texts are read, for quotations in large files too
+    claude_plan: str | None  # the subscription of Claude Code, whose logs name none
 
 
 class Played(NamedTuple):
-    """The sessions that were played.
+    """The sessions that were played."""
 
-    Attributes:
-        done: each history, and its session; None where all its requests are in another file.
-        shown: those with results enough, by names without the folder that all are in.
-        failed: files that could not be read.
-    """
-
-    done: list[tuple[InputHistory, Session | None]]
-    shown: list[tuple[InputHistory, Session]]
+    done: list[tuple[InputHistory, Session | None]]  # None where all its requests are in another file
+    shown: list[tuple[InputHistory, Session]]  # those with results enough, by names without the folder that all are in
     failed: Sequence[Failure]
-
-    @property
-    def sessions(self) -> list[Session]:
-        """The sessions that are shown."""
-        return [session for _, session in self.shown]
 
 
 def planned(asked: Any, claude_plan: str | None) -> Plan:

@@ -31,45 +31,27 @@ STUDY = (
 
 
 class Logged(NamedTuple):
-    """The figures that the log of a session has.
+    """The figures that the log of a session has."""
 
-    Attributes:
-        bill: what its requests cost, but for copies of those that another file has.
-        bills: of each request: what identifies it, its branch with how many messages precede its answer, and its cost.
-        prices: those of its models.
-        times: when requests were made, in Unix seconds.
-        plan: the subscription that paid for it; None: none that is known.
-        timed: the replay of the raw history against it, with pauses from time stamps; None unless asked for.
-        as_logged: the same, with a cache that is as cold as the log shows.
-    """
-
-    bill: Bill
+    bill: Bill  # of its requests, but for copies of those that another file has
+    # Of each request: what identifies it, its branch with how many messages precede its answer, and its cost.
     bills: tuple[tuple[str | None, tuple[int, int], Bill], ...]
     prices: SessionPrices
-    times: tuple[float, ...] = ()
-    plan: str | None = None
-    timed: BillCheck | None = None
-    as_logged: BillCheck | None = None
+    times: tuple[float, ...] = ()  # of requests, in Unix seconds
+    plan: str | None = None  # the subscription that paid for it
+    timed: BillCheck | None = None  # the replay of the raw history against it, with pauses from time stamps
+    as_logged: BillCheck | None = None  # the same, with a cache that is as cold as the log shows
 
 
 class Session(NamedTuple):
-    """A session that was played again.
+    """A session that was played again."""
 
-    Attributes:
-        name: the file, and which of its histories.
-        format: the name that `recede.transcripts` has for its format.
-        replay: what its requests would have sent under each policy.
-        tools: its observations by tool.
-        log: what its log says; None where the file is no log.
-        is_flat: whether prices were given, at which the logged tokens are not paid.
-    """
-
-    name: str
+    name: str  # of the file, and which of its histories
     format: str
     replay: Replay
     tools: Mapping[str, ToolReport]
-    log: Logged | None = None
-    is_flat: bool = False
+    log: Logged | None = None  # None where the file is no log
+    is_flat: bool = False  # whether prices were given, at which the logged tokens are not paid
 
     @property
     def requests(self) -> int:

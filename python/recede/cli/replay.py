@@ -81,18 +81,18 @@ def replay(files: tuple[str, ...], since: float | None, project: str | None, rea
     keep_apart("--html", asked.html, [file.path for file in found])
     plan = planned(asked, None if files else plan_of_claude())
     played = play(plan, found, reading)
-    if played.sessions:
+    if played.shown:
         _print(plan, played, _again(files))
     elif played.done:
         write(None, f"no session has {asked.settings.min_results} results or more\n".encode())
     # A screen of no requests has no line that counts notes.
-    are_counted = plan.is_screen and any(one.requests for one in played.sessions) and verbosity() == 0
+    are_counted = plan.is_screen and any(one.requests for _, one in played.shown) and verbosity() == 0
     finish(played.done, played.failed, warn=not asked.as_json and not are_counted)
 
 
 def _print(plan: Plan, played: Played, again: str) -> None:
     """Write the page, and print the one of tables, lists and the screen that the options ask for."""
-    asked, sessions = plan.asked, played.sessions
+    asked, sessions = plan.asked, [session for _, session in played.shown]
     replays = [session.replay for session in sessions]
     said = quoted_lines(sessions) + logged_lines(sessions)
     notes = len(notes_of(played.done, played.failed)) + sum(line.startswith("assumed") for line in said)

@@ -26,29 +26,17 @@ _WINDOWS = (200_000, 400_000, 1_000_000, 2_000_000)  # of current models, in tok
 
 
 class Asked(NamedTuple):
-    """Inputs of the screen besides the sessions.
+    """Inputs of the screen besides the sessions."""
 
-    Attributes:
-        again: the command that was typed; empty where it had options that change what is shown.
-        notes: how many notes `-v` has.
-        damaged: a sentence on the files and lines that could not be read; empty where all could.
-        unread: the messages that were not understood.
-        is_plan: whether a subscription is assumed, whatever the logs say.
-        context_window: the tokens that the model takes; 0: the smallest usual number that all requests fit into.
-        window: the advised one: how many of the newest results stay raw; None: there is no advice.
-        elongation: by what share agents with summaries take more turns.
-        names_html: whether `--html` is named; not where it was given, and not on the page itself.
-    """
-
-    again: str = "recede replay"
-    notes: int = 0
-    damaged: str = ""
+    again: str = "recede replay"  # the command that was typed; empty where it had options that change what is shown
+    notes: int = 0  # how many `-v` has
+    damaged: str = ""  # a sentence on the files and lines that could not be read
     unread: Unread = NOTHING
-    is_plan: bool = False
-    context_window: int = 0
-    window: int | None = None
-    elongation: float = ELONGATION
-    names_html: bool = True
+    is_plan: bool = False  # whether a subscription is assumed, whatever the logs say
+    context_window: int = 0  # the tokens that the model takes; 0: the smallest usual number that all requests fit into
+    window: int | None = None  # the advised one: how many of the newest results stay raw; None: there is no advice
+    elongation: float = ELONGATION  # by what share agents with summaries take more turns
+    names_html: bool = True  # not where `--html` was given, and not on the page itself
 
     @property
     def masked(self) -> str:

@@ -11,17 +11,11 @@ from recede.costs import CACHES, SUMMARY_CHARS, SYSTEM_CHARS, Prices, read_price
 
 
 class Price(NamedTuple):
-    """The value of `--price`; None is what the logs say.
-
-    Attributes:
-        prices: of the model.
-        cache: the name of the cache: given, or that of the provider whose prices are taken.
-        summary_prices: of the model that writes summaries; None: the same model.
-    """
+    """The value of `--price`; None is what the logs say."""
 
     prices: Prices | None = None
-    cache: str | None = None
-    summary_prices: Prices | None = None
+    cache: str | None = None  # its name: given, or that of the provider whose prices are taken
+    summary_prices: Prices | None = None  # of the model that writes summaries; None: the same model
 
     @classmethod
     def parse(cls, text: str) -> Price:
