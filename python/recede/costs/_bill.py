@@ -152,8 +152,8 @@ def session_prices(transcript: Transcript, own: Mapping[str, ModelPrices] = {}) 
     if not models:
         assumed.append(f"no model is logged: priced as {provider}")
     priced = [(call, _prices_of(call, own)) for call in _answers(transcript.requests)]
-    assumed += dict.fromkeys(found.assumed for _, found in priced if found.assumed)
-    usages = [(call.usage, found.prices) for call, found in priced if found.prices is not None]
+    assumed += dict.fromkeys(said for _, (_, said) in priced if said)
+    usages = [(call.usage, found) for call, (found, _) in priced if found is not None]
     written, written_1h = (sum(usage[place] for usage, _ in usages) for place in (2, 3))
     if provider == "anthropic" and written_1h > written:
         provider = "anthropic_1h"
@@ -189,13 +189,6 @@ class _Call(NamedTuple):
     tier: str | None = None
 
 
-class _Priced(NamedTuple):
-    """The prices of a call; `assumed` says which others were taken where its own are not known."""
-
-    prices: ModelPrices | None
-    assumed: str = ""
-
-
 def _calls(request: LoggedRequest) -> list[_Call]:
     """The calls of a request: its answer, and what was billed beside it."""
     beside = [_Call(one.model or request.model, one.usage, request.time, request.tier) for one in request.beside]
@@ -206,16 +199,17 @@ def _answers(requests: Iterable[LoggedRequest]) -> list[_Call]:
     return [_Call(one.model, one.usage, one.time, one.tier) for one in requests if one.usage is not None]
 
 
-def _prices_of(call: _Call, own: Mapping[str, ModelPrices]) -> _Priced:
+def _prices_of(call: _Call, own: Mapping[str, ModelPrices]) -> tuple[ModelPrices | None, str]:
+    """The prices of a call, and which others were taken where its own are not known."""
     if call.model is None:
-        return _Priced(None)
+        return None, ""
     when: dict[str, Any] = {"time": call.time, "sent_tokens": call.usage.sent_tokens}
     found = model_prices(call.model, own, **when, tier=call.tier)
     if found is not None or call.tier is None:
-        return _Priced(found)
+        return found, ""
     standard = model_prices(call.model, own, **when)
     assumed = f"what {call.model} costs as {call.tier} is not known: priced as usual"
-    return _Priced(standard, "" if standard is None else assumed)
+    return standard, "" if standard is None else assumed
 
 
 def _bill(request: LoggedRequest, own: Mapping[str, ModelPrices], fallback: Prices | None) -> Bill:
@@ -225,7 +219,7 @@ def _bill(request: LoggedRequest, own: Mapping[str, ModelPrices], fallback: Pric
 
 
 def _of_call(call: _Call, own: Mapping[str, ModelPrices], fallback: Prices | None) -> Bill:
-    found = _prices_of(call, own).prices
+    found, _ = _prices_of(call, own)
     prices = fallback if found is None else found.prices
     fresh, cached, written, written_1h, output = call.usage
     tokens = fresh, cached, written + written_1h, output

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from recede.costs._policies import values_of
+from recede.costs._policies import parse_policy
 from recede.costs._turn import ReplayedTurn
 from recede.reduction._kinds import CHARS_PER_TOKEN
 
@@ -67,6 +67,7 @@ def calibrated(turns: Sequence[ReplayedTurn], policy: str, found: Calibration) -
     """Convert the requests of a policy from characters to quarters of the provider's tokens."""
     turns = [turn for turn in turns if turn.messages >= found.shown]
     starts = [turn.messages for turn in turns]
+    kind, values = parse_policy(policy)
     # The characters that the tokens of an answer exceed those of its text by: its reasoning.
     answers = [found.output_tokens.get(turn.messages) for turn in turns]
     hidden = [
@@ -78,7 +79,10 @@ def calibrated(turns: Sequence[ReplayedTurn], policy: str, found: Calibration) -
     scale = CHARS_PER_TOKEN * found.tokens_per_char  # comparable to the characters of any other replay
     last_view = last_extra = 0.0
     for place, (turn, tokens) in enumerate(zip(turns, answers, strict=True)):
-        extra = before[place] - before[min(place, _dropped(policy, turn, starts))]
+        dropped = turn.summarized_turns  # the oldest answers that the view no longer has
+        if kind == "keep_last":
+            dropped = bisect_left(starts, turn.messages - int(values["messages"]))
+        extra = before[place] - before[min(place, dropped)]
         view = turn.view_chars + extra
         is_written = found.has_cache and turn.written_chars > 0
         if not found.has_cache:
@@ -99,10 +103,3 @@ def calibrated(turns: Sequence[ReplayedTurn], policy: str, found: Calibration) -
         )
         last_view, last_extra = turn.view_chars, extra
     return tuple(made)
-
-
-def _dropped(policy: str, turn: ReplayedTurn, starts: Sequence[int]) -> int:
-    """Count the oldest answers that a view no longer has."""
-    if policy.startswith("keep_last:"):
-        return bisect_left(starts, turn.messages - int(values_of(policy)["messages"]))
-    return turn.summarized_turns

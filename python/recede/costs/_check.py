@@ -117,17 +117,12 @@ def replay_transcript(
         asked = AskedReplay.of(policies, times=times if has_times else None, calibration=calibration, **options)
         played = asked.replay(context.messages, context.shown, with_misses=with_misses)
         replays.append(_placed(played, context))
-    joined = [tuple(chain.from_iterable(parts)) for parts in zip(*map(_turns, replays), strict=True)]
-    first = replays[0]
-    misses = Misses.total(played.misses for played in replays if played.misses is not None) if with_misses else None
-    return first._replace(
-        misses=misses,
-        policies=tuple(policy._replace(turns=turns) for policy, turns in zip(first.policies, joined, strict=True)),
+    joined = (
+        parts[0]._replace(turns=tuple(chain.from_iterable(part.turns for part in parts)))
+        for parts in zip(*(played.policies for played in replays), strict=True)
     )
-
-
-def _turns(played: Replay) -> list[tuple[ReplayedTurn, ...]]:
-    return [policy.turns for policy in played.policies]
+    misses = Misses.total(played.misses for played in replays if played.misses is not None) if with_misses else None
+    return replays[0]._replace(misses=misses, policies=tuple(joined))
 
 
 def _placed(played: Replay, context: Transcript) -> Replay:
@@ -169,7 +164,7 @@ def check_bill(
         True
     """
     found = session_prices(transcript, own_prices)
-    pairs: list[_Pair] = []
+    pairs: list[tuple[ReplayedTurn, LoggedRequest, LoggedUsage]] = []
     unplayed = 0
     turns = {
         (turn.branch, turn.messages): turn
@@ -178,28 +173,20 @@ def check_bill(
     for request in transcript.requests:
         turn = turns.get((request.branch, request.messages))
         if request.usage is not None and turn is not None:
-            pairs.append(_Pair(turn, request, request.usage))
+            pairs.append((turn, request, request.usage))
         elif request.usage is not None:
             unplayed += 1
     if not pairs:
         return None
-    errors = [abs(_tokens(pair.turn.view_chars) / max(1, pair.usage.sent_tokens) - 1) for pair in pairs]
+    errors = [abs(_tokens(turn.view_chars) / max(1, usage.sent_tokens) - 1) for turn, _, usage in pairs]
     return BillCheck(
-        logged=logged_bill((pair.request for pair in pairs), own_prices, found.prices),
-        estimated=Bill.total(_estimated(pair.turn, found.prices) for pair in pairs),
+        logged=logged_bill((request for _, request, _ in pairs), own_prices, found.prices),
+        estimated=Bill.total(_estimated(turn, found.prices) for turn, _, _ in pairs),
         input_error=sum(errors) / len(errors),
         second_half_error=_second_half(transcript),
         prices=found,
         notes=_notes(transcript, found.ttl_seconds, unplayed),
     )
-
-
-class _Pair(NamedTuple):
-    """A request: replayed and logged."""
-
-    turn: ReplayedTurn
-    request: LoggedRequest
-    usage: LoggedUsage
 
 
 def _tokens(chars: float) -> float:

@@ -137,8 +137,6 @@ def worst_moment(so_far: Iterable[float], raw_so_far: Iterable[float]) -> float:
 
 
 class _Cost(NamedTuple):
-    """The cost of one policy."""
-
     cost: float
     cost_uncached: float
     summary_cost: float

@@ -210,7 +210,9 @@ def _compiled(
     facts: CacheFacts,
 ) -> Any:
     goal: str = "mask"
-    is_own = name in _MASKS or name == "budget" or _is_at_doors(name, values)
+    # The hybrid of the doors that have a summarizer; the others are the published one.
+    is_at_doors = name == "hybrid" and values["at"] == values["boundary"] == "break_even"
+    is_own = name in _MASKS or name == "budget" or is_at_doors
     options: dict[str, Any] = {"keep_results": values.get("window", values.get("keep", _EVERYTHING))}
     boundary, summaries = None, None
     cached, write = float(prices.cached), float(prices.write)
@@ -253,11 +255,6 @@ def _compiled(
     return replay_policy(_engine.engine, goal, options, boundary, summaries, **pins, **unseen, **more)
 
 
-def _is_at_doors(name: str, values: _Values) -> bool:
-    """Whether it is the hybrid of the doors that have a summarizer; the others are the published one."""
-    return name == "hybrid" and values["at"] == values["boundary"] == "break_even"
-
-
 def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int] | None) -> tuple[Any, ...]:
     """Read when summaries are due, what they cost, how many turns stay, and how large prompts and texts are."""
     tail = min(int(values["tail"]), _EVERYTHING)
@@ -286,11 +283,6 @@ def reads_texts(policies: Iterable[str], summary_chars: int = SUMMARY_CHARS) -> 
         (False, True)
     """
     return not summary_chars or any(parse_policy(policy)[0] == "budget" for policy in policies)
-
-
-def values_of(policy: str) -> dict[str, int | str]:
-    """Return the values of all keys of a valid policy."""
-    return parse_policy(policy)[1]
 
 
 def summarizes(policy: str) -> bool:

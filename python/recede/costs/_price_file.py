@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -47,20 +48,17 @@ def read_prices(path: str | PathLike[str]) -> dict[str, ModelPrices]:
     """
     data = Path(path).read_bytes()
     try:
-        rows = _toml(data) if str(path).endswith(".toml") else json.loads(data)
+        if not str(path).endswith(".toml"):
+            rows = json.loads(data)
+        elif sys.version_info < (3, 11):
+            raise ValueError("TOML needs Python 3.11; write JSON")
+        else:
+            rows = import_module("tomllib").loads(data.decode())
     except ValueError as error:
         raise ValueError(f"{path}: prices cannot be read: {error}") from None
     if not isinstance(rows, dict):
         raise ValueError(f"{path}: prices must be an object with an object for each model")
     return {model: _row(f"{path}: {model}", row) for model, row in rows.items()}
-
-
-def _toml(data: bytes) -> Any:
-    try:
-        tomllib = import_module("tomllib")
-    except ImportError:
-        raise ValueError("TOML needs Python 3.11; write JSON") from None
-    return tomllib.loads(data.decode())
 
 
 def _row(where: str, row: Any) -> ModelPrices:

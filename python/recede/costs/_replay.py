@@ -245,11 +245,6 @@ def _checked(name: str, prices: Prices) -> Prices:
     return prices.checked()
 
 
-def _checked_count(name: str, count: int) -> int:
-    whole_number()(name, count)
-    return count
-
-
 class AskedReplay(NamedTuple):
     """The validated arguments of a replay."""
 
@@ -277,9 +272,9 @@ class AskedReplay(NamedTuple):
         prices = _checked("prices", prices)
         if summary_prices is not None:
             summary_prices = _checked("summary_prices", summary_prices)
-        summary_chars = _checked_count("summary_chars", summary_chars)
+        summary_chars = whole_number()("summary_chars", summary_chars)
         cache = named_cache(cache)
-        facts = cache_facts(cache, prices, times, _checked_count("system_chars", system_chars))
+        facts = cache_facts(cache, prices, times, whole_number()("system_chars", system_chars))
         if calibration is not None:
             facts = facts._replace(chars_per_token=1 / calibration.tokens_per_char)
         policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars, facts)
@@ -290,22 +285,20 @@ class AskedReplay(NamedTuple):
         policies = list(self.policies.values())
         replayed, forms = ask_engine("replay", messages, policies, image_chars_of({}), self.facts)
         plain = messages if forms is None else forms.messages
-        found = misses_of(as_bytes(dumps(plain)), self.policies, shown) if with_misses else None
-        return self.answer(replayed)._replace(misses=found)
+        return self._played(replayed, as_bytes(dumps(plain)) if with_misses else None, shown)
 
     def replay_json(self, data: Json, *, with_misses: bool = False) -> Replay:
         """Replay a serialized history."""
         raw = as_bytes(data)
         policies = list(self.policies.values())
         replayed = _engine.engine.replay_json(*raw, policies, image_chars_of({}), self.facts)
-        found = misses_of(raw, self.policies, 0) if with_misses else None
-        return self.answer(replayed)._replace(misses=found)
+        return self._played(replayed, raw if with_misses else None, 0)
 
-    def answer(self, replayed: list[list[ReplayedTurn]]) -> Replay:
-        """The replay, by the turns under each policy."""
-        policies = []
-        for name, sent in zip(self.policies, replayed, strict=True):
-            turns = tuple(sent)
-            counted = turns if self.calibration is None else calibrated(turns, name, self.calibration)
-            policies.append(PolicyReplay(name, counted))
-        return Replay(tuple(policies), self.prices, self.summary_prices, self.cache)
+    def _played(self, replayed: list[list[ReplayedTurn]], data: tuple[bytes, bool] | None, shown: int) -> Replay:
+        found = self.calibration
+        policies = tuple(
+            PolicyReplay(name, tuple(sent) if found is None else calibrated(sent, name, found))
+            for name, sent in zip(self.policies, replayed, strict=True)
+        )
+        misses = None if data is None else misses_of(data, self.policies, shown)
+        return Replay(policies, self.prices, self.summary_prices, self.cache, misses)
