@@ -11,52 +11,30 @@ from typing import Any, NamedTuple
 
 
 class Agent(NamedTuple):
-    """Facts about a coding agent.
+    """Facts about a coding agent; ``{url}`` is the address of the proxy, and ``{folder}`` that of `recede.proxy`."""
 
-    Attributes:
-        title: its name, as people write it.
-        version: where the row was read.
-        provider: where its requests usually go, a name of `recede.proxy.server.UPSTREAMS`; None: it takes several.
-        user_agent: how the header User-Agent of its requests begins; empty: it has that of a common client.
-        package: the package that has it, as runners such as ``npx`` are given it.
-        compacts: whether it compacts a conversation by itself, as the tokens grow that the provider reports.
-        arguments: what its command line gets, after the command; ``{url}`` is the address of the proxy, and
-            ``{folder}`` that of `recede.proxy`.
-        subcommands: words with which it does something else than converse, and takes no such arguments; from the
-            pages of the agent.
-        config: a variable that takes settings as JSON, and the settings.
-        variables: further variables, unless they are set, as long as the requests go to the provider itself.
-        otherwise: why its requests may not come to the proxy all the same.
-        setting: what to set then, for a proxy that lasts; ``{url}`` is its address.
-        is_pointed: whether all this points it at a proxy.
-        sends_results: whether its requests have tool results, so that there is something to mask.
-        user_tools: tools whose results carry the user's own words: answers to questions, approved or changed plans,
-            instructions (skills).
-        user_texts: texts of results that carry the user's own words, as `keep_matching` has them: on a call that was
-            refused (most are errors, for which some APIs have no field), a message that was sent while a tool ran, the
-            instructions of a folder; and pointers to a full output on disk.
-        markers: whole texts by which it clears old results itself, in which ``*`` matches any text; likewise in
-        stubs: tools, and whole texts of results that refer to the result of an earlier call of the same arguments.
-    """
-
-    title: str
-    version: str
-    provider: str | None = None
-    user_agent: str = ""
-    package: str = ""
-    compacts: bool = True
-    arguments: tuple[str, ...] = ()
-    subcommands: tuple[str, ...] = ()
-    config: tuple[str, dict[str, Any]] | None = None
-    variables: tuple[tuple[str, str], ...] = ()
-    otherwise: str = ""
-    setting: str = ""
-    is_pointed: bool = True
-    sends_results: bool = True
+    title: str  # its name, as people write it
+    version: str  # where the row was read
+    provider: str | None = None  # where requests usually go (`recede.proxy.server.UPSTREAMS`); None: it takes several
+    user_agent: str = ""  # how the header User-Agent of its requests begins; empty: it has that of a common client
+    package: str = ""  # the package that has it, as runners such as ``npx`` are given it
+    compacts: bool = True  # whether it compacts a conversation by itself, by the tokens that the provider reports
+    arguments: tuple[str, ...] = ()  # of its command line, after the command
+    subcommands: tuple[str, ...] = ()  # those, by its pages, with which it does not converse, and takes no `arguments`
+    config: tuple[str, dict[str, Any]] | None = None  # a variable that takes settings as JSON, and the settings
+    variables: tuple[tuple[str, str], ...] = ()  # more, unless they are set, while requests go to the provider itself
+    otherwise: str = ""  # why its requests may not come to the proxy all the same
+    setting: str = ""  # what to set then, for a proxy that lasts
+    is_pointed: bool = True  # whether all this points it at a proxy
+    sends_results: bool = True  # whether its requests have tool results, so that there is something to mask
+    # Tools whose results carry the user's own words: answers to questions, approved or changed plans, instructions.
     user_tools: tuple[str, ...] = ()
+    # Texts of results that carry the user's own words, as `keep_matching` has them: on a call that was refused (most
+    # are errors, for which some APIs have no field), a message that was sent while a tool ran, the instructions of a
+    # folder; and pointers to a full output on disk.
     user_texts: tuple[str, ...] = ()
-    markers: tuple[str, ...] = ()
-    stubs: tuple[tuple[str, str], ...] = ()
+    markers: tuple[str, ...] = ()  # whole texts by which it clears old results itself; in them, ``*`` is any text
+    stubs: tuple[tuple[str, str], ...] = ()  # tools, and texts of results that refer to an earlier call's result
 
 
 _CLEARED = "[Old tool result content cleared]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import NamedTuple
 
 
@@ -222,13 +222,10 @@ def model_row(model: str, time: float | None = None, sent_tokens: int = 0, tier:
     if found is None:
         return None
     earlier = () if time is None else EARLIER_ROWS.get(found, ())
-    row = next((row for day, row in earlier if (time or 0.0) < _moment(day)), MODEL_ROWS[found])
+    days = ((datetime.fromisoformat(f"{day}T00:00+00:00").timestamp(), row) for day, row in earlier)
+    row = next((row for moment, row in days if (time or 0.0) < moment), MODEL_ROWS[found])
     above, times, output_times = row.long
     return _times(row, times, output_times) if sent_tokens > above else row
-
-
-def _moment(day: str) -> float:
-    return datetime.fromisoformat(day).replace(tzinfo=timezone.utc).timestamp()
 
 
 def new_cache(model: str) -> tuple[float, float] | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from recede._models import new_cache
 from recede.costs._cache import CACHES, Cache
-from recede.costs._models import ModelPrices, lifetime_of, model_prices
+from recede.costs._models import ModelPrices, model_prices
 from recede.costs._prices import PRESETS, Prices
 from recede.providers import OF_FORMATS
 
@@ -157,7 +158,8 @@ def session_prices(transcript: Transcript, own: Mapping[str, ModelPrices] = {}) 
     written, written_1h = (sum(usage[place] for usage, _ in usages) for place in (2, 3))
     if provider == "anthropic" and written_1h > written:
         provider = "anthropic_1h"
-    lasting = main.ttl_seconds if main is not None else max(map(lifetime_of, models[:1]), default=0)
+    newer = new_cache(models[0]) if main is None and models else None
+    lasting = main.ttl_seconds if main is not None else newer and newer[1]
     ttl_seconds = lasting or CACHES[provider].ttl_seconds
     return SessionPrices(_averaged(usages, prices), provider, models, tuple(assumed), ttl_seconds)
 

@@ -128,6 +128,10 @@ def cache_facts(
     chars_per_token: float = CHARS_PER_TOKEN,
 ) -> CacheFacts:
     """Combine a cache with prices into the facts that the engine needs."""
+    found = sorted((times or {}).items())
+    for messages, seconds in found:
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
+            raise TypeError(f"times must be finite numbers of seconds, not {seconds!r} after {messages} messages")
     rule, ttl_seconds, step_tokens, lookback_blocks = cache
     return CacheFacts(
         rule="breakpoints" if rule == "breakpoints" else "prefix",
@@ -138,14 +142,5 @@ def cache_facts(
         chars_per_token=chars_per_token,
         system_chars=min(system_chars, _CEILING),
         input_price=float(prices.input),
-        times=_sorted_times(times),
+        times=[(messages, float(seconds)) for messages, seconds in found],
     )
-
-
-def _sorted_times(times: Mapping[int, float] | None) -> list[tuple[int, float]]:
-    found = []
-    for messages, seconds in sorted((times or {}).items()):
-        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
-            raise TypeError(f"times must be finite numbers of seconds, not {seconds!r} after {messages} messages")
-        found.append((messages, float(seconds)))
-    return found

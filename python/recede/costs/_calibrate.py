@@ -25,18 +25,6 @@ SERVED = 0.95  # of the request before: less is a miss
 _ALIKE = 1e-4  # relative errors below this count the same
 
 
-_Points = Sequence[tuple[int, int, int]]
-
-
-class _Point(NamedTuple):
-    """A request: its characters and tokens, and how many of each are logged answers."""
-
-    chars: int
-    answer_chars: int
-    answer_tokens: int
-    tokens: int
-
-
 class _Line(NamedTuple):
     prefix: float
     slope: float
@@ -78,14 +66,14 @@ def calibrate(transcript: Transcript, *, requests: int | None = None) -> Calibra
     tokens = {request.messages: request.usage.output_tokens for request in logged if request.usage is not None}
     sizes = _sizes(turns, tokens)
     points = [
-        _Point(*sizes[request.messages], request.usage.sent_tokens)
+        (*sizes[request.messages], request.usage.sent_tokens)
         for request in logged[:requests]
         if request.usage is not None and request.messages in sizes
     ]
     if not points:
         return None
-    plain = _fitted([(point.chars, point.tokens, point.tokens) for point in points])
-    hidden = _fitted([(p.chars - p.answer_chars, p.tokens - p.answer_tokens, p.tokens) for p in points])
+    plain = _fitted([(chars, sent, sent) for chars, _, _, sent in points])
+    hidden = _fitted([(chars - said, sent - answered, sent) for chars, said, answered, sent in points])
     has_hidden = hidden.error < plain.error - _SAME  # of equals, the plain one
     line = hidden if has_hidden else plain
     first = logged[0].usage
@@ -124,7 +112,7 @@ def _sizes(turns: Sequence[ReplayedTurn], tokens: dict[int, int]) -> dict[int, t
     return found
 
 
-def _fitted(points: _Points) -> _Line:
+def _fitted(points: Sequence[tuple[int, int, int]]) -> _Line:
     """Fit the line through (characters, tokens) with the least mean error, relative to the third number of each."""
     xs, ys, wholes = zip(*points, strict=True)
     scales = [max(1, whole) for whole in wholes]

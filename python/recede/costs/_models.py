@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from recede._models import MODEL_ROWS, Model, model_names, model_row, new_cache
+from recede._models import MODEL_ROWS, Model, model_names, model_row
 from recede.costs._prices import Prices
 
 
@@ -81,9 +81,3 @@ def model_prices(
     found = next((own[name] for name in model_names(model, tier) if name in own), None)
     row = None if found is not None else model_row(model, time, sent_tokens, tier)
     return found if row is None else _of_row(row)
-
-
-def lifetime_of(model: str) -> float:
-    """How many seconds the cache of a model has entries, by its family; 0: as its provider's has them."""
-    found = new_cache(model)
-    return 0 if found is None else found[1]
