@@ -8,7 +8,6 @@ from typing import Any
 
 
 def pyarrow() -> Any:
-    """Import pyarrow on first use."""
     try:
         import pyarrow
     except ImportError as error:
@@ -100,5 +99,4 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _plain(value: Any) -> str:
-    """Convert bytes, times and decimals to text."""
     return bytes(value).decode("utf-8", "replace") if isinstance(value, (bytes, memoryview)) else str(value)

@@ -18,8 +18,6 @@ _FLAGS = (False, True, None)
 
 
 class RowError(NamedTuple):
-    """The error of a row."""
-
     kind: str
     words: str
 

@@ -49,13 +49,6 @@ def advice(
     """A line for each origin, in order; agents of the `textual` ones call tools in texts, which a proxy cannot see.
 
     With `summarizes` it is the line that has summaries of old turns too; `f` in it is a summarizer.
-
-    Example:
-        >>> from recede.cli.advice import advice
-        >>> [(one.title, one.line) for one in advice(["claude_code", "messages", "claude_code"])]
-        [('Claude Code', 'recede proxy -- claude'), ('your own loop', 'recede.History(keep=10)')]
-        >>> [one.line for one in advice(["claude_code", "messages"], summarizes=True)]
-        ['recede proxy --summaries -- claude', 'recede.History(keep=10, summarizer=f)']
     """
     found = (_advice(format, format in textual, keep, summarizes) for format in formats)
     return list(dict.fromkeys(one._replace(note="") if summarizes else one for one in found))

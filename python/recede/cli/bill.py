@@ -25,7 +25,6 @@ _OFF = 0.15  # what a session may be off by without a reason
 
 
 def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked: bool) -> Logged:
-    """The bill that a log records of its session."""
     prices = session_prices(transcript, own)
     checks = (check_bill(transcript, own, pauses=pauses) for pauses in ("timed", "logged") if is_checked)
     bills = tuple(

@@ -34,7 +34,6 @@ def ticks(largest: float, wanted: int) -> list[int]:
 
 
 def text(words: str, keep: str = "") -> str:
-    """Words as markup; characters of `keep` are not escaped."""
     return html.escape(printable(words, keep=keep))
 
 
@@ -51,19 +50,16 @@ def element(name: str, *children: str, **attributes: object) -> str:
 
 
 def label(words: str, x: object, y: float, class_: str = "") -> str:
-    """Words in a picture."""
     classes = {"class_": class_} if class_ else {}
     return element("text", text(words), x=x, y=f"{y:.4g}", **classes)
 
 
 def at(x: str, *children: str) -> str:
-    """Parts of a picture that begin at a percentage of its width."""
     return element("svg", *children, x=x, overflow="visible")
 
 
-def bar(y: float, share: float, class_: str, thick: float = 8) -> str:
-    """A bar over a share of the width."""
-    return element("rect", class_=f"bar {class_}", x=0, y=f"{y:.4g}", width=f"{100 * share:.2f}%", height=thick)
+def bar(share: float, class_: str) -> str:
+    return element("rect", class_=f"bar {class_}", x=0, y=0, width=f"{100 * share:.2f}%", height=8)
 
 
 def legend(*keys: tuple[str, str]) -> str:

@@ -18,7 +18,6 @@ _OPTIONAL = "mean,worst,worst moment,no cache,summaries,from cache,tokens sent,l
 
 
 def for_people(sessions: Sequence[Session], said: list[str], elongation: float) -> str:
-    """The table, the sentences, and what was said of the logs."""
     replays = [session.replay for session in sessions]
     costs = compare_costs(replays, elongation)
     lines = [*_verdict(costs, sessions), *_notes(costs, len(sessions), elongation)]
@@ -27,7 +26,6 @@ def for_people(sessions: Sequence[Session], said: list[str], elongation: float) 
 
 
 def price_line(replays: Sequence[Replay]) -> str:
-    """The prices of the costs."""
     prices = replays[0].prices
     others = replays[0].summary_prices or prices
     *names, _ = prices._fields
@@ -47,7 +45,6 @@ def price_line(replays: Sequence[Replay]) -> str:
 
 
 def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[str]:
-    """Lines on what was paid, and what would have been."""
     raw, best = costs[0], cheapest_policy(costs)
     if not raw.usage.requests:
         return ["no request was made: the history holds no message of an agent"]
@@ -60,7 +57,6 @@ def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[s
 
 
 def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float) -> list[str]:
-    """Further notes on the figures: summaries and losses."""
     raw, best = costs[0], cheapest_policy(costs)
     lines = []
     if best.usage.summary_calls:
@@ -120,12 +116,10 @@ def _costs_table(costs: tuple[PolicyCost, ...], replays: Sequence[Replay]) -> st
 
 
 def session_as_json(session: Session, elongation: float) -> dict[str, Any]:
-    """The figures of a session."""
     report = costs_as_json(compare_costs([session.replay], elongation))
     return {**report, "quoted": quoted_shares([session.replay]), "misses": misses_as_json(session)}
 
 
 def costs_as_json(costs: tuple[PolicyCost, ...]) -> dict[str, Any]:
-    """The figures of each policy."""
     policies = [{**cost._asdict(), "usage": cost.usage._asdict()} for cost in costs]
     return {"requests": costs[0].usage.requests, "cheapest": cheapest_policy(costs).policy, "policies": policies}

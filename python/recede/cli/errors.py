@@ -28,11 +28,9 @@ class BadFile(click.ClickException):
         self.kind = kind or message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the error, for another process."""
         return BadFile, (self.message, self.kind)
 
     def show(self, file: object = None) -> None:
-        """Print the line."""
         say(self.message)
 
 

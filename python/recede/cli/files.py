@@ -22,19 +22,14 @@ from recede._printable import printable
 from recede.cli.errors import BadFile, bad_file, errors_of, line_of, name_of
 from recede.cli.reading import Reading
 from recede.cli.signatures import HEAD_BYTES, is_saved_history, likeness
-from recede.designs import HistoryReducer
 from recede.reduction._unrecognized import unrecognized
-from recede.transcripts._source import open_source
+from recede.transcripts._source import FACTS, WRONG_SHAPES, open_source
 from recede.transcripts._unread import NOTHING, Unread, notes_of_lines, unread_in
 
 _Result = TypeVar("_Result")
-_STRICT = HistoryReducer(max_input_chars=0, enabled=False)  # its parser says where a fault is
 
 # Formats that a view is written in.
 _OWN_FORMS = ("body", "json_lines", "messages")
-
-WRONG_SHAPES = ("duplicate_key", "history", "message", "content", "part")
-"""Kinds of a `TranscriptError` in what is well-formed JSON."""
 
 # Of a larger file only the lengths of long texts are kept where they will do; smaller ones are read faster with them.
 _LARGE_BYTES = 16 << 20
@@ -74,7 +69,6 @@ class InputHistory:
             raise _failure(error, self.name, data, self.lines) from None
 
     def parsed(self) -> list[Any]:
-        """The messages."""
         return self.run(_messages_of) if self.session is None else self.session.messages
 
     def file_form(self, view: bytes) -> bytes:
@@ -174,10 +168,9 @@ def _misread(error: TranscriptError, name: str, source: str | bytes) -> BadFile:
 def _own_form(name: str, format: str, data: bytes) -> InputHistory:
     """A file whose bytes the reducer accepts directly."""
     try:
-        _STRICT.reduce_json(data)
+        messages = _messages_of(data)
     except TranscriptError as error:
         raise _failure(error, name, data, None) from None
-    messages = _messages_of(data)
     unread, warnings = _understood(messages)
     return InputHistory(name, format, data, data, len(messages), len(messages), warnings=warnings, unread=unread)
 
@@ -196,18 +189,9 @@ def _own_lines(name: str, source: str | bytes, most: int) -> InputHistory:
     if not skipped:
         data = source if isinstance(source, bytes) else read_bytes(source, most)
     unread, said = _understood(messages)
-    return InputHistory(
-        name,
-        "json_lines",
-        data,
-        b"[\n" + b",\n".join(texts) + b"\n]",
-        len(texts),
-        len(texts),
-        numbers,
-        warnings=(*warnings, *said),
-        skipped_lines=skipped,
-        unread=unread,
-    )
+    array = b"[\n" + b",\n".join(texts) + b"\n]"
+    found = InputHistory(name, "json_lines", data, array, len(texts), len(texts), numbers)
+    return replace(found, warnings=(*warnings, *said), skipped_lines=skipped, unread=unread)
 
 
 def _understood(messages: list[Any]) -> tuple[Unread, tuple[str, ...]]:
@@ -216,7 +200,7 @@ def _understood(messages: list[Any]) -> tuple[Unread, tuple[str, ...]]:
     said = unrecognized(messages)
     if said is None and unread.messages:
         try:
-            has_results = bool(_STRICT.reduce(messages).tools)
+            has_results = bool(FACTS.reduce(messages).tools)
         except TranscriptError:
             return unread, ()
         said = unread.words(has_results=has_results)
@@ -261,8 +245,7 @@ def read_bytes(path: str, max_bytes: int = transcripts.MAX_BYTES) -> bytes:
 
 def is_gzipped(path: str) -> bool:
     """Whether the content of a file is gzipped, whatever its name."""
-    with Path(path).open("rb") as file:
-        return file.read(2) == _GZIP
+    return _head(path).startswith(_GZIP)
 
 
 def keep_apart(option: str, path: str | None, sources: Iterable[str], instead: str = "take another name") -> None:
@@ -275,12 +258,7 @@ def keep_apart(option: str, path: str | None, sources: Iterable[str], instead: s
 
 
 def _messages_of(data: bytes) -> list[Any]:
-    """The messages of an array or a request body."""
-    value = json.loads(data)
-    if isinstance(value, dict):
-        fields = (value.get(key) for key in ("messages", "input", "contents"))
-        value = next(field for field in fields if isinstance(field, list))
-    return list(value)
+    return FACTS.reduce_json(data).messages
 
 
 def write(
@@ -310,7 +288,6 @@ def for_screen(data: bytes) -> bytes:
 
 
 def write_json(value: Any) -> None:
-    """Print a value as JSON."""
     write(None, json.dumps(value, indent=2).encode() + b"\n")
 
 

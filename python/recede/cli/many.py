@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -18,13 +18,7 @@ from recede.cli.reading import Reading
 from recede.cli.sessions import Chosen
 
 _Done = TypeVar("_Done")
-
-
-class Failure(NamedTuple):
-    """A file that could not be read or written, and why not."""
-
-    file: Chosen
-    error: BadFile
+Failure = tuple[Chosen, BadFile]  # a file that could not be read or written, and why not
 
 
 def over(
@@ -46,7 +40,7 @@ def over(
                 for one in read(file.path, reading, is_found=not file.is_named)
             ]
         except BadFile as error:
-            return Failure(file, error)
+            return file, error
 
     done: list[tuple[InputHistory, _Done]] = []
     failed: list[Failure] = []
@@ -56,7 +50,7 @@ def over(
 
         outcomes = in_processes(outcome, files)
     for found in _tracked(outcomes, len(files)):
-        if isinstance(found, Failure):
+        if isinstance(found, tuple):
             failed.append(found)
         else:
             done += found
@@ -80,13 +74,7 @@ def named(history: InputHistory) -> str:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Shorten paths to the last parts of each, as many as no other path ends with.
-
-    Example:
-        >>> from recede.cli.many import short_names
-        >>> short_names(["/logs/a/one.jsonl", "/logs/b/one.jsonl", "/logs/b/two.jsonl"])
-        ['a/one.jsonl', 'b/one.jsonl', 'two.jsonl']
-    """
+    """Shorten paths to the last parts of each, as many as no other path ends with."""
     parts = {name: Path(name).parts for name in names}
     counts = Counter(path[-size:] for path in set(parts.values()) for size in range(1, len(path) + 1))
     return [
@@ -103,18 +91,18 @@ def write_report(
         {"file": one.name, "index": one.index, "format": one.format, **found, "warnings": one.warnings}
         for one, found in figures
     ]
-    write_json({"histories": histories, "total": total, "failed": [failure.error.message for failure in failed]})
+    write_json({"histories": histories, "total": total, "failed": [error.message for _, error in failed]})
 
 
 def notes_of(done: Sequence[tuple[InputHistory, Any]], failed: Sequence[Failure]) -> list[str]:
     """Warnings of histories, and why files that were found, not named, were left out, as the options want them."""
-    found = [failure.error for failure in failed if not failure.file.is_named]
+    found = [error for file, error in failed if not file.is_named]
     return warning_lines([(named(history), history.warnings) for history, _ in done], found)
 
 
 def finish(done: Sequence[tuple[InputHistory, _Done]], failed: Sequence[Failure], warn: bool) -> None:
     """Report warnings and errors on standard error, and exit with 1 if a file that was named is bad, or all are."""
-    errors = [failure.error for failure in failed if failure.file.is_named]
+    errors = [error for file, error in failed if file.is_named]
     if warn:
         for line in notes_of(done, failed):
             say(line)

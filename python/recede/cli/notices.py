@@ -40,7 +40,6 @@ output_options = all_of(
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
 
@@ -62,7 +61,6 @@ def log_shown(show: Callable[[str], Any], level: int = logging.WARNING) -> Itera
 
 
 def has_colors() -> bool:
-    """Whether standard output is a terminal that shows colors."""
     context = click.get_current_context(silent=True)
     allowed = context is None or context.meta.get(_COLOR, True)
     return bool(allowed and not os.environ.get("NO_COLOR") and sys.stdout.isatty())

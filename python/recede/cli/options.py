@@ -21,18 +21,6 @@ def all_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
-def policy_options() -> Callable[[Any], Any]:
-    """The one set of options, on the command line."""
-    names = (name for name, option in OPTIONS.items() if option.flag is not None)
-    return all_of(*map(policy_option, names))
-
-
-def design_options() -> Callable[[Any], Any]:
-    """The options of the published reducer."""
-    names = (name for name, option in DESIGN_OPTIONS.items() if "reduce" in option.goals and option.flag is not None)
-    return all_of(*(policy_option(name, table=DESIGN_OPTIONS) for name in names))
-
-
 def policy_option(name: str, table: Mapping[str, Option] = OPTIONS, **settings: Any) -> Callable[[Any], Any]:
     """A flag for an option of the table; `settings` are those of click, such as another default."""
     option = table[name]
@@ -68,8 +56,6 @@ def _type_of(kind: Kind) -> dict[str, Any]:
 
 
 class _ChoiceOrNumber(click.Choice[str]):
-    """A value that is one of some words, or a whole number from 1."""
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and value.isdecimal() and int(value) > 0:
             return int(value)
@@ -130,3 +116,13 @@ def usage_error(error: Exception) -> click.UsageError:
     for parameter in click.get_current_context().command.params:
         message = message.replace(str(parameter.name), parameter.opts[-1])
     return click.UsageError(message)
+
+
+policy_options = all_of(*(policy_option(name) for name, option in OPTIONS.items() if option.flag is not None))
+design_options = all_of(
+    *(
+        policy_option(name, table=DESIGN_OPTIONS)
+        for name, option in DESIGN_OPTIONS.items()
+        if "reduce" in option.goals and option.flag is not None
+    )
+)

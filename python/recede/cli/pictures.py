@@ -35,7 +35,6 @@ def by_saving(sessions: Sequence[Session], asked: Asked) -> list[Session]:
 
 
 def is_masked(session: Session, asked: Asked) -> bool:
-    """Whether masking changes any request of a session."""
     return any(turn.masked_count for turn in session.played(asked.masked).turns)
 
 
@@ -114,9 +113,9 @@ def sessions_table(rows: Sequence[SessionRow]) -> str:
     widest = max(max(row.paid, row.masked) for row in rows) or 1
     body = []
     for name, amount, masked, quoted in rows:
-        bars = [bar(0, amount / widest, "raw"), bar(0, min(amount, masked) / widest, "sent")]
+        bars = [bar(amount / widest, "raw"), bar(min(amount, masked) / widest, "sent")]
         if masked > amount:
-            more = bar(0, (masked - amount) / widest, "more")
+            more = bar((masked - amount) / widest, "more")
             bars.append(element("svg", more, x=f"{100 * amount / widest:.2f}%", overflow="visible"))
         drawn = element("svg", *bars, class_="bars", width="100%", height=8, aria_hidden="true")
         words = money(amount), gain(masked / amount if amount else 1.0), tenths(quoted)

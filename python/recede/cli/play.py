@@ -71,7 +71,6 @@ def planned(asked: Any, claude_plan: str | None) -> Plan:
 
 
 def play(plan: Plan, files: Sequence[Chosen], reading: Reading) -> Played:
-    """Play the sessions of these files; a bad one does not stop the others."""
     reading = reading._replace(keep_texts=plan.has_texts)
     found, failed = over(files, reading, lambda history: _session(plan, history), is_parallel=True)
     without = without_copies([session for _, session in found])

@@ -55,12 +55,10 @@ class Session(NamedTuple):
 
     @property
     def requests(self) -> int:
-        """The number of its requests."""
         return len(self.replay.policies[0].turns)
 
     @property
     def results(self) -> int:
-        """The number of its tool results."""
         return sum(tool.observations for tool in self.tools.values())
 
     @property
@@ -89,11 +87,9 @@ class Session(NamedTuple):
         return usage.summary_cost(both[1] or both[0]) if of_summaries else usage.cost(*both)
 
     def tokens(self, policy: str) -> float:
-        """The tokens that were sent, or would have been."""
         return self.played(policy).usage.sent_chars / CHARS_PER_TOKEN
 
     def played(self, policy: str) -> PolicyReplay:
-        """The replay under a policy."""
         return next(one for one in self.replay.policies if one.policy == policy)
 
     def instead_of(self, policy: str, other: str) -> Session:

@@ -43,7 +43,6 @@ def in_processes(work: Callable[[_File], _Outcome], files: Sequence[_File]) -> I
 
 
 def cores() -> int:
-    """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

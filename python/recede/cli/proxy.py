@@ -41,7 +41,7 @@ _GROUP_SECONDS = 1.0  # in which a command that has one ends, so that it is not 
 )  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
 @click.option("--upstream", metavar="URL", help="Where all requests go; by default to Anthropic, OpenAI or Gemini.")
-@policy_options()
+@policy_options
 @click.option(
     "--state", metavar="FILE",
     help="Pauses between requests, 28 bytes each, so that a restart changes no request; the texts of --summaries are "
@@ -124,17 +124,13 @@ def proxy(
         with _logged(verbose, held=bool(command)):
             code = asyncio.run(_run(server, command, environment, options_typed))
     except (OSError, ValueError) as error:
-        raise click.UsageError(_refused(error, port, host)) from None
+        said = str(error)
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            said = f"port {port} of {host} is taken, perhaps by another recede proxy: give --port N, 0 for any free one"
+        raise click.UsageError(said) from None
     finally:
         masker.close()
     click.get_current_context().exit(code)
-
-
-def _refused(error: Exception, port: int, host: str) -> str:
-    """Why the server did not start."""
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return f"port {port} of {host} is taken, perhaps by another recede proxy: give --port N, 0 for any free one"
-    return str(error)
 
 
 def _masker(state: str | None, has_command: bool, **options: Any) -> RequestMasker:

@@ -81,7 +81,6 @@ def quoted_shares(replays: Sequence[Replay]) -> dict[str, float]:
 
 
 def curve_text(curve: WindowCurve, sessions: Sequence[Session]) -> str:
-    """Cost and quoted share by window, and the advice."""
     rows = [
         [f"{one.window}", money(one.cost.cost), percent(one.cost.of_raw), tenths(one.quoted)] for one in curve.choices
     ]
@@ -90,7 +89,6 @@ def curve_text(curve: WindowCurve, sessions: Sequence[Session]) -> str:
 
 
 def advice(curve: WindowCurve) -> str:
-    """Advice on the window, or why there is none."""
     best = curve.advised()
     if best is not None:
         return (
@@ -101,7 +99,6 @@ def advice(curve: WindowCurve) -> str:
 
 
 def curve_as_json(curve: WindowCurve) -> dict[str, Any]:
-    """The figures for programs."""
     best = curve.advised()
     windows = [
         {"window": one.window, "cost": one.cost.cost, "of_raw": one.cost.of_raw, "quoted": one.quoted}
@@ -111,7 +108,6 @@ def curve_as_json(curve: WindowCurve) -> dict[str, Any]:
 
 
 def misses_as_json(session: Session) -> dict[str, Any] | None:
-    """Quotations of a session for `--json`; None if they were not measured."""
     found = session.replay.misses
     if found is None:
         return None

@@ -42,7 +42,6 @@ class _ReduceCommand(click.Command):
 
 
 def _shared(command: Any) -> Any:
-    """Flags of the command besides the options of a reducer."""
     return all_of(
         click.argument("files", nargs=-1, required=True),
         click.option(
@@ -63,7 +62,7 @@ def _shared(command: Any) -> Any:
 
 @click.command(cls=_ReduceCommand, no_args_is_help=True, short_help="Mask old tool outputs in histories.")
 @_shared
-@policy_options()
+@policy_options
 @click.option("--design", is_flag=True, help="Take the options of the published reducer (--design --help has them).")
 def reduce(design: bool, **options: Any) -> None:
     """Mask old tool outputs in FILES; over a limit also cut, summarize and truncate.
@@ -85,7 +84,7 @@ def reduce(design: bool, **options: Any) -> None:
 
 @click.command("reduce", no_args_is_help=True)
 @_shared
-@design_options()
+@design_options
 @click.option("--design", is_flag=True, expose_value=False, help="Take these options, of the published reducer.")
 def _design(**options: Any) -> None:
     """Reduce FILES to a budget, as the published design: mask, then summarize, then truncate.
@@ -162,8 +161,6 @@ def _put_back(history: InputHistory, view: bytes) -> None:
 
 
 class _Target:
-    """The place where views are written."""
-
     def __init__(self, output: str | None, files: Sequence[str], *, is_folder: bool) -> None:
         self._output = output
         self._is_folder = is_folder

@@ -133,7 +133,7 @@ def _print(plan: Plan, played: Played, again: str) -> None:
 
 def _damaged(played: Played) -> str:
     """The files and lines that could not be read: "1 session could not be read; 12 damaged lines were skipped"."""
-    files = sum(not failure.file.is_named for failure in played.failed)
+    files = sum(not file.is_named for file, _ in played.failed)
     lines = sum(history.skipped_lines for history, _ in played.done)
     said = [f"{counted(files, 'session')} could not be read"] if files else []
     said += [f"{counted(lines, 'damaged line')} {'was' if lines == 1 else 'were'} skipped"] if lines else []

@@ -40,16 +40,13 @@ class Asked(NamedTuple):
 
     @property
     def masked(self) -> str:
-        """The policy of the advised window."""
         return MASKED if self.window is None else f"break_even:window={self.window}"
 
     @property
     def summarized(self) -> str:
-        """The same with summaries of old turns."""
         return summarized(self.window or 10)
 
     def typed(self, option: str) -> str:
-        """The command with another option."""
         return f"{self.again} {option}" if self.again and len(self.again) < 25 else f"the same with {option}"
 
 
@@ -137,7 +134,6 @@ def _head(sessions: Sequence[Session]) -> str:
 
 
 def _rows(raw: Choice, masked: Choice, more: Choice | None, *, is_logged: bool) -> list[str]:
-    """A line for each choice, in dollars."""
     lines = [f"  {'you paid' if is_logged else 'you paid, as estimated':31} {money(raw.dollars):>11}"]
     for words, one in (("masked when it pays", masked), ("with summaries of old turns too", more)):
         if one is not None:
@@ -162,7 +158,6 @@ def _plan_rows(raw: Choice, masked: Choice, asked: Asked) -> list[str]:
 
 
 def _quoted(sessions: Sequence[Session], masked: Choice, asked: Asked) -> list[str]:
-    """How often agents wrote what the mask would have hidden."""
     found = [session.replay.misses for session in sessions if session.replay.misses is not None]
     examined = sum(one.examined for one in found)
     if masked.quoted is None or not examined:
@@ -177,7 +172,6 @@ def _quoted(sessions: Sequence[Session], masked: Choice, asked: Asked) -> list[s
 
 
 def _saved_by(sessions: Sequence[Session], asked: Asked, *, is_plan: bool) -> list[str]:
-    """How many sessions bring what is saved."""
 
     def worth(session: Session) -> tuple[float, float]:
         """What it cost, and what masking saves of it; in tokens for those who pay a subscription."""
@@ -212,7 +206,6 @@ def _to_type(sessions: Sequence[Session], asked: Asked, *, is_plan: bool) -> lis
 
 
 def _advised(sessions: Sequence[Session], asked: Asked, *, summarizes: bool = False) -> list[Advice]:
-    """The advice for each origin of the sessions that have requests."""
     played = [session for session in sessions if session.requests]
     named = {session.format for session in played if any(session.tools)}
     textual = {session.format for session in played if session.results} - named
@@ -250,7 +243,6 @@ def _not_read(asked: Asked, *, is_said: bool) -> list[str]:
 
 
 def _nothing(sessions: Sequence[Session], unread: Unread, *, has_results: bool) -> list[str]:
-    """A line that says that nothing would be saved, and why."""
     middle_one = round(median(session.results for session in sessions if session.requests))
     if not has_results:
         if said := unread.words(has_results=False):

@@ -63,7 +63,6 @@ def usual_places() -> list[Place]:
 
 
 def _since(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """The time of a date, or that long ago."""
     if value is None:
         return None
     if ago := re.fullmatch(r"(\d{1,6})([hdw])", value):
@@ -188,11 +187,9 @@ class NothingFound(BadFile):
     """An error where no agent has left a session in its usual place: it says which were read, and how to begin."""
 
     def __init__(self) -> None:
-        """The first line."""
         super().__init__("no sessions of agents are in their usual places")
 
     def show(self, file: object = None) -> None:
-        """Print the lines."""
         say(self.message)
         home, before = str(Path.home()), ""
         for agent, folder, _ in usual_places():

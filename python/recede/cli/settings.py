@@ -46,7 +46,6 @@ class ConfiguredCommand(click.Command):
     """
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> click.Context:
-        """Read the settings before the command line."""
         typed = tuple(args)
         made = super().make_context(info_name, args, *rest, **{"default_map": self._settings(), **more})
         made.meta["typed"] = typed

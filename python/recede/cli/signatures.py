@@ -22,18 +22,11 @@ _SAVED = b"recede store\r\n\x1a\n"
 
 
 def is_saved_history(head: bytes) -> bool:
-    """Whether `History.save`, or a store of recede, wrote the file."""
     return head[16 : 16 + len(_SAVED)] == _SAVED
 
 
 def likeness(head: bytes) -> str | None:
-    """Name the kind of a file; None for JSON, however damaged, and for what is gzipped.
-
-    Example:
-        >>> from recede.cli.signatures import likeness
-        >>> likeness(b"\\x89PNG\\r\\n"), likeness(b"Dear all,"), likeness(b"[1, 2")
-        ('a PNG image', 'plain text', None)
-    """
+    """Name the kind of a file; None for JSON, however damaged, and for what is gzipped."""
     for signature, name in _SIGNATURES:
         if head.startswith(signature):
             return name

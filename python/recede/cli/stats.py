@@ -20,8 +20,6 @@ from recede.reduction import ToolReport
 
 
 class _Figures(NamedTuple):
-    """The counts of one history, or the sums of several."""
-
     histories: int
     records: int
     messages: int
@@ -33,7 +31,6 @@ class _Figures(NamedTuple):
 
     @classmethod
     def sum(cls, figures: Iterable[_Figures]) -> _Figures:
-        """The sums of several histories."""
         return cls(*map(sum, zip(*figures, strict=True)))
 
 

@@ -143,7 +143,6 @@ def _lines(opened: TurnStore, damaged: list[BadFile]) -> Iterator[dict[str, Any]
 
 
 def _as_json(field: bytes) -> str | dict[str, str]:
-    """Text where it is text, as messages are; else base64."""
     try:
         return field.decode()
     except UnicodeDecodeError:

@@ -46,7 +46,6 @@ def tools_table(tools: Mapping[str, ToolReport]) -> str:
 
 
 def prose(lines: Iterable[str]) -> str:
-    """Sentences, which may hold what others wrote, a line each."""
     return "\n".join(map(printable, lines))
 
 
@@ -72,7 +71,8 @@ def table(
     """
     headings = [printable(heading) for heading in headings]
     rows = [[printable(cell) for cell in row] for row in rows]
-    width = _columns()
+    # In a file or a pipe each row is one line, however long.
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
     kept = list(range(len(headings)))
     for column in optional:
         if _width(headings, rows, kept) > width:
@@ -95,11 +95,5 @@ def table(
     return "\n".join(lines) + "\n"
 
 
-def _columns() -> int:
-    """The columns of a screen; in a file or a pipe each row is one line, however long."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _UNLIMITED
-
-
 def _width(headings: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[int]) -> int:
-    """The width of a table with these columns: two spaces are between them."""
     return sum(max(cell_len(row[column]) for row in (headings, *rows)) + 2 for column in columns) - 2

@@ -23,12 +23,6 @@ class Price(NamedTuple):
 
         Raises:
             ValueError: a name is unknown or a value is no price; says which.
-
-        Example:
-            >>> from recede.cli.terms import Price
-            >>> price = Price.parse("anthropic,output=0,summary=openai,summary_output=2")
-            >>> price.cache, price.prices.output, price.summary_prices.input, price.summary_prices.output
-            ('anthropic', 0.0, 2.5, 2.0)
         """
         own: list[str] = []
         of_summaries: list[str] = []
@@ -70,7 +64,6 @@ _TYPES: dict[str, click.ParamType[Any]] = {
 
 
 def _read_by(parse: Callable[[str], Any], default: Any) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    """A callback that reads the value of an option, if it is given."""
 
     def read(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
         try:

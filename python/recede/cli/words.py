@@ -28,13 +28,7 @@ _MASKS = {"sliding": "masked at every request", "stepped": "masked in steps", "b
 
 
 def words_of(policy: str) -> str:
-    """Describe a policy in a few words; windows are named unless they are the default.
-
-    Example:
-        >>> from recede.cli.words import words_of
-        >>> words_of("break_even:window=10"), words_of("break_even:window=20")
-        ('masked when it pays', 'masked when it pays, newest 20 raw')
-    """
+    """Describe a policy in a few words; windows are named unless they are the default."""
     kind, values = parse_policy(policy)
     unit = "tokens" if values.get("tokens") else "chars"
     numbers = {name: f"{value:,}" if isinstance(value, int) else value for name, value in values.items()}
@@ -58,7 +52,6 @@ def money(amount: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share in percent; a dash where it is not known."""
     return "-" if share is None else f"{100 * share:.0f} %"
 
 
@@ -68,13 +61,7 @@ def tenths(share: float | None) -> str:
 
 
 def gain(of_raw: float) -> str:
-    """How much less, or more, or how many times as much something costs: below half a percent it is nothing.
-
-    Example:
-        >>> from recede.cli.words import gain
-        >>> gain(0.826), gain(1.25), gain(5.11), gain(0.998)
-        ('17 % less', '25 % more', '5.1 times', 'no less')
-    """
+    """How much less, or more, or how many times as much something costs: below half a percent it is nothing."""
     if of_raw >= 2:
         return f"{of_raw:.1f} times"
     if abs(1 - of_raw) < 0.005:

@@ -183,8 +183,6 @@ def _averaged(usages: list[tuple[LoggedUsage, ModelPrices]], prices: Prices) -> 
 
 
 class _Call(NamedTuple):
-    """A call of a model, with all that its price depends on."""
-
     model: str | None
     usage: LoggedUsage
     time: float | None
@@ -192,7 +190,6 @@ class _Call(NamedTuple):
 
 
 def _calls(request: LoggedRequest) -> list[_Call]:
-    """The calls of a request: its answer, and what was billed beside it."""
     beside = [_Call(one.model or request.model, one.usage, request.time, request.tier) for one in request.beside]
     return [*_answers([request]), *beside]
 

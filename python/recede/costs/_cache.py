@@ -91,8 +91,6 @@ def cache_of_format(format: str) -> Cache:
 
 
 class CacheFacts(NamedTuple):
-    """Facts about a cache that the engine needs."""
-
     rule: str
     min_tokens: int
     step_tokens: int
@@ -110,7 +108,6 @@ class CacheFacts(NamedTuple):
 
 
 def named_cache(cache: Cache | str) -> Cache:
-    """Return a cache, given as one or by its name."""
     if isinstance(cache, str):
         if cache not in CACHES:
             raise ValueError(f"there is no cache {cache!r}{meant(cache, CACHES) or one_of(CACHES)}")
@@ -127,7 +124,6 @@ def cache_facts(
     system_chars: int,
     chars_per_token: float = CHARS_PER_TOKEN,
 ) -> CacheFacts:
-    """Combine a cache with prices into the facts that the engine needs."""
     found = sorted((times or {}).items())
     for messages, seconds in found:
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):

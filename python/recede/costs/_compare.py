@@ -163,7 +163,6 @@ class _Sum:
         self._digits = _EXACT
 
     def add(self, usage: Usage, cost: _Cost, raw: _Cost, moment: float | None) -> None:
-        """Add a session: its cost, the cost of raw, and its worst moment."""
         share = _share(cost.cost, raw.cost)
         self.usage = Usage.total([self.usage, usage])
         self.cost = _Cost(*map(add, self.cost, cost))
@@ -182,7 +181,6 @@ class _Sum:
 
     @property
     def median(self) -> float:
-        """The median of the shares."""
         shares = sorted(self._shares)
         ends = list(accumulate(self._shares[share] for share in shares))
         low, high = (shares[bisect_right(ends, place)] for place in ((self.count - 1) // 2, self.count // 2))

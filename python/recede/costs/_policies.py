@@ -286,7 +286,6 @@ def reads_texts(policies: Iterable[str], summary_chars: int = SUMMARY_CHARS) -> 
 
 
 def summarizes(policy: str) -> bool:
-    """Whether a model may be asked for summaries."""
     name, values = parse_policy(policy)
     return name == "summary" or (name == "hybrid" and values["at"] != "never")
 

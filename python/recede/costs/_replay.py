@@ -229,7 +229,6 @@ def compare_costs(replays: Iterable[Replay | ReplayUsage], elongation: float = 0
 
 
 def _moments(session: Replay) -> dict[str, float | None]:
-    """Compute the worst moment of each policy."""
     both = session.prices, session.summary_prices
     prices = [unit.cost(*both) for unit in _UNITS]  # of a character: a `Usage` of each turn would take longer
     so_far = {
@@ -246,8 +245,6 @@ def _checked(name: str, prices: Prices) -> Prices:
 
 
 class AskedReplay(NamedTuple):
-    """The validated arguments of a replay."""
-
     policies: dict[str, Any]
     prices: Prices
     summary_prices: Prices | None
@@ -288,7 +285,6 @@ class AskedReplay(NamedTuple):
         return self._played(replayed, as_bytes(dumps(plain)) if with_misses else None, shown)
 
     def replay_json(self, data: Json, *, with_misses: bool = False) -> Replay:
-        """Replay a serialized history."""
         raw = as_bytes(data)
         policies = list(self.policies.values())
         replayed = _engine.engine.replay_json(*raw, policies, image_chars_of({}), self.facts)

@@ -68,19 +68,15 @@ class Shown(Sequence[_Message]):
     @overload
     def __getitem__(self, index: slice) -> list[_Message]: ...
     def __getitem__(self, index: int | slice) -> _Message | list[_Message]:
-        """The messages at these places."""
         return self._make()[index]
 
     def __len__(self) -> int:
-        """How many messages it shows."""
         return len(self._make())
 
     def __iter__(self) -> Iterator[_Message]:
-        """Iterate over the messages, the oldest first."""
         return iter(self._make())
 
     def __eq__(self, other: object) -> bool:
-        """Whether it shows the same messages."""
         return isinstance(other, (list, Shown)) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]

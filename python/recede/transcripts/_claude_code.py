@@ -199,7 +199,6 @@ class _Session:
         return self._kept.place(parent) or self._places.get(parent, self.draft.here())
 
     def _go_on(self, value: dict[str, Any], line: int) -> None:
-        """Switch to the branch and the place that a record follows."""
         place = self._place(value)
         if place is None:
             if self._is_tree and self.draft.end and value.get("isCompactSummary") is not True:

@@ -159,7 +159,6 @@ class _Session:
         draft.compacted(line, Shown(lambda: [*_newest_of_user(draft.path(0, end)), said]))
 
     def bill(self, kind: str) -> None:
-        """Record responses that are no answers of the history."""
         for response, usage, time, line in self._responses:
             name = digest(self._root, response) if self._root and response else None
             self.draft.billed(kind, self._model, usage, line, time, name)
@@ -186,6 +185,5 @@ def _newest_of_user(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _named(item: dict[str, Any]) -> Any:
-    """The parts of an item that all copies of a session have."""
     names = [item.get(name) for name in ("type", "call_id", "name")]
     return [*names, item.get("arguments", item.get("input")), item.get("content"), item.get("encrypted_content")]

@@ -18,7 +18,6 @@ class Conversation:
         self._answer: dict[str, Any] | None = None
 
     def message(self, role: str, content: Any, line: int | None = None) -> None:
-        """Add a message that is no answer."""
         self._answer = None
         self.draft.add({"role": role, "content": "" if content is None else content}, line)
 

@@ -31,13 +31,7 @@ decoder = json.JSONDecoder(parse_constant=_refuse)
 
 
 def opening_of(line: bytes) -> bytes:
-    """How a record begins: its first key. Records of one writer often begin alike.
-
-    Example:
-        >>> from recede.transcripts._damaged import opening_of
-        >>> opening_of(b'{"type": "user", "uuid": "1"}')
-        b'{"type":'
-    """
+    """How a record begins: its first key. Records of one writer often begin alike."""
     found = _OPENING.match(line[:_MOST_OPENING])
     return found[0] if found else b""
 
@@ -48,12 +42,6 @@ def pieces_of(line: bytes, openings: set[bytes]) -> tuple[list[Piece], int | Non
     Args:
         line: what is no single JSON value.
         openings: how records of the same file begin; a record is found after a damaged one where it begins so.
-
-    Example:
-        >>> from recede.transcripts._damaged import pieces_of
-        >>> pieces, damage = pieces_of(b'{"type": "us{"type": "user"}', {b'{"type":'})
-        >>> [piece.value for piece in pieces], damage
-        ([{'type': 'user'}], 0)
     """
     begins = [one.decode(errors="surrogateescape") for one in {*openings, opening_of(line.lstrip(PADDING))} if one]
     text = line.decode(errors="surrogateescape")

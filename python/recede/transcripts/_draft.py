@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from hashlib import blake2b
@@ -248,13 +248,17 @@ def texts(value: Any) -> str:
 
 def has_words(value: Any) -> bool:
     """Whether there is a text in the value: a string with a space, which names, times and paths have not."""
+    return any(any(map(str.isspace, held)) for held in _strings(value))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """The strings in a value, without the space around them."""
     to_visit = [value]
     for held in to_visit:
         if isinstance(held, (dict, list)):
             to_visit += held.values() if isinstance(held, dict) else held
-        elif isinstance(held, str) and any(map(str.isspace, held.strip())):
-            return True
-    return False
+        elif isinstance(held, str):
+            yield held.strip()
 
 
 def first_fields(record: Any) -> str:
@@ -270,21 +274,11 @@ def kept(message: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
     """The message of a record; the record itself where it has a text in a field that no reader knows.
 
     So the text is counted, and the fields are named to the user.
-
-    Example:
-        >>> from recede.transcripts._draft import kept
-        >>> kept({"role": "user", "content": ""}, {"role": "user", "body": "Go."})
-        {'role': 'user', 'body': 'Go.'}
     """
     if message.get("content") or message.get("tool_calls"):
         return message
-    to_visit = [held for name, held in record.items() if name not in _LEFT_OUT]
-    for value in to_visit:
-        if isinstance(value, (dict, list)):
-            to_visit += value.values() if isinstance(value, dict) else value
-        elif isinstance(value, str) and value.strip():
-            return record
-    return message
+    others = [held for name, held in record.items() if name not in _LEFT_OUT]
+    return record if any(_strings(others)) else message
 
 
 def call(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:

@@ -60,7 +60,6 @@ _OUTCOME = frozenset(["aggregated_output", "error", "exit_code", "id", "result",
 
 
 def is_codex_exec(record: dict[str, Any]) -> bool:
-    """Whether a line is an event of `codex exec --json`."""
     kind = text(record.get("type"))
     return (kind == "thread.started" and "thread_id" in record) or (
         kind.startswith("item.") and isinstance(record.get("item"), dict)
@@ -116,7 +115,6 @@ _NOT_SEEN = ("session.", "span.", "agent.thinking", "agent.thread_", "user.tool_
 
 
 def is_managed(record: dict[str, Any]) -> bool:
-    """Whether a line is an event of a session of managed agents."""
     kind = text(record.get("type"))
     if kind in ("user.message", "agent.message"):
         return isinstance(record.get("content"), list)

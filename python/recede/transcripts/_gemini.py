@@ -67,8 +67,6 @@ def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
 
 
 class _Node:
-    """A message of a history, after the one before it."""
-
     def __init__(self, message: dict[str, Any], line: int, before: str | None, *, is_copy: bool) -> None:
         self.message = message
         self.line = line

@@ -24,7 +24,6 @@ class OmittedText(str):
         return made
 
     def __len__(self) -> int:
-        """The number of characters of the text."""
         return self._chars
 
 

@@ -15,8 +15,8 @@ from recede.transcripts._branches import Branch, path_of
 from recede.transcripts._draft import Draft, parsed
 from recede.transcripts._omitted import omit_texts
 from recede.transcripts._registry import DOCUMENTS, LINES, DocumentFormat, LineFormat
-from recede.transcripts._source import MAX_BYTES, Input, Record, Source, open_source
-from recede.transcripts._transcript import FACTS, Transcript
+from recede.transcripts._source import FACTS, MAX_BYTES, Input, Record, Source, open_source
+from recede.transcripts._transcript import Transcript
 from recede.transcripts._unread import Unread, notes_of_lines, seen_in, unread_in
 
 FORMATS = tuple(sorted({"body_lines", *(format.name for format in (*LINES, *DOCUMENTS))}))
@@ -168,7 +168,6 @@ def detect(
 
 
 def _drafts(source: Source, format: str | None, path: str | None, keep_texts: bool) -> tuple[str, Iterable[Draft]]:
-    """Detect the format; return its name and the histories."""
     if path is not None:
         return _at_path(source, format, path)
     kind, value, records = _recognized(source, format)

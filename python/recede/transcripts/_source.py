@@ -18,7 +18,8 @@ from recede.reduction._kinds import whole_number
 from recede.reduction._reducer import HistoryReducer
 from recede.transcripts._damaged import PADDING, decoder, opening_of, pieces_of
 
-_STRICT = HistoryReducer(max_input_chars=0, enabled=False)  # its parser says where the fault is
+# Validates a history, and counts; its parser says where a fault is.
+FACTS = HistoryReducer(max_input_chars=0, enabled=False)
 
 MAX_BYTES = 4_000_000_000  # decompressed: a gzip file of a few megabytes can hold any number of gigabytes
 
@@ -27,7 +28,7 @@ Input = Union[str, "PathLike[str]", bytes, bytearray, memoryview]
 _PIECE = 1 << 20  # of a long line
 
 # Kinds of errors in well-formed JSON.
-_WRONG_SHAPES = frozenset({"duplicate_key", "history", "message", "content", "part"})
+WRONG_SHAPES = frozenset({"duplicate_key", "history", "message", "content", "part"})
 _SPACE = b" \t\r\n"
 _MARK = b"\xef\xbb\xbf"
 _MOST_WORDS = 20  # lines of words before the first record, as programs write them to the same pipe
@@ -144,7 +145,6 @@ class Source:
             yield line.text
 
     def _numbered(self, stream: BinaryIO) -> Iterator[_Line]:
-        """Iterate over the non-empty lines."""
         read = number = before = 0
         while line := self._line(stream, read):
             number += 1
@@ -208,9 +208,8 @@ class Source:
         self.skipped.append(error)
         self.ends_early = error.kind in ("eof", "utf8") and not line.text.endswith(b"\n")
 
-    def _fail(self, error: TranscriptError, line: int | None, before: int = 0) -> NoReturn:
-        offset = None if error.offset is None else error.offset + before
-        raise TranscriptError(error.kind, source=self.name, line=line, offset=offset) from None
+    def _fail(self, error: TranscriptError, line: int | None) -> NoReturn:
+        raise TranscriptError(error.kind, source=self.name, line=line, offset=error.offset) from None
 
 
 @contextmanager
@@ -244,9 +243,9 @@ def _loads(data: bytes) -> Any:
 def _fault(data: bytes, error: Exception) -> TranscriptError:
     """Make the error for a value that Python's parser rejects, located by the core's parser if that rejects it too."""
     try:
-        _STRICT.reduce_json(data)
+        FACTS.reduce_json(data)
     except TranscriptError as found:
-        if found.kind not in _WRONG_SHAPES and (found.kind != "trailing" or isinstance(error, json.JSONDecodeError)):
+        if found.kind not in WRONG_SHAPES and (found.kind != "trailing" or isinstance(error, json.JSONDecodeError)):
             return found
     if isinstance(error, UnicodeDecodeError):
         return TranscriptError("utf8", offset=error.start)
@@ -254,9 +253,8 @@ def _fault(data: bytes, error: Exception) -> TranscriptError:
 
 
 def _malformed(data: bytes) -> str | None:
-    """The kind of the error, if the strict parser finds one."""
     try:
-        _STRICT.reduce_json(data)
+        FACTS.reduce_json(data)
     except TranscriptError as error:
-        return None if error.kind in _WRONG_SHAPES else error.kind
+        return None if error.kind in WRONG_SHAPES else error.kind
     return None

@@ -8,13 +8,10 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
-from recede.reduction._reducer import HistoryReducer
 from recede.transcripts._branches import Branch, last_compaction, path_of
 from recede.transcripts._requests import Compaction, LoggedRequest
+from recede.transcripts._source import FACTS
 from recede.transcripts._unread import NOTHING, Unread
-
-FACTS = HistoryReducer(max_input_chars=0, enabled=False)
-"""Validates a history, and counts."""
 
 
 @dataclass(frozen=True)

@@ -50,20 +50,13 @@ class Unread(NamedTuple):
     kinds: tuple[str, ...] = ()
 
     def words(self, *, has_results: bool) -> str | None:
-        """The warning; None if all were understood.
-
-        Example:
-            >>> from recede.transcripts._unread import Unread
-            >>> Unread(26, ("type part", "role agent")).words(has_results=False)
-            'no results were found; 26 messages were not understood: type part, role agent'
-        """
+        """The warning; None if all were understood."""
         if not self.messages:
             return None
         count = f"{self.messages:,} {'message was' if self.messages == 1 else 'messages were'}"
         return f"{'' if has_results else 'no results were found; '}{count} not understood: {_named(self.kinds)}"
 
     def __add__(self, other: object) -> Unread:
-        """Add those of another history."""
         assert isinstance(other, Unread)
         return Unread(self.messages + other.messages, tuple(dict.fromkeys((*self.kinds, *other.kinds))))
 
@@ -72,13 +65,7 @@ NOTHING = Unread()
 
 
 def unread_in(messages: Iterable[Any]) -> Unread:
-    """Find what is not understood in a history.
-
-    Example:
-        >>> from recede.transcripts._unread import unread_in
-        >>> unread_in([{"role": "agent", "content": [{"type": "note", "say": "Go."}]}])
-        Unread(messages=1, kinds=('role agent', 'type note'))
-    """
+    """Find what is not understood in a history."""
     kinds: Counter[str] = Counter()
     count = 0
     for message in messages:
@@ -127,15 +114,7 @@ def _without(result: Any, *texts: str, known: frozenset[str] = _OF_RESULTS) -> I
 
 
 def seen_in(values: Iterable[Any], *, is_lines: bool) -> str:
-    """Describe values of no known format: the types of lines, or the fields of an object.
-
-    Example:
-        >>> from recede.transcripts._unread import seen_in
-        >>> seen_in([{"type": "a.start"}, {"type": "a.stop"}], is_lines=True)
-        'lines of the types a.start, a.stop'
-        >>> seen_in([{"trajectory": []}], is_lines=False)
-        'an object with the fields trajectory'
-    """
+    """Describe values of no known format: the types of lines, or the fields of an object."""
     rows = [fields(value) for value in values]
     kinds = list(dict.fromkeys(row["type"] for row in rows if isinstance(row.get("type"), str)))
     if kinds:
