@@ -65,7 +65,7 @@ def test_each_request_that_the_screen_counts_is_listed_with_its_place(paths: lis
 
 
 def test_the_list_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recede.cli.tables._columns", lambda: 80)
+    monkeypatch.setattr("recede.cli.tables._UNLIMITED", 80)
     rows = [
         (f"{number} {'a-folder/' * 9}{number}.jsonl", Quotation(30, 0, "mcp__files__read", 20, text))
         for number, text in enumerate((LINE * 3, "short text of a result, or not so"))

@@ -325,8 +325,8 @@ def test_many_files_are_read_by_processes_with_the_same_result(tmp_path: Path, m
     assert [history for history, _ in done] == [history for history, _ in alone]
     assert os.getpid() not in {pid for _, (pid, _) in done}
     assert {count for _, (_, count) in done} == {len(read(paths[0], Reading())[0].session.messages)}  # type: ignore[union-attr]
-    assert [(one.file, one.error.message, one.error.kind) for one in failed] == [
-        (one.file, one.error.message, one.error.kind) for one in failed_alone
+    assert [(file, error.message, error.kind) for file, error in failed] == [
+        (file, error.message, error.kind) for file, error in failed_alone
     ]
 
 
