@@ -42,9 +42,8 @@ from recede.costs._misses import (
     quoted_share,
     window_curve,
 )
-from recede.costs._models import MODELS, ModelPrices, model_prices
+from recede.costs._models import MODELS, ModelPrices, model_prices, read_prices
 from recede.costs._policies import parse_policy, reads_texts, replay_policies
-from recede.costs._price_file import read_prices
 from recede.costs._prices import PRESETS, Prices, Usage
 from recede.costs._quotations import Misses, Quotation
 from recede.costs._replay import SYSTEM_CHARS, PolicyReplay, Replay, compare_costs, replay, replay_json

@@ -13,7 +13,7 @@ from recede.costs._models import ModelPrices
 from recede.costs._policies import DEFAULT_POLICIES, reads_texts
 from recede.costs._prices import Prices
 from recede.costs._quotations import Misses
-from recede.costs._replay import SYSTEM_CHARS, AskedReplay, Replay, replay
+from recede.costs._replay import SYSTEM_CHARS, Replay, replay, replayed
 from recede.costs._turn import ReplayedTurn
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.reduction._policy import SUMMARY_CHARS
@@ -114,8 +114,8 @@ def replay_transcript(
         if calibration is not None and pauses != "logged":
             calibration = calibration._replace(misses={})
         has_times = pauses == "timed" or (pauses == "logged" and calibration is None)
-        asked = AskedReplay.of(policies, times=times if has_times else None, calibration=calibration, **options)
-        played = asked.replay(context.messages, context.shown, with_misses=with_misses)
+        options |= {"times": times if has_times else None, "calibration": calibration, "shown": context.shown}
+        played = replayed(context.messages, policies, with_misses=with_misses, **options)
         replays.append(_placed(played, context))
     joined = (
         parts[0]._replace(turns=tuple(chain.from_iterable(part.turns for part in parts)))

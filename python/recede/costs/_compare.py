@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from operator import add
 from typing import NamedTuple
@@ -102,49 +102,25 @@ def costs_of(
             sums = {name: _Sum() for name in ("raw", *session.usage)}
         if session.usage.keys() != sums.keys():
             raise ValueError("the sessions must be replayed under the same policies")
-        raw = _cost(session.usage["raw"], session)
+        raw, _, _ = _costs(session.usage["raw"], session)
         for name, total in sums.items():
-            longer = 1 + elongation * summarizes(name)
-            moment = moments.get(name)
-            cost = _Cost(*(longer * part for part in _cost(session.usage[name], session)))
-            total.add(session.usage[name], cost, raw, None if moment is None else longer * moment)
+            longer, moment = 1 + elongation * summarizes(name), moments.get(name)
+            costs = [longer * part for part in _costs(session.usage[name], session)]
+            total.add(session.usage[name], costs, raw, None if moment is None else longer * moment)
     if not sums:
         raise ValueError("there is no session to compare")
-    return tuple(_policy_cost(name, sums) for name in sums)
-
-
-def _policy_cost(name: str, sums: Mapping[str, _Sum]) -> PolicyCost:
-    total, raw = sums[name], sums["raw"].cost
-    return PolicyCost(
-        policy=name,
-        usage=total.usage,
-        cost=total.cost.cost,
-        cost_uncached=total.cost.cost_uncached,
-        of_raw=_share(total.cost.cost, raw.cost),
-        of_raw_uncached=_share(total.cost.cost_uncached, raw.cost_uncached),
-        mean_of_raw=total.share_sum / total.count,
-        median_of_raw=total.median,
-        worst_of_raw=total.worst,
-        loss_count=total.loss_count,
-        summary_cost=total.cost.summary_cost,
-        worst_moment=total.moment,
-    )
+    return tuple(total.under(name, sums["raw"]) for name, total in sums.items())
 
 
 def worst_moment(so_far: Iterable[float], raw_so_far: Iterable[float]) -> float:
-    """Compute the worst moment: the largest share of raw that the requests up to one of them have cost."""
+    """The largest share of raw that the requests up to one of them have cost."""
     return max(map(_share, so_far, raw_so_far), default=1.0)
 
 
-class _Cost(NamedTuple):
-    cost: float
-    cost_uncached: float
-    summary_cost: float
-
-
-def _cost(usage: Usage, session: ReplayUsage) -> _Cost:
+def _costs(usage: Usage, session: ReplayUsage) -> tuple[float, float, float]:
+    """With a cache, without one, and of summaries."""
     both = session.prices, session.summary_prices
-    return _Cost(usage.cost(*both), usage.cost_uncached(*both), usage.summary_cost(both[1] or both[0]))
+    return usage.cost(*both), usage.cost_uncached(*both), usage.summary_cost(both[1] or both[0])
 
 
 class _Sum:
@@ -155,19 +131,19 @@ class _Sum:
 
     def __init__(self) -> None:
         self.usage = Usage.total([])
-        self.cost = _Cost(0.0, 0.0, 0.0)
+        self.costs = [0.0, 0.0, 0.0]
         self.count = self.loss_count = 0
         self.share_sum = self.worst = 0.0
         self.moment: float | None = 0.0
         self._shares: Counter[float] = Counter()
         self._digits = _EXACT
 
-    def add(self, usage: Usage, cost: _Cost, raw: _Cost, moment: float | None) -> None:
-        share = _share(cost.cost, raw.cost)
+    def add(self, usage: Usage, costs: Sequence[float], raw: float, moment: float | None) -> None:
+        share = _share(costs[0], raw)
         self.usage = Usage.total([self.usage, usage])
-        self.cost = _Cost(*map(add, self.cost, cost))
+        self.costs = list(map(add, self.costs, costs))
         self.count += 1
-        self.loss_count += cost.cost > raw.cost
+        self.loss_count += costs[0] > raw
         self.share_sum += share
         self.worst = max(self.worst, share)
         self.moment = None if moment is None or self.moment is None else max(self.moment, moment)
@@ -179,12 +155,15 @@ class _Sum:
                 rounded[round(value, _ROUNDED)] += count
             self._shares = rounded
 
-    @property
-    def median(self) -> float:
+    def under(self, policy: str, raw: _Sum) -> PolicyCost:
         shares = sorted(self._shares)
         ends = list(accumulate(self._shares[share] for share in shares))
         low, high = (shares[bisect_right(ends, place)] for place in ((self.count - 1) // 2, self.count // 2))
-        return (low + high) / 2
+        cost, uncached, summaries = self.costs
+        of_raw, of_raw_uncached, _ = map(_share, self.costs, raw.costs)
+        mean, middle, worst, losses = self.share_sum / self.count, (low + high) / 2, self.worst, self.loss_count
+        paid = policy, self.usage, cost, uncached, of_raw, of_raw_uncached
+        return PolicyCost(*paid, mean, middle, worst, losses, summaries, self.moment)
 
 
 def cheapest_policy(costs: Iterable[PolicyCost]) -> PolicyCost:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recede import _engine
 from recede._bodies import dumps
 from recede._report import OverLimit
-from recede.costs._cache import CACHES, Cache, CacheFacts, cache_facts, named_cache
+from recede.costs._cache import CACHES, Cache, cache_facts, named_cache
 from recede.costs._calibration import Calibration, calibrated
 from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy, costs_of, worst_moment
 from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
@@ -18,7 +18,7 @@ from recede.costs._prices import Prices, Usage
 from recede.costs._quotations import Misses, misses_of
 from recede.costs._turn import ReplayedTurn
 from recede.reduction._input import as_bytes, ask_engine
-from recede.reduction._kinds import whole_number
+from recede.reduction._kinds import CHARS_PER_TOKEN, whole_number
 from recede.reduction._policy import SUMMARY_CHARS, image_chars_of
 
 if TYPE_CHECKING:
@@ -173,8 +173,8 @@ def replay(
         >>> last.view_chars, last.cached_chars, last.masked_count
         (55792, 12000, 49)
     """
-    asked = AskedReplay.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
-    return asked.replay(messages, with_misses=with_misses)
+    asked = policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration
+    return replayed(messages, *asked, with_misses=with_misses)
 
 
 def replay_json(
@@ -197,8 +197,8 @@ def replay_json(
         >>> recede.costs.replay_json(b'[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]')
         <Replay: 1 requests, cheapest raw at 100% of raw>
     """
-    asked = AskedReplay.of(policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration)
-    return asked.replay_json(data, with_misses=with_misses)
+    asked = policies, prices, cache, times, system_chars, summary_prices, summary_chars, calibration
+    return replayed(data, *asked, is_json=True, with_misses=with_misses)
 
 
 def compare_costs(replays: Iterable[Replay | ReplayUsage], elongation: float = 0.0) -> tuple[PolicyCost, ...]:
@@ -238,63 +238,48 @@ def _moments(session: Replay) -> dict[str, float | None]:
     return {name: worst_moment(costs, so_far.get("raw", [])) for name, costs in so_far.items()}
 
 
-def _checked(name: str, prices: Prices) -> Prices:
-    if not isinstance(prices, Prices):
-        raise TypeError(f"{name} must be recede.costs.Prices, not {type(prices).__name__}")
-    return prices.checked()
-
-
-class AskedReplay(NamedTuple):
-    policies: dict[str, Any]
-    prices: Prices
-    summary_prices: Prices | None
-    cache: Cache
-    facts: CacheFacts
-    calibration: Calibration | None
-
-    @classmethod
-    def of(
-        cls,
-        specs: Iterable[str],
-        prices: Prices,
-        cache: Cache | str,
-        times: Mapping[int, float] | None,
-        system_chars: int,
-        summary_prices: Prices | None,
-        summary_chars: int,
-        calibration: Calibration | None,
-    ) -> AskedReplay:
-        if calibration is not None:
-            system_chars = calibration.system_chars
-        prices = _checked("prices", prices)
-        if summary_prices is not None:
-            summary_prices = _checked("summary_prices", summary_prices)
-        summary_chars = whole_number()("summary_chars", summary_chars)
-        cache = named_cache(cache)
-        facts = cache_facts(cache, prices, times, whole_number()("system_chars", system_chars))
-        if calibration is not None:
-            facts = facts._replace(chars_per_token=1 / calibration.tokens_per_char)
-        policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars, facts)
-        return cls(policies, prices, summary_prices, cache, facts, calibration)
-
-    def replay(self, messages: list[Any], shown: int = 0, *, with_misses: bool = False) -> Replay:
-        """Replay a history, whose first `shown` messages belong to an earlier context."""
-        policies = list(self.policies.values())
-        replayed, forms = ask_engine("replay", messages, policies, image_chars_of({}), self.facts)
-        plain = messages if forms is None else forms.messages
-        return self._played(replayed, as_bytes(dumps(plain)) if with_misses else None, shown)
-
-    def replay_json(self, data: Json, *, with_misses: bool = False) -> Replay:
-        raw = as_bytes(data)
-        policies = list(self.policies.values())
-        replayed = _engine.engine.replay_json(*raw, policies, image_chars_of({}), self.facts)
-        return self._played(replayed, raw if with_misses else None, 0)
-
-    def _played(self, replayed: list[list[ReplayedTurn]], data: tuple[bytes, bool] | None, shown: int) -> Replay:
-        found = self.calibration
-        policies = tuple(
-            PolicyReplay(name, tuple(sent) if found is None else calibrated(sent, name, found))
-            for name, sent in zip(self.policies, replayed, strict=True)
-        )
-        misses = None if data is None else misses_of(data, self.policies, shown)
-        return Replay(policies, self.prices, self.summary_prices, self.cache, misses)
+def replayed(
+    history: Any,
+    specs: Iterable[str],
+    prices: Prices,
+    cache: Cache | str,
+    times: Mapping[int, float] | None,
+    system_chars: int,
+    summary_prices: Prices | None,
+    summary_chars: int,
+    calibration: Calibration | None,
+    *,
+    is_json: bool = False,
+    shown: int = 0,
+    with_misses: bool = False,
+) -> Replay:
+    """Replay a history, serialized or not, whose first `shown` messages belong to an earlier context."""
+    for name, found in (("prices", prices), ("summary_prices", summary_prices)):
+        if isinstance(found, Prices):
+            found.checked()
+        elif found is not None or name == "prices":
+            raise TypeError(f"{name} must be recede.costs.Prices, not {type(found).__name__}")
+    if calibration is not None:
+        system_chars = calibration.system_chars
+    summary_chars = whole_number()("summary_chars", summary_chars)
+    cache = named_cache(cache)
+    per_token = CHARS_PER_TOKEN if calibration is None else 1 / calibration.tokens_per_char
+    facts = cache_facts(cache, prices, times, whole_number()("system_chars", system_chars), per_token)
+    policies = compiled_policies(specs, prices, summary_prices or prices, summary_chars, facts)
+    asked = list(policies.values()), image_chars_of({}), facts
+    if is_json:
+        data = as_bytes(history)
+        played = _engine.engine.replay_json(*data, *asked)
+    else:
+        played, forms = ask_engine("replay", history, *asked)
+        data = as_bytes(dumps(history if forms is None else forms.messages)) if with_misses else (b"", False)
+    return Replay(
+        tuple(
+            PolicyReplay(name, tuple(sent) if calibration is None else calibrated(sent, name, calibration))
+            for name, sent in zip(policies, played, strict=True)
+        ),
+        prices,
+        summary_prices,
+        cache,
+        misses_of(data, policies, shown) if with_misses else None,
+    )
