@@ -17,9 +17,7 @@ from typing import Any
 import pytest
 
 from recede import costs
-from recede.cli.chart import thinned, ticks
-from recede.cli.page import page
-from recede.cli.pictures import by_saving, session_rows
+from recede.cli.page import by_saving, page, session_rows, thinned, ticks
 from recede.cli.played import MASKED, Session
 from recede.cli.screen import Asked, screen
 from recede.cli.words import money

@@ -29,10 +29,6 @@ class _Figures(NamedTuple):
     masked_view_chars: int
     masked_count: int
 
-    @classmethod
-    def sum(cls, figures: Iterable[_Figures]) -> _Figures:
-        return cls(*map(sum, zip(*figures, strict=True)))
-
 
 @click.command(no_args_is_help=True, short_help="Show the size of histories and of their masked views.")
 @click.argument("files", nargs=-1, required=True)
@@ -61,7 +57,7 @@ def stats(files: tuple[str, ...], keep: int, reading: Reading, by_format: bool, 
 
     done, failed = over(chosen(files), reading, measure, is_parallel=True)
     if done and as_json:
-        total = _figures_as_json(_Figures.sum(_figures(*one) for one in done))
+        total = _figures_as_json(_sums(done))
         write_report([(history, _as_json(history, result)) for history, result in done], total, failed)
     elif len(done) == 1 and len(files) == 1 and not by_format:
         write(None, _for_people(*done[0], keep).encode())
@@ -70,17 +66,12 @@ def stats(files: tuple[str, ...], keep: int, reading: Reading, by_format: bool, 
     finish(done, failed, warn=not as_json)
 
 
-def _figures(history: InputHistory, result: Reduction) -> _Figures:
-    return _Figures(
-        1,
-        history.records,
-        history.messages,
-        result.turns,
-        result.chars_before,
-        sum(tool.chars for tool in result.tools.values()),
-        result.chars_after,
-        result.masked_count,
-    )
+def _sums(done: Iterable[tuple[InputHistory, Reduction]]) -> _Figures:
+    each = []
+    for history, result in done:
+        chars = result.chars_before, sum(tool.chars for tool in result.tools.values()), result.chars_after
+        each.append((1, history.records, history.messages, result.turns, *chars, result.masked_count))
+    return _Figures(*map(sum, zip(*each, strict=True)))
 
 
 def _for_people(history: InputHistory, result: Reduction, keep: int) -> str:
@@ -98,13 +89,12 @@ def _for_people(history: InputHistory, result: Reduction, keep: int) -> str:
 
 def _table(done: list[tuple[InputHistory, Reduction]], by_format: bool) -> str:
     names = [history.format for history, _ in done] if by_format else short_names([named(one) for one, _ in done])
-    groups: dict[str, list[_Figures]] = {}
+    groups: dict[str, list[tuple[InputHistory, Reduction]]] = {}
     for name, one in zip(names, done, strict=True):
-        groups.setdefault(name, []).append(_figures(*one))
-    every = [figures for group in groups.values() for figures in group]
-    rows = [_row(name, _Figures.sum(group)) for name, group in groups.items()]
+        groups.setdefault(name, []).append(one)
+    rows = [_row(name, _sums(group)) for name, group in [*groups.items(), ("total", done)]]
     headings = ("format" if by_format else "file", *"histories records messages turns chars results masking".split())
-    drawn = table(headings, [*rows, _row("total", _Figures.sum(every))], optional=(2, 1, 4))
+    drawn = table(headings, rows, optional=(2, 1, 4))
     return f"{drawn}\nresults: their share of the characters; masking: how much of them all it would remove\n"
 
 
@@ -116,7 +106,7 @@ def _row(name: str, figures: _Figures) -> tuple[str, ...]:
 
 
 def _as_json(history: InputHistory, result: Reduction) -> dict[str, Any]:
-    figures = _figures_as_json(_figures(history, result))
+    figures = _figures_as_json(_sums([(history, result)]))
     del figures["histories"]
     tools = {name: ToolReport._asdict(tool) for name, tool in result.tools.items()}
     return {**figures, "orphans": result.orphans, "tools": tools}
