@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from recede.transcripts._branches import Shown
 from recede.transcripts._draft import Draft, digest, fields, objects, text
+from recede.transcripts._requests import Shown
 from recede.transcripts._source import Record
 
 # Events repeat items for display; contexts and metadata are settings.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from recede.transcripts._branches import Shown, last_compaction
 from recede.transcripts._draft import Draft, Place, fields, objects
-from recede.transcripts._requests import Compaction
+from recede.transcripts._requests import Compaction, Shown, last_compaction
 
 _CLEARED = "[Old tool result content cleared]"
 

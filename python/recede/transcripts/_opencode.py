@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from recede.transcripts._conversation import Conversation
-from recede.transcripts._draft import Draft, at, fields, objects, text, texts
+from recede.transcripts._draft import Conversation, Draft, at, fields, objects, text, texts
 from recede.transcripts._kept import Kept
 
 # Of parts: texts, tools, and what the model does not see, or sees as another part.

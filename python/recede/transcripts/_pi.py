@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from recede.transcripts._branches import Shown
 from recede.transcripts._draft import Draft, Place, digest, objects, renamed, text
+from recede.transcripts._requests import Shown
 from recede.transcripts._source import Record
 
 _LEFT_OUT = frozenset(["custom", "label", "model_change", "session", "session_info", "thinking_level_change"])

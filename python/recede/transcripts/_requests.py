@@ -1,9 +1,11 @@
-"""Requests as a log records them: tokens, model and time."""
+"""Requests as a log records them: tokens, model and time; and the branches and compactions of their history."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from recede._usage import Beside, LoggedUsage
@@ -72,3 +74,72 @@ def time_of(value: Any) -> float | None:
         return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
     except (OverflowError, ValueError):
         return None
+
+
+class Branch(NamedTuple):
+    """A part of a session that continues from one place of its history.
+
+    Attributes:
+        parent: the number of the branch that it left; None for the first.
+        start: how many messages of the parent's history it continues.
+        messages: its own messages.
+
+    Example:
+        >>> from recede.transcripts import Branch
+        >>> Branch(0, 4, [{"role": "user", "content": "Again, but shorter."}]).start
+        4
+    """
+
+    parent: int | None
+    start: int
+    messages: list[dict[str, Any]]
+
+
+def path_of(branches: Sequence[Any], number: int, first: int = 0, end: int | None = None, of: str = "messages") -> Any:
+    """The history of a branch from one of its messages to another, those of the branches before it included.
+
+    The branches are finished ones, or under construction; of these there are also the `lines`.
+    """
+    parts = []
+    at: int | None = number
+    end = branches[number].start + len(branches[number].messages) if end is None else end
+    while at is not None and first < end:
+        one = branches[at]
+        parts.append(getattr(one, of)[max(0, first - one.start) : max(0, end - one.start)])
+        at, end = one.parent, min(end, one.start)
+    return [message for part in reversed(parts) for message in part]
+
+
+def last_compaction(
+    branches: Sequence[Any], marks: Sequence[Sequence[Compaction]], number: int | None, end: int
+) -> Compaction:
+    """The last compaction in so much of the history of a branch, by those of each; one of nothing if there is none."""
+    while number is not None:
+        if place := bisect_right(marks[number], end, key=attrgetter("messages")):
+            return marks[number][place - 1]
+        end, number = min(end, branches[number].start), branches[number].parent
+    return Compaction(0, [])
+
+
+class Shown(Sequence[dict[str, Any]]):
+    """The messages in place of a history; made when they are read, since many compactions may show the same."""
+
+    def __init__(self, make: Callable[[], list[dict[str, Any]]]) -> None:
+        self._make = make
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._make()[index]
+
+    def __len__(self) -> int:
+        return len(self._make())
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._make())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (list, Shown)) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))

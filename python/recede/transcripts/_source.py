@@ -114,14 +114,15 @@ class Source:
         """Whether each line is a record. The first may be damaged, or words of the program that wrote the file."""
         first = self._first(0).removeprefix(_MARK)  # a byte order mark is named in line 1
         if first.startswith(b"{"):
-            if _malformed(first) in (None, "trailing"):
+            found = _fault_of(first)
+            if found is None or found.kind == "trailing":
                 return True
             second, third = self._first(1), self._first(2)
             if third and _is_record(second):
                 return third.startswith(b"{")
             # Within a single value, an object at the start of a line follows one of these.
             return second.startswith(b"{") and not first.endswith((b"[", b",", b":"))
-        is_value = first.startswith(b"[") or _malformed(first) is None
+        is_value = first.startswith(b"[") or _fault_of(first) is None
         return not is_value and any(_is_record(self._first(index)) for index in range(1, _MOST_WORDS))
 
     def document(self) -> Any:
@@ -233,7 +234,7 @@ def open_source(source: Input, name: str | None, max_bytes: int, max_line_bytes:
 
 
 def _is_record(line: bytes) -> bool:
-    return line.startswith(b"{") and _malformed(line) is None
+    return line.startswith(b"{") and _fault_of(line) is None
 
 
 def _loads(data: bytes) -> Any:
@@ -242,19 +243,17 @@ def _loads(data: bytes) -> Any:
 
 def _fault(data: bytes, error: Exception) -> TranscriptError:
     """Make the error for a value that Python's parser rejects, located by the core's parser if that rejects it too."""
-    try:
-        FACTS.reduce_json(data)
-    except TranscriptError as found:
-        if found.kind not in WRONG_SHAPES and (found.kind != "trailing" or isinstance(error, json.JSONDecodeError)):
-            return found
+    found = _fault_of(data)
+    if found is not None and (found.kind != "trailing" or isinstance(error, json.JSONDecodeError)):
+        return found
     if isinstance(error, UnicodeDecodeError):
         return TranscriptError("utf8", offset=error.start)
     return TranscriptError("depth" if isinstance(error, RecursionError) else "number")
 
 
-def _malformed(data: bytes) -> str | None:
+def _fault_of(data: bytes) -> TranscriptError | None:
     try:
         FACTS.reduce_json(data)
     except TranscriptError as error:
-        return None if error.kind in WRONG_SHAPES else error.kind
+        return None if error.kind in WRONG_SHAPES else error
     return None

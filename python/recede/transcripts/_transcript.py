@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
-from recede.transcripts._branches import Branch, last_compaction, path_of
-from recede.transcripts._requests import Compaction, LoggedRequest
+from recede.transcripts._requests import Branch, Compaction, LoggedRequest, last_compaction, path_of
 from recede.transcripts._source import FACTS
 from recede.transcripts._unread import NOTHING, Unread
 
