@@ -103,6 +103,11 @@ impl Hidden {
         (0..self.settled).filter(move |message| shown.next_if(|shown| **shown as usize == *message).is_none())
     }
 
+    /// The last hidden message.
+    pub(crate) fn last(&self) -> Option<usize> {
+        (0..self.settled).rev().find(|message| self.has(*message))
+    }
+
     /// How many of the messages are hidden.
     pub(crate) fn count(&self) -> usize {
         self.settled - self.shown.len()

@@ -45,7 +45,7 @@ pub(crate) use replay::{NEVER, Replayed};
 pub use replay::{Request, replay, requests};
 pub(crate) use state::State;
 pub(crate) use step::Step;
-pub(crate) use summarize::{SummaryForm, SummaryWriter, begins_with_summary};
+pub(crate) use summarize::{SummaryForm, SummaryWriter, begins_with_summary, leading_system_messages};
 use window::Window;
 
 #[must_use]

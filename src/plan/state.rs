@@ -267,6 +267,11 @@ impl State {
         self.cost
     }
 
+    /// The most that the view costs of a history of this cost, whose first messages these are.
+    pub(crate) fn cost_of(&self, raw_cost: usize) -> usize {
+        self.cost.saturating_add(raw_cost.saturating_sub(self.raw_cost))
+    }
+
     pub(super) fn is_masked(&self, result: u32) -> bool {
         self.masked.binary_search_by_key(&result, |one| one.result).is_ok()
     }

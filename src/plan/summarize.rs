@@ -71,7 +71,7 @@ impl Planner<'_> {
 }
 
 /// How many system messages a history begins with.
-pub(super) fn leading_system_messages(outline: &Outline, end: usize) -> usize {
+pub(crate) fn leading_system_messages(outline: &Outline, end: usize) -> usize {
     outline.messages[..end].iter().take_while(|message| message.role == Role::System).count()
 }
 

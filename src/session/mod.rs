@@ -79,6 +79,8 @@ pub enum Update {
     AskSummary(Asked),
     /// The costs of these texts are needed; see [`Session::set_text_costs`].
     AskTextCosts(Vec<Vec<u8>>),
+    /// The messages must be written; see [`Session::write_texts`].
+    AskTexts,
 }
 
 /// An error of a session.
@@ -300,6 +302,9 @@ impl Session {
         if !self.view.is_current {
             self.renew_requests_for_cold();
             self.decide_step();
+            if self.lacks_texts() {
+                return Ok(Update::AskTexts);
+            }
             if let Some(asked) = self.summary_text(summary)? {
                 return Ok(asked);
             }

@@ -26,7 +26,9 @@ CHOICES = {
     "boundary": st.sampled_from(["break_even", "sliding", 2]),
     "provider": st.sampled_from(["anthropic", "openai", "none"]),
     "max_result_chars": st.integers(60, 120),
-    "max_input_tokens": st.integers(10, 300),
+    "max_input_tokens": st.integers(10, 300) | st.integers(300, 3_000),
+    "trigger_tokens": st.integers(1, 300),
+    "summarizer": st.sampled_from([lambda items, previous: f"{len(items)} after {previous}", lambda *_: 1 / 0]),
     "keep_errors": st.booleans(),
     "keep_matching": st.sampled_from([["a*"], ["*e"]]),
     "placeholder": st.sampled_from(["[{chars} of {tool}, {lines} lines]", "[cut]", "[{handle}]"]),
@@ -152,6 +154,8 @@ def change(history: History, place: int) -> None:
 def test_no_look_tells_dicts_from_texts(
     options: dict[str, Any], messages: list[Any], steps: list[str], data: st.DataObject
 ) -> None:
+    if "trigger_tokens" in options:  # it is below the limit
+        options["trigger_tokens"] = min(options["trigger_tokens"], options.get("max_input_tokens", 300) - 1)
     both = History(**options), OfTexts(**options)
     left = list(messages)
     for step in [*steps, *LOOKS]:
@@ -170,16 +174,17 @@ def test_no_look_tells_dicts_from_texts(
         assert len(both[0]) == len(both[1])
 
 
-def test_texts_are_written_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And once: a view of objects needs none."""
+@pytest.mark.parametrize("more", [{}, {"max_input_tokens": 10_000}, {"trigger_tokens": 1}, {"summarizer": print}])
+def test_texts_are_written_when_they_are_read(more: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """And once: a view of objects needs none, and where messages may be dropped none but the first."""
     written: list[Any] = []
     for module in (_bodies, _messages):
         monkeypatch.setattr(module, "dumps", lambda value, *more: (written.append(value), dumps(value, *more))[1])
-    history = History(keep=1, boundary="sliding")
+    history = History(keep=1, boundary="sliding", **more)
     for number in range(5):
         history.extend([call(str(number)), result(str(number), "x" * 300)])
         assert len(history.view()) == 2 * number + 2
-    assert written == [] and history.stats().masked_count > 0
+    assert written == history.messages[: len(more)] and history.stats().masked_count > 0
     assert written == history.messages
     history.view_json(), history.append(user("Go on.")), history.view_json()
     assert len(written) == len(history) == 11

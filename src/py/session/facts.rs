@@ -158,7 +158,7 @@ impl PyFactsSession {
             let summary = summary_of(summary)?;
             let asked = self.shared.change(py, |session, _| session.update_facts(&summary, key))?;
             match asked {
-                Update::Done => {}
+                Update::Done | Update::AskTexts => {} // a session of facts has none to write
                 Update::AskSummary(Asked { messages, previous, key }) => {
                     return summary_request(field_of(py, messages)?, previous.as_deref(), b"", key);
                 }

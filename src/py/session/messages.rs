@@ -16,6 +16,7 @@ use crate::session::{Chunks, Failure, Mask, MessageCosts, Session, TextFormat, T
 use crate::store::Store;
 use crate::store::file::FileName;
 use crate::store::memory::Memory;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -158,17 +159,20 @@ impl PySession {
         guarded(|| {
             let py = message.py();
             let reads_texts = self.reads_json.load(Ordering::Relaxed) || self.shared.has_store();
-            if reads_texts || self.shared.look(py, Session::reads_texts) {
+            if reads_texts || self.shared.look(py, Session::reads_next_text) {
                 return Ok(None);
             }
             let Some(copy) = plain_copy(message, MOST_LEVELS)? else { return Ok(None) };
             let mut dicts = Dicts::of(PyList::new(py, [&copy])?.as_any())?;
             let Ok((outline, texts)) = facts_of(&mut dicts, &self.policy) else { return Ok(None) };
-            let moves = self.shared.change(py, |session, _| {
+            let (moves, is_at_limit) = self.shared.change(py, |session, _| {
                 session.append_facts(&outline, texts);
-                Ok(session.new_moves())
+                Ok((session.new_moves(), session.is_at_limit()))
             })?;
             self.unwritten().push(copy.unbind());
+            if is_at_limit {
+                self.write_all(py)?;
+            }
             unread::warn_taken(py, &outline, |index| dicts.message(index))?;
             moves_of(py, &moves).map(Some)
         })
@@ -262,30 +266,32 @@ impl PySession {
             }
             let texts = texts.unwrap_or_default();
             let texts: Vec<(Vec<u8>, usize)> = texts.iter().map(|(text, cost)| (bytes_of(text), *cost)).collect();
-            let (update, moves, texts) = self.shared.change(py, |session, store| {
+            let mut update = self.shared.change(py, |session, store| {
                 if let Some((value, elsewhere)) = mark {
                     session.mark_newest(value, elsewhere);
                 }
                 if !texts.is_empty() {
                     session.set_text_costs(texts);
                 }
-                let update = session.update_view(&summary, store)?;
-                let is_done = matches!(update, Update::Done);
-                let texts: Vec<Vec<u8>> = match &update {
-                    Update::AskSummary(asked) => {
-                        asked.messages.iter().map(|message| session.message(*message).to_vec()).collect()
-                    }
-                    _ => vec![],
-                };
-                Ok((update, if is_done { session.new_moves() } else { vec![] }, texts))
+                session.update_view(&summary, store)
             })?;
+            if matches!(update, Update::AskTexts) {
+                self.write_all(py)?;
+                update = self.shared.change(py, |session, store| session.update_view(&summary, store))?;
+            }
             match update {
-                Update::Done => Ok(moves_of(py, &moves)?.into_any()),
+                Update::Done => {
+                    let moves = self.shared.change(py, |session, _| Ok(session.new_moves()))?;
+                    Ok(moves_of(py, &moves)?.into_any())
+                }
                 Update::AskSummary(asked) => {
-                    let messages = PyList::new(py, texts.iter().map(|message| PyBytes::new(py, message)))?;
+                    let told = |message: &usize| self.shared.held().message(*message).to_vec();
+                    let messages: Vec<Vec<u8>> = asked.messages.iter().map(told).collect();
+                    let messages = PyList::new(py, messages.iter().map(|message| PyBytes::new(py, message)))?;
                     summary_request(messages.into_any(), asked.previous.as_deref(), b"", asked.key)
                 }
                 Update::AskTextCosts(texts) => count_request(py, &texts),
+                Update::AskTexts => Err(PyRuntimeError::new_err("messages were appended meanwhile: try again")),
             }
         })
     }

@@ -7,7 +7,7 @@ use crate::dispatch::has_dispatch;
 use crate::handle::Handle;
 use crate::outline::{Call, Half, Message, Outline, ToolResult, reserve};
 use crate::placeholder::Placeholder;
-use crate::plan::{Costs, PlanContext, SummaryInput};
+use crate::plan::{Costs, PlanContext, SummaryInput, leading_system_messages};
 use crate::policy::{Policy, UNKNOWN_REQUESTS};
 use crate::session::{Result, Session, Update};
 use crate::source::{Bytes, OneText, Source};
@@ -233,15 +233,41 @@ impl Session {
         self.appended(index, was_run);
     }
 
-    /// Whether views are made of texts, not of facts alone: messages may be hidden, tokens are counted, or marks are moved.
+    /// Whether all views are made of texts, not of facts alone: tokens are counted, or marks are moved.
     #[must_use]
     pub fn reads_texts(&self) -> bool {
-        let Policy { terms, limit, text, design, .. } = &*self.policy;
-        let summarizes =
-            terms.summaries.is_some() || self.given.terms_by_shape.iter().any(|(_, terms)| terms.summaries.is_some());
-        let limits = limit.asks_summary || limit.is_kept || limit.trigger > 0;
-        let reads = summarizes || limits || design.keeps_dispatch || !text.markers.is_empty() || !text.stubs.is_empty();
+        let Policy { text, design, .. } = &*self.policy;
+        let reads = design.keeps_dispatch || !text.markers.is_empty() || !text.stubs.is_empty();
         reads || self.own_mark.is_some() || !self.log.marks.is_empty() || self.log.costs.is_some()
+    }
+
+    /// Whether the next message is read by its text: where messages may be hidden, it may be the summary of an earlier reduction.
+    #[must_use]
+    pub fn reads_next_text(&self) -> bool {
+        let Policy { terms, limit, terms_by_shape, .. } = &*self.given;
+        let mut all_terms = terms_by_shape.iter().map(|(_, terms)| terms).chain([terms]);
+        let hides = limit.is_kept || limit.trigger > 0 || all_terms.any(|terms| terms.summaries.is_some());
+        let may_be_summary = || self.len() <= leading_system_messages(&self.log.outline, self.len());
+        self.reads_texts() || (hides && may_be_summary()) || self.is_at_limit()
+    }
+
+    /// Whether a limit may hide messages at the next request, or has: by what the user says, and how often.
+    #[must_use]
+    pub fn is_at_limit(&self) -> bool {
+        let is_over = |max: usize| self.state.cost_of(self.log.cost) > max || !self.state.hidden().is_empty();
+        self.policy.limit_at(&self.requests, self.len()).is_some_and(is_over)
+    }
+
+    /// Whether a text of the next view is not written yet: of a message that a summary tells of, or that is cut or joined to that.
+    pub(in crate::session) fn lacks_texts(&self) -> bool {
+        let (written, messages) = (self.written(), self.len());
+        if written == messages {
+            return false;
+        }
+        let hidden = self.state.hidden_after(&self.step);
+        let joined = self.with_context(|context| hidden.joined(context, messages));
+        let cut = hidden.cuts.iter().map(|cut| cut.message);
+        hidden.last().into_iter().chain(cut).chain(joined).any(|message| message >= written)
     }
 
     /// How many messages have texts.
