@@ -17,7 +17,7 @@ from recede.clients._defaults import ModelProvider
 from recede.masker import Masker
 from recede.reduction._options import OPTIONS
 from recede.reduction._signature import takes
-from recede.reduction._static import has_limits
+from recede.reduction._static import has_limits, unmarked
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -204,7 +204,7 @@ def content_facts(content: Any) -> tuple[int, int]:
     images = sum(map(_is_image, parts))
     known = _TEXTS | _THINKING | _CALLS
     others = [part for part in parts if part.get("type", "text") not in known and not _is_image(part)]
-    return len(content_text(content)) + sum(json_chars(_unmarked(part)) for part in others), images
+    return len(content_text(content)) + sum(json_chars(unmarked(part)) for part in others), images
 
 
 def reference_chars(content: Any) -> int:
@@ -215,20 +215,13 @@ def reference_chars(content: Any) -> int:
 def _references(content: Any) -> list[Any]:
     """Find the parts of a content that name tools, without their marks."""
     parts = content if isinstance(content, list) else []
-    return [_unmarked(part) for part in parts if isinstance(part, dict) and part.get("type") == "tool_reference"]
+    return [unmarked(part) for part in parts if isinstance(part, dict) and part.get("type") == "tool_reference"]
 
 
 def _is_image(part: dict[str, Any]) -> bool:
     source = part.get("source")
     has_text = isinstance(source, dict) and source.get("type") in ("text", "content")
     return part.get("type") in _IMAGES and not (part.get("type") == "document" and has_text)
-
-
-def _unmarked(value: Any) -> Any:
-    """Return a value without its cache marks, which move while the history stays."""
-    if isinstance(value, dict):
-        return {key: _unmarked(one) for key, one in value.items() if key != "cache_control"}
-    return [_unmarked(one) for one in value] if isinstance(value, list) else value
 
 
 def masked_content(content: Any, text: str) -> Any:

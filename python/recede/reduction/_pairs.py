@@ -86,9 +86,9 @@ def _in_dicts(history: Any) -> Any:
 
 
 def _repaired(messages: list[Any], repairs: list[Repair]) -> list[Any]:
-    dropped: set[int] = set()
+    dropped: set[int | None] = set()
     blocks: dict[int, list[Repair]] = {}
-    new: dict[int, list[Any]] = {}
+    new: dict[int | None, list[Any]] = {}
     for repair in repairs:
         if repair.kind == "drop_message":
             dropped.add(repair.message)
@@ -96,12 +96,8 @@ def _repaired(messages: list[Any], repairs: list[Repair]) -> list[Any]:
             new.setdefault(repair.message, []).append(loads(repair.answer))
         else:
             blocks.setdefault(repair.message, []).append(repair)
-    mended: list[Any] = []
-    for index, message in enumerate(messages):
-        mended += new.get(index, ())
-        if index not in dropped:
-            mended.append(_with_blocks(messages, index, blocks[index]) if index in blocks else message)
-    return mended + new.get(len(messages), [])
+    changed = [_with_blocks(messages, at, blocks[at]) if at in blocks else one for at, one in enumerate(messages)]
+    return _mended(changed, dropped, new)
 
 
 def _with_blocks(messages: list[Any], index: int, repairs: list[Repair]) -> Any:
@@ -113,9 +109,14 @@ def _with_blocks(messages: list[Any], index: int, repairs: list[Repair]) -> Any:
             source = repair.source
             block = loads(repair.answer) if source is None else messages[source[0]][field][source[1]]
             added.setdefault(repair.block, []).append(block)
+    return {**message, field: _mended(message[field], dropped, added)}
+
+
+def _mended(given: list[Any], dropped: set[int | None], added: dict[int | None, list[Any]]) -> list[Any]:
+    """The list without what is at the dropped places, and with what is added before others."""
     mended: list[Any] = []
-    for place, block in enumerate(message[field]):
+    for place, one in enumerate(given):
         mended += added.get(place, ())
         if place not in dropped:
-            mended.append(block)
-    return {**message, field: mended + added.get(len(message[field]), [])}
+            mended.append(one)
+    return mended + added.get(len(given), [])

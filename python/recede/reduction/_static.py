@@ -49,7 +49,7 @@ def static_cost(request: Mapping[str, Any], counter: TokenCounter | None) -> int
     for name in _FIELDS:
         value = request.get(name)
         if value is not None:
-            text = value if isinstance(value, str) else _compact(_unmarked(plain(value)))
+            text = value if isinstance(value, str) else _compact(unmarked(plain(value)))
             cost += len(text) if counter is None else CHARS_PER_TOKEN * count_tokens(counter, text)
     return cost
 
@@ -70,10 +70,11 @@ def static_cost_of_json(
     return static_cost(found, counter)
 
 
-def _unmarked(value: Any) -> Any:
+def unmarked(value: Any) -> Any:
+    """A value without its cache marks, which move while the history stays."""
     if isinstance(value, dict):
-        return {name: _unmarked(one) for name, one in value.items() if name != _MARK}
-    return list(map(_unmarked, value)) if isinstance(value, (list, tuple)) else value
+        return {name: unmarked(one) for name, one in value.items() if name != _MARK}
+    return list(map(unmarked, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _compact(value: Any) -> str:
