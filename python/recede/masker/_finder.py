@@ -11,8 +11,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recede._errors import TranscriptError
+from recede._forks import lock_of
 from recede.masker._conversation import KnownConversation
 from recede.masker._remembered import MaskerStats, Remembered
+from recede.reduction._static import has_limits
 from recede.session._known import NEWEST, KnownMessages
 
 if TYPE_CHECKING:
@@ -25,19 +27,31 @@ _M = TypeVar("_M")
 class ConversationFinder(Generic[_M]):
     """The part of a `Masker` that knows its conversations."""
 
-    _lock: Any
-    _is_busy: bool
-    _core: Any
-    _reader: AdapterReader | DictReader
-    _options: Mapping[str, Any]
-    _compiled: Callable[..., Any]
-    _counter: Any
-    _has_limits: bool
-    _recall: bool
-    _check: bool
-    _remembered: Remembered
-    _of_thread: threading.local
-    _figures: MaskerStats
+    def __init__(
+        self,
+        core: Any,
+        reader: AdapterReader | DictReader,
+        compiled: Callable[..., Any],
+        options: Mapping[str, Any],
+        most: tuple[int, int],
+        check: bool,
+        recalls: bool,
+    ) -> None:
+        self._core, self._reader, self._compiled, self._options = core, reader, compiled, options
+        self._counter, self._has_limits = options.get("token_counter"), has_limits(options)
+        self._most, self._check, self._recalls = most, check, recalls
+        self._forget_all()
+        self._figures = MaskerStats()
+        self._lock: Any = lock_of(self)
+
+    def _forget_all(self) -> None:
+        self._is_busy = False
+        self._remembered, self._of_thread = Remembered(*self._most), threading.local()
+
+    def _after_fork(self, *, was_changing: bool) -> None:
+        """Forget, in a child, what a thread of the parent was changing: it only saves time."""
+        if was_changing:
+            self._forget_all()
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -110,7 +124,7 @@ class ConversationFinder(Generic[_M]):
         if best is None or same == 0:
             self._count(begun=1)
             return self._remembered.add(self._new(key, provider)), 0, []
-        if len(best.known.messages) - same > NEWEST or (self._recall and best.has_masks_from(same)):
+        if len(best.known.messages) - same > NEWEST or (self._recalls and best.has_masks_from(same)):
             self._count(forked=1)
             return self._remembered.add(best.fork(key)), same, marked
         self._remembered.use(best)

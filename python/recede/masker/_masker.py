@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from recede import _engine
 from recede._errors import no_such, without_text
-from recede._forks import lock_of
 from recede._off import is_off
 from recede._steps import drive, drive_async
 from recede._summarizer import Asking, Steps
 from recede.masker._conversation import KnownConversation
 from recede.masker._finder import ConversationFinder
 from recede.masker._readers import AdapterReader, DictReader
-from recede.masker._remembered import MaskerStats, Remembered
+from recede.masker._remembered import MaskerStats
 from recede.reduction._counting import approx_tokens
 from recede.reduction._kinds import FLAG, optional_function, whole_number
 from recede.reduction._masks import Masks
@@ -26,7 +24,7 @@ from recede.reduction._options import OPTIONS
 from recede.reduction._planning import reduce_messages
 from recede.reduction._policy import MARKS_ELSEWHERE, own_policy, refuse_unknown
 from recede.reduction._signature import takes
-from recede.reduction._static import OVER_LIMIT, has_limits, static_cost
+from recede.reduction._static import OVER_LIMIT, static_cost
 from recede.reduction._unrecognized import RequestsWithoutResults
 from recede.session._reported import Reported
 
@@ -116,44 +114,30 @@ class Masker(ConversationFinder[_M]):
         for name, flag in (("recall", recall), ("check", check)):
             FLAG.check(name, flag)
         refuse_unknown(options, _OWN)
-        self._options: Mapping[str, Any] = options
-        self._core = core = _engine.engine
-        self._compiled = partial(own_policy, core, reduces=False, recall=recall, summarizer=summarizer)
-        self._compiled(self._options)  # raises
-        self._reader = DictReader(core) if adapter is None else AdapterReader(core, adapter)
+        core = _engine.engine
+        compiled = partial(own_policy, core, reduces=False, recall=recall, summarizer=summarizer)
+        compiled(options)  # raises
+        reader = DictReader(core) if adapter is None else AdapterReader(core, adapter)
         self._asking = None if summarizer is None else Asking(summarizer, "await aview or amasks")
-        if self._asking is not None and self._reader.summary is None:
+        if self._asking is not None and reader.summary is None:
             raise TypeError(
                 f"a summarizer needs an adapter with a method 'summary', which {type(adapter).__name__} lacks"
             )
-        self._counter = options.get("token_counter")
-        self._has_limits = has_limits(options)
+        recalls = recall or "{handle}" in (options.get("placeholder") or "")
+        if recalls and reader.text is None:
+            raise TypeError(_NEEDS_TEXT)
+        limits = whole_number(1)("most", most), whole_number()("max_bytes", max_bytes)
+        self._on_move = optional_function("on_move", on_move)
         self._was_over = False  # which is said once
         self._without_results = RequestsWithoutResults()
-        self._recall = recall or "{handle}" in (self._options.get("placeholder") or "")
-        if self._recall and self._reader.text is None:
-            raise TypeError(_NEEDS_TEXT)
-        self._most = whole_number(1)("most", most), whole_number()("max_bytes", max_bytes)
-        self._remembered = Remembered(*self._most)
         own: dict[str, Any] = {"recall": recall, "on_move": on_move, "summarizer": summarizer}
         own |= {"most": most, "max_bytes": max_bytes, "check": check}
         self._given: dict[str, Any] = {"adapter": adapter, **own, **options}
-        self._check = check
-        self._on_move = optional_function("on_move", on_move)
-        self._lock = lock_of(self)
-        self._is_busy = False
-        self._of_thread = threading.local()
-        self._figures = MaskerStats()
+        super().__init__(core, reader, compiled, options, limits, check, recalls)
 
     def __reduce__(self) -> Any:
         """A copy has the options, and remembers nothing, which only costs time."""
         return partial(type(self), **self._given), ()
-
-    def _after_fork(self, *, was_changing: bool) -> None:
-        """Forget, in a child, what a thread of the parent was changing: it only saves time."""
-        if was_changing:
-            self._is_busy = False
-            self._remembered, self._of_thread = Remembered(*self._most), threading.local()
 
     def view(
         self,
