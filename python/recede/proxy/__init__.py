@@ -4,6 +4,7 @@ The server, `recede.proxy.server`, needs the extra ``recede[proxy]``; the rest n
 """
 
 from recede.proxy._ledger import ColdRequests
-from recede.proxy._masker import AskedSummary, MaskedRequest, RequestMasker
+from recede.proxy._masker import MaskedRequest, RequestMasker
+from recede.proxy._summaries import AskedSummary
 
 __all__ = ["AskedSummary", "ColdRequests", "MaskedRequest", "RequestMasker"]

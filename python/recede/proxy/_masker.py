@@ -21,7 +21,7 @@ from recede.providers import Provider
 from recede.proxy._encodings import EncodingError, decoded
 from recede.proxy._ledger import ColdRequests
 from recede.proxy._routes import Route, credentials, has_login, route_of
-from recede.proxy._summaries import Summaries
+from recede.proxy._summaries import AskedSummary, Summaries
 from recede.reduction import _kinds as kinds
 from recede.reduction._counting import costs_of, counted, cut_costs
 from recede.reduction._exchange import CountRequest
@@ -42,25 +42,6 @@ MAX_BODY_BYTES = 256 << 20
 _MODEL = re.compile(r"/models/([^/:?]{1,100}):")
 _MOST_NAME = 100  # characters of a model's name
 _MOST_POLICIES = 256
-
-
-class AskedSummary(NamedTuple):
-    """A summary of old turns that pays; see `RequestMasker.give`.
-
-    Attributes:
-        messages: what it has to tell of, as they came.
-        previous: the text of the summary before, which it takes the place of; None for the first.
-        name: its name for `give`.
-
-    Example:
-        >>> import recede
-        >>> recede.proxy.AskedSummary([{"role": "user", "content": "Go."}], None, b"").previous is None
-        True
-    """
-
-    messages: list[Any]
-    previous: str | None
-    name: bytes
 
 
 class MaskedRequest(NamedTuple):
@@ -279,17 +260,14 @@ class RequestMasker:
         if self._summaries is None:
             done = request.mask(policy, cold, costs)[0]
         else:
-            done, is_new, wanted = self._summaries.mask(
+            done, is_new, asked = self._summaries.mask(
                 request,
                 partial(self._masked_at, request, policy, cold, costs),
                 b"\0".join(map(os.fsencode, (upstream, route.provider, *credentials(path, headers)))),
                 {messages for messages, _ in points},
                 is_sent=bool(points) and points[-1][0] == request.messages and not route.is_counted,
-                may_ask=not has_login(headers),
+                history=None if has_login(headers) else partial(history_of, plain),
             )
-            if wanted is not None:
-                messages = history_of(plain)
-                asked = AskedSummary([messages[one] for one in wanted.messages], wanted.previous, wanted.of)
         if done.within_limit is False and not self._was_over:
             self._was_over = True
             _log.warning("%s", OVER_LIMIT)

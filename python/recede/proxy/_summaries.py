@@ -49,12 +49,18 @@ class Summary:
         return _OWN_BYTES + len((self.text or "").encode("utf-8", "replace"))
 
 
-class Wanted(NamedTuple):
-    """A summary that is asked for: its name, the messages that it has to tell of, and the text before it."""
+class AskedSummary(NamedTuple):
+    """A summary of old turns that pays; see `RequestMasker.give`.
 
-    of: bytes
-    messages: list[int]
-    previous: str | None
+    Example:
+        >>> import recede
+        >>> recede.proxy.AskedSummary([{"role": "user", "content": "Go."}], None, b"").previous is None
+        True
+    """
+
+    messages: list[Any]  # what it has to tell of, as they came
+    previous: str | None  # the text of the summary before, which it takes the place of; None for the first
+    name: bytes  # for `give`
 
 
 class Summaries:
@@ -75,12 +81,20 @@ class Summaries:
         """Nothing is open."""
 
     def mask(
-        self, request: Any, mask: Mask, whose: bytes, points: Collection[int], *, is_sent: bool, may_ask: bool
-    ) -> tuple[Any, bool, Wanted | None]:
+        self,
+        request: Any,
+        mask: Mask,
+        whose: bytes,
+        points: Collection[int],
+        *,
+        is_sent: bool,
+        history: Callable[[], list[Any]] | None,
+    ) -> tuple[Any, bool, AskedSummary | None]:
         """The reduction of a request with the summaries of its first messages; whether one is new; the one to ask for.
 
         `whose` summaries they are is a part of their names; `points` say how many messages precede each request that
-        this one implies. `is_sent`: it goes to a model, and the history does not end with an answer.
+        this one implies. `is_sent`: it goes to a model, and the history does not end with an answer. Without its
+        `history` no summary is asked for.
         """
         end = request.messages
         with self._lock:
@@ -90,9 +104,8 @@ class Summaries:
             # One that was used later only is none: this request was sent before, without it.
             late = [one for one in known if is_sent and one not in used and max(one.used_at, default=0) < end]
             waiting = late[-1:]
-            may_ask &= (
-                is_sent and len(used) == len(known) and not any(one.is_asked or one.pause for one in found.values())
-            )
+            is_waiting = any(one.is_asked or one.pause for one in found.values())
+            may_ask = is_sent and len(used) == len(known) and not is_waiting
             for one in found.values():
                 one.pause = max(0, one.pause - is_sent)
             at = sorted((min(one.used_at.intersection(points)), one.messages) for one in used)
@@ -112,12 +125,18 @@ class Summaries:
                 if (is_first or one in used) and of in self._known:
                     self._use(of, one, end if is_first else None)
         is_new = standing is not None and standing[0] == end
-        if not may_ask:
+        if history is None or not may_ask:
             return done, is_new, None
         probe, standing, told = mask([*at, (end, end)], texts)
         if probe is not None or standing[0] != end or told[3] == 0:
             return done, is_new, None
-        return done, is_new, self._want(request, whose, standing[1], told, found)
+        places, before, previous, length = told
+        name = self._want(request, whose, standing[1], length, found)
+        if name is None:
+            return done, is_new, None
+        messages, text = history(), next((one.text for one in found.values() if one.key == before), None)
+        asked = AskedSummary([messages[place] for place in places], previous if text is None else text, name)
+        return done, is_new, asked
 
     def give(self, of: bytes, text: str | None) -> None:
         """Take the text of a summary that is wanted; None: there is none."""
@@ -152,9 +171,8 @@ class Summaries:
             first = length
             yield hashed.copy().digest()
 
-    def _want(self, request: Any, whose: bytes, key: int, told: Any, found: dict[bytes, Summary]) -> Wanted | None:
-        """Note that a summary is asked for; None if it was before, or no other can be kept."""
-        messages, before, previous, length = told
+    def _want(self, request: Any, whose: bytes, key: int, length: int, found: dict[bytes, Summary]) -> bytes | None:
+        """Note that a summary of so many messages is asked for: its name; None if it was, or no other can be kept."""
         (of,) = self._names(request, whose, [length])
         with self._lock:
             known = self._known.get(of)
@@ -165,8 +183,7 @@ class Summaries:
             for name in failed:
                 self._drop(name)
             self._put(of, Summary(length, key, seconds=self._clock(), is_asked=True, failures=failures))
-        text = next((one.text for one in found.values() if one.key == before), None)
-        return Wanted(of, messages, previous if text is None else text)
+        return of
 
     def _put(self, of: bytes, summary: Summary) -> None:
         self._drop(of)

@@ -17,8 +17,9 @@ from recede._summarizer import PROMPT, prompt_text
 from recede._usage import LoggedUsage
 from recede.proxy._answers import AnswerReader
 from recede.proxy._encodings import decoded
-from recede.proxy._masker import AskedSummary, MaskedRequest, RequestMasker
+from recede.proxy._masker import MaskedRequest, RequestMasker
 from recede.proxy._routes import has_login
+from recede.proxy._summaries import AskedSummary
 from recede.proxy._totals import Totals
 from recede.proxy._upstreams import path_to
 from recede.reduction._kinds import CHARS_PER_TOKEN
