@@ -53,10 +53,8 @@ class Budget:
             off under a prompt cache, which sends more and costs less. With a `provider` whose cache has marks, a view
             keeps only the newest of the marks in the messages, besides the one at the boundary.
 
-    Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
-
-    Each call is linear in the text of the history; a `History` processes each message once.
+    Each call is linear in the text of the history; what is none is a `TranscriptError`. A `History` processes each
+    message once.
 
     Example:
         >>> import recede
@@ -105,22 +103,13 @@ class Budget:
         return block_policy(_engine.engine, self.keep, self.mask_chunk, self.options, max_tokens=self.max_input_tokens)
 
     def tokens(self, messages: list[Any]) -> int:
-        """Count the tokens of the history, with `token_counter` or at four characters each.
-
-        Raises:
-            TranscriptError: the input is not a history.
-            TypeError: it is no list, or `token_counter` did not return a whole number.
-        """
+        """Count the tokens of the history, with `token_counter` or at four characters each."""
         if not isinstance(messages, list):
             raise TypeError(f"a budget takes a list of messages, not {type(messages).__name__}")
         return history_tokens(messages, self.token_counter)
 
     def is_over(self, messages: list[Any]) -> bool:
-        """Whether the history has more tokens than the threshold, or than `max_input_tokens`.
-
-        Raises:
-            TranscriptError: the input is not a history.
-        """
+        """Whether the history has more tokens than the threshold, or than `max_input_tokens`."""
         return self._is_over(self.tokens(messages))
 
     def _is_over(self, tokens: int) -> bool:
@@ -128,11 +117,7 @@ class Budget:
         return tokens > min(self.threshold_tokens, limit)
 
     def view(self, messages: list[Any]) -> list[Any]:
-        """The messages to send: the history itself unless it is over the threshold and has old observations.
-
-        Raises:
-            TranscriptError: the input is not a history.
-        """
+        """The messages to send: the history itself unless it is over the threshold and has old observations."""
         is_over = self.is_over(messages)
         messages = self._with_marks(messages)
         if not is_over:
@@ -170,9 +155,6 @@ class Budget:
         Returns:
             ``{"applied_edits": [...]}``. The list is empty if nothing is masked; otherwise its one edit has
             ``cleared_tool_uses``, the number of masked observations, and ``cleared_input_tokens``, the tokens saved.
-
-        Raises:
-            TranscriptError: the input is not a history.
         """
         raw_tokens = self.tokens(messages)
         masked = self._masked(messages) if self._is_over(raw_tokens) else None

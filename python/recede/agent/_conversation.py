@@ -99,16 +99,9 @@ class Conversation:
         parallel_tools: True to run the calls of one answer concurrently, or the names of the tools that may run so.
             Results keep the order of their calls.
         max_tool_rounds: the maximum number of tool rounds in one turn.
-        max_attempts: the maximum number of requests for one answer; see `auto_continue`.
-        max_total_output_tokens: the limit of one answer over all its requests; see `auto_continue`.
-        max_tokens_limit: the upper bound with which an answer that was cut in a tool call is asked for again; see
-            `auto_continue`.
-        on_cut: called with a `Cut` for each answer that was cut; see `auto_continue`.
+        max_attempts, max_total_output_tokens, max_tokens_limit, on_cut: as for `auto_continue`, of one answer.
         on_text: called with the text of answers as it arrives; requests then use ``stream=True``.
         **request: arguments of every request: ``model``, ``max_tokens`` and so on.
-
-    Raises:
-        TypeError, ValueError: an option is wrong.
 
     Example:
         >>> import recede
@@ -203,25 +196,16 @@ class Conversation:
         """Retry after a turn that failed or was interrupted; a partial answer is continued.
 
         Raises:
-            Exception: as for `turn`.
-            ValueError: nothing has been said yet.
+            ValueError: nothing has been said yet. All else as for `turn`.
         """
         return self._driven(None)
 
     async def turn_async(self, text: Any) -> Answer:
-        """Make a turn with an async client; `run_tool` and `on_text` may be async, too. Plain tools run in threads.
-
-        Raises:
-            Exception: as for `turn`.
-        """
+        """`turn` with an async client; `run_tool` and `on_text` may be async, too. Plain tools run in threads."""
         return await self._driven_async(spoken_message(text))
 
     async def resume_async(self) -> Answer:
-        """Retry with an async client; see `resume`.
-
-        Raises:
-            Exception: as for `resume`.
-        """
+        """`resume` with an async client."""
         return await self._driven_async(None)
 
     def view(self) -> list[Any]:

@@ -38,7 +38,7 @@ class Reducer(RowOperator):
             one by one in the calling thread. If it raises, that is the error of the row, ``failed``.
 
     Raises:
-        TypeError, ValueError: an option is wrong; or, when it is called, the column is missing or holds no text.
+        TypeError, ValueError: when it is called, the column is missing or holds no text.
 
     Example:
         >>> import pyarrow as pa
@@ -95,9 +95,6 @@ class Stats(RowOperator):
         prefix: what the names of the added columns begin with.
         threads: how many threads a batch is spread over.
         keep: how many of the newest results a masked view keeps, if everything older is masked.
-
-    Raises:
-        TypeError, ValueError: as for `Reducer`.
 
     Example:
         >>> import pyarrow as pa

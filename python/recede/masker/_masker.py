@@ -76,11 +76,9 @@ class Masker(ConversationFinder[_M]):
             that is not known, only with that of its newest request. An error that it raises is logged.
         **options: as for `reduce`. Without a summarizer no message is ever dropped.
 
-    Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, or out of range; or the adapter lacks a method.
-
-    It is thread-safe: calls run one at a time, but others may run while a summarizer is asked. A copy, by pickle too,
-    has the options and remembers nothing. With ``RECEDE_OFF=1`` in the environment, views are the messages given.
+    Messages that are no history are a `TranscriptError`, and facts in another form a TypeError. It is thread-safe:
+    calls run one at a time, but others may run while a summarizer is asked. A copy, by pickle too, has the options and
+    remembers nothing. With ``RECEDE_OFF=1`` in the environment, views are the messages given.
 
     Example:
         >>> import recede
@@ -158,10 +156,6 @@ class Masker(ConversationFinder[_M]):
                 that names one with a cache as long as it is remembered: views must not change where the model does.
             request: the request that has these messages: its system prompt and tools count towards the limit and the
                 trigger.
-
-        Raises:
-            TranscriptError: the messages are no history.
-            TypeError, ValueError: the facts of a message have another form; `provider` is none.
         """
         return drive(self._viewing(messages, marks_elsewhere, provider, request))
 
@@ -226,10 +220,6 @@ class Masker(ConversationFinder[_M]):
         """The results that the view of these messages masks, without making it.
 
         `first_changed` compares with the last call of this method for the conversation.
-
-        Raises:
-            TranscriptError: the messages are no history.
-            TypeError: the facts of a message have another form.
         """
         return drive(self._steps(messages, _masks))
 
@@ -238,12 +228,7 @@ class Masker(ConversationFinder[_M]):
         return await drive_async(self._steps(messages, _masks))
 
     def count_tokens(self, messages: list[_M]) -> int:
-        """The approximate tokens of the view of these messages: a quarter of its characters.
-
-        Raises:
-            TranscriptError: the messages are no history.
-            TypeError: the facts of a message have another form.
-        """
+        """The approximate tokens of the view of these messages: a quarter of its characters."""
 
         def tokens(conversation: KnownConversation) -> int:
             update = conversation.update

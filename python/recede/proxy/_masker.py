@@ -120,12 +120,8 @@ class RequestMasker:
         **options: as for `recede.reduce`; ``provider="auto"`` is that of the path, at the prices of the model. No
             message is ever dropped.
 
-    Attributes:
-        summarizes: whether it asks for summaries.
-
     Raises:
         StoreError: the state cannot be read, or is another file.
-        TypeError, ValueError: an argument is wrong.
 
     Threads may share one. Time is linear in the body: 1 to 2 ms for 5 MB.
 

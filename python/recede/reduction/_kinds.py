@@ -147,25 +147,22 @@ def _texts(name: str, value: Any) -> tuple[str, ...]:
     for text in _strings(name, value, "texts"):
         if not text.strip("*"):
             raise ValueError(f"{name} has {text!r}, which any text matches")
-        if len(text) > _MAX_PATTERN_CHARS:
-            raise ValueError(
-                f"{name} has a text of {len(text):,} characters; at most {_MAX_PATTERN_CHARS:,} are allowed"
-            )
-    if len(value) > _MAX_PATTERNS:
-        raise ValueError(f"{name} has {len(value):,} texts; at most {_MAX_PATTERNS} are allowed")
+    _check_sizes(name, value, "text", "texts", "")
     return tuple(value)
 
 
 def _check_patterns(name: str, tools: Collection[str]) -> None:
     patterns = [tool for tool in tools if "*" in tool or "?" in tool]
-    if len(patterns) > _MAX_PATTERNS:
-        raise ValueError(
-            f"{name} has {len(patterns):,} patterns with * or ?; at most {_MAX_PATTERNS} are allowed: "
-            "give the names themselves, which have no limit"
-        )
-    longest = max(map(len, patterns), default=0)
+    advice = ": give the names themselves, which have no limit"
+    _check_sizes(name, patterns, "pattern", "patterns with * or ?", advice)
+
+
+def _check_sizes(name: str, texts: Collection[str], noun: str, nouns: str, advice: str) -> None:
+    if len(texts) > _MAX_PATTERNS:
+        raise ValueError(f"{name} has {len(texts):,} {nouns}; at most {_MAX_PATTERNS} are allowed{advice}")
+    longest = max(map(len, texts), default=0)
     if longest > _MAX_PATTERN_CHARS:
-        raise ValueError(f"{name} has a pattern of {longest:,} characters; at most {_MAX_PATTERN_CHARS:,} are allowed")
+        raise ValueError(f"{name} has a {noun} of {longest:,} characters; at most {_MAX_PATTERN_CHARS:,} are allowed")
 
 
 def template(name: str, value: Any) -> tuple[tuple[str, str], ...] | None:

@@ -24,11 +24,7 @@ class HistoryReducer:
 
     A history within the budget is unchanged. Over it old observations are masked; if that is not enough, everything
     outside the window becomes a summary; if that is not enough, it is dropped. Each call may give other options, in a
-    mapping or by name; docs/coming-from.md lists them.
-
-    Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, or out of range; that a budget is missing is
-            reported by the call.
+    mapping or by name; docs/coming-from.md lists them. That a budget is missing is reported by the call.
 
     Example:
         >>> import recede
@@ -56,11 +52,7 @@ class HistoryReducer:
     def reduce(
         self, messages: list[Any] | Json, options: Mapping[str, Any] | None = None, **named: Unpack[ReducerOptions]
     ) -> Reduction:
-        """Reduce a list of messages, or JSON; options of the call take precedence over those of the constructor.
-
-        Raises:
-            TranscriptError: the input is no history.
-        """
+        """Reduce a list of messages, or JSON; options of the call take precedence over those of the constructor."""
         if isinstance(messages, (bytes, bytearray, memoryview, str)):
             return self.reduce_json(messages, options, **named)
         merged = self._merged(options, named)

@@ -50,9 +50,6 @@ class HybridContextManager(TurnManager):
         tail_window_m: how many of the last turns are never summarized, M.
         store, recall: as for `ObservationMaskingContextManager`; the store keeps summaries too.
 
-    Raises:
-        TypeError, ValueError, StoreError: as for `ObservationMaskingContextManager`.
-
     10 / 43 / 10 are the published values for SWE-agent ("The Complexity Trap", JetBrains Research, 2025): at turn 43 a
     masked context has as many tokens as a raw one at 21. It is thread-safe; turns can be added while a summary is being
     made.

@@ -33,12 +33,8 @@ class ObservationMaskingContextManager(TurnManager):
         recall: placeholders name the turn (``[Observation omitted for brevity: recall 7]``), so that the agent can ask
             for it with the tool of `tool_definition`, which `recall` answers.
 
-    Raises:
-        TypeError, ValueError: an argument is of the wrong type or out of range, or the store has turns of a manager
-            with other arguments, or no turns but messages.
-        StoreError: the store cannot be read.
-
-    It is thread-safe. Each turn is rendered once, and a context joins the parts.
+    A store with turns of a manager with other arguments, or with messages, is a ValueError. It is thread-safe. Each
+    turn is rendered once, and a context joins the parts.
 
     Example:
         >>> import recede
@@ -88,11 +84,7 @@ class ObservationMaskingContextManager(TurnManager):
         return self._window
 
     def add_turn(self, reasoning: str, action: str, observation: str) -> int:
-        """Add a turn and return its number, from 1.
-
-        Raises:
-            StoreError: the `store` rejected it. Nothing was added.
-        """
+        """Add a turn and return its number, from 1; a StoreError, and nothing is added, if the `store` rejects it."""
         return self._add(reasoning, action, observation).turn
 
     def get_masked_context(self, system_prompt: str, user_prompt: str) -> str:

@@ -48,10 +48,6 @@ class ProductionHybridContextManager(HybridContextManager):
     override is what runs; the inherited method calls what the constructor was given, so that an override may wrap
     `execute` by ``super()._execute(action)``.
 
-    Raises:
-        TypeError, ValueError: an argument is of the wrong type or out of range, or a key of `config` is unknown.
-        StoreError: the store cannot be read.
-
     Example:
         >>> import recede
         >>> answers = iter([("I must look.", "ls"), ("Done.", "stop")])
