@@ -27,12 +27,6 @@ FindingKind = Literal[
 class ToolReport(NamedTuple):
     """The observations of one tool, as stage 1 (masking) left them.
 
-    Attributes:
-        observations: how many observations of the tool the history holds.
-        masked: how many of them were masked.
-        chars: their characters before masking (Unicode code points; images at `image_chars`).
-        removed_chars: the characters that masking removed.
-
     Example:
         >>> import recede
         >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 900}, {"role": "assistant"}]
@@ -42,7 +36,7 @@ class ToolReport(NamedTuple):
 
     observations: int
     masked: int
-    chars: int
+    chars: int  # before masking: Unicode code points; images at `image_chars`
     removed_chars: int
 
 
@@ -297,12 +291,7 @@ def _describe(name: str, size: str, result: Reduction) -> str:
 
 
 class Finding(NamedTuple):
-    """A finding of `check_pairs`.
-
-    Attributes:
-        kind: its kind; see `PairReport`.
-        message_index: the message of the call or result.
-        id: its id, or None if that is no string.
+    """A finding of `check_pairs`; see `PairReport`.
 
     Example:
         >>> import recede
@@ -311,8 +300,8 @@ class Finding(NamedTuple):
     """
 
     kind: FindingKind
-    message_index: int
-    id: str | None
+    message_index: int  # of the call or result
+    id: str | None  # None if that is no string
 
 
 class PairReport(NamedTuple):

@@ -11,20 +11,15 @@ _M = TypeVar("_M")
 class CallFacts(NamedTuple):
     """The facts of a tool call.
 
-    Attributes:
-        id: what its result refers to; None where calls have none, and pair with results by their place.
-        name: the tool.
-        chars: characters of its arguments.
-
     Example:
         >>> from recede.masker import CallFacts
         >>> CallFacts("call_1", "bash", 27)
         CallFacts(id='call_1', name='bash', chars=27)
     """
 
-    id: str | None = None
-    name: str | None = None
-    chars: int = 0
+    id: str | None = None  # None where calls have none, and pair with results by their place
+    name: str | None = None  # of the tool
+    chars: int = 0  # of its arguments
 
 
 class ResultFacts(NamedTuple):

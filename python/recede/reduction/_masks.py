@@ -12,11 +12,6 @@ from typing import Any, NamedTuple, overload
 class Mask(NamedTuple):
     """A masked result.
 
-    Attributes:
-        message_index: the place of its message in the history.
-        result_index: its place among the results of that message, from 0.
-        text: what replaces its observation.
-
     Example:
         >>> import recede
         >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 900}, {"role": "assistant"}]
@@ -25,8 +20,8 @@ class Mask(NamedTuple):
     """
 
     message_index: int
-    result_index: int
-    text: str
+    result_index: int  # its place among the results of that message, from 0
+    text: str  # what replaces its observation
 
 
 class MaskColumns(Sequence[Mask]):

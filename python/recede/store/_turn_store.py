@@ -16,6 +16,7 @@ from recede.reduction._kinds import whole_number
 if TYPE_CHECKING:
     from types import TracebackType
 
+_Kind = Literal["turn", "message", "summary", "session"]
 _KINDS = {"turn": 1, "message": 2, "summary": 3, "session": 4}
 _BATCH = 256  # turns or records read at once
 
@@ -96,18 +97,14 @@ class StoreStats(NamedTuple):
 class StoreFault(NamedTuple):
     """A fault in a store.
 
-    Attributes:
-        page: the number of the 4,096-byte page, from 0; None if no single page is at fault.
-        what: what is wrong with it.
-
     Example:
         >>> import recede
         >>> str(recede.store.StoreFault(7, "its checksum is wrong"))
         'page 7: its checksum is wrong'
     """
 
-    page: int | None
-    what: str
+    page: int | None  # of 4,096 bytes, from 0; None if no single page is at fault
+    what: str  # is wrong with it
 
     def __str__(self) -> str:
         return self.what if self.page is None else f"page {self.page}: {self.what}"
@@ -283,23 +280,17 @@ class TurnStore:
 
     # Records of any kind, for sessions and managers
 
-    def append_record(
-        self, kind: Literal["turn", "message", "summary", "session"], fields: Sequence[bytes], *, sync: bool = False
-    ) -> int:
+    def append_record(self, kind: _Kind, fields: Sequence[bytes], *, sync: bool = False) -> int:
         """Append a record and return its number within its kind, from 1. Its last field may be stored apart."""
         number: int = self._store.append(_KINDS[kind], list(fields), sync)
         return number
 
-    def replace_record(
-        self, kind: Literal["turn", "message", "summary", "session"], number: int, fields: Sequence[bytes]
-    ) -> None:
+    def replace_record(self, kind: _Kind, number: int, fields: Sequence[bytes]) -> None:
         """Replace the fields of a record; LookupError if it is missing."""
         if number < 1 or not self._store.replace(_KINDS[kind], number, list(fields)):
             raise no_such(kind, number)
 
-    def records(
-        self, kind: Literal["turn", "message", "summary", "session"], start: int = 1
-    ) -> Iterator[tuple[bytes, ...]]:
+    def records(self, kind: _Kind, start: int = 1) -> Iterator[tuple[bytes, ...]]:
         """The fields of all records of a kind from this number on, in order."""
         first, size = max(1, start), 0
         while records := self._store.records(_KINDS[kind], first, _BATCH):
@@ -313,14 +304,14 @@ class TurnStore:
         if size > self._store.max_bytes():
             raise StoreError("damaged", path=self._path, what="its records are longer than its file")
 
-    def record(self, kind: Literal["turn", "message", "summary", "session"], number: int) -> tuple[bytes, ...]:
+    def record(self, kind: _Kind, number: int) -> tuple[bytes, ...]:
         """The fields of a record; LookupError if it is missing."""
         records: list[tuple[bytes, ...]] = self._store.records(_KINDS[kind], number, 1) if number > 0 else []
         if not records:
             raise no_such(kind, number)
         return records[0]
 
-    def count_records(self, kind: Literal["turn", "message", "summary", "session"]) -> int:
+    def count_records(self, kind: _Kind) -> int:
         """The number of records of a kind."""
         count: int = self._store.count(_KINDS[kind])
         return count
