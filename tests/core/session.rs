@@ -1,11 +1,10 @@
 //! A session against a plan of the whole history: each view of it, however it was reached.
 
-use crate::common::{Random, outline_of, published};
-use recede::pairs::Pairs;
+use crate::common::{Random, published};
 use recede::plan::{Given, Plan, Stage, SummaryInput};
 use recede::policy::{Boundary, Goal, Policy};
 use recede::reduce::{Reduced, reduce_json};
-use recede::session::{Attempts, Chunks, Session, TextFormat, Update, ViewMessage};
+use recede::session::{Chunks, Session, TextFormat, Update, ViewMessage};
 
 /// Messages with parallel calls, late and missing results, reasoning, system messages, and runs of several messages.
 pub fn session(random: &mut Random, turns: usize) -> Vec<String> {
@@ -168,73 +167,4 @@ fn each_view_is_that_of_a_plan_of_the_whole_history() {
     }
     let seen = [summarized, asked, hidden, masked, cut, rewound];
     assert!(seen.iter().all(|count| *count > 50), "{seen:?}");
-}
-
-#[test]
-fn a_rewound_session_is_one_of_the_first_messages() {
-    let mut changed = 0;
-    for seed in 0..300 {
-        let mut random = Random::new(seed);
-        let (policy, messages) = (some_policy(&mut random), session(&mut random, 20));
-        let mut rewound = Session::new(policy.clone(), 0, TextFormat::Json);
-        for message in &messages {
-            append(&mut rewound, message);
-            if !random.once_in(3) {
-                look(&mut rewound);
-            }
-        }
-        look(&mut rewound);
-        let whole = view_of(&mut rewound);
-        let first = random.below(messages.len());
-        rewound.rewind(first, None).unwrap();
-        let mut other = Session::new(policy, 0, TextFormat::Json);
-        messages[..first].iter().for_each(|message| append(&mut other, message));
-        // What is appended then is decided as if the others had never been.
-        for message in [None].into_iter().chain(messages[first..].iter().map(Some)) {
-            for history in [&mut rewound, &mut other] {
-                if let Some(message) = message {
-                    append(history, message);
-                }
-                look(history);
-            }
-            assert_eq!(view_of(&mut rewound), view_of(&mut other), "seed {seed}, {first}");
-            assert_eq!(rewound.counts(), other.counts(), "seed {seed}, {first}");
-            assert_eq!(rewound.moves_from(0), other.moves_from(0), "seed {seed}, {first}");
-            assert_eq!(rewound.totals(), other.totals(), "seed {seed}, {first}");
-        }
-        assert_eq!(view_of(&mut rewound), whole, "seed {seed}, {first}");
-        changed += usize::from(whole.len() < messages.iter().map(|message| message.len() + 1).sum::<usize>());
-    }
-    assert!(changed > 200, "{changed}");
-}
-
-/// A summarizer that always fails is asked at the turns of the rule; the views keep their pairs, and the session its messages.
-#[test]
-fn a_summary_that_fails_is_asked_for_again_after_a_while() {
-    let (mut asked, mut waited) = (0, 0);
-    for seed in 0..200 {
-        let mut random = Random::new(seed);
-        let policy =
-            policy!(some_policy(&mut random); goal = Goal::Reduce, limit.is_kept = true, limit.asks_summary = true);
-        let policy = policy!(policy; limit.fill = Some(250_000), limit.max = Some(1_500), text.max_result_chars = None);
-        let mut history = Session::new(policy.clone(), 0, TextFormat::Json);
-        let mut attempts = Attempts::default();
-        for message in session(&mut random, 60) {
-            append(&mut history, &message);
-            let (_, turns, _) = history.totals();
-            let may_ask = attempts.may_ask(turns, history.totals().0, 1_500);
-            if let Update::AskSummary(..) = history.update_view(&SummaryInput::NotAsked, None).unwrap() {
-                assert!(may_ask, "seed {seed}, turn {turns}");
-                assert!(matches!(history.update_view(&SummaryInput::Failed, None).unwrap(), Update::Done));
-                attempts.fail(turns, history.totals().0);
-                asked += 1;
-            } else {
-                waited += usize::from(!may_ask);
-            }
-            assert_eq!(history.attempts(), attempts, "seed {seed}, turn {turns}");
-            let view = outline_of(view_of(&mut history));
-            assert!(Pairs::of(&view).orphans(&view).len() <= history.totals().2, "seed {seed}, turn {turns}");
-        }
-    }
-    assert!(asked > 300 && waited > 300, "{asked} {waited}");
 }
