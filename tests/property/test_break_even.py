@@ -19,36 +19,6 @@ PRICES = st.tuples(st.sampled_from([0.05, 0.1, 0.3, 1]), st.sampled_from([1, 1.2
 )
 
 
-def check_bound(history: History, window: int, prices: recede.costs.Prices) -> None:
-    """A move costs at most what it has written again, and that at most what was sent without need."""
-    options: dict[str, Any] = {"prices": prices, "cache": "ideal", "system_chars": 0}
-    raw, paying = recede.costs.replay(history, [f"break_even:window={window}"], **options).costs
-    options = {"boundary": "break_even", "provider": priced("ideal", prices.cached, prices.write)}
-    last = max((at for at, message in enumerate(history) if message.get("role") == "assistant"), default=0)
-    moves = published.mask_observations(history[:last], keep_results=window, **options).boundary_moves
-    written = sum(move.written_chars for move in moves)
-    slack = 1 + 1e-9
-    assert paying.cost * 4e6 <= slack * (raw.cost * 4e6 + (prices.write - prices.cached) * written)
-    assert paying.cost <= slack * 2 * raw.cost
-
-
-@given(
-    sizes=st.lists(st.tuples(st.integers(0, 3_000), st.integers(0, 3_000)), max_size=30),
-    window=st.integers(0, 4),
-    prices=PRICES,
-)
-@example(sizes=[(0, 3_000)] * 11 + [(3_000, 0)], window=1, prices=recede.costs.Prices(output=0, min_cached_tokens=0))
-def test_it_is_never_dearer_than_raw_by_more_than_the_bound(
-    sizes: list[tuple[int, int]], window: int, prices: recede.costs.Prices
-) -> None:
-    check_bound(turns_of(sizes), window, prices)
-
-
-@given(history=histories("openai"), window=st.integers(0, 4), prices=PRICES)
-def test_the_bound_holds_on_any_history(history: History, window: int, prices: recede.costs.Prices) -> None:
-    check_bound(history, window, prices)
-
-
 @given(
     sizes=st.lists(st.tuples(st.integers(0, 3_000), st.integers(0, 3_000)), max_size=40),
     window=st.integers(0, 4),
