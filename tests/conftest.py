@@ -84,13 +84,18 @@ _WITHOUT_ORACLE = frozenset(
     test_bill
     test_budget
     test_caches
+    test_cli
+    test_cli_hostile
+    test_cli_many
+    test_cli_replay
+    test_cli_screen
+    test_cli_sessions
     test_cli_store
     test_coming_from
     test_history
     test_hybrid
     test_logged_requests
     test_masker
-    test_moves_of_managers
     test_off
     test_omitted_texts
     test_over_limit
@@ -105,10 +110,12 @@ _WITHOUT_ORACLE = frozenset(
     test_request_summaries
     test_rewind
     test_store
+    test_testing
     test_texts
     test_stored_histories
     test_stored_managers
     test_cli_misses
+    test_engine
     test_forks
     test_misses
     test_summaries_asked_for

@@ -254,6 +254,15 @@ def findings(messages: list[Any]) -> list[tuple[str, int, Any]]:
     return [(f.kind, f.message_index, f.id) for f in recede.check_pairs(messages).findings]
 
 
+def recalled(history: Any, result: int | str) -> str | None:
+    """What a history recalls of a result, by its number or id; None where it has no such."""
+    try:
+        text: str = history.recall(result)
+        return text
+    except LookupError:
+        return None
+
+
 def contents(messages: list[Any]) -> list[Any]:
     return [message.get("content") for message in messages]
 

@@ -34,12 +34,6 @@ TOLERANCE = 4
 SLIDING_TOLERANCE = 15
 
 
-@pytest.fixture
-def engine() -> str:
-    """One engine is enough here."""
-    return "core"
-
-
 @pytest.mark.parametrize("name", MEASURED)
 def test_costs_under_breakpoints_match_those_measured_before(name: str) -> None:
     need(CORPUS)

@@ -11,6 +11,7 @@ from shared_data import CORPUS, each_file, need
 
 import recede
 from recede import History, transcripts
+from support import recalled
 
 OPTIONS: list[dict[str, Any]] = [
     {"keep": 3},
@@ -82,10 +83,3 @@ def test_a_rewound_session_is_one_of_its_first_messages(path: Path, tmp_path: Pa
                         assert tuple(history.stats().boundary_moves) == tuple(plain.stats().boundary_moves)
                         assert recalled(history, 1) == recalled(plain, 1)
             (tmp_path / "session.store").unlink()
-
-
-def recalled(history: History, number: int) -> str | None:
-    try:
-        return history.recall(number)
-    except LookupError:
-        return None

@@ -14,7 +14,7 @@ from children import killed, kilobytes_of
 
 import recede
 from recede import History
-from support import call, result
+from support import call, recalled, result
 
 
 def summary_of(messages: list[Any], previous: str | None) -> str:
@@ -111,13 +111,6 @@ def kill_rewinding(kind: str, folder: Path, rounds: int, seed: int) -> int:
             assert store.verify().is_sound
             most = max(most, len(stored))
     return most
-
-
-def recalled(history: History, identity: str) -> str | None:
-    try:
-        return history.recall(identity)
-    except LookupError:
-        return None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked, and killed by a signal")

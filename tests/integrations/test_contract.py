@@ -119,7 +119,7 @@ def test_each_option_has_the_meaning_that_it_has_for_reduce(case: Any, name: str
     base, value = CHANGES[name]
     turns, options = session(), {**base, name: value}
     is_read = False
-    for count in range(5, len(turns) + 1, 5):
+    for count in range(10, len(turns) + 1, 10):
         messages = case.history(turns[:count])
         view = cold(case, messages, **options)
         if "max_input_tokens" in options:  # an adapter drops no message, and so is compared with a masker
@@ -296,7 +296,7 @@ def long_run(case: Any) -> tuple[list[Any], list[Any]]:
 def test_each_request_of_an_agent_is_the_view_and_stored_results_are_raw(case: Any, way: str) -> None:
     if way not in case.WAYS:
         pytest.skip(f"there is no {way} here")
-    turns, keep = (session(), 10) if way == "sync" else (session(45), 4)
+    turns, keep = (session(), 10) if way == "sync" else (session(24), 4)
     requests, stored = long_run(case) if way == "sync" else of_run(case, case.masking(keep=keep), turns, way)
     assert len(requests) == len(turns) + 1
     for count, (_, results) in enumerate(requests):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import inspect
 import sys
 from pathlib import Path
@@ -266,10 +265,3 @@ def test_a_release_of_deepagents_that_hides_its_subagent_is_said(
     monkeypatch.setitem(sys.modules, "deepagents.middleware.subagents", None)
     assert RecedeMiddleware().for_subagents() == []
     assert "hides its subagent 'general-purpose'" in caplog.text
-
-
-def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "langchain.agents.middleware", None)
-    monkeypatch.delitem(sys.modules, "recede.integrations.langchain")
-    with pytest.raises(ImportError, match=r'needs langchain 1.0 or newer: pip install "recede\[langchain\]"'):
-        importlib.import_module("recede.integrations.langchain")

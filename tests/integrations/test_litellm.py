@@ -261,10 +261,3 @@ def wait_for(proxy: subprocess.Popen[bytes], url: str, log: Path) -> None:
             time.sleep(0.5)
         else:
             return
-
-
-def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "litellm", None)
-    monkeypatch.delitem(sys.modules, "recede.integrations.litellm")
-    with pytest.raises(ImportError, match=r'needs litellm 1.80.5 or newer: pip install "recede\[litellm\]"'):
-        importlib.import_module("recede.integrations.litellm")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import sys
 from pathlib import Path
@@ -100,10 +99,3 @@ def test_recall_is_of_the_run_that_asks() -> None:
 
     asyncio.run(at_once())
     assert "call the tool again" in asyncio.run(asked("3f9c2a1b07de"))  # outside of a run
-
-
-def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "agents", None)
-    monkeypatch.delitem(sys.modules, "recede.integrations.openai_agents")
-    with pytest.raises(ImportError, match=r'needs openai-agents 0.4 or newer: pip install "recede\[openai-agents\]"'):
-        importlib.import_module("recede.integrations.openai_agents")

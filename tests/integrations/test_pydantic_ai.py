@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -212,10 +211,3 @@ def test_beside_each_other_capability_requests_are_masked_and_the_history_is_not
     requests, stored = case.run([other, masking] if place == "before" else [masking, other], turns, "async")
     assert "old tool output cleared" in repr(requests[-1])
     assert case.results(stored) == case.results(case.history(turns))
-
-
-def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pydantic_ai.capabilities", None)
-    monkeypatch.delitem(sys.modules, "recede.integrations.pydantic_ai")
-    with pytest.raises(ImportError, match=r'needs pydantic-ai-slim 2.0 or newer: pip install "recede\[pydantic-ai\]"'):
-        importlib.import_module("recede.integrations.pydantic_ai")

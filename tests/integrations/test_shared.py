@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import re
+import sys
 from typing import Any
 
 import pytest
@@ -50,3 +53,22 @@ def test_a_document_with_text_counts_as_json() -> None:
     document = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "a" * 99}}
     assert content_facts([document]) == (json_chars(document), 0)
     assert content_facts([{**document, "source": {"type": "base64", "data": "a" * 99}}]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "module", "release"),
+    [
+        ("langchain", "langchain.agents.middleware", "langchain 1.0"),
+        ("litellm", "litellm", "litellm 1.80.5"),
+        ("openai_agents", "agents", "openai-agents 0.4"),
+        ("pydantic_ai", "pydantic_ai.capabilities", "pydantic-ai-slim 2.0"),
+    ],
+)
+def test_without_its_framework_the_error_of_an_adapter_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, adapter: str, module: str, release: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(sys.modules, f"recede.integrations.{adapter}", raising=False)
+    words = f'needs {release} or newer: pip install "recede[{adapter.replace("_", "-")}]"'
+    with pytest.raises(ImportError, match=re.escape(words)):
+        importlib.import_module(f"recede.integrations.{adapter}")

@@ -10,10 +10,11 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from published import History
 from test_sessions import HISTORIES, masked_options, session_options
-from test_stored_sessions import identities, outcome, recalled
+from test_stored_sessions import all_recalled, identities
 
 import recede
 from recede._report import OverLimit
+from support import recalled
 
 MESSAGES = st.lists(HISTORIES, min_size=1, max_size=6).map(
     lambda parts: [message for part in parts for message in part]
@@ -51,9 +52,9 @@ def assert_same(rewound: History, plain: History, own: list[Any]) -> None:
     assert rewound.cold_requests == plain.cold_requests
     assert rewound.to_json() == plain.to_json()
     assert rewound.messages == plain.messages
-    assert recalled(rewound) == recalled(plain)
+    assert all_recalled(rewound) == all_recalled(plain)
     for identity in identities(own):
-        assert outcome(rewound, identity) == outcome(plain, identity)
+        assert recalled(rewound, identity) == recalled(plain, identity)
 
 
 @given(

@@ -23,7 +23,7 @@ from published import History
 
 import recede
 from recede._report import OverLimit
-from support import chat_call, chat_result, user
+from support import chat_call, chat_result, recalled, user
 
 MESSAGES = st.lists(HISTORIES, min_size=1, max_size=8).map(
     lambda parts: [message for part in parts for message in part]
@@ -33,7 +33,7 @@ STEPS = st.lists(
 )
 
 
-def recalled(history: History) -> list[str]:
+def all_recalled(history: History) -> list[str]:
     texts: list[str] = []
     try:
         while True:
@@ -48,13 +48,6 @@ def identities(value: Any) -> set[str]:
         found = {text for name, text in value.items() if name.lower().endswith("id") and isinstance(text, str)}
         return found.union(*map(identities, value.values()))
     return set().union(*map(identities, value)) if isinstance(value, list) else set()
-
-
-def outcome(history: History, identity: str) -> str | None:
-    try:
-        return history.recall(identity)
-    except LookupError:
-        return None
 
 
 @given(
@@ -104,9 +97,9 @@ def test_the_views_are_the_same_with_a_store(
                 assert stored.cold_requests == plain.cold_requests
         assert stored.to_json() == plain.to_json()
         assert stored.messages == plain.messages
-        assert recalled(stored) == recalled(plain)
+        assert all_recalled(stored) == all_recalled(plain)
         for identity in identities(messages):
-            assert outcome(stored, identity) == outcome(plain, identity)
+            assert recalled(stored, identity) == recalled(plain, identity)
         assert store.verify().is_sound
         store.close()
 

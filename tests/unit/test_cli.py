@@ -25,12 +25,6 @@ BUDGET = ("--design", "--fill", "0.9", "--max-input-chars", "3000")
 LINE = b'{"role": "user"}\n'
 
 
-@pytest.fixture
-def engine() -> str:
-    """One engine is enough here: the rules are tested elsewhere with both."""
-    return "core"
-
-
 def run(*arguments: str | Path, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
     return recede_command(*arguments, stdin=stdin, columns=80, **environment)
 

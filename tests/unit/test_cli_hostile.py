@@ -21,12 +21,6 @@ HOSTILE = "\x1b[2J\x9b0;t\x07\nINJECTED: \r\u202egpj.exe\u2066\u2028\ud800\U000e
 WRITABLE = HOSTILE.replace("\ud800", "")
 
 
-@pytest.fixture
-def engine() -> str:
-    """One engine is enough here, that of the environment."""
-    return "core"
-
-
 def log(text: str, *, steps: int = 6) -> bytes:
     """A session of Claude Code with this text wherever one fits."""
     records: list[Any] = [claude("user", user("Go."), cwd=text, title=text)]

@@ -24,12 +24,6 @@ RUNS = dumps([{"traj": HISTORY}, {"traj": HISTORY[:3]}])
 BUDGET = ("--design", "--fill", "0.9", "--max-input-chars", "3000")
 
 
-@pytest.fixture
-def engine() -> str:
-    """One engine is enough here."""
-    return "core"
-
-
 def run(*arguments: str | Path, code: int = 0, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     done = recede_command(*arguments, stdin=stdin)
     assert done.returncode == code, done.stderr.decode()

@@ -25,12 +25,6 @@ POLICIES = ("--policy", "sliding:window=10", "--policy", "stepped:window=10,chun
 NAMES = ["raw", "sliding:window=10", "stepped:window=10,chunk=10"]
 
 
-@pytest.fixture
-def engine() -> str:
-    """One engine is enough here."""
-    return "core"
-
-
 def run(*arguments: str | Path, code: int = 0, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     done = recede_command("replay", *arguments, stdin=stdin)
     assert done.returncode == code, done.stderr.decode()

@@ -24,12 +24,6 @@ MASKED = "break_even:window=10"
 VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "FILE_STORE_PATH", "XDG_CONFIG_HOME")
 
 
-@pytest.fixture
-def engine() -> str:
-    """One engine is enough here."""
-    return "core"
-
-
 def put(path: Path, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)

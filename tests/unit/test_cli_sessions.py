@@ -49,12 +49,6 @@ VARIABLES = (
 )
 
 
-@pytest.fixture
-def engine() -> str:
-    """One engine is enough here."""
-    return "core"
-
-
 def put(path: Path, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)

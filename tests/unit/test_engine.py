@@ -11,12 +11,6 @@ import pytest
 import recede
 
 
-@pytest.fixture
-def engine() -> str:
-    """Processes of their own load the core themselves."""
-    return "core"
-
-
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}

@@ -11,13 +11,6 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from recede.testing import assert_pairs_valid
 from support import call, result, tool_use, turns, user
 
-
-@pytest.fixture
-def engine() -> str:
-    """One engine is enough here."""
-    return "core"
-
-
 QUICK = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 
 
