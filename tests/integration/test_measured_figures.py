@@ -21,7 +21,7 @@ from recede.costs._misses import LONG_SESSION
 from recede.designs import mask_observations
 
 # Of the others `make test-slow` takes care, but for one that takes minutes.
-QUICK = ("replay.md", "transcripts.md", "benches/results.py", "benches/cluster.py", "benches/economy.py")
+QUICK = ("replay.md", "transcripts.md", "benches/results.py", "benches/cluster.py", "economy.py --table")
 MARKED = [one for page in figures.PAGES for one in figures.figures(page)]
 COUNTED = [one for one in MARKED if one.may_move is not None and not one.is_slow]
 

@@ -307,7 +307,8 @@ def test_a_signal_after_the_command_has_ended_ends_at_once() -> None:
 
 
 BY_URLLIB = "urllib.request.urlopen(urllib.request.Request(os.environ['ANTHROPIC_BASE_URL'] + '/v1/messages', b'{}'))"
-BY_HTTPX = "anthropic.Anthropic(api_key='secret', max_retries=0).messages.create(model='m', max_tokens=1, messages=[])"
+BY_HTTPX = """import anthropic
+anthropic.Anthropic(api_key='secret', max_retries=0).messages.create(model='m', max_tokens=1, messages=[])"""
 NAMES = "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY".split()
 
 
@@ -330,7 +331,7 @@ def test_the_key_of_the_command_does_not_go_to_the_proxy_of_the_network(
         recording(lambda _: [answer_of(json.dumps(answer).encode(), "200 OK", *content)]) as provider,
         recording(lambda _: [answer_of(b"", "403 Forbidden")]) as network,
     ):
-        script = f"import anthropic, os, urllib.request\nprint(os.environ['NO_PROXY'], os.environ['no_proxy'])\n{call}"
+        script = f"import os, urllib.request\nprint(os.environ['NO_PROXY'], os.environ['no_proxy'])\n{call}"
         clean = {name: one for name, one in os.environ.items() if name.upper() not in NAMES}
         variables = {**clean, **dict.fromkeys(names, network.url), **without, "ANTHROPIC_BASE_URL": provider.url}
         # The proxy itself goes to the provider by the network's, as the environment says.

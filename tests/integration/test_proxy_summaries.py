@@ -88,6 +88,7 @@ def changed(bodies: list[Any]) -> list[int]:
     return [number for number, (before, now) in enumerate(pairs, 1) if now[: len(before)] != before]
 
 
+@pytest.mark.slow  # test_advice.py has shorter ones
 @pytest.mark.timeout(300)
 def test_a_session_costs_less_than_with_masks_alone() -> None:
     models, sentences = [], []

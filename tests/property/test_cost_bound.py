@@ -133,7 +133,7 @@ def test_sequences_that_climb_to_the_worst_moment_stay_within_it(cache: str, bre
     for _ in range(settings.default.max_examples // 20):
         turns = [turn() for _ in range(12)]
         worst = worst_moment(turns, set(), 0, paid, False, **options)
-        for _ in range(40):
+        for _ in range(20):
             changed = list(turns)
             place = rng.randrange(len(changed) + 1)
             changed[place : place + rng.randint(0, 2)] = [turn() for _ in range(rng.randint(0, 2))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import tracemalloc
@@ -48,6 +49,7 @@ PACKERS = {
 }
 
 
+@functools.cache
 def packed(name: str, *pieces: bytes) -> bytes:
     packer = PACKERS[name]()
     pack = getattr(packer, "compress", None) or packer.process
