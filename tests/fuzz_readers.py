@@ -34,7 +34,6 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parent / folder) for folder in (".", "data", "integration")]
 
 import fuzz
-
 import recede
 from recede import History, StoreError, TranscriptError
 from recede.store import TurnStore
