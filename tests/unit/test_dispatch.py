@@ -21,60 +21,44 @@ def header(chars: int) -> str:
     return f"[dispatch output masked — {chars} chars]"
 
 
-def test_blocks_stay_and_the_rest_becomes_a_header() -> None:
-    assert mask_observation("log\n" * 50 + BLOCK + "more" * 25) == f"{header(300)}\n{BLOCK}"
+ODD = f'{BEGIN} é\ud800\x00\r\n\t\\" {END}'
+UNCLOSED = "x" * 50 + BEGIN + "status"
+MASKED: dict[str, list[tuple[str, str]]] = {
+    "blocks stay, and the rest becomes a header": [
+        ("log\n" * 50 + BLOCK + "more" * 25, f"{header(300)}\n{BLOCK}"),
+        ("a" * 80 + BLOCK + "b" * 10 + OTHER + "c" * 10, f"{header(100)}\n{BLOCK}\n{OTHER}"),
+        ("x" * 99 + ODD, f"{header(99)}\n{ODD}"),
+    ],
+    "a header and its newline have 36 characters, and are left out where they make it no shorter": [
+        ("x" * 36 + BLOCK, BLOCK),
+        ("x" * 37 + BLOCK, f"{header(37)}\n{BLOCK}"),
+        ("x" + BLOCK, BLOCK),
+        (f"{BLOCK}ab{OTHER}", f"{BLOCK}\n{OTHER}"),
+    ],
+    "it stays where the blocks alone are no shorter": [
+        (BLOCK, BLOCK),
+        *((BLOCK + between + OTHER, BLOCK + between + OTHER) for between in ("", " ", "\n")),
+    ],
+    "a block runs to the next end, and an end before a begin is text": [
+        ("x" * 50 + f"{BEGIN}{BEGIN}one{END}two{END}" + "y" * 50, f"{header(122)}\n{BEGIN}{BEGIN}one{END}"),
+        (END + "x" * 50 + BLOCK, f"{header(69)}\n{BLOCK}"),
+        ("x" * 60 + f"a{BEGIN}{END}b", f"{header(62)}\n{BEGIN}{END}"),
+    ],
+    "an unclosed block is none, and the delimiters are exact": [
+        (UNCLOSED, masked(77)),
+        (END + UNCLOSED, masked(96)),
+        ("x" * 50 + BLOCK + BEGIN, f"{header(71)}\n{BLOCK}"),
+        ("begin_dispatch_result end_dispatch_result", masked(41)),
+        ("BEGIN DISPATCH RESULT END DISPATCH RESULT", masked(41)),
+        (header(5), masked(34)),
+    ],
+}
 
 
-def test_several_blocks_stand_one_under_the_other() -> None:
-    value = "a" * 80 + BLOCK + "b" * 10 + OTHER + "c" * 10
-    assert mask_observation(value) == f"{header(100)}\n{BLOCK}\n{OTHER}"
-
-
-def test_blocks_keep_their_text_character_by_character() -> None:
-    block = f'{BEGIN} é\ud800\x00\r\n\t\\" {END}'
-    assert mask_observation("x" * 99 + block) == f"{header(99)}\n{block}"
-
-
-def test_the_blocks_alone_where_the_header_makes_it_no_shorter() -> None:
-    # "[dispatch output masked — 36 chars]" and the newline have 26 + 2 + 7 + 1 = 36 characters.
-    assert mask_observation("x" * 36 + BLOCK) == BLOCK
-    assert mask_observation("x" * 37 + BLOCK) == f"{header(37)}\n{BLOCK}"
-    assert mask_observation("x" + BLOCK) == BLOCK
-
-
-def test_it_stays_where_the_blocks_alone_are_no_shorter() -> None:
-    assert mask_observation(BLOCK) == BLOCK
-    for between in ("", " ", "\n"):
-        value = BLOCK + between + OTHER
-        assert mask_observation(value) == value
-    assert mask_observation(f"{BLOCK}ab{OTHER}") == f"{BLOCK}\n{OTHER}"
-
-
-def test_a_block_runs_to_the_next_end() -> None:
-    value = "x" * 50 + f"{BEGIN}{BEGIN}one{END}" + f"two{END}" + "y" * 50
-    assert mask_observation(value) == f"{header(50 + 3 + 19 + 50)}\n{BEGIN}{BEGIN}one{END}"
-
-
-def test_an_end_before_a_begin_is_text() -> None:
-    assert mask_observation(END + "x" * 50 + BLOCK) == f"{header(69)}\n{BLOCK}"
-
-
-def test_an_unclosed_block_is_no_block() -> None:
-    value = "x" * 50 + BEGIN + "status"
-    assert mask_observation(value) == masked(77)
-    assert mask_observation(END + value) == masked(96)
-    assert mask_observation("x" * 50 + BLOCK + BEGIN) == f"{header(71)}\n{BLOCK}"
-
-
-@pytest.mark.parametrize(
-    "value", ["begin_dispatch_result end_dispatch_result", "BEGIN DISPATCH RESULT END DISPATCH RESULT"]
-)
-def test_the_delimiters_are_exact(value: str) -> None:
-    assert mask_observation(value) == masked(len(value))
-
-
-def test_delimiters_need_no_space_around_them() -> None:
-    assert mask_observation("x" * 60 + f"a{BEGIN}{END}b") == f"{header(62)}\n{BEGIN}{END}"
+@pytest.mark.parametrize("cases", MASKED.values(), ids=MASKED)
+def test_blocks_stay(cases: list[tuple[str, str]]) -> None:
+    for value, expected in cases:
+        assert mask_observation(value) == expected
 
 
 def test_the_other_rules_do_not_apply_then() -> None:
@@ -108,10 +92,6 @@ def test_what_only_looks_like_the_form_is_masked(value: str) -> None:
     outside = len(value) - sum(map(len, blocks))
     expected = "\n".join([header(outside), *blocks])
     assert mask_observation(value) == (expected if len(expected) < len(value) else "\n".join(blocks))
-
-
-def test_a_header_without_blocks_is_text() -> None:
-    assert mask_observation(header(5)) == masked(34)
 
 
 def test_in_every_mode_and_in_parts() -> None:

@@ -107,27 +107,20 @@ def test_template_has_six_fields() -> None:
     assert observation(view) == "<grep b 2: 80 41 1>"
 
 
-def test_template_fields_may_repeat_and_be_absent() -> None:
-    assert mask_observation("x" * 90, placeholder="{chars}, {chars}!") == "90, 90!"
-    assert mask_observation("x" * 90, placeholder="gone") == "gone"
-
-
-def test_template_braces_are_written_twice() -> None:
-    assert mask_observation("x" * 90, placeholder="{{{chars}}}: {{tool}}") == "{90}: {tool}"
-
-
-def test_template_of_one_text_knows_no_turn_tool_or_id() -> None:
-    assert mask_observation("x" * 90, placeholder="<{turn}|{tool}|{id}>") == "<0||>"
-
-
-def test_template_chars_are_the_text_alone() -> None:
-    view = mask([result("1", [text("x" * 5), IMAGE])], keep_results=0, placeholder="{chars} gone").messages
-    assert observation(view) == "5 gone"
-
-
-def test_template_unknown_tool_and_id_are_empty() -> None:
-    view = mask([result(None, "x" * 90)], keep_results=0, placeholder="<{tool}|{id}|{turn}>").messages
-    assert observation(view) == "<||0>"
+@pytest.mark.parametrize(
+    ("content", "template", "expected"),
+    [
+        ("x" * 90, "{chars}, {chars}!", "90, 90!"),
+        ("x" * 90, "gone", "gone"),
+        ("x" * 90, "{{{chars}}}: {{tool}}", "{90}: {tool}"),
+        ("x" * 90, "<{turn}|{tool}|{id}>", "<0||>"),  # of a result that is all there is
+        ([text("x" * 5), IMAGE], "{chars} gone", "5 gone"),  # of the text alone
+    ],
+)
+def test_template_fields_may_repeat_be_absent_and_be_empty(content: Any, template: str, expected: str) -> None:
+    assert observation(mask([result(None, content)], keep_results=0, placeholder=template).messages) == expected
+    if isinstance(content, str):
+        assert mask_observation(content, placeholder=template) == expected
 
 
 def test_template_turn_is_that_of_the_call() -> None:
@@ -261,28 +254,30 @@ def test_masking_twice_changes_nothing_more() -> None:
 # Rule 4: cutting
 
 
-def test_cut_keeps_the_beginning_and_ends_with_the_placeholder() -> None:
-    value = "".join(chr(0x4E00 + number) for number in range(700))
-    # The placeholder has 22 + 3 + 7 = 32 characters.
-    assert mask_observation(value, max_observation_chars=100) == value[:68] + masked(700)
-    assert mask_observation(value, max_observation_chars=33) == value[:1] + masked(700)
-    assert mask_observation(value, max_observation_chars=699) == value[:667] + masked(700)
+HAN = "".join(chr(0x4E00 + number) for number in range(700))
 
 
-def test_cut_without_room_for_text_clips_the_placeholder() -> None:
-    value = "x" * 700
-    assert mask_observation(value, max_observation_chars=32) == masked(700)
-    assert mask_observation(value, max_observation_chars=31) == masked(700)[:31]
-    assert mask_observation(value, max_observation_chars=10) == "[observati"
-    assert mask_observation(value, max_observation_chars=0) == ""
-
-
-def test_cut_leaves_what_is_no_longer() -> None:
-    assert mask_observation("x" * 100, max_observation_chars=100) == "x" * 100
-    assert mask_observation("x" * 50, max_observation_chars=100) == "x" * 50
-    assert mask_observation("x" * 101, max_observation_chars=100) == "x" * 68 + masked(101)
-    assert mask_observation("xyz", max_observation_chars=2) == "[o"
-    assert mask_observation("", max_observation_chars=0) == ""
+@pytest.mark.parametrize(
+    ("value", "chars", "expected"),
+    [
+        # The placeholder has 22 + 3 + 7 = 32 characters: behind the beginning, and clipped where there is no room.
+        (HAN, 100, HAN[:68] + masked(700)),
+        (HAN, 33, HAN[:1] + masked(700)),
+        (HAN, 699, HAN[:667] + masked(700)),
+        (HAN, 32, masked(700)),
+        (HAN, 31, masked(700)[:31]),
+        (HAN, 10, "[observati"),
+        (HAN, 0, ""),
+        # What is no longer stays.
+        ("x" * 100, 100, "x" * 100),
+        ("x" * 50, 100, "x" * 50),
+        ("x" * 101, 100, "x" * 68 + masked(101)),
+        ("xyz", 2, "[o"),
+        ("", 0, ""),
+    ],
+)
+def test_a_cut_keeps_the_beginning_and_ends_with_the_placeholder(value: str, chars: int, expected: str) -> None:
+    assert mask_observation(value, max_observation_chars=chars) == expected
 
 
 def test_cut_of_parts_takes_their_joined_text() -> None:
@@ -307,14 +302,10 @@ def test_cut_uses_the_template() -> None:
 
 def test_an_observation_that_would_not_get_fewer_chars_stays() -> None:
     # "[observation masked — 31 chars]" has 31 characters.
-    assert mask_observation("x" * 30) == "x" * 30
-    assert mask_observation("x" * 31) == "x" * 31
-    assert mask_observation("x" * 32) == masked(32)
-
-
-def test_chars_are_compared_not_bytes() -> None:
-    assert mask_observation("é" * 31) == "é" * 31
-    assert mask_observation("😀" * 32) == masked(32)
+    for stays in ("", "x" * 30, "x" * 31, "é" * 31):
+        assert mask_observation(stays) == stays
+    assert mask_observation("x" * 32) == mask_observation("😀" * 32) == masked(32)
+    assert (mask_observation("x", placeholder="p"), mask_observation("xy", placeholder="p")) == ("x", "p")
 
 
 def test_images_count_for_the_comparison() -> None:
@@ -322,12 +313,6 @@ def test_images_count_for_the_comparison() -> None:
     history = [result("1", [IMAGE])]
     assert mask(history, keep_results=0, image_chars=40).messages is history
     assert mask(history, keep_results=0, image_chars=41).masked_count == 1
-
-
-def test_empty_text_stays() -> None:
-    assert mask_observation("") == ""
-    assert mask_observation("x", placeholder="p") == "x"
-    assert mask_observation("xy", placeholder="p") == "p"
 
 
 def test_only_a_str_is_a_text() -> None:

@@ -52,18 +52,14 @@ def test_chat_message_call_and_result_pair_by_their_pair_id() -> None:
     assert mask(history, keep_results=0).messages == [history[0], {**history[1], "content": PLACEHOLDER}]
 
 
-@pytest.mark.parametrize("role", ["system", "user", "assistant"])
-def test_chat_message_result_of_a_talking_role_is_none(role: str) -> None:
-    assert not hides({"role": role, "content": LONG, "pairRole": "result", "pairId": "1"})
-
-
-@pytest.mark.parametrize("role", ["tool", "toolResult", "function", "developer", "", None, 5])
-def test_chat_message_result_of_any_other_role_is_one(role: Any) -> None:
-    assert hides({"role": role, "content": LONG, "pairRole": "result", "pairId": "1"})
-
-
-def test_chat_message_result_without_a_role_is_one() -> None:
-    assert hides({"content": LONG, "pairRole": "result", "pairId": "1"})
+@pytest.mark.parametrize(
+    "role", [*"system user assistant tool toolResult function developer".split(), "", None, 5, "absent"]
+)
+def test_chat_message_result_is_one_unless_its_role_talks(role: Any) -> None:
+    message = {"role": role, "content": LONG, "pairRole": "result", "pairId": "1"}
+    if role == "absent":
+        del message["role"]
+    assert hides(message) is (role not in ("system", "user", "assistant"))
 
 
 def test_chat_message_call_has_no_name_and_no_arguments() -> None:
@@ -149,14 +145,9 @@ def test_openai_observation_is_a_string_or_text_parts_with_nothing_between() -> 
     assert view == [result("1", masked(90))]
 
 
-@pytest.mark.parametrize("content", [None, "", []])
-def test_openai_null_and_empty_observations_are_empty_text(content: Any) -> None:
-    assert count([result("1", content)]) == 0
-    assert not hides(result("1", content))
-
-
-def test_openai_missing_content_is_empty_text() -> None:
-    message = {"role": "tool", "tool_call_id": "1"}
+@pytest.mark.parametrize("content", [{"content": None}, {"content": ""}, {"content": []}, {}], ids=str)
+def test_openai_an_observation_without_content_is_empty_text(content: Message) -> None:
+    message = {"role": "tool", "tool_call_id": "1", **content}
     assert count([message]) == 0
     assert findings([call("1"), message]) == []
     assert mask([message], keep_results=0).messages[0] is message
