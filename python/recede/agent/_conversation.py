@@ -46,14 +46,6 @@ _HOUR = Provider.of("anthropic_1h").ttl_seconds
 class Answer(NamedTuple):
     """The result of a turn of a `Conversation`.
 
-    Attributes:
-        text: the last text of the model.
-        stop_reason: why it stopped, as the provider calls it; ``"max_tool_rounds"`` if the limit was reached.
-        requests: the number of requests.
-        tool_calls: the number of tool calls.
-        usage: the usage of all requests, summed; None if the provider reported none.
-        error: what prevented a truncated answer from being continued, if anything did.
-
     Example:
         >>> import recede
         >>> def create(**request):
@@ -62,12 +54,12 @@ class Answer(NamedTuple):
         Answer(text='Done.', stop_reason='end_turn', requests=1, tool_calls=0, usage=None, error=None)
     """
 
-    text: str
-    stop_reason: str | None
+    text: str  # the last one of the model
+    stop_reason: str | None  # as the provider calls it; "max_tool_rounds" if the limit was reached
     requests: int
     tool_calls: int
-    usage: Any
-    error: Exception | None
+    usage: Any  # of all requests, summed; None if the provider reported none
+    error: Exception | None  # that prevented a truncated answer from being continued
 
 
 class Conversation:

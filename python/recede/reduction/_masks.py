@@ -87,32 +87,21 @@ class MaskColumns(Sequence[Mask]):
 class SummaryPlace(NamedTuple):
     """A summary of hidden messages.
 
-    Attributes:
-        message_index: before which message of the history it stands.
-        text: what its message says, with the first line by which it is known.
-        joins: the message of the history that has the text as its last block instead, where the provider refuses
-            messages of one role in a row (Converse); None: it is a message of its own.
-
     Example:
         >>> import recede
         >>> recede.masker.Masks(0, []).summary is None
         True
     """
 
-    message_index: int
-    text: str
+    message_index: int  # the message of the history that it precedes
+    text: str  # of its message, with the first line by which it is known
+    # The message that has the text as its last block instead, where the provider refuses messages of one role in a row
+    # (Converse); None: it is a message of its own.
     joins: int | None = None
 
 
 class Masks(NamedTuple):
     """The masked results of a view, and where it departs from the previous one.
-
-    Attributes:
-        first_changed: the first message that the previous view of the conversation rendered differently or did not
-            have.
-        masks: in order; none of hidden messages.
-        hidden: the messages that it does not have, ascending; some only where there is a `summarizer`.
-        summary: what stands for them.
 
     Example:
         >>> import recede
@@ -124,10 +113,10 @@ class Masks(NamedTuple):
         1
     """
 
-    first_changed: int
-    masks: Sequence[Mask]
-    hidden: Sequence[int] = ()
-    summary: SummaryPlace | None = None
+    first_changed: int  # the first message that the previous view rendered differently or did not have
+    masks: Sequence[Mask]  # in order; none of hidden messages
+    hidden: Sequence[int] = ()  # messages that it does not have, ascending; some only with a `summarizer`
+    summary: SummaryPlace | None = None  # of the hidden messages
 
 
 def _asdict(self: Masks) -> dict[str, Any]:

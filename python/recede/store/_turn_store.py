@@ -24,23 +24,17 @@ _BATCH = 256  # turns or records read at once
 class StoredTurn(NamedTuple):
     """A turn as it was stored.
 
-    Attributes:
-        turn_id: its number, from 1.
-        reasoning, action: as they were appended.
-        observation: the same; None for a masked turn, whose observation `TurnStore.recall` fetches.
-        timestamp: seconds since the epoch, when it was appended.
-
     Example:
         >>> import recede
         >>> recede.store.StoredTurn(1, "Look around.", "ls", None, 1.5e9).masked
         True
     """
 
-    turn_id: int
+    turn_id: int  # from 1
     reasoning: str
     action: str
-    observation: str | None
-    timestamp: float | None
+    observation: str | None  # None for a masked turn, whose observation `TurnStore.recall` fetches
+    timestamp: float | None  # seconds since the epoch, when it was appended
 
     @property
     def masked(self) -> bool:
@@ -50,19 +44,6 @@ class StoredTurn(NamedTuple):
 
 class StoreStats(NamedTuple):
     """Statistics of a `TurnStore`.
-
-    Attributes:
-        turns, messages, summaries, sessions: the number of records of each kind.
-        masked_turns: turns whose observation is masked.
-        buckets: buckets of the hash table.
-        overflow_pages: pages of buckets beyond their first.
-        load: bytes of records in buckets divided by the capacity of their first pages; a bucket is split above 0.8.
-        splits: the number of bucket splits.
-        pages: pages of 4,096 bytes.
-        free_pages: unused pages, which will be reused.
-        text_pages: pages of texts stored outside of buckets.
-        commits: the number of commits.
-        file_bytes, log_bytes: size of the file and of its log.
 
     Example:
         >>> import pathlib, recede, tempfile
@@ -77,13 +58,13 @@ class StoreStats(NamedTuple):
     summaries: int
     sessions: int
     masked_turns: int
-    buckets: int
-    overflow_pages: int
-    load: float
+    buckets: int  # of the hash table
+    overflow_pages: int  # of buckets, beyond their first
+    load: float  # bytes of records in buckets by the capacity of their first pages; above 0.8 a bucket is split
     splits: int
-    pages: int
-    free_pages: int
-    text_pages: int
+    pages: int  # of 4,096 bytes
+    free_pages: int  # which will be reused
+    text_pages: int  # of texts stored outside of buckets
     commits: int
     file_bytes: int
     log_bytes: int
@@ -111,12 +92,7 @@ class StoreFault(NamedTuple):
 
 
 class StoreReport(NamedTuple):
-    """The result of `TurnStore.verify`.
-
-    Attributes:
-        turns, messages, summaries, sessions: the number of intact records of each kind.
-        longest_chain: the number of pages of the longest bucket.
-        faults: the first thousand faults.
+    """The result of `TurnStore.verify`: its intact records of each kind, and what is wrong with the others.
 
     Example:
         >>> import pathlib, recede, tempfile
@@ -129,8 +105,8 @@ class StoreReport(NamedTuple):
     messages: int
     summaries: int
     sessions: int
-    longest_chain: int
-    faults: tuple[StoreFault, ...]
+    longest_chain: int  # pages of the longest bucket
+    faults: tuple[StoreFault, ...]  # the first thousand
 
     @property
     def is_sound(self) -> bool:
