@@ -122,7 +122,10 @@ def _print(plan: Plan, played: Played, again: str) -> None:
         text = curve_text(curve, sessions)
     elif plan.is_screen:
         more = [*said, price_line(replays)] if verbosity() > 0 else []
-        lines = map(_colored, prose(screen(sessions, facts)).split("\n"))
+        lines = prose(screen(sessions, facts)).split("\n")
+        if has_colors():  # the line of masking is in color
+            masked = next((line for line in lines if line.startswith("  masked when it pays")), "")
+            lines = [click.style(line, fg="green", bold=True) if line == masked else line for line in lines]
         text = "\n".join([*lines, prose([*more, ""])])
     else:
         said = [advice(curve), *said] if plan.besides else said
@@ -148,12 +151,6 @@ def _print_json(plan: Plan, played: Played, curve: WindowCurve) -> None:
     if plan.asked.curve:
         total["curve"] = curve_as_json(curve)
     write_report([(history, session_as_json(one, elongation)) for history, one in shown], total, played.failed)
-
-
-def _colored(line: str) -> str:
-    """A line of the screen; that of masking in color where there are colors."""
-    is_best = line.startswith("  masked when it pays") and has_colors()
-    return click.style(line, fg="green", bold=True) if is_best else line
 
 
 def _again(files: tuple[str, ...]) -> str:

@@ -189,7 +189,10 @@ def _record(name: str, number: int, data: bytes) -> Callable[[TurnStore], Any]:
             if all(isinstance(text, str) for text in texts) and isinstance(timestamp, (int, float)):
                 return lambda opened: _add_turn(opened, texts, timestamp, masked)
         elif line["kind"] in _OTHER_KINDS and line["fields"]:
-            fields = list(map(_field, line["fields"]))
+            fields = [
+                base64.b64decode(one["base64"], validate=True) if isinstance(one, dict) else one.encode()
+                for one in line["fields"]
+            ]
             return lambda opened: opened.append_record(line["kind"], fields)
     except (LookupError, TypeError, ValueError, AttributeError):
         pass
@@ -200,10 +203,6 @@ def _add_turn(opened: TurnStore, texts: list[str], timestamp: float, masked: boo
     number = opened.append(*texts, timestamp=timestamp)
     if masked:
         opened.mask_before(number + 1)
-
-
-def _field(field: str | dict[str, str]) -> bytes:
-    return base64.b64decode(field["base64"], validate=True) if isinstance(field, dict) else field.encode()
 
 
 @store.command(short_help="Print the full observation of turns.")

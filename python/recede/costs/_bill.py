@@ -189,11 +189,6 @@ class _Call(NamedTuple):
     tier: str | None = None
 
 
-def _calls(request: LoggedRequest) -> list[_Call]:
-    beside = [_Call(one.model or request.model, one.usage, request.time, request.tier) for one in request.beside]
-    return [*_answers([request]), *beside]
-
-
 def _answers(requests: Iterable[LoggedRequest]) -> list[_Call]:
     return [_Call(one.model, one.usage, one.time, one.tier) for one in requests if one.usage is not None]
 
@@ -212,7 +207,8 @@ def _prices_of(call: _Call, own: Mapping[str, ModelPrices]) -> tuple[ModelPrices
 
 
 def _bill(request: LoggedRequest, own: Mapping[str, ModelPrices], fallback: Prices | None) -> Bill:
-    bill = Bill.total(_of_call(call, own, fallback) for call in _calls(request))
+    beside = [_Call(one.model or request.model, one.usage, request.time, request.tier) for one in request.beside]
+    bill = Bill.total(_of_call(call, own, fallback) for call in [*_answers([request]), *beside])
     bill = bill._replace(requests=int(bill.requests > 0), unpriced=int(bill.unpriced > 0))
     return bill if request.cost is None else bill._replace(cost=request.cost, unpriced=0)
 

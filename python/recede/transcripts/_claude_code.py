@@ -301,14 +301,11 @@ def _order(draft: Draft) -> None:
         for block in objects(message.get("content"))
         if block.get("type") == "tool_use"
     }
-    waiting: dict[int, list[int]] = {}
-    order: list[int] = []
+    places = []
     for index, message in enumerate(messages):
-        call = max((calls.get(_name(b.get("tool_use_id")), -1) for b in objects(message.get("content"))), default=-1)
-        if call > index:
-            waiting.setdefault(call, []).append(index)
-        else:
-            order += [index, *waiting.get(index, ())]
+        called = [calls.get(_name(block.get("tool_use_id")), -1) for block in objects(message.get("content"))]
+        places.append(max([(index, 0), *((call, 1) for call in called if call != index)]))
+    order = sorted(range(len(messages)), key=places.__getitem__)
     if order == list(range(len(messages))):
         return
     draft.messages = [messages[index] for index in order]

@@ -79,14 +79,13 @@ class Draft:
 
     def path(self, first: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """The history from one of its messages to another."""
-        found: list[dict[str, Any]] = path_of(self.branches, self.number, first, stop)
-        return found
+        return path_of(self.branches, self.number, first, stop)
 
-    def add(self, message: dict[str, Any], line: int | None = None) -> None:
+    def add(self, message: dict[str, Any], line: int = 0) -> None:
         self.messages.append(message)
         self.lines.append(line or None)
 
-    def answer(self, content: Any, line: int | None = None) -> None:
+    def answer(self, content: Any, line: int = 0) -> None:
         """Append a result of a call that the last message made in its text, as a pair that can be masked."""
         pair_id = f"text-{len(self.messages)}"
         self.messages[-1].update(pairRole="call", pairId=pair_id)
@@ -99,18 +98,12 @@ class Draft:
         for message, line in zip(messages, lines, strict=True):
             last = self.messages[-1] if self.messages else None
             if _is_text(last, "assistant") and _is_text(message, "user"):
-                self.answer(message.get("content"), line)
+                self.answer(message.get("content"), line or 0)
             else:
-                self.add(message, line)
+                self.add(message, line or 0)
 
     def request(
-        self,
-        usage: Any,
-        model: Any,
-        time: Any,
-        line: int | None = None,
-        messages: int | None = None,
-        id: str | None = None,
+        self, usage: Any, model: Any, time: Any, line: int = 0, messages: int | None = None, id: str | None = None
     ) -> None:
         """Record a request whose answer follows, or follows that many messages; fields as the log has them."""
         messages = self.end if messages is None else messages
@@ -119,7 +112,7 @@ class Draft:
             LoggedRequest(messages, text(model) or None, time_of(time), found, id, tier, beside, branch=self.number)
         )
 
-    def counted(self, usage: Any, line: int | None) -> tuple[LoggedUsage | None, str | None, tuple[Beside, ...]]:
+    def counted(self, usage: Any, line: int) -> tuple[LoggedUsage | None, str | None, tuple[Beside, ...]]:
         """Read a usage: its tokens, how it was served, and what was billed beside it."""
 
         def note(what: str) -> None:
@@ -127,19 +120,16 @@ class Draft:
 
         return usage_of(usage, note), tier_of(usage), tuple(beside_of(usage, note))
 
-    def billed(
-        self, kind: str, model: Any, usage: Any, line: int | None = None, time: Any = None, id: str | None = None
-    ) -> None:
+    def billed(self, kind: str, model: Any, usage: Any, line: int = 0, time: Any = None, id: str | None = None) -> None:
         """Record a call of a model that is no answer of the history, such as a compaction."""
         found, _, _ = self.counted(usage, line)
         if found is not None:
-            beside = (Beside(kind, text(model) or None, found),)
-            name, at = text(model) or None, time_of(time)
-            self.requests.append(LoggedRequest(self.end, name, at, None, id, beside=beside, branch=self.number))
+            self.request(None, model, time, line, id=id)
+            self.requests[-1] = self.requests[-1]._replace(beside=(Beside(kind, text(model) or None, found),))
 
     def compacted(
         self,
-        line: int | None = None,
+        line: int = 0,
         shown: Sequence[dict[str, Any]] | None = None,
         what: str = "the session was compacted; the messages before it are kept",
     ) -> None:
@@ -155,22 +145,22 @@ class Draft:
             place -= 1
         self.marks[-1] = self.compactions[place] = Compaction(messages, shown, self.number)
 
-    def note(self, what: str, line: int | None = None) -> None:
+    def note(self, what: str, line: int = 0) -> None:
         """Count something that the user should know; the first line is kept."""
         count, first = self._notes.get(what, (0, line or None))
         self._notes[what] = count + 1, first
 
-    def unknown(self, thing: str, by: str, name: Any, held: Any, line: int | None = None, why: str = "") -> None:
+    def unknown(self, thing: str, by: str, name: Any, held: Any, line: int = 0, why: str = "") -> None:
         """Note a record that is left out since nobody knows its type, or by what else it is named."""
         self.left_out(f"{thing} of unknown {by} {name!r} left out{why}", f"{by} {name}", held, line)
 
-    def left_out(self, what: str, kind: str, held: Any, line: int | None = None) -> None:
+    def left_out(self, what: str, kind: str, held: Any, line: int = 0) -> None:
         """Note something that is left out; if it has a text, it was not understood."""
         self.note(what, line)
         if has_words(held):
             self.unread[kind] += 1
 
-    def beside(self, record: dict[str, Any], known: frozenset[str], line: int | None = None) -> None:
+    def beside(self, record: dict[str, Any], known: frozenset[str], line: int = 0) -> None:
         """Note the fields of a record that have a text and are not known."""
         for name, held in record.items():
             if name not in known and has_words(held):
@@ -298,32 +288,32 @@ class Conversation:
         self.calls: dict[Any, Any] = {}  # the names of those so far, by identifier
         self._answer: dict[str, Any] | None = None
 
-    def message(self, role: str, content: Any, line: int | None = None) -> None:
+    def message(self, role: str, content: Any, line: int = 0) -> None:
         self._answer = None
         self.draft.add({"role": role, "content": "" if content is None else content}, line)
 
-    def begin(self, line: int | None = None, *, usage: Any = None, model: Any = None, time: Any = None) -> None:
+    def begin(self, line: int = 0, *, usage: Any = None, model: Any = None, time: Any = None) -> None:
         """Begin an answer, with what the log says of its request."""
         self.draft.request(usage, model or self.model, time, line)
         self._answer = {"role": "assistant", "content": ""}
         self.draft.add(self._answer, line)
 
-    def say(self, words: Any, line: int | None = None, time: Any = None) -> None:
+    def say(self, words: Any, line: int = 0, time: Any = None) -> None:
         """Add a text to the answer; begin one after a result or a message."""
         self._current(line, time)["content"] += texts(words)
 
-    def call(self, call_id: Any, name: Any, arguments: Any, line: int | None = None, time: Any = None) -> None:
+    def call(self, call_id: Any, name: Any, arguments: Any, line: int = 0, time: Any = None) -> None:
         self._current(line, time).setdefault("tool_calls", []).append(call(call_id, name, arguments))
         if isinstance(call_id, str):
             self.calls[call_id] = name
 
-    def result(self, call_id: Any, content: Any, line: int | None = None) -> None:
+    def result(self, call_id: Any, content: Any, line: int = 0) -> None:
         """Add the result of a call; what follows is another answer."""
         self._answer = None
         name = self.calls.get(call_id) if isinstance(call_id, str) else None
         self.draft.add(result(call_id, _content(content), name), line)
 
-    def answer(self, content: Any, line: int | None = None) -> bool:
+    def answer(self, content: Any, line: int = 0) -> bool:
         """Add the result of a call that the last answer made in its text; False: there is no such answer."""
         last = self.draft.messages[-1] if self.draft.messages else {}
         if last.get("role") != "assistant" or "tool_calls" in last:
@@ -332,13 +322,13 @@ class Conversation:
         self.draft.answer(texts(content), line)
         return True
 
-    def count(self, usage: Any, line: int | None = None) -> None:
+    def count(self, usage: Any, line: int = 0) -> None:
         """Record the tokens of the last request, which are logged after its answer."""
         if self.draft.requests:
             found = usage_of(usage, lambda what: self.draft.note(what, line))
             self.draft.requests[-1] = self.draft.requests[-1]._replace(usage=found)
 
-    def _current(self, line: int | None, time: Any) -> dict[str, Any]:
+    def _current(self, line: int, time: Any) -> dict[str, Any]:
         if self._answer is None:
             self.begin(line, time=time)
         assert self._answer is not None

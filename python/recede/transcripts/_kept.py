@@ -62,7 +62,7 @@ class Kept:
             return
         draft.compacted_again(at, Shown(lambda: [*draft.path(end, at), *draft.path(first, end)]))
 
-    def clear(self, draft: Draft, names: list[Any], line: int | None = None) -> None:
+    def clear(self, draft: Draft, names: list[Any], line: int = 0) -> None:
         """Results were cleared, from here on."""
         for name in names:
             if isinstance(name, str):

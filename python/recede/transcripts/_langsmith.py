@@ -114,13 +114,11 @@ def _usage(outputs: dict[str, Any]) -> Any:
 
 
 def _own_messages(value: Any) -> list[Any] | None:
-    return find_list(value, lambda messages: all(map(_is_message, messages)))
+    def is_message(one: dict[str, Any]) -> bool:
+        is_plain = text(one.get("type")) in _ROLES and "role" not in one and ("content" in one or "data" in one)
+        return is_plain or (isinstance(one.get("kwargs"), dict) and "lc" in one)
 
-
-def _is_message(message: dict[str, Any]) -> bool:
-    if isinstance(message.get("kwargs"), dict) and "lc" in message:
-        return True
-    return text(message.get("type")) in _ROLES and "role" not in message and ("content" in message or "data" in message)
+    return find_list(value, lambda messages: all(map(is_message, messages)))
 
 
 def _messages(value: Any) -> list[dict[str, Any]]:

@@ -109,16 +109,12 @@ def _answer(session: Conversation, info: dict[str, Any], parts: list[dict[str, A
         for part in tools:
             session.call(part.get("callID"), part.get("tool"), at(part, "state", "input"))
         for part in tools:
-            session.result(part.get("callID"), _output(fields(part.get("state"))))
+            state = fields(part.get("state"))
+            said = texts(state.get("output", state.get("error")))
+            is_cut = state.get("status") in ("pending", "running")
+            session.result(part.get("callID"), "[Tool execution was interrupted]" if is_cut else said)
     if info.get("summary") is True:
         session.draft.compacted(shown=[{"role": "user", "content": _said(parts)}])
-
-
-def _output(state: dict[str, Any]) -> Any:
-    """The result as opencode sends it, also of a call that was cut short."""
-    if state.get("status") in ("pending", "running"):
-        return "[Tool execution was interrupted]"
-    return texts(state.get("output", state.get("error")))
 
 
 def _usage(tokens: Any) -> Any:

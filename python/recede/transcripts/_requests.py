@@ -95,7 +95,9 @@ class Branch(NamedTuple):
     messages: list[dict[str, Any]]
 
 
-def path_of(branches: Sequence[Any], number: int, first: int = 0, end: int | None = None, of: str = "messages") -> Any:
+def path_of(
+    branches: Sequence[Any], number: int, first: int = 0, end: int | None = None, of: str = "messages"
+) -> list[Any]:
     """The history of a branch from one of its messages to another, those of the branches before it included.
 
     The branches are finished ones, or under construction; of these there are also the `lines`.

@@ -26,7 +26,7 @@ class Request(NamedTuple):
     answer: list[dict[str, Any]]
     usage: Any = None  # with names that `usage_of` knows
     model: Any = None
-    line: int | None = None
+    line: int = 0
 
 
 def histories(requests: Iterable[Request]) -> Iterator[Draft]:
@@ -138,7 +138,7 @@ class Convention(NamedTuple):
 
     root: str  # the attribute with all that is said of a model call
     has_messages: Callable[[dict[str, Any]], bool]
-    request: Callable[[dict[str, Any], dict[str, Any], int | None], Request]  # of a span, its attribute and its line
+    request: Callable[[dict[str, Any], dict[str, Any], int], Request]  # of a span, its attribute and its line
     are_messages: Callable[[list[dict[str, Any]]], bool]  # whether objects of a list are
     messages: Callable[[Any], list[dict[str, Any]]]  # in the shape of Chat Completions
 
@@ -176,7 +176,7 @@ class Convention(NamedTuple):
 # OpenInference
 
 
-def _openinference_request(span: dict[str, Any], llm: dict[str, Any], line: int | None) -> Request:
+def _openinference_request(span: dict[str, Any], llm: dict[str, Any], line: int) -> Request:
     usage = renamed(
         fields(llm.get("token_count")),
         prompt_tokens="prompt",
@@ -238,7 +238,7 @@ def _is_part(part: dict[str, Any]) -> bool:
     return "type" in part and (part["type"] != "text" or "content" in part)
 
 
-def _otel_request(span: dict[str, Any], said: dict[str, Any], line: int | None) -> Request:
+def _otel_request(span: dict[str, Any], said: dict[str, Any], line: int) -> Request:
     usage = renamed(
         fields(said.get("usage")),
         input_tokens="input_tokens",

@@ -92,16 +92,15 @@ def read_pydantic_ai(value: Any) -> Iterator[Draft]:
     instructions = None
     for message in objects(fields(value).get("messages", value)):
         one.draft.records += 1
+        parts = objects(message["parts"])
         if message["kind"] == "response":
+            # Tools of the provider have their results in the answer.
+            parts.sort(key=lambda part: text(part["part_kind"]).endswith("tool-return"))
             usage, model, time = (message.get(name) for name in ("usage", "model_name", "timestamp"))
             one.begin(usage=_pydantic_usage(usage), model=model, time=time)
         elif message.get("instructions") not in (None, instructions):
             instructions = message["instructions"]
             one.message("system", instructions)
-        parts = objects(message["parts"])
-        # Tools of the provider have their results in the answer.
-        if message["kind"] == "response":
-            parts.sort(key=lambda part: text(part["part_kind"]).endswith("tool-return"))
         for part in parts:
             _part(one, part)
     yield one.draft

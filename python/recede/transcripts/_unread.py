@@ -132,7 +132,9 @@ def notes_of_lines(source: Source) -> tuple[str, ...]:
     for line in source.glued:
         notes.note("several records on one line, all read", line)
     for error in source.skipped[: len(source.skipped) - source.ends_early]:
-        notes.note(f"{'line without a history' if error.kind == 'history' else 'damaged line'} skipped", error.line)
+        notes.note(
+            f"{'line without a history' if error.kind == 'history' else 'damaged line'} skipped", error.line or 0
+        )
     if source.is_cut:
         notes.note("its gzip data is truncated or damaged: what precedes that was read")
     elif source.ends_early:
