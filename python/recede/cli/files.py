@@ -1,4 +1,4 @@
-"""Read histories in every file format, and write them atomically."""
+"""Read histories in every file format, or say what a file looks like instead; write files atomically."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from recede import History, TranscriptError, transcripts
 from recede._files import identity, is_same_file, write_whole
 from recede._printable import printable
 from recede.cli.errors import BadFile, bad_file, errors_of, line_of, name_of
-from recede.cli.reading import Reading
-from recede.cli.signatures import HEAD_BYTES, is_saved_history, likeness
+from recede.cli.options import Reading
 from recede.reduction._unrecognized import unrecognized
 from recede.transcripts._source import FACTS, WRONG_SHAPES, open_source
 from recede.transcripts._unread import NOTHING, Unread, notes_of_lines, unread_in
@@ -310,3 +309,41 @@ def _failure(error: TranscriptError, name: str, data: bytes, lines: list[int] | 
         places["line"] = lines[error.message_index]
         places["offset"] = error.offset - (data.rfind(b"\n", 0, error.offset) + 1)
     return line_of(TranscriptError(error.kind, **places))
+
+
+HEAD_BYTES = 512
+
+_SIGNATURES = (
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a zip archive: unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "packed by zstd: unpack it first"),
+    (b"\xfd7zXZ", "packed by xz: unpack it first"),
+    (b"BZh", "packed by bzip2: unpack it first"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"\xff\xfe", "text in UTF-16: save it as UTF-8"),
+    (b"\xfe\xff", "text in UTF-16: save it as UTF-8"),
+    (b"\xef\xbb\xbf", "text with a byte order mark: save it as UTF-8 without one"),
+)
+_SAVED = b"recede store\r\n\x1a\n"
+
+
+def is_saved_history(head: bytes) -> bool:
+    return head[16 : 16 + len(_SAVED)] == _SAVED
+
+
+def likeness(head: bytes) -> str | None:
+    """Name the kind of a file; None for JSON, however damaged, and for what is gzipped."""
+    for signature, name in _SIGNATURES:
+        if head.startswith(signature):
+            return name
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "a WebP image"
+    if head[257:262] == b"ustar":
+        return "a tar archive: unpack it first"
+    if head.lstrip(b" \t\r\n\0")[:1] in (b"{", b"[", b"") or head.startswith(b"\x1f\x8b"):
+        return None
+    is_text = all(byte >= 32 or byte in b"\t\n\r\f\x1b" for byte in head)
+    return "plain text" if is_text and head.decode(errors="ignore").encode()[:400] == head[:400] else "binary data"

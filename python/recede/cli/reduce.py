@@ -14,8 +14,7 @@ from recede.cli.errors import bad_file, errors_of, say
 from recede.cli.files import InputHistory, for_screen, is_gzipped, keep_apart, write
 from recede.cli.many import finish, named, over, short_names, write_report
 from recede.cli.notices import output_options
-from recede.cli.options import all_of, design_options, given, policy_options, usage_error
-from recede.cli.reading import Reading, reading_options
+from recede.cli.options import Reading, all_of, design_options, given, policy_options, reading_options, usage_error
 from recede.cli.sessions import chosen
 from recede.cli.tables import orphans, size, table, tools_table
 from recede.designs import HistoryReducer

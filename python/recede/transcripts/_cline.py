@@ -1,4 +1,4 @@
-"""Tasks of Cline, Roo Code and Kilo Code: Anthropic's messages, in which a user message may have results as text."""
+"""Anthropic's messages with results elsewhere: texts of the user in tasks of Cline, Roo Code, Kilo Code; Amp's runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from recede.transcripts._draft import Draft, fields, objects, renamed, text
+from recede.transcripts._draft import Draft, fields, objects, renamed, text, texts
 
 _RESULT = re.compile(r"\[(\w+)[^\n]*\] Result:")
 # What follows the results of tools in the same message.
@@ -113,3 +113,43 @@ def _usage(metrics: Any) -> Any:
         cache_creation_input_tokens="cacheWriteTokens",
         output_tokens="outputTokens",
     )
+
+
+# Threads of Amp, whose results are runs of tools
+
+
+def is_amp(value: Any) -> bool:
+    """Whether the value is a thread: a result names its call by `toolUseID`, and has a run."""
+    return any(
+        block.get("type") == "tool_result" and "toolUseID" in block
+        for message in objects(fields(value).get("messages"))
+        for block in objects(message.get("content"))
+    )
+
+
+def read_amp(value: Any) -> Iterator[Draft]:
+    draft = Draft()
+    for message in objects(value["messages"]):
+        draft.records += 1
+        role, content = message.get("role"), message.get("content")
+        if role == "assistant":
+            usage = message.get("usage")
+            draft.request(usage, fields(usage).get("model"), fields(usage).get("timestamp"))
+        blocks = [_of_amp(block) for block in objects(content)]
+        draft.add({"role": role, "content": blocks if isinstance(content, list) else content})
+    yield draft
+
+
+def _of_amp(block: dict[str, Any]) -> dict[str, Any]:
+    if block.get("type") == "tool_use":
+        return {name: block.get(name) for name in ("type", "id", "name", "input")}
+    if block.get("type") != "tool_result" or "toolUseID" not in block:
+        return block
+    run = fields(block.get("run"))
+    said = run.get("result", run.get("error", run.get("reason")))
+    found = {
+        "type": "tool_result",
+        "tool_use_id": block["toolUseID"],
+        "content": texts(fields(said).get("message", said)),
+    }
+    return {**found, "is_error": True} if run.get("status") == "error" else found

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recede.transcripts._draft import Draft, Place, fields, objects
-from recede.transcripts._requests import Compaction, Shown, last_compaction
+from recede.transcripts._requests import Shown, last_compaction
 
 _CLEARED = "[Old tool result content cleared]"
 
@@ -69,19 +69,13 @@ class Kept:
                 self._cleared.setdefault(name, len(self._cleared))
         count, end, cleared = len(self._cleared), draft.end, self._cleared
         before = last_compaction(draft.branches, [one.marks for one in draft.branches], draft.number, end)
-        while isinstance(before.shown, _Cleared):
+        while isinstance(before.shown, Shown) and before.shown.before is not None:
             before = before.shown.before
-        shown = _Cleared(
+        shown = Shown(
             lambda: [_without(one, cleared, count) for one in (*before.shown, *draft.path(before.messages, end))],
             before,
         )
         draft.compacted(line, shown, "results were cleared by the agent; they are kept")
-
-
-class _Cleared(Shown):
-    def __init__(self, make: Any, before: Compaction) -> None:
-        super().__init__(make)
-        self.before = before
 
 
 def _without(message: dict[str, Any], cleared: Mapping[Any, int], count: int) -> dict[str, Any]:

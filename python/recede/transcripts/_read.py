@@ -12,10 +12,9 @@ from recede._errors import TranscriptError
 from recede._report import Reduction
 from recede.reduction._unrecognized import unrecognized
 from recede.transcripts._draft import Draft, parsed
-from recede.transcripts._omitted import omit_texts
 from recede.transcripts._registry import DOCUMENTS, LINES, DocumentFormat, LineFormat
 from recede.transcripts._requests import Branch, path_of
-from recede.transcripts._source import FACTS, MAX_BYTES, Input, Record, Source, open_source
+from recede.transcripts._source import FACTS, MAX_BYTES, Input, Record, Source, omit_texts, open_source
 from recede.transcripts._transcript import Transcript
 from recede.transcripts._unread import Unread, notes_of_lines, seen_in, unread_in
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from recede.transcripts import (
-    _amp,
     _chat,
     _claude_code,
     _cline,
@@ -19,7 +18,6 @@ from recede.transcripts import (
     _opencode,
     _openhands,
     _pi,
-    _qwen_code,
     _trajectories,
 )
 from recede.transcripts._draft import Draft
@@ -48,7 +46,7 @@ class DocumentFormat(NamedTuple):
 LINES = (
     LineFormat("codex", _codex.recognizes, _codex.read, ("payload",)),
     LineFormat("gemini", _gemini.recognizes_line, _gemini.read_lines),
-    LineFormat("qwen_code", _qwen_code.recognizes, _qwen_code.read),
+    LineFormat("qwen_code", _pi.is_qwen_code, _pi.read_qwen_code),
     LineFormat("copilot", _event_streams.is_copilot, _event_streams.read_copilot),
     LineFormat("gemini_stream", _event_streams.is_gemini_stream, _event_streams.read_gemini_stream),
     LineFormat("codex_exec", _event_streams.is_codex_exec, _event_streams.read_codex_exec),
@@ -67,7 +65,7 @@ DOCUMENTS = (
     DocumentFormat("atif", _trajectories.is_atif, _trajectories.read_atif),
     DocumentFormat("opencode", _opencode.recognizes, _opencode.read),
     DocumentFormat("cline", _cline.recognizes, _cline.read),
-    DocumentFormat("amp", _amp.recognizes, _amp.read),
+    DocumentFormat("amp", _cline.is_amp, _cline.read_amp),
     DocumentFormat("claude_code", _claude_code.is_list, _claude_code.read_list),
     DocumentFormat("pydantic_ai", _trajectories.is_pydantic_ai, _trajectories.read_pydantic_ai),
     DocumentFormat("gemini", _gemini.recognizes, _gemini.read),

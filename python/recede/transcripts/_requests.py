@@ -126,8 +126,9 @@ def last_compaction(
 class Shown(Sequence[dict[str, Any]]):
     """The messages in place of a history; made when they are read, since many compactions may show the same."""
 
-    def __init__(self, make: Callable[[], list[dict[str, Any]]]) -> None:
+    def __init__(self, make: Callable[[], list[dict[str, Any]]], before: Compaction | None = None) -> None:
         self._make = make
+        self.before = before  # where results alone were cleared, the compaction before that
 
     def __getitem__(self, index: Any) -> Any:
         return self._make()[index]

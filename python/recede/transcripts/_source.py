@@ -1,4 +1,4 @@
-"""A stream of JSON records from files and bytes, decompressed; errors name line and byte."""
+"""A stream of JSON records from files and bytes, decompressed; errors name line and byte. Long texts may be omitted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
 from os import PathLike, fspath
@@ -16,7 +16,9 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn, Union, cast
 from recede._errors import TranscriptError
 from recede.reduction._kinds import whole_number
 from recede.reduction._reducer import HistoryReducer
+from recede.reduction._stages import mask_observation
 from recede.transcripts._damaged import PADDING, decoder, opening_of, pieces_of
+from recede.transcripts._draft import at
 
 # Validates a history, and counts; its parser says where a fault is.
 FACTS = HistoryReducer(max_input_chars=0, enabled=False)
@@ -257,3 +259,44 @@ def _fault_of(data: bytes) -> TranscriptError | None:
     except TranscriptError as error:
         return None if error.kind in WRONG_SHAPES else error
     return None
+
+
+# Long texts are replaced by their length, which is all that a replay reads
+
+
+_LONG_CHARS = 1_000
+_CUT = "[… "  # a cut text has this in its middle, and is not cut again
+
+
+class OmittedText(str):
+    """A str with the length of a text and without its characters; equal only for equal texts."""
+
+    __slots__ = ("_chars",)
+    _chars: int
+
+    def __new__(cls, text: str) -> OmittedText:
+        made = super().__new__(cls, hash(text))
+        made._chars = len(text)
+        return made
+
+    def __len__(self) -> int:
+        return self._chars
+
+
+def omit_texts(record: Record, texts_at: Iterable[str]) -> Record:
+    """Omit long texts in a part of a record, except placeholders, cut texts and texts with dispatch blocks."""
+    to_visit = [at(record.value, *texts_at)]
+    while to_visit:
+        parent = to_visit.pop()
+        fields = parent.items() if isinstance(parent, dict) else enumerate(parent) if isinstance(parent, list) else ()
+        for key, value in fields:
+            if isinstance(value, (dict, list)):
+                to_visit.append(value)
+            elif isinstance(value, str) and len(value) >= _LONG_CHARS and _is_plain(value):
+                parent[key] = OmittedText(value)  # of a key that exists, which the loop may meet
+    return record
+
+
+def _is_plain(text: str) -> bool:
+    """Whether masking and cutting need only the length of a text."""
+    return _CUT not in text and mask_observation(text) == f"[observation masked — {len(text)} chars]"
