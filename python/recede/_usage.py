@@ -144,7 +144,8 @@ def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
         note("web searches are not counted: they are billed apart from tokens")
     counts = _flat(value)
     for name, held in counts.items():
-        if name not in _KNOWN and _is_of_tokens(name, held):
+        is_of_output = name.startswith(_OF_OUTPUT)  # a part of it
+        if name not in _KNOWN and type(held) is int and held > 0 and "token" in name.lower() and not is_of_output:
             note(f"tokens of the unknown kind {name[:_MOST_NAME_CHARS]!r} are not counted")
     if not _OF_GEMINI.isdisjoint(value):
         value = counts = _of_gemini(value)
@@ -199,11 +200,6 @@ def _flat(value: dict[str, Any]) -> dict[str, Any]:
 def _whole(count: Any) -> Any:
     """A count that a table of numbers made a float as an integer again."""
     return int(count) if isinstance(count, float) and count.is_integer() else count
-
-
-def _is_of_tokens(name: str, count: Any) -> bool:
-    """Whether it counts tokens that are no part of the output."""
-    return type(count) is int and count > 0 and "token" in name.lower() and not name.startswith(_OF_OUTPUT)
 
 
 def _of_gemini(value: dict[str, Any]) -> dict[str, Any]:

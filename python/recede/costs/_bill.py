@@ -152,9 +152,9 @@ def session_prices(transcript: Transcript, own: Mapping[str, ModelPrices] = {}) 
     assumed = [f"the model {model} has no known price: priced as {provider}" for model in models if model not in known]
     if not models:
         assumed.append(f"no model is logged: priced as {provider}")
-    priced = [(call, _prices_of(call, own)) for call in _answers(transcript.requests)]
-    assumed += dict.fromkeys(said for _, (_, said) in priced if said)
-    usages = [(call.usage, found) for call, (found, _) in priced if found is not None]
+    priced = [(one.usage, *_prices_of(one, own)) for one in transcript.requests if one.usage is not None]
+    assumed += dict.fromkeys(said for _, _, said in priced if said)
+    usages = [(usage, found) for usage, found, _ in priced if found is not None]
     written, written_1h = (sum(usage[place] for usage, _ in usages) for place in (2, 3))
     if provider == "anthropic" and written_1h > written:
         provider = "anthropic_1h"
@@ -182,22 +182,11 @@ def _averaged(usages: list[tuple[LoggedUsage, ModelPrices]], prices: Prices) -> 
     )
 
 
-class _Call(NamedTuple):
-    model: str | None
-    usage: LoggedUsage
-    time: float | None
-    tier: str | None = None
-
-
-def _answers(requests: Iterable[LoggedRequest]) -> list[_Call]:
-    return [_Call(one.model, one.usage, one.time, one.tier) for one in requests if one.usage is not None]
-
-
-def _prices_of(call: _Call, own: Mapping[str, ModelPrices]) -> tuple[ModelPrices | None, str]:
+def _prices_of(call: LoggedRequest, own: Mapping[str, ModelPrices]) -> tuple[ModelPrices | None, str]:
     """The prices of a call, and which others were taken where its own are not known."""
     if call.model is None:
         return None, ""
-    when: dict[str, Any] = {"time": call.time, "sent_tokens": call.usage.sent_tokens}
+    when: dict[str, Any] = {"time": call.time, "sent_tokens": call.usage.sent_tokens if call.usage else 0}
     found = model_prices(call.model, own, **when, tier=call.tier)
     if found is not None or call.tier is None:
         return found, ""
@@ -207,13 +196,15 @@ def _prices_of(call: _Call, own: Mapping[str, ModelPrices]) -> tuple[ModelPrices
 
 
 def _bill(request: LoggedRequest, own: Mapping[str, ModelPrices], fallback: Prices | None) -> Bill:
-    beside = [_Call(one.model or request.model, one.usage, request.time, request.tier) for one in request.beside]
-    bill = Bill.total(_of_call(call, own, fallback) for call in [*_answers([request]), *beside])
+    beside = [request._replace(model=one.model or request.model, usage=one.usage) for one in request.beside]
+    bill = Bill.total(_of_call(call, own, fallback) for call in [request, *beside])
     bill = bill._replace(requests=int(bill.requests > 0), unpriced=int(bill.unpriced > 0))
     return bill if request.cost is None else bill._replace(cost=request.cost, unpriced=0)
 
 
-def _of_call(call: _Call, own: Mapping[str, ModelPrices], fallback: Prices | None) -> Bill:
+def _of_call(call: LoggedRequest, own: Mapping[str, ModelPrices], fallback: Prices | None) -> Bill:
+    if call.usage is None:
+        return Bill()
     found, _ = _prices_of(call, own)
     prices = fallback if found is None else found.prices
     fresh, cached, written, written_1h, output = call.usage

@@ -8,7 +8,7 @@ from math import inf, isclose
 from operator import mul
 from statistics import fmean as mean
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from recede.costs._calibration import Calibration
 from recede.costs._replay import replay
@@ -23,12 +23,6 @@ _ROUNDS = 30
 _SAME = 1e-11  # relative: a line that moves less from one round to the next stays where it is
 SERVED = 0.95  # of the request before: less is a miss
 _ALIKE = 1e-4  # relative errors below this count the same
-
-
-class _Line(NamedTuple):
-    prefix: float
-    slope: float
-    error: float
 
 
 def calibrate(transcript: Transcript, *, requests: int | None = None) -> Calibration | None:
@@ -74,19 +68,19 @@ def calibrate(transcript: Transcript, *, requests: int | None = None) -> Calibra
         return None
     plain = _fitted([(chars, sent, sent) for chars, _, _, sent in points])
     hidden = _fitted([(chars - said, sent - answered, sent) for chars, said, answered, sent in points])
-    has_hidden = hidden.error < plain.error - _SAME  # of equals, the plain one
-    line = hidden if has_hidden else plain
+    has_hidden = hidden[2] < plain[2] - _SAME  # of equals, the plain one
+    prefix, slope, error = hidden if has_hidden else plain
     first = logged[0].usage
     return Calibration(
-        prefix_tokens=round(line.prefix),
-        tokens_per_char=line.slope,
+        prefix_tokens=round(prefix),
+        tokens_per_char=slope,
         has_hidden=has_hidden,
         has_cache=len(logged) == 1 or any(sum(request.usage[1:4]) for request in logged if request.usage),
         warm_tokens=0 if first is None else first.cached_tokens,
         output_tokens=tokens,
         misses=_misses(transcript.requests),
         shown=transcript.shown,
-        error=line.error,
+        error=error,
     )
 
 
@@ -112,8 +106,11 @@ def _sizes(turns: Sequence[ReplayedTurn], tokens: dict[int, int]) -> dict[int, t
     return found
 
 
-def _fitted(points: Sequence[tuple[int, int, int]]) -> _Line:
-    """Fit the line through (characters, tokens) with the least mean error, relative to the third number of each."""
+def _fitted(points: Sequence[tuple[int, int, int]]) -> tuple[float, float, float]:
+    """Where the line through (characters, tokens) begins, its slope, and its mean error, which is the least.
+
+    Errors are relative to the third number of each point.
+    """
     xs, ys, wholes = zip(*points, strict=True)
     scales = [max(1, whole) for whole in wholes]
     weights = [1 / scale**2 for scale in scales]
@@ -131,7 +128,7 @@ def _fitted(points: Sequence[tuple[int, int, int]]) -> _Line:
         prefix = median(y - slope * x for x, y, _ in points)
     if prefix < 0:  # no system prompt is negative: the line goes through zero
         prefix, slope = 0.0, min(_MOST, max(_LEAST, median(y / max(1, x) for x, y, _ in points)))
-    return _Line(prefix, slope, mean(_errors(xs, ys, scales, prefix, slope)))
+    return prefix, slope, mean(_errors(xs, ys, scales, prefix, slope))
 
 
 def _errors(xs: Sequence[int], ys: Sequence[int], scales: Sequence[int], prefix: float, slope: float) -> list[float]:

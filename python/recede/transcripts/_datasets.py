@@ -1,24 +1,19 @@
-"""Rows of datasets: trajectories with `role` and `text` (SWE-agent of Nebius), ShareGPT's `from` and `value`."""
+"""Lists of messages: arrays, request bodies, JSON Lines of either; rows of datasets (Nebius' SWE-agent, ShareGPT)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from recede._bodies import BODY_KEYS
 from recede.transcripts._draft import Draft, call, fields, objects, parsed, text
+from recede.transcripts._source import Record
 
 # Where rows have their messages.
 _COLUMNS = ("conversations", "messages", "trajectory", "conversation", "traj", "input")
 
 _ROLES = {"ai": "assistant"}
-_SPEAKERS = {
-    "human": "user",
-    "gpt": "assistant",
-    "chatgpt": "assistant",
-    "bing": "assistant",
-    "bard": "assistant",
-    "model": "assistant",
-}
+_SPEAKERS = {"human": "user", **dict.fromkeys(("gpt", "chatgpt", "bing", "bard", "model"), "assistant")}
 _CALLS = frozenset(["function_call", "function-call", "tool_call"])
 _RESULTS = frozenset(["function", "function_response", "function-response", "observation", "tool", "tool_response"])
 
@@ -113,3 +108,45 @@ def _result(value: Any, draft: Draft) -> None:
             draft.note("result after another kept with an empty call, since the calls are in one text")
         draft.add({"role": "assistant", "content": ""})
     draft.answer(value)
+
+
+# Messages as they were sent
+
+
+_ITEMS = frozenset(["message", "reasoning"])
+
+
+def is_message(record: dict[str, Any]) -> bool:
+    kind = text(record.get("type"))
+    return "role" in record or "pairRole" in record or kind in _ITEMS or kind.endswith(("_call", "_call_output"))
+
+
+def read_message_lines(records: Iterable[Record]) -> Iterator[Draft]:
+    draft = Draft()
+    for value, line in records:
+        draft.records += 1
+        draft.add(value, line)
+    yield draft
+
+
+def is_messages(value: Any) -> bool:
+    """Whether the value is an array; elements that are not messages are errors when it is read."""
+    return isinstance(value, list)
+
+
+def is_body(value: Any) -> bool:
+    return isinstance(value, dict) and any(isinstance(value.get(key), list) for key in BODY_KEYS)
+
+
+def read_messages(value: Any) -> Iterator[Draft]:
+    return read_message_lines(Record(message, 0) for message in value)
+
+
+def read_body(value: Any) -> Iterator[Draft]:
+    for draft in read_messages(next(value[key] for key in BODY_KEYS if isinstance(value.get(key), list))):
+        response = value.get("response")
+        if isinstance(response, dict) and response.get("usage") is not None:
+            # A log of requests keeps the answer beside the body.
+            time = value.get("timestamp", response.get("created", response.get("created_at")))
+            draft.request(response["usage"], response.get("model", value.get("model")), time)
+        yield draft

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from recede.transcripts._chat import read_messages
+from recede.transcripts._datasets import read_messages
 from recede.transcripts._draft import Draft, call, fields, kept, objects, result, text
 
 _FIELDS = frozenset(["content", "role", "tool_call_id"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from recede.transcripts._draft import Draft, Place, digest, first_fields, has_words, kept, objects, text
@@ -66,13 +67,13 @@ def read_lines(records: Iterable[Record]) -> Iterator[Draft]:
     yield places[chain[-1] if chain else None].go_on()
 
 
+@dataclass
 class _Node:
-    def __init__(self, message: dict[str, Any], line: int, before: str | None, *, is_copy: bool) -> None:
-        self.message = message
-        self.line = line
-        self.before = before
-        self.is_copy = is_copy  # of one that was in a history before, whose request is counted there
-        self.is_kept = True
+    message: dict[str, Any]
+    line: int
+    before: str | None
+    is_copy: bool  # of one that was in a history before, whose request is counted there
+    is_kept: bool = True
 
 
 def _put(chain: list[str], nodes: dict[str, _Node], name: str, message: dict[str, Any], line: int) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from recede.transcripts import (
-    _chat,
     _claude_code,
     _cline,
     _codex,
@@ -58,7 +57,7 @@ LINES = (
     LineFormat("langsmith", _langsmith.recognizes_line, _langsmith.read_lines),
     LineFormat("openinference", OPENINFERENCE.recognizes_line, OPENINFERENCE.read_lines),
     LineFormat("otel", OTEL.recognizes_line, OTEL.read_lines),
-    LineFormat("json_lines", _chat.recognizes, _chat.read_lines, ()),
+    LineFormat("json_lines", _datasets.is_message, _datasets.read_message_lines, ()),
 )
 DOCUMENTS = (
     DocumentFormat("inspect", _evaluations.is_inspect, _evaluations.read_inspect),
@@ -80,6 +79,6 @@ DOCUMENTS = (
     DocumentFormat("otel", OTEL.recognizes, OTEL.read),
     DocumentFormat("nebius", _datasets.is_nebius, _datasets.read_nebius),
     DocumentFormat("sharegpt", _datasets.is_sharegpt, _datasets.read_sharegpt),
-    DocumentFormat("body", _chat.is_body, _chat.read_body),
-    DocumentFormat("messages", _chat.is_messages, _chat.read_messages),
+    DocumentFormat("body", _datasets.is_body, _datasets.read_body),
+    DocumentFormat("messages", _datasets.is_messages, _datasets.read_messages),
 )

@@ -39,15 +39,10 @@ _MOST_NAMES, _MOST_NAME_CHARS = 6, 40
 
 
 class Unread(NamedTuple):
-    """The messages of a history that were not understood.
+    """The messages of a history that were not understood."""
 
-    Attributes:
-        messages: how many.
-        kinds: what is unknown about them, such as ``type part`` and ``role agent``, the most frequent first.
-    """
-
-    messages: int = 0
-    kinds: tuple[str, ...] = ()
+    messages: int = 0  # how many
+    kinds: tuple[str, ...] = ()  # what is unknown, such as ``type part`` and ``role agent``, the most frequent first
 
     def words(self, *, has_results: bool) -> str | None:
         """The warning; None if all were understood."""
