@@ -105,14 +105,8 @@ def _usage(metrics: Any) -> Any:
     """Rename tokens; `tokens.prompt` has those of the cache in it, `inputTokens` has not."""
     tokens = fields(metrics).get("tokens")
     if isinstance(tokens, dict):
-        return renamed(tokens, prompt_tokens="prompt", cached_input_tokens="cached", completion_tokens="completion")
-    return renamed(
-        metrics,
-        input_tokens="inputTokens",
-        cache_read_input_tokens="cacheReadTokens",
-        cache_creation_input_tokens="cacheWriteTokens",
-        output_tokens="outputTokens",
-    )
+        return renamed(tokens, "prompt", "completion", "cached")
+    return renamed(metrics, "inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", is_apart=True)
 
 
 # Threads of Amp, whose results are runs of tools

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from recede.transcripts._draft import Draft, digest, fields, objects, text
+from recede.transcripts._draft import Draft, at, digest, fields, objects, text
 from recede.transcripts._requests import Shown
 from recede.transcripts._source import Record
 
 # Events repeat items for display; contexts and metadata are settings.
 _LEFT_OUT = frozenset(["event_msg", "session_meta", "token_usage_record", "turn_context", "world_state"])
-_NOT_SENT = frozenset(["ghost_snapshot"])
 _MOST_KEPT_CHARS = 80_000  # of the user's messages, in a compaction
 # What names a session in its first record, and the one that it continues: a fork, or the child of an agent.
 _PARENTS = ("forked_from_id", "parent_thread_id")
 
 
 def recognizes(record: dict[str, Any]) -> bool:
-    return text(record.get("type")) in {"response_item", "compacted", *_LEFT_OUT} and isinstance(
-        record.get("payload"), dict
-    )
+    kind = text(record.get("type"))
+    return isinstance(record.get("payload"), dict) and kind in ("response_item", "compacted", *_LEFT_OUT)
 
 
 def read(records: Iterable[Record]) -> Iterator[Draft]:
@@ -81,7 +79,7 @@ class _Session:
 
     def _item(self, payload: dict[str, Any], time: Any, line: int) -> None:
         draft, item = self.draft, text(payload.get("type"))
-        if item in _NOT_SENT:
+        if item == "ghost_snapshot":  # it is not sent
             return
         if item == "message" and payload.get("role") != "assistant":
             self.answered(None)
@@ -107,26 +105,24 @@ class _Session:
             self.draft.plan = text(fields(payload.get("rate_limits")).get("plan_type")) or self.draft.plan
         elif kind == "thread_rolled_back" and type(count := payload.get("num_turns")) is int and count > 0:
             self.answered(None)
-            at = self._turns[-count] if count <= len(self._turns) else next(iter(self._turns), self.draft.end)
+            begun = self._turns[-count] if count <= len(self._turns) else next(iter(self._turns), self.draft.end)
             del self._turns[-count:]
-            self.draft = self.draft.back_to(at)
+            self.draft = self.draft.back_to(begun)
 
     # Tokens
 
     def _named(self, payload: dict[str, Any]) -> None:
         """The first record names the session; a fork has those of the sessions before it too, the oldest last."""
-        spawned = fields(fields(fields(payload.get("source")).get("subagent")).get("thread_spawn"))
+        spawned = fields(at(payload, "source", "subagent", "thread_spawn"))
         names = [*(one.get(name) for one in (payload, spawned) for name in _PARENTS), payload.get("id")]
         self._root = next((name for name in names if isinstance(name, str) and name), self._root)
 
     def _response(self, payload: dict[str, Any], time: Any, line: int) -> None:
         """Keep the tokens of a response: of an answer, which an event counts too, or of a compaction."""
         usage, response = payload.get("usage"), text(payload.get("response_id"))
-        if not isinstance(usage, dict) or (self._answer is None and usage == self._last):
-            return
-        if any(one.response == response for one in self._responses[-8:] if response):
-            return
-        self._responses.append(_Counted(response, usage, time, line))
+        is_known = any(one.response == response for one in self._responses[-8:] if response)
+        if isinstance(usage, dict) and not is_known and not (self._answer is None and usage == self._last):
+            self._responses.append(_Counted(response, usage, time, line))
 
     def answered(self, usage: Any) -> None:
         """Complete an answer: its usage was logged, or never will be."""
@@ -140,10 +136,9 @@ class _Session:
             self._responses = [one for one in self._responses if one.usage != usage]
             self._last = usage
         # A fork begins with the items and counters of its parent, at other times.
-        parts = self._root, [_named(item) for item in items], self._total, usage
-        self.draft.request(
-            usage, self._model, time, line, messages, digest(*parts) if self._root and usage is not None else None
-        )
+        is_named = self._root and usage is not None
+        name = digest(self._root, [_named(item) for item in items], self._total, usage) if is_named else None
+        self.draft.request(usage, self._model, time, line, messages, name)
 
     def _compacted(self, payload: dict[str, Any], time: Any, line: int) -> None:
         self.answered(None)

@@ -219,9 +219,17 @@ def at(value: Any, *names: str) -> Any:
     return value
 
 
-def renamed(usage: Any, **names: str) -> Any:
-    """The counts of a usage by names of providers, each from its place in the log; what is no usage stays."""
-    return {name: at(usage, *own.split(".")) for name, own in names.items()} if isinstance(usage, dict) else usage
+_TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens")
+_TOKENS_APART = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+def renamed(usage: Any, *places: str, is_apart: bool = False) -> Any:
+    """The counts of a usage by their places in a log: of input, output, and of what was read from the cache or written.
+
+    These are part of the input unless they are counted apart. What is no usage stays.
+    """
+    names = zip(_TOKENS_APART if is_apart else _TOKENS, places, strict=False)
+    return {name: at(usage, *place.split(".")) for name, place in names} if isinstance(usage, dict) else usage
 
 
 def texts(value: Any) -> str:

@@ -194,13 +194,8 @@ class _Copilot:
                 one.draft.compacted(line, [{"role": "user", "content": data["summaryContent"]}])
         elif kind == "session.shutdown":  # the tokens of the run that ends
             for model, metric in fields(data.get("modelMetrics")).items():
-                usage = renamed(  # as Chat Completions names them: those of the cache are in the input
-                    at(metric, "usage"),
-                    prompt_tokens="inputTokens",
-                    cached_input_tokens="cacheReadTokens",
-                    cache_write_input_tokens="cacheWriteTokens",
-                    completion_tokens="outputTokens",
-                )
+                places = "inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"
+                usage = renamed(at(metric, "usage"), *places)
                 one.draft.billed("session", model, usage, line, event.get("timestamp"))
         else:
             self._model = data.get("newModel", data.get("selectedModel", self._model))

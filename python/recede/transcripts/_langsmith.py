@@ -101,13 +101,8 @@ def _usage(outputs: dict[str, Any]) -> Any:
     counts = fields(message.get("usage_metadata", outputs.get("usage_metadata")))
     if not counts:
         return outputs.get("usage")
-    return renamed(
-        counts,
-        input_tokens="input_tokens",
-        output_tokens="output_tokens",
-        input_tokens_cache_read="input_token_details.cache_read",
-        input_tokens_cache_write="input_token_details.cache_creation",
-    )
+    details = "input_token_details.cache_read", "input_token_details.cache_creation"
+    return renamed(counts, "input_tokens", "output_tokens", *details)
 
 
 # Messages

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from recede.transcripts._draft import Conversation, Draft, at, fields, objects, text, texts
+from recede.transcripts._draft import Conversation, Draft, at, fields, objects, renamed, text, texts
 from recede.transcripts._kept import Kept
 
 # Of parts: texts, tools, and what the model does not see, or sees as another part.
@@ -119,12 +119,6 @@ def _answer(session: Conversation, info: dict[str, Any], parts: list[dict[str, A
 
 def _usage(tokens: Any) -> Any:
     """Reasoning is counted apart from the output."""
-    if not isinstance(tokens, dict):
-        return tokens
-    output = [count for count in (tokens.get("output"), tokens.get("reasoning")) if isinstance(count, int)]
-    return {
-        "input_tokens": tokens.get("input"),
-        "cache_read_input_tokens": at(tokens, "cache", "read"),
-        "cache_creation_input_tokens": at(tokens, "cache", "write"),
-        "output_tokens": sum(output),
-    }
+    usage = renamed(tokens, "input", "output", "cache.read", "cache.write", is_apart=True)
+    output = [count for count in (at(tokens, "output"), at(tokens, "reasoning")) if isinstance(count, int)]
+    return {**usage, "output_tokens": sum(output)} if isinstance(usage, dict) else usage

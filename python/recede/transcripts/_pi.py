@@ -10,6 +10,7 @@ from recede.transcripts._requests import Shown
 from recede.transcripts._source import Record
 
 _LEFT_OUT = frozenset(["custom", "label", "model_change", "session", "session_info", "thinking_level_change"])
+_PLACES = ("input", "output", "cacheRead", "cacheWrite")  # of tokens
 _ROLES = frozenset(["assistant", "bashExecution", "toolResult", "user"])
 
 
@@ -56,7 +57,7 @@ def _answer_or_add(draft: Draft, value: dict[str, Any], message: dict[str, Any],
         name, time = value.get("id"), value.get("timestamp")
         # A fork is another file that begins with copies.
         copy = digest(name, time, message.get("usage")) if isinstance(name, str) and time is not None else None
-        draft.request(_usage(message.get("usage")), message.get("model"), time, line, id=copy)
+        draft.request(renamed(message.get("usage"), *_PLACES, is_apart=True), message.get("model"), time, line, id=copy)
     if message.get("stopReason") in ("aborted", "error"):
         if draft.requests and draft.requests[-1].usage is None:
             draft.requests.pop()  # it was not billed
@@ -68,17 +69,8 @@ def _answer_or_add(draft: Draft, value: dict[str, Any], message: dict[str, Any],
 def _compacted(draft: Draft, value: dict[str, Any], first: int | None, line: int) -> None:
     summary, end = {"role": "user", "content": text(value.get("summary"))}, draft.end
     draft.compacted(line, Shown(lambda: [summary, *([] if first is None else draft.path(first, end))]))
-    draft.billed("compaction", value.get("model"), _usage(value.get("usage")), line, value.get("timestamp"))
-
-
-def _usage(usage: Any) -> Any:
-    return renamed(
-        usage,
-        input_tokens="input",
-        cache_read_input_tokens="cacheRead",
-        cache_creation_input_tokens="cacheWrite",
-        output_tokens="output",
-    )
+    usage = renamed(value.get("usage"), *_PLACES, is_apart=True)
+    draft.billed("compaction", value.get("model"), usage, line, value.get("timestamp"))
 
 
 def _message(message: dict[str, Any], draft: Draft, line: int) -> dict[str, Any]:

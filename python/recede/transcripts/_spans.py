@@ -177,19 +177,10 @@ class Convention(NamedTuple):
 
 
 def _openinference_request(span: dict[str, Any], llm: dict[str, Any], line: int) -> Request:
-    usage = renamed(
-        fields(llm.get("token_count")),
-        prompt_tokens="prompt",
-        completion_tokens="completion",
-        input_tokens_cache_read="prompt_details.cache_read",
-        input_tokens_cache_write="prompt_details.cache_write",
-    )
+    places = "prompt", "completion", "prompt_details.cache_read", "prompt_details.cache_write"
+    usage = renamed(fields(llm.get("token_count")), *places)
     sent, answer = (_openinference_messages(llm.get(name)) for name in ("input_messages", "output_messages"))
     return Request(_trace(span), _time(span), sent, answer, usage, llm.get("model_name"), line)
-
-
-def _are_openinference(items: list[dict[str, Any]]) -> bool:
-    return all("role" not in item and "role" in fields(_tree(item).get("message")) for item in items)
 
 
 def _openinference_messages(value: Any) -> list[dict[str, Any]]:
@@ -218,7 +209,7 @@ OPENINFERENCE = Convention(
     "llm",
     lambda llm: "input_messages" in llm or "output_messages" in llm,
     _openinference_request,
-    _are_openinference,
+    lambda items: all("role" not in item and "role" in fields(_tree(item).get("message")) for item in items),
     _openinference_messages,
 )
 
@@ -239,13 +230,8 @@ def _is_part(part: dict[str, Any]) -> bool:
 
 
 def _otel_request(span: dict[str, Any], said: dict[str, Any], line: int) -> Request:
-    usage = renamed(
-        fields(said.get("usage")),
-        input_tokens="input_tokens",
-        output_tokens="output_tokens",
-        input_tokens_cache_read="cache_read.input_tokens",
-        input_tokens_cache_write="cache_creation.input_tokens",
-    )
+    places = "input_tokens", "output_tokens", "cache_read.input_tokens", "cache_creation.input_tokens"
+    usage = renamed(fields(said.get("usage")), *places)
     system = _otel_messages([{"role": "system", "parts": parsed(said.get("system_instructions"))}])
     return Request(
         at(said, "conversation", "id") or _trace(span),

@@ -33,13 +33,8 @@ def read_atif(value: Any, context: str | None = None) -> Iterator[Draft]:
         source = text(step.get("source"))
         if source == "agent":
             metrics = fields(step.get("metrics"))
-            usage = renamed(
-                metrics or None,
-                prompt_tokens="prompt_tokens",
-                cached_input_tokens="cached_tokens",
-                input_tokens_cache_write="extra.cache_creation_input_tokens",
-                completion_tokens="completion_tokens",
-            )
+            places = "prompt_tokens", "completion_tokens", "cached_tokens", "extra.cache_creation_input_tokens"
+            usage = renamed(metrics or None, *places)
             one.begin(usage=usage, model=step.get("model_name"), time=step.get("timestamp"))
             if step.get("is_copied_context") is True:  # it is counted where it was copied from
                 one.draft.requests.pop()
@@ -97,7 +92,10 @@ def read_pydantic_ai(value: Any) -> Iterator[Draft]:
             # Tools of the provider have their results in the answer.
             parts.sort(key=lambda part: text(part["part_kind"]).endswith("tool-return"))
             usage, model, time = (message.get(name) for name in ("usage", "model_name", "timestamp"))
-            one.begin(usage=_pydantic_usage(usage), model=model, time=time)
+            pairs = ("input_tokens", "request_tokens"), ("output_tokens", "response_tokens")  # now, and before
+            places = (now if now in fields(usage) else before for now, before in pairs)
+            usage = renamed(usage, *places, "cache_read_tokens", "cache_write_tokens")
+            one.begin(usage=usage, model=model, time=time)
         elif message.get("instructions") not in (None, instructions):
             instructions = message["instructions"]
             one.message("system", instructions)
@@ -127,17 +125,6 @@ def _said(part: Any) -> dict[str, Any]:
     """A text, which may have fields of its own; a picture or a document as an image."""
     said = part.get("content") if isinstance(part, dict) else part
     return {"type": "text", "text": said} if isinstance(said, str) else {"type": "image", "kind": at(part, "kind")}
-
-
-def _pydantic_usage(usage: Any) -> Any:
-    if not isinstance(usage, dict):
-        return usage
-    return {
-        "prompt_tokens": usage.get("input_tokens", usage.get("request_tokens")),
-        "cached_input_tokens": usage.get("cache_read_tokens"),
-        "input_tokens_cache_write": usage.get("cache_write_tokens"),
-        "completion_tokens": usage.get("output_tokens", usage.get("response_tokens")),
-    }
 
 
 # Turns of text
