@@ -257,9 +257,11 @@ class TurnManager:
             return ContextReport(len(self), raw, sent, summarizer, price_per_token, masking_turns)
 
 
-def check_texts(*texts: object) -> None:
+def check_texts(reasoning: object, action: object, observation: object) -> None:
     """Raise TypeError unless a turn is three strings."""
-    for name, text in zip(TEXTS, texts, strict=True):
+    if isinstance(reasoning, str) and isinstance(action, str) and isinstance(observation, str):
+        return
+    for name, text in zip(TEXTS, (reasoning, action, observation), strict=True):
         if not isinstance(text, str):
             raise TypeError(f"{name} must be a string, not {type(text).__name__}")
 
