@@ -13,24 +13,17 @@ _USUAL_TIERS = frozenset(["auto", "default", "standard"])
 class LoggedUsage(NamedTuple):
     """The tokens of one request, as the provider counted them.
 
-    Attributes:
-        input_tokens: input neither read from the cache nor written to it.
-        cached_tokens: input read from the cache.
-        written_tokens: input written to the cache of five minutes, or whose time to live the log omits.
-        written_1h_tokens: input written to the cache of one hour.
-        output_tokens: the answer, with its reasoning.
-
     Example:
         >>> from recede.transcripts import LoggedUsage
         >>> LoggedUsage(3, 20_000, 400, 0, 95).sent_tokens
         20403
     """
 
-    input_tokens: int
-    cached_tokens: int
-    written_tokens: int
-    written_1h_tokens: int
-    output_tokens: int
+    input_tokens: int  # neither read from the cache nor written to it
+    cached_tokens: int  # read from the cache
+    written_tokens: int  # written to the cache of five minutes, or whose time to live the log omits
+    written_1h_tokens: int  # written to the cache of one hour
+    output_tokens: int  # the answer, with its reasoning
 
     @property
     def sent_tokens(self) -> int:
@@ -41,19 +34,14 @@ class LoggedUsage(NamedTuple):
 class Beside(NamedTuple):
     """Tokens that a request was billed beside those of its answer.
 
-    Attributes:
-        kind: what for, such as ``"advisor_message"`` or ``"compaction"``.
-        model: the model; None: that of the answer.
-        usage: its tokens.
-
     Example:
         >>> from recede.transcripts import Beside, LoggedUsage
         >>> Beside("advisor_message", "claude-opus-4-7", LoggedUsage(100_000, 0, 0, 0, 4_000)).usage.sent_tokens
         100000
     """
 
-    kind: str
-    model: str | None
+    kind: str  # what for, such as "advisor_message" or "compaction"
+    model: str | None  # None: that of the answer
     usage: LoggedUsage
 
 

@@ -20,6 +20,7 @@ __all__ = ["PROMPT", "anthropic", "builtin", "gemini", "openai"]
 
 # An outcome is labeled by the first line of its action, which may be a whole program.
 _ACTION_CHARS = 60
+_FIRST_LINE = "Conversation summary:"
 
 Summarize = Callable[[Sequence[Any], Union[str, None]], str]
 Asks = Callable[[Sequence[Any], Union[str, None]], Union[str, Awaitable[str]]]
@@ -120,7 +121,10 @@ def builtin() -> Summarize:
 
 
 def _built_in(items: Sequence[Any], previous: str | None) -> str:
-    messages: list[Any] = [] if previous is None else [{"role": "system", "content": _headed(previous)}]
+    messages: list[Any] = []
+    if previous is not None:
+        headed = previous if previous.startswith(_FIRST_LINE) else f"{_FIRST_LINE}\n{previous}"
+        messages.append({"role": "system", "content": headed})
     for item in items:
         if isinstance(item, Turn):
             function = {"name": item.action.strip().partition("\n")[0][:_ACTION_CHARS], "arguments": "{}"}
@@ -133,11 +137,6 @@ def _built_in(items: Sequence[Any], previous: str | None) -> str:
     asking = compiled(_engine.engine, "reduce", {**options, "summarizer": _built_in})
     text: str = reduced(messages, asking).built_in
     return text
-
-
-def _headed(summary: str) -> str:
-    first_line = "Conversation summary:"
-    return summary if summary.startswith(first_line) else f"{first_line}\n{summary}"
 
 
 def _summarizer(client: Any, create: Any, asked: Any) -> Asks:

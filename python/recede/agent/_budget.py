@@ -119,7 +119,8 @@ class Budget:
     def view(self, messages: list[Any]) -> list[Any]:
         """The messages to send: the history itself unless it is over the threshold and has old observations."""
         is_over = self.is_over(messages)
-        messages = self._with_marks(messages)
+        if self._history_options().pins:  # as a `History` does
+            messages = newest_mark_only(messages)
         if not is_over:
             return messages
         masked = self._masked(messages)
@@ -128,10 +129,6 @@ class Budget:
             report_move(masked.boundary_moves[-1], self.on_move)
         self.warn_if_over(masked.messages)
         return masked.messages
-
-    def _with_marks(self, messages: list[Any]) -> list[Any]:
-        """Keep only the newest mark of the messages, as a `History` does."""
-        return newest_mark_only(messages) if self._history_options().pins else messages
 
     def warn_if_over(self, view: list[Any]) -> None:
         """Log a warning if the view has more than `max_input_tokens`."""

@@ -221,7 +221,8 @@ class Conversation:
     # A turn at a time, by a sync or an async client
 
     def _driven(self, spoken: dict[str, Any] | None) -> Answer:
-        self._tools.demand_plain()
+        if self._tools.is_async:
+            raise TypeError("run_tool is async: use turn_async")
         with self._one_turn():
             return drive(self._steps(spoken))
 

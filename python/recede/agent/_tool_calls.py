@@ -64,12 +64,8 @@ class Tools:
             words = "must be True, False or a list of tool names"
             raise TypeError(f"parallel_tools {words}, not {type(parallel).__name__}")
         self._run_tool = run_tool
-        self._is_async = inspect.iscoroutinefunction(run_tool)
+        self.is_async = inspect.iscoroutinefunction(run_tool)
         self._parallel = parallel
-
-    def demand_plain(self) -> None:
-        if self._is_async:
-            raise TypeError("run_tool is async: use turn_async")
 
     def groups(self, calls: Sequence[ToolCall]) -> Iterator[list[int]]:
         """The indices of calls that may run concurrently, in groups."""
@@ -88,7 +84,7 @@ class Tools:
         if call.fault is not None or self._run_tool is None:
             return ToolResult(call.fault or f"there is no tool {call.name!r}", is_error=True)
         try:
-            value = yield Call("run_tool", self._run_tool, (call.name, call.input), in_thread=not self._is_async)
+            value = yield Call("run_tool", self._run_tool, (call.name, call.input), in_thread=not self.is_async)
         except AsyncFunctionError:
             raise
         except Exception as error:

@@ -60,7 +60,10 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
 
     async def _recall(self, context: Any, arguments: str) -> Any:
         content = self.recalled(running.get() or [], str(json.loads(arguments).get("handle")))
-        return content if isinstance(content, str) else list(map(_tool_output, content))
+        if isinstance(content, str):
+            return content
+        # A tool returns its parts under other names than those of the input.
+        return [{**part, "type": str(part.get("type")).removeprefix("input_")} for part in content]
 
 
 def _around(data: CallModelData[Any]) -> dict[str, Any]:
@@ -74,10 +77,6 @@ def _model_of(agent: Any) -> str:
     """Return the name of an agent's model; a run's configuration is not visible to its filter."""
     model = get_default_model() if agent.model is None else agent.model
     return model if isinstance(model, str) else str(getattr(model, "model", ""))
-
-
-def _tool_output(part: Any) -> Any:
-    return {**part, "type": str(part.get("type")).removeprefix("input_")}
 
 
 def _is_continuation(items: list[Any]) -> bool:

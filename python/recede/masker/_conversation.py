@@ -16,7 +16,7 @@ from recede.session._known import NEWEST, KnownMessages
 from recede.session._reported import Reports
 
 if TYPE_CHECKING:
-    from recede.providers import Provider
+    pass
 
 # A message of more parts than this counts as if it had no more: it may be a cycle.
 _MOST_PARTS = 10_000
@@ -82,14 +82,6 @@ class KnownConversation:
         # What is changed in place; of the rest each change is another object.
         other._copies, other._sizes = dict(self._copies), list(self._sizes)
         return other
-
-    def gets_cache(self, provider: Provider) -> bool:
-        """Whether this provider has a cache, and the one of the conversation has none."""
-        return provider.cache != "none" and self.options["provider"].cache == "none"
-
-    def has_masks_from(self, message: int) -> bool:
-        """Whether the view masks results of this message or a later one."""
-        return len(self.masks) > 0 and self.masks[-1].message_index >= message
 
     def sync(self, messages: list[Any], same: int, marked: list[int], summary: tuple[Any, int]) -> int:
         """Take the messages of this call, of which the first are known, and a summary with its key.

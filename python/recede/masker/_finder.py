@@ -79,8 +79,11 @@ class ConversationFinder(Generic[_M]):
         if not given:
             return self._new(None, provider, static or 0)  # nothing to remember
         conversation, same, marked = self._found(given, provider)
-        # It was counted before its first request, or had no marks until now.
-        if provider is not None and (not conversation.has_provider or conversation.gets_cache(provider)):
+        # It was counted before its first request, or had no marks until now, and so no cache.
+        if provider is not None and (
+            not conversation.has_provider
+            or (provider.cache != "none" and conversation.options["provider"].cache == "none")
+        ):
             self._remembered.forget(conversation)
             static = conversation.static if static is None else static
             conversation, same, marked = self._remembered.add(self._new(conversation.key, provider, static)), 0, []
@@ -124,7 +127,8 @@ class ConversationFinder(Generic[_M]):
         if best is None or same == 0:
             self._count(begun=1)
             return self._remembered.add(self._new(key, provider)), 0, []
-        if len(best.known.messages) - same > NEWEST or (self._recalls and best.has_masks_from(same)):
+        has_masks = len(best.masks) > 0 and best.masks[-1].message_index >= same
+        if len(best.known.messages) - same > NEWEST or (self._recalls and has_masks):
             self._count(forked=1)
             return self._remembered.add(best.fork(key)), same, marked
         self._remembered.use(best)
