@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from recede._errors import TranscriptError
 from recede._forks import lock_of
 from recede.masker._conversation import KnownConversation
-from recede.masker._remembered import MaskerStats, Remembered
+from recede.masker._remembered import Remembered
 from recede.reduction._static import has_limits
 from recede.session._known import NEWEST, KnownMessages
 
@@ -22,6 +21,26 @@ if TYPE_CHECKING:
     from recede.providers import Provider
 
 _M = TypeVar("_M")
+
+
+class _Alone:
+    """A lock that refuses an adapter that calls the masker meanwhile."""
+
+    def __init__(self) -> None:
+        lock = threading.RLock()
+        self.acquire, self.release = lock.acquire, lock.release
+        self._is_busy = False
+
+    def __enter__(self) -> None:
+        self.acquire()
+        if self._is_busy:
+            self.release()
+            raise RuntimeError("the methods of an adapter must not call the Masker that calls them")
+        self._is_busy = True
+
+    def __exit__(self, *failure: object) -> None:
+        self._is_busy = False
+        self.release()
 
 
 class ConversationFinder(Generic[_M]):
@@ -41,29 +60,16 @@ class ConversationFinder(Generic[_M]):
         self._counter, self._has_limits = options.get("token_counter"), has_limits(options)
         self._most, self._check, self._recalls = most, check, recalls
         self._forget_all()
-        self._figures = MaskerStats()
-        self._lock: Any = lock_of(self)
+        self._calls = dict.fromkeys(("continued", "rewound", "forked", "begun"), 0)  # of `MaskerStats`
+        self._lock: Any = lock_of(self, _Alone)
 
     def _forget_all(self) -> None:
-        self._is_busy = False
         self._remembered, self._of_thread = Remembered(*self._most), threading.local()
 
     def _after_fork(self, *, was_changing: bool) -> None:
         """Forget, in a child, what a thread of the parent was changing: it only saves time."""
         if was_changing:
             self._forget_all()
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Hold the lock, and refuse an adapter that calls the masker meanwhile."""
-        with self._lock:
-            if self._is_busy:
-                raise RuntimeError("the methods of an adapter must not call the Masker that calls them")
-            self._is_busy = True
-            try:
-                yield
-            finally:
-                self._is_busy = False
 
     def _synced(
         self,
@@ -114,7 +120,7 @@ class ConversationFinder(Generic[_M]):
         for last in islice(self._remembered.newest_first(), 1):
             same, marked = last.known.prefix(messages)
             if same == len(last.known.messages) > 0:
-                self._count(continued=1)
+                self._calls["continued"] += 1
                 return last, same, marked
         key = self._reader.key(messages)
         found = [(one, *one.known.prefix(messages)) for one in self._remembered.of_key(key)]
@@ -125,14 +131,14 @@ class ConversationFinder(Generic[_M]):
             found[number] = (one, same, [place for place in marked if place < same])
         best, same, marked = max(found, key=lambda one: one[1], default=(None, 0, []))
         if best is None or same == 0:
-            self._count(begun=1)
+            self._calls["begun"] += 1
             return self._remembered.add(self._new(key, provider)), 0, []
         has_masks = len(best.masks) > 0 and best.masks[-1].message_index >= same
         if len(best.known.messages) - same > NEWEST or (self._recalls and has_masks):
-            self._count(forked=1)
+            self._calls["forked"] += 1
             return self._remembered.add(best.fork(key)), same, marked
         self._remembered.use(best)
-        self._count(**{"continued" if same == len(best.known.messages) else "rewound": 1})
+        self._calls["continued" if same == len(best.known.messages) else "rewound"] += 1
         return best, same, marked
 
     def _new(
@@ -149,7 +155,3 @@ class ConversationFinder(Generic[_M]):
         if self._counter is not None and self._has_limits:
             new.counts, new.counter = partial(self._reader.costs, policy, self._counter), self._counter
         return new
-
-    def _count(self, **figures: int) -> None:
-        added = {name: getattr(self._figures, name) + count for name, count in figures.items()}
-        self._figures = self._figures._replace(**added)

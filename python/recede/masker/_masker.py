@@ -199,7 +199,7 @@ class Masker(ConversationFinder[_M]):
         """The result for the conversation of these messages, once its view has the summary that it needs."""
         summary: tuple[Any, int] = (None, 0)
         while True:
-            with self._alone():
+            with self._lock:
                 conversation = self._synced(messages, provider, static, summary)
                 asked = conversation.asked
                 if asked is None:
@@ -250,7 +250,7 @@ class Masker(ConversationFinder[_M]):
         """
         if isinstance(observation, bool) or not isinstance(observation, (int, str)):
             raise TypeError(f"an observation is a number or the id of a call, not {type(observation).__name__}")
-        with self._alone():
+        with self._lock:
             place: tuple[int, int] | None = self._synced(messages).session.place(observation)
         if place is None:
             raise no_such("observation", observation)
@@ -286,7 +286,7 @@ class Masker(ConversationFinder[_M]):
         Raises:
             LookupError: no such observation is remembered, or it has images and no text.
         """
-        with self._alone():
+        with self._lock:
             for conversation in self._remembered.newest_first():
                 place = conversation.session.place_by_handle(handle)
                 if place is not None:
@@ -313,7 +313,7 @@ class Masker(ConversationFinder[_M]):
         """
         if is_off():
             return
-        with self._alone():
+        with self._lock:
             conversation: KnownConversation | None = getattr(self._of_thread, "last", lambda: None)()
             if messages is not None and (conversation is None or not self._has(conversation, messages)):
                 conversation = self._synced(messages)
@@ -332,5 +332,4 @@ class Masker(ConversationFinder[_M]):
 
     def stats(self) -> MaskerStats:
         """The figures of the calls so far."""
-        with self._lock:
-            return self._figures._replace(conversations=len(self._remembered), evicted=self._remembered.evicted)
+        return MaskerStats(**self._calls, conversations=len(self._remembered), evicted=self._remembered.evicted)
