@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from recede._bodies import KEPT_BY_PROVIDER, kept_words
 from recede._encodable import warn_once
 from recede._errors import without_text
 from recede._objects import plain_message
@@ -52,6 +53,14 @@ def say(words: str) -> None:
     """Warn about what is sent raw, once in a process for each cause, unless masking is off."""
     if not is_off():
         warn_once(words)
+
+
+def is_kept(request: Mapping[str, Any], fields: Iterable[str] = KEPT_BY_PROVIDER, more: str = "") -> bool:
+    """Whether the provider keeps the history of a request, as one of these fields says; warns that it is sent raw."""
+    words = kept_words(request, fields)
+    if words is not None:
+        say(words + more)
+    return words is not None
 
 
 class Masking:

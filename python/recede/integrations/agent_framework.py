@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from recede._bodies import KEPT_BY_PROVIDER, kept_words
-from recede.integrations._shared import Masking, json_chars, missing, say
+from recede._bodies import KEPT_BY_PROVIDER
+from recede.integrations._shared import Masking, is_kept, json_chars, missing
 from recede.masker import Facts
 
 try:
@@ -67,8 +67,7 @@ class RecedeMiddleware(Masking, ChatMiddleware):
     async def process(self, context: Any, call_next: Any) -> Any:
         """Send the view, and report the usage of the answer."""
         given, options = list(context.messages), dict(context.options or {})
-        if kept := kept_words(options, ("conversation_id", *KEPT_BY_PROVIDER)):
-            say(kept)
+        if is_kept(options, ("conversation_id", *KEPT_BY_PROVIDER)):
             return await call_next()
         model = options.get("model") or getattr(context.client, "model", None)
         tools = [one.to_json_schema_spec() for one in options.get("tools") or () if hasattr(one, "to_json_schema_spec")]

@@ -7,11 +7,10 @@ import logging
 from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any, ClassVar
 
-from recede._bodies import kept_words
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
 from recede._steps import Call, Step, drive, drive_async
 from recede.clients._requests import Answered
-from recede.integrations._shared import BATCHES_WORDS, Masking, missing, say, unknown
+from recede.integrations._shared import BATCHES_WORDS, Masking, is_kept, missing, say, unknown
 from recede.reduction._input import marks_elsewhere
 
 try:
@@ -96,8 +95,7 @@ class RecedeMiddleware(Masking, Middleware):
         if path not in _PATHS:
             return None
         body = _body(request)
-        if kept := kept_words(body):
-            say(f"{kept}: a tool runner sends all of it with thread=False")
+        if is_kept(body, more=": a tool runner sends all of it with thread=False"):
             return None
         history = body.get("messages")
         return history if isinstance(history, list) else None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from recede._bodies import kept_words
-from recede.integrations._shared import Masking, missing, running, say
+from recede.integrations._shared import Masking, is_kept, missing, running
 
 try:
     from google.adk.plugins.base_plugin import BasePlugin
@@ -39,8 +38,7 @@ class RecedePlugin(Masking, BasePlugin):
         """Send the view."""
         given, config = list(llm_request.contents), llm_request.config
         running.set(None)
-        if kept := kept_words(vars(llm_request), ("previous_interaction_id",)):
-            say(kept)
+        if is_kept(vars(llm_request), ("previous_interaction_id",)):
             return
         around = {"system": config.system_instruction, "tools": config.tools}
         view = await self._asent(given, llm_request.model, lambda: around)

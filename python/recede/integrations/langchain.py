@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from recede._bodies import kept_words
 from recede._recall import RECALL_DESCRIPTION
 from recede.integrations._shared import (
     Masking,
     content_facts,
     content_text,
+    is_kept,
     json_chars,
     masked_content,
     missing,
@@ -58,14 +58,13 @@ def _name_of(model: Any) -> str | None:
     return _name_of(bound) if name is None and bound is not None else name
 
 
-def _kept(request: ModelRequest[Any]) -> str | None:
-    """Word the warning for a request whose history the provider keeps; None for other requests."""
+def _is_kept(request: ModelRequest[Any]) -> bool:
     settings = {
         **(getattr(request.model, "model_kwargs", None) or {}),
         **(getattr(request, "model_settings", None) or {}),
     }
     settings.setdefault("previous_response_id", getattr(request.model, "use_previous_response_id", False))
-    return kept_words(settings)
+    return is_kept(settings)
 
 
 def _starts_subagents(tool: Any) -> bool:
@@ -150,8 +149,7 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
 
     def _is_sent_raw(self, request: ModelRequest[Any]) -> bool:
         """Whether a request has no view; warns about this, and about subagents."""
-        if kept := _kept(request):
-            say(kept)
+        if _is_kept(request):
             return True
         if not self._has_subagents and any(map(_starts_subagents, request.tools or ())):
             say(
@@ -222,7 +220,7 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
     def _reported(self, request: ModelRequest[Any], response: Any) -> Any:
         """The response, whose usage is reported."""
         inner = getattr(response, "model_response", response)
-        for message in [] if _kept(request) else getattr(inner, "result", [inner]):
+        for message in [] if _is_kept(request) else getattr(inner, "result", [inner]):
             usage = getattr(message, "usage_metadata", None) or {}
             details = usage.get("input_token_details") or {}
             cached = details.get("cache_read"), details.get("cache_creation")

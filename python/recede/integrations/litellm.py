@@ -7,11 +7,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from recede._bodies import kept_words
 from recede._off import is_off
 from recede._recall import recall_tool
 from recede.clients._requests import has_message
-from recede.integrations._shared import BATCHES_WORDS, Masking, missing, say
+from recede.integrations._shared import BATCHES_WORDS, Masking, is_kept, missing, say
 
 try:
     import litellm
@@ -137,8 +136,7 @@ class RecedeCallback(Masking, CustomLogger):
             elif has_message([request.get(field) for field in _FIELDS]):
                 say(f"calls of LiteLLM's kind {kind!r} are sent as they are: mask their messages with view(messages)")
             return None
-        if kept := kept_words(request):
-            say(kept)
+        if is_kept(request):
             return None
         if key not in request:
             say(f"LiteLLM hides positional messages from its hooks: sent raw, give them as {key}=")

@@ -7,9 +7,8 @@ from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any
 
-from recede._bodies import kept_words
 from recede._recall import RECALL_DESCRIPTION
-from recede.integrations._shared import Masking, json_chars, missing, running, say
+from recede.integrations._shared import Masking, is_kept, json_chars, missing, running
 from recede.masker import Facts
 
 try:
@@ -160,8 +159,7 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
     async def _masked(self, request_context: ModelRequestContext) -> ModelRequestContext:
         """The request with the view of its messages."""
         running.set(None)
-        if kept := kept_words(request_context.model_settings or {}, _KEPT):
-            say(kept)
+        if is_kept(request_context.model_settings or {}, _KEPT):
             return request_context
         around = partial(_around, request_context)
         view = await self._asent(list(request_context.messages), request_context.model.model_name, around)
