@@ -43,13 +43,6 @@ class ToolReport(NamedTuple):
 class BoundaryMove(NamedTuple):
     """A move of the boundary between masked and raw observations.
 
-    Attributes:
-        request: the request of the session before which it moved, from 0; there is one before each run.
-        masked_count: observations that it masked.
-        removed_chars: characters that it removed.
-        written_chars: characters after the first change that the previous request had sent, and that were written to
-            the prompt cache again.
-
     Example:
         >>> import recede
         >>> history = [{"role": "user", "content": "Go."}]
@@ -61,10 +54,10 @@ class BoundaryMove(NamedTuple):
         (BoundaryMove(request=11, masked_count=8, removed_chars=71672, written_chars=18553),)
     """
 
-    request: int
-    masked_count: int
+    request: int  # of the session, before which it moved, from 0; there is one before each run
+    masked_count: int  # observations that it masked
     removed_chars: int
-    written_chars: int
+    written_chars: int  # after the first change, that the previous request had sent: written to the cache again
 
 
 class Unmasked(NamedTuple):

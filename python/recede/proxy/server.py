@@ -67,12 +67,6 @@ class Proxy:
             conversation.
         of_command: all requests are of one command; those of no known provider go where its others go.
         agent: the agent that the command starts, if it is known.
-
-    Attributes:
-        totals: what was saved.
-        url: where it listens, once it does.
-        has_requests: whether a request to a provider has come.
-        upstreams: where requests go, by provider.
     """
 
     def __init__(
@@ -91,11 +85,11 @@ class Proxy:
     ) -> None:
         """Take the settings; `start` begins to listen."""
         self.totals = Totals(observe, masker.unknown_models, folder, compacts=agent is not None and agent.compacts)
-        self.url = ""
+        self.url = ""  # where it listens, once it does
         self._masker = masker
         chosen = {name: upstream or (upstreams or {}).get(name) or url for name, url in UPSTREAMS.items()}
         self.upstreams = {name: checked_upstream(url) for name, url in chosen.items()}
-        self.has_requests = False
+        self.has_requests = False  # whether a request to a provider has come
         self._is_of_command = of_command
         self._of_command = {agent.provider} if agent is not None and agent.provider is not None else set()
         self._host, self._port = host, port
