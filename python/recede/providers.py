@@ -9,10 +9,9 @@ from recede._errors import meant, one_of
 
 __all__ = ["Provider"]
 
-# How a policy names the rule of a cache. Without a cache reading costs what writing does, so any prefix may be served.
 # Larger numbers mean the same; sums in the core do not overflow.
 _LARGEST_PRICE, _LARGEST_COUNT = 1e300, 1 << 40
-
+# How a policy names the rule of a cache. Without a cache reading costs what writing does, so any prefix may be served.
 _RULES = {"marks": "breakpoints", "prefix": "prefix", "ideal": "ideal", "none": "ideal"}
 
 

@@ -80,12 +80,10 @@ def to_json(column: Any) -> Any:
         '[{"role":"user","content":"hi"},{"role":"assistant","refusal":"no"}]'
     """
     pa = pyarrow()
-    rows = [None if row is None else _encoded(row) for row in column.to_pylist(maps_as_pydicts="lossy")]
+    encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)
+    rows = column.to_pylist(maps_as_pydicts="lossy")
+    rows = [None if row is None else encoder.encode(_without_nulls(row)) for row in rows]
     return pa.array(rows, pa.large_string())
-
-
-def _encoded(row: Any) -> str:
-    return json.dumps(_without_nulls(row), ensure_ascii=False, separators=(",", ":"), default=_plain)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -50,11 +50,7 @@ class Played(NamedTuple):
 
 
 def planned(asked: Any, claude_plan: str | None) -> Plan:
-    """Choose what is played for these options of the command.
-
-    Raises:
-        BadParameter: a policy is unknown.
-    """
+    """Choose what is played for these options of the command; a policy may be unknown."""
     tables = (asked.policies, curve_policies() if asked.curve else (), STUDY if asked.study else ())
     wanted = next(filter(None, (*tables, replay_policies() if asked.is_all else ())), ())
     is_screen = not wanted

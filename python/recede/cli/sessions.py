@@ -90,11 +90,7 @@ project_option = click.option(
 
 
 def chosen(files: Sequence[str], since: float | None = None, project: str | None = None) -> list[Chosen]:
-    """The named files, those in named folders, or without any the sessions in the usual places.
-
-    Raises:
-        BadFile: nothing was named, and nothing is in the usual places.
-    """
+    """Named files, those in named folders, or without any the sessions in the usual places; BadFile: there are none."""
     found: list[Chosen] = []
     is_wanted = _filter(since, project)
     for file in files:

@@ -54,20 +54,13 @@ def table(
     rows: Iterable[Sequence[str]],
     names: int = 1,
     *,
-    optional: Sequence[int] = (),
-    best: int | None = None,
-    is_last_name: bool = False,
+    optional: Sequence[int] = (),  # the columns that a narrow screen may lack, the first to go first
+    best: int | None = None,  # the row to highlight on a terminal
+    is_last_name: bool = False,  # whether the last column is a name, too
 ) -> str:
-    """Format a table: one name or several, then figures.
+    """Format a table: one name or several, which lose their middle where they do not fit, then figures.
 
-    Args:
-        headings: of the columns.
-        rows: the cells, which may hold what others wrote.
-        names: how many columns are names.
-        optional: the columns that a narrow screen may lack, the first to go first. What does not fit then loses the
-            middle of its names.
-        best: the row to highlight on a terminal.
-        is_last_name: whether the last column is a name, too.
+    The cells may hold what others wrote.
     """
     headings = [printable(heading) for heading in headings]
     rows = [[printable(cell) for cell in row] for row in rows]

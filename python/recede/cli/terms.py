@@ -19,11 +19,7 @@ class Price(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Price:
-        """Read prices, in which `cache` is one key, and `summary` and `summary_output` are those of summaries.
-
-        Raises:
-            ValueError: a name is unknown or a value is no price; says which.
-        """
+        """Read prices, in which `cache` is one key, and `summary` and `summary_output` are those of summaries."""
         own: list[str] = []
         of_summaries: list[str] = []
         cache = None

@@ -86,14 +86,7 @@ class ReplayUsage(NamedTuple):
 def costs_of(
     sessions: Iterable[tuple[ReplayUsage, Mapping[str, float | None]]], elongation: float = 0.0
 ) -> tuple[PolicyCost, ...]:
-    """Compute the cost of each policy, raw first, from usage and worst moments of sessions.
-
-    Sessions are added up one by one, and none of them is kept. With summaries agents take more turns: `elongation` is
-    by what share, and so much more they cost.
-
-    Raises:
-        ValueError: there are none, their policies differ, or raw is missing.
-    """
+    """Compute the cost of each policy, as `compare_costs`, from usage and worst moments of sessions."""
     sums: dict[str, _Sum] = {}
     for session, moments in sessions:
         if not sums:

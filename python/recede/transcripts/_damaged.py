@@ -39,9 +39,7 @@ def opening_of(line: bytes) -> bytes:
 def pieces_of(line: bytes, openings: set[bytes]) -> tuple[list[Piece], int | None]:
     """The records of a line, and the byte at which the first damage is; None: there is none.
 
-    Args:
-        line: what is no single JSON value.
-        openings: how records of the same file begin; a record is found after a damaged one where it begins so.
+    After a damaged record another is found where it begins as records of the same file do.
     """
     begins = [one.decode(errors="surrogateescape") for one in {*openings, opening_of(line.lstrip(PADDING))} if one]
     text = line.decode(errors="surrogateescape")
