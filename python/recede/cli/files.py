@@ -207,21 +207,10 @@ def _understood(messages: list[Any]) -> tuple[Unread, tuple[str, ...]]:
 
 
 def _converted(history: transcripts.Transcript, siblings: int) -> InputHistory:
-    return InputHistory(
-        history.source,
-        history.format,
-        b"",
-        b"",
-        len(history.messages),
-        history.records,
-        index=history.index,
-        siblings=siblings,
-        is_own_form=False,
-        warnings=history.warnings,
-        skipped_lines=history.skipped_lines,
-        unread=history.unread,
-        session=history,
-    )
+    names = ("format", "records", "index", "warnings", "skipped_lines", "unread")
+    same = {name: getattr(history, name) for name in names}
+    own: dict[str, Any] = {"data": b"", "json": b"", "is_own_form": False, "session": history}
+    return InputHistory(history.source, messages=len(history.messages), siblings=siblings, **same, **own)
 
 
 def read_bytes(path: str, max_bytes: int = transcripts.MAX_BYTES) -> bytes:
