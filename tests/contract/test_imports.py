@@ -427,6 +427,7 @@ def test_an_import_loads_the_core_alone(module: str) -> None:
         (["reduce", "FILE"], _LARGE),
         (["stats", "FILE"], _LARGE),
         (["replay", "FILE"], _LARGE),
+        (["proxy", "--port", "x"], {"recede.session", "recede.transcripts"}),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

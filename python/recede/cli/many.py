@@ -14,7 +14,7 @@ import click
 from recede.cli.errors import BadFile, say
 from recede.cli.files import InputHistory, read, write_json
 from recede.cli.notices import counted, warning_lines
-from recede.cli.options import Reading
+from recede.cli.reading import Reading
 from recede.cli.sessions import Chosen
 
 _Done = TypeVar("_Done")

@@ -11,8 +11,8 @@ import click
 from recede.cli.bill import logged, without_copies
 from recede.cli.files import InputHistory
 from recede.cli.many import Failure, named, over, short_names
-from recede.cli.options import Reading
 from recede.cli.played import MASKED, STUDY, Session, summarized
+from recede.cli.reading import Reading
 from recede.cli.sessions import Chosen
 from recede.costs import (
     CURVE_WINDOWS,

@@ -14,7 +14,8 @@ from recede.cli.errors import bad_file, errors_of, say
 from recede.cli.files import InputHistory, for_screen, is_gzipped, keep_apart, write
 from recede.cli.many import finish, named, over, short_names, write_report
 from recede.cli.notices import output_options
-from recede.cli.options import Reading, all_of, design_options, given, policy_options, reading_options, usage_error
+from recede.cli.options import all_of, given, policy_option, policy_options, usage_error
+from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import chosen
 from recede.cli.tables import orphans, size, table, tools_table
 from recede.designs import HistoryReducer
@@ -83,7 +84,13 @@ def reduce(design: bool, **options: Any) -> None:
 
 @click.command("reduce", no_args_is_help=True)
 @_shared
-@design_options
+@all_of(
+    *(
+        policy_option(name, table=DESIGN_OPTIONS)
+        for name, option in DESIGN_OPTIONS.items()
+        if "reduce" in option.goals and option.flag is not None
+    )
+)
 @click.option("--design", is_flag=True, expose_value=False, help="Take these options, of the published reducer.")
 def _design(**options: Any) -> None:
     """Reduce FILES to a budget, as the published design: mask, then summarize, then truncate.

@@ -16,10 +16,10 @@ from recede.cli.comparison import costs_as_json, for_people, price_line, session
 from recede.cli.files import keep_apart, write
 from recede.cli.many import finish, notes_of, write_report
 from recede.cli.notices import counted, has_colors, output_options, verbosity
-from recede.cli.options import reading_options
 from recede.cli.page import page
 from recede.cli.play import Plan, Played, planned, play
 from recede.cli.quoted import advice, curve_as_json, curve_text, misses_text, quoted_lines, quoted_shares
+from recede.cli.reading import reading_options
 from recede.cli.screen import ELONGATION, Asked, screen
 from recede.cli.sessions import chosen, plan_of_claude, project_option, since_option
 from recede.cli.tables import prose

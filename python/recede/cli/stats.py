@@ -11,7 +11,8 @@ from recede import Reduction, reduce
 from recede.cli.files import InputHistory, write
 from recede.cli.many import finish, named, over, short_names, write_report
 from recede.cli.notices import counted, output_options
-from recede.cli.options import Reading, policy_option, reading_options
+from recede.cli.options import policy_option
+from recede.cli.reading import Reading, reading_options
 from recede.cli.sessions import chosen
 from recede.cli.tables import orphans, share, size, table, tools_table
 from recede.designs import approx_tokens
