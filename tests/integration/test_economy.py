@@ -1,4 +1,8 @@
-"""What a replay says that a policy costs, and what the official client pays to a provider with a cache of its own."""
+"""What a replay says that a policy costs, and what a `Conversation` with the official client pays to a provider.
+
+The provider has a cache of its own. What the proxy pays is in test_proxy_corpus.py; that the other doors send the same,
+in test_doors.py.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import anthropic
-import published
 import pytest
 from caching_provider import CachingProvider, caching
 from shared_data import CORPUS, need
@@ -25,7 +28,6 @@ MARK = {"cache_control": {"type": "ephemeral"}}
 SYSTEM_CHARS = 12_000
 SYSTEM = [{"type": "text", "text": "x" * SYSTEM_CHARS, **MARK}]
 PRICES = Prices(output=0)
-OPTIONS: dict[str, Any] = {"boundary": "break_even", "provider": "anthropic"}
 PLAIN, PINNED = "break_even:window=10", "break_even:window=10,cache_breakpoint=boundary"
 MIN_OBSERVATIONS = 30
 FORMATS = ("claude_code", "codex", "openhands", "pi")
@@ -94,29 +96,6 @@ Sender = Callable[[History, int, "frozenset[int]"], History]
 """From the messages so far, how many of them the request before had, and all pauses, to what is sent."""
 
 
-def raw(messages: History, before: int, _: frozenset[int]) -> History:
-    return marked(messages, before)
-
-
-def functions(messages: History, before: int, pauses: frozenset[int]) -> History:
-    request = {"system": SYSTEM, "messages": marked(messages, before)}
-    return recede.reduce(request, cold=pauses, provider="anthropic").messages
-
-
-def history() -> Sender:
-    """The view of a `History`, marked by the client."""
-    kept = published.History(keep=10, **OPTIONS)
-
-    def send(messages: History, before: int, pauses: frozenset[int]) -> History:
-        for message in messages[len(kept) :]:
-            kept.append(message)
-        if len(kept) in pauses:
-            kept.cache_is_cold()
-        return marked(kept.view(), before)
-
-    return send
-
-
 def pay(provider: CachingProvider, messages: History, send: Sender, pauses: frozenset[int] = frozenset()) -> float:
     """What a session costs that asks for each answer by the official client, after a pause before some of them."""
     with anthropic.Anthropic(api_key="none", base_url=provider.url, max_retries=0) as client:
@@ -132,26 +111,6 @@ def pay(provider: CachingProvider, messages: History, send: Sender, pauses: froz
 
 def ends_of(messages: History) -> list[int]:
     return [place for place, message in enumerate(messages) if message["role"] == "assistant"]
-
-
-def check(messages: History, pauses: frozenset[int] = frozenset()) -> None:
-    """Raw, masked by functions with a mark at the boundary, and by a `History` whose view the client marks."""
-    messages = (
-        [*messages, {"role": "assistant", "content": [_text(".")]}] if messages[-1]["role"] == "user" else messages
-    )
-    now, times = 0.0, {}
-    for end in ends_of(messages):
-        now += 3_600.0 if end in pauses else 1.0
-        times[end] = now
-    replayed = recede.costs.replay(
-        messages, [PLAIN, PINNED], prices=PRICES, cache="anthropic", system_chars=SYSTEM_CHARS, times=times
-    )
-    senders: list[Sender] = [raw, history(), functions]
-    for cost, send in zip(replayed.costs, senders, strict=True):
-        with caching() as provider:
-            paid = pay(provider, messages, send, pauses)
-            assert provider.requests == cost.usage.requests
-            assert paid == pytest.approx(cost.cost, rel=0.05), cost.policy
 
 
 def play_conversation(provider: CachingProvider, messages: History) -> recede.History:
@@ -221,11 +180,6 @@ def test_what_a_conversation_adds_up_is_what_a_replay_says() -> None:
     check_conversation(a_session())
 
 
-def test_a_session_costs_what_its_replay_says() -> None:
-    check(a_session())
-    check(a_session(), pauses=frozenset({21, 47}))
-
-
 @functools.cache
 def long_sessions() -> list[History]:
     sessions = []
@@ -242,7 +196,6 @@ def test_short_sessions_of_the_corpus_cost_what_their_replays_say() -> None:
     need(CORPUS)
     by_size = sorted(long_sessions(), key=lambda messages: len(json.dumps(messages)) * len(messages))
     for messages in by_size[:3]:
-        check(messages)
         check_conversation(messages)
 
 
@@ -253,5 +206,4 @@ def test_long_sessions_of_the_corpus_cost_what_their_replays_say(number: int) ->
     need(CORPUS)
     sessions = long_sessions()
     assert len(sessions) == 21
-    check(sessions[number])
     check_conversation(sessions[number])
