@@ -52,14 +52,22 @@ def recede_command(
     """`recede` with these arguments, in a fork; as a process of its own where the environment is part of the test."""
     command = [sys.executable, "-m", "recede.cli", *map(str, arguments)]
     variables = {**os.environ, "COLUMNS": str(columns), **environment}
-    begin = forked(command, variables) if sys.platform == "linux" and not environment else None
-    if begin:  # imported once, and not in each fork
-        for name in import_module("recede.cli.commands").recede.commands:
-            import_module(f"recede.cli.{name}")
+    if environment or sys.platform != "linux":
+        return subprocess.run(command, input=stdin, capture_output=True, env=variables)
+    for name in import_module("recede.cli.commands").recede.commands:  # once, and not in each fork
+        import_module(f"recede.cli.{name}")
+    return in_fork(command, variables, stdin)
+
+
+def in_fork(
+    command: list[str], variables: Mapping[str, str], stdin: bytes = b"", folder: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """A Python command of `forked`, until it has ended."""
     with warnings.catch_warnings():
         # Of Python 3.12 and newer, where a process with threads forks; the child waits for none of them.
         warnings.simplefilter("ignore", DeprecationWarning)
-        return subprocess.run(command, input=stdin, capture_output=True, env=variables, preexec_fn=begin)
+        begin = forked(command, variables)
+        return subprocess.run(command, input=stdin, capture_output=True, env=variables, cwd=folder, preexec_fn=begin)
 
 
 def _code_of(command: list[str]) -> int:

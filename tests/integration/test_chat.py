@@ -11,8 +11,11 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import anthropic  # noqa: F401 - so that no fork imports it
+import openai  # noqa: F401
 import pexpect
 import pytest
+from children import in_fork
 
 from provider_server import Failure, Server, call, calls, serving, text
 from support import ROOT
@@ -42,8 +45,9 @@ def typed(
 ) -> str:
     """What the chat prints to these lines; it ends by itself, and with nothing on standard error."""
     given = lines if isinstance(lines, bytes) else lines.encode()
-    command = [sys.executable, CHAT, *(["m"] if server else []), *options.split()]
-    done = subprocess.run(command, input=given, capture_output=True, cwd=folder, env=environment(server, provider))
+    script = f"import runpy; runpy.run_path({str(CHAT)!r}, run_name='__main__')"
+    command = [sys.executable, "-c", script, *(["m"] if server else []), *options.split()]
+    done = in_fork(command, environment(server, provider), given, folder)
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout.decode()
 
