@@ -49,10 +49,11 @@ def forked(command: list[str], environment: Mapping[str, str]) -> Callable[[], N
 def recede_command(
     *arguments: object, stdin: bytes = b"", columns: int = 100, **environment: str
 ) -> subprocess.CompletedProcess[bytes]:
-    """`recede` with these arguments, in a fork; as a process of its own where the environment is part of the test."""
+    """`recede` with these arguments, in a fork, or as a process of its own where an import reads the environment."""
     command = [sys.executable, "-m", "recede.cli", *map(str, arguments)]
     variables = {**os.environ, "COLUMNS": str(columns), **environment}
-    if environment or sys.platform != "linux":
+    is_read_first = any(name.startswith(("PYTHON", "RECEDE")) for name in environment)  # before what is imported here
+    if is_read_first or sys.platform != "linux":
         return subprocess.run(command, input=stdin, capture_output=True, env=variables)
     for name in import_module("recede.cli.commands").recede.commands:  # once, and not in each fork
         import_module(f"recede.cli.{name}")
