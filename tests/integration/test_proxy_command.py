@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ import pytest
 pytest.importorskip("aiohttp", reason="the proxy needs aiohttp")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and exit codes of POSIX")
 
-from children import recede_command
+from children import forked, in_fork, recede_command
 from proxied import Answer, Request, answer_of, ask, chunked, recording
 
 import recede
@@ -52,7 +53,10 @@ class Running:
 
     def __init__(self, upstream: str, state: Path | str, *arguments: str) -> None:
         command = [*COMMAND, "--port", "0", "--upstream", upstream, "--state", str(state), *arguments]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12 and newer: see children.py
+            begin = forked(command, os.environ.copy())
+            self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=begin)
         assert self.process.stderr is not None
         self.stderr = self.process.stderr
         line = self.stderr.readline()
@@ -336,8 +340,8 @@ def test_the_key_of_the_command_does_not_go_to_the_proxy_of_the_network(
         variables = {**clean, **dict.fromkeys(names, network.url), **without, "ANTHROPIC_BASE_URL": provider.url}
         # The proxy itself goes to the provider by the network's, as the environment says.
         command = [*COMMAND, "--state", "none", "--", sys.executable, "-c", script]
-        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
-        assert done.stdout.split() == expected, done.stderr
+        done = in_fork(command, variables)
+        assert done.stdout.decode().split() == expected, done.stderr
         assert all(one.target.startswith(provider.url) for one in network.requests), (
             "those of the command name the proxy"
         )
