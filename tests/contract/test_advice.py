@@ -24,7 +24,7 @@ from support import dumps, tool_result, tool_use, turns_of, user
 
 STEPS = 90
 SYSTEM = "s" * costs.SYSTEM_CHARS
-TALK = "Next, I look into that. " * 125, 250  # what the agent says with each call, and the calls: summaries pay
+TALK = "Next, I look into that. " * 125, 200  # what the agent says with each call, and the calls: summaries pay
 MARK = {"cache_control": {"type": "ephemeral"}}
 Messages = list[dict[str, Any]]
 

@@ -49,6 +49,7 @@ def history(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("way", ["replay", "replay_json"])
 @pytest.mark.parametrize("policies", ["sliding", "break_even"])
 def test_an_interrupt_ends_a_replay(way: str, policies: str, history: Path) -> None:
+    history.write_bytes(dumps(LONG[:2_001]))
     command = [sys.executable, "-c", REPLAY, str(history), way, policies]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
     assert (ended.stdout, ended.stderr) == ("ended\n", "")
