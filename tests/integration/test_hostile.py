@@ -78,7 +78,7 @@ def test_calls_with_one_id(engine_name: str, sizes: dict[str, int]) -> None:
     size = sizes[engine_name]
     with using(engine_name):
         assert everything([call("x") for _ in range(size)]).orphans == ()
-        assert everything([call(str(number)) for number in range(size)]).orphans == ()
+        assert everything([call(str(number)) for number in range(size // 4)]).orphans == ()
         assert everything([*(call("x") for _ in range(size)), user("end")]).orphans == tuple(range(size))
         history = [call("x"), *(result("x", "y" * 40) for _ in range(size))]
         assert len(recede.designs.truncate_history(history, preserve_recent_raw_turns=1).messages) == size + 1
@@ -104,7 +104,7 @@ def test_empty_messages(engine_name: str, sizes: dict[str, int]) -> None:
         assert recede.designs.truncate_history(history, preserve_recent_raw_turns=1).dropped_count == size - 1
         assert everything([{"role": "system", "content": ""} for _ in range(size)]).dropped_count == 0
         for role in ("system", "user"):
-            everything([{"role": role, "content": "Conversation summary:\nold"} for _ in range(size)])
+            everything([{"role": role, "content": "Conversation summary:\nold"} for _ in range(size // 4)])
 
 
 @SIZE
@@ -113,7 +113,7 @@ def test_empty_messages(engine_name: str, sizes: dict[str, int]) -> None:
 @pytest.mark.parametrize("shift", [0, 1])
 def test_calls_and_results_in_one_message(engine_name: str, role: str, shift: int, sizes: dict[str, int]) -> None:
     """Answers of every second call are missing."""
-    size = sizes[engine_name] // 2
+    size = sizes[engine_name] // 4
     history: list[Any] = [
         {"role": role, "content": [tool_result(f"{n - shift}", "x" * 40), *tool_use(f"{n}")["content"][: 1 - n % 2]]}
         for n in range(size)
