@@ -26,7 +26,7 @@ import pytest
 pytest.importorskip("aiohttp", reason="the proxy needs aiohttp")
 
 from proxied import proxying, recording
-from test_proxy_summaries import changed, played, summary_in
+from test_proxy_summaries import changed, history_of, played, summary_in
 
 import recede
 from played import CORPUS_SIZES, LAST, TURNS, PlayedModel
@@ -224,10 +224,6 @@ def _both(
     return raw, sent, cost
 
 
-def _history(body: dict[str, Any]) -> list[Any]:
-    return next(body[key] for key in ("messages", "input", "contents") if key in body)
-
-
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=AGENTS)
 def test_an_agent_ends_as_without_the_proxy_and_sends_masked_requests(agent: Any, tmp_path: Path) -> None:
     raw, sent, cost = _both(agent, tmp_path)
@@ -242,16 +238,16 @@ def test_an_agent_ends_as_without_the_proxy_and_sends_masked_requests(agent: Any
         assert len(one) == pytest.approx(len(two), rel=0.001)  # ids, and times that a command took, differ
     moves = 0
     for before, after in pairwise(sent.model.bodies):
-        one, two = unmarked(_history(before)), unmarked(_history(after))
+        one, two = unmarked(history_of(before)), unmarked(history_of(after))
         moves += json.dumps(two[: len(one) - 1]) != json.dumps(one[:-1])
     assert 1 <= moves <= 8, moves
     for with_proxy, without in zip(sent.model.bodies, raw.model.bodies, strict=True):
-        history, whole = _history(with_proxy), _history(without)
+        history, whole = history_of(with_proxy), history_of(without)
         assert recede.check_pairs(history) == recede.check_pairs(whole)
         assert len(history) == len(whole)
         assert with_proxy.keys() == without.keys()
         assert json.dumps(history).count("thoughtSignature") == json.dumps(whole).count("thoughtSignature")
-    last = json.dumps(_history(sent.model.bodies[-1]))
+    last = json.dumps(history_of(sent.model.bodies[-1]))
     assert 10 <= last.count("old tool output cleared") < TURNS
     _check_money(raw, sent)
 
@@ -270,18 +266,25 @@ def test_250_turns_of_claude_code_cost_half(tmp_path: Path) -> None:
     assert cost < (0.6 if sent.model.bodies[-1]["model"] == "claude-opus-5-5" else 0.55)
 
 
-def test_250_turns_of_claude_code_cost_less_with_summaries(tmp_path: Path) -> None:
+WITH_SUMMARIES = {"claude_code": partial(_claude, model="claude-sonnet-4-5"), "codex": _codex_with_functions}
+
+
+@pytest.mark.parametrize("agent", WITH_SUMMARIES.values(), ids=WITH_SUMMARIES)
+def test_250_turns_cost_less_with_summaries(agent: Any, tmp_path: Path) -> None:
     runs = []
     for name, options in (("alone", ()), ("both", ("--summaries",))):
         home = tmp_path / name
         home.mkdir()
         options = ("--state", str(home / "requests"), *options)
-        runs.append(_run(_claude(home, "claude-sonnet-4-5"), home, played(250), options))
+        runs.append(_run(agent(home), home, played(250), options))
     alone, both = (run.model for run in runs)
     assert any(map(summary_in, both.bodies)) and not any(map(summary_in, alone.bodies))
     assert len(changed(both.bodies)) == runs[1].stderr.count("the boundary moved")
-    assert not any(recede.check_pairs(body["messages"]).findings for body in both.bodies)
-    assert both.usd <= 0.85 * alone.usd
+    assert not any(recede.check_pairs(history_of(body)).findings for body in both.bodies)
+    bytes_of = [sum(len(one.body) for one in model.requests) for model in (alone, both)]
+    cost = both.usd / alone.usd
+    ROWS.append(f"{_row(runs[1], ', summaries to masks alone', 250)} {bytes_of[1] / bytes_of[0]:.2f} | {cost:.3f} |")
+    assert cost <= 0.85
     assert "calls for summaries, counted in, for $" in runs[1].stderr
 
 

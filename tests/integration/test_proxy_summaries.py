@@ -64,8 +64,8 @@ def played(turns: int) -> PlayedModel:
     calls = {}
     for number in range(turns):
         first, chars = 10_000, CORPUS_SIZES[17 * number % len(CORPUS_SIZES)]
-        command = f"seq -s ' ' {first} {first + chars // 6}; sleep 0.1"
-        calls[number] = {"Bash": {"command": command, "description": f"Step {number}. " + "What it is for. " * 40}}
+        command, why = f"seq -s ' ' {first} {first + chars // 6}; sleep 0.1", f"Step {number}. " + "What it is for. " * 40
+        calls[number] = {"Bash": {"command": command, "description": why}, "exec_command": {"cmd": f"{command}  # {why}"}}
     return PlayedModel(turns, calls=calls)
 
 
@@ -73,13 +73,17 @@ def begun() -> list[Any]:
     return [{"role": "user", "content": [{"type": "text", "text": "Do the work."}]}]
 
 
+def history_of(body: Any) -> list[Any]:
+    return next(body[key] for key in ("messages", "input", "contents") if key in body)
+
+
 def summary_in(body: Any) -> str | None:
-    texts = (message["content"] for message in body["messages"])
+    texts = (message.get("content") for message in history_of(body))
     return next((text for text in texts if isinstance(text, str) and text.startswith(HEAD)), None)
 
 
 def histories(bodies: list[Any]) -> list[Any]:
-    return [unmarked(body["messages"]) for body in bodies]
+    return [unmarked(history_of(body)) for body in bodies]
 
 
 def changed(bodies: list[Any]) -> list[int]:
