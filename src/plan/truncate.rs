@@ -150,7 +150,9 @@ impl Keeping<'_> {
         messages: impl Iterator<Item = usize>,
         may_keep: impl Fn(usize) -> bool,
     ) -> BTreeSet<usize> {
-        let PlanContext { outline, pairs, turns, .. } = self.context;
+        let PlanContext { outline, policy, pairs, turns, .. } = self.context;
+        let alternates = policy.limit.is_kept && outline.alternates_roles();
+        let is_of_user = |message: usize| outline.messages[message].role == Role::User;
         let mut keep = Keep { end: self.end, kept: BTreeSet::new(), to_visit: vec![], is_allowed: may_keep };
         messages.for_each(|message| keep.add(message));
         let mut is_seen = HashSet::new();
@@ -171,6 +173,17 @@ impl Keeping<'_> {
                 for other in self.references.map_or(vec![], |references| references.group_of(result as u32)) {
                     keep.add(outline.results[other as usize].message as usize);
                 }
+            }
+            // Or two messages of the user would be in a row.
+            if alternates && message > 0 && is_of_user(message) && outline.messages[message - 1].is_agent_made {
+                keep.add(message - 1);
+            }
+            if alternates
+                && outline.messages[message].is_agent_made
+                && message + 1 < self.end
+                && is_of_user(message + 1)
+            {
+                keep.add(message + 1);
             }
             if outline.messages[message].is_agent_made
                 && let run = turns.at(message) - 1

@@ -64,8 +64,10 @@ def played(turns: int) -> PlayedModel:
     calls = {}
     for number in range(turns):
         first, chars = 10_000, CORPUS_SIZES[17 * number % len(CORPUS_SIZES)]
-        command, why = f"seq -s ' ' {first} {first + chars // 6}; sleep 0.1", f"Step {number}. " + "What it is for. " * 40
-        calls[number] = {"Bash": {"command": command, "description": why}, "exec_command": {"cmd": f"{command}  # {why}"}}
+        command = f"seq -s ' ' {first} {first + chars // 6}; sleep 0.1"
+        why = f"Step {number}. " + "What it is for. " * 40
+        of_codex = {"cmd": f"{command}  # {why}"}
+        calls[number] = {"Bash": {"command": command, "description": why}, "exec_command": of_codex}
     return PlayedModel(turns, calls=calls)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
+from random import Random
 from typing import Any
 
 import published
@@ -562,3 +564,25 @@ def test_a_text_that_costs_more_is_cut_by_a_quarter_and_one_at_least() -> None:
     while expected[-1] > 170:
         expected.append(expected[-1] - expected[-1] // 4 - 1)
     assert asked == expected
+
+
+@pytest.mark.parametrize("has_summarizer", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_roles_alternate_in_converse_at_each_limit(seed: int, has_summarizer: bool) -> None:
+    rng = Random(seed)
+    messages: list[Any] = []
+    for question in range(6):
+        messages.append({"role": "user", "content": [{"text": "Why? " * rng.randint(1, 60)}]})
+        for number in range(rng.randint(0, 3)):
+            use = {"toolUseId": f"{question}.{number}", "name": "run", "input": {}}
+            of_call = {"toolUseId": use["toolUseId"], "content": [{"text": "x" * rng.randint(0, 900)}]}
+            messages.append({"role": "assistant", "content": [{"toolUse": use}]})
+            messages.append({"role": "user", "content": [{"toolResult": of_call}]})
+        messages.append({"role": "assistant", "content": [{"text": "So. " * rng.randint(1, 60)}]})
+    messages.append({"role": "user", "content": [{"text": "And now?"}]})
+    options: dict[str, Any] = {"keep": 1, "summarizer": (lambda *_: "Done.") if has_summarizer else None}
+    for limit in range(30, 1_200, 30):
+        view = recede.reduce(messages, max_input_tokens=limit, **options).messages
+        roles = [message["role"] for message in view]
+        assert all(one != other for one, other in pairwise(roles)), (limit, roles)
+        assert view[-1] == messages[-1]

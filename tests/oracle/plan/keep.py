@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from oracle.plan.facts import Facts
 from oracle.plan.window import window_start
-from oracle.summary import earlier_summaries, user_messages
+from oracle.summary import alternates, earlier_summaries, user_messages
 
 _Bonds = Mapping[int, list[int]]
 Ties = Collection[set[int]]
@@ -95,14 +95,17 @@ def joined(
 def _bonds(facts: Facts, ties: Ties, end: int) -> _Bonds:
     """A message is tied to its whole run, and to the other halves of its pairs: providers refuse partial answers.
 
-    What refers to a result is tied to it.
+    What refers to a result is tied to it, and where roles must alternate a message of the user to the one before it.
     """
     messages, bonds = facts.outline.messages[:end], defaultdict(list)
+    is_strict = facts.policy.is_limit and alternates(facts.outline)
     pairs = zip(facts.outline.results, facts.pairs.call_of, strict=True)
     together = [(result.message, call.message) for result, call in pairs if call is not None]
     together += facts.pairs.links
     for one, other in pairwise(messages):
         if one.is_agent_made and other.is_agent_made:
+            together.append((one.index, other.index))
+        if is_strict and one.is_agent_made and other.role == "user":
             together.append((one.index, other.index))
     together += [(one, other) for tied in ties for one in tied for other in tied if one < other]
     for this, that in together:
