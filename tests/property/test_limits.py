@@ -50,9 +50,12 @@ def limits(*boundaries: Any) -> st.SearchStrategy[dict[str, Any]]:
 
 @contextmanager
 def cut_to(chars: int) -> Iterator[None]:
-    """Long results are those over so many characters."""
-    with patch.dict(_policy.SESSION_DEFAULTS, clip_results=chars):
+    """Long results are those over so many characters; a policy of other options of this process has another number."""
+    with patch.dict(_policy.SESSION_DEFAULTS, clip_results=chars), patch.object(_policy, "_cached", _uncached):
         yield
+
+
+_uncached = _policy._cached.__wrapped__
 
 
 CUTS = st.sampled_from([60, 90, 4_000])

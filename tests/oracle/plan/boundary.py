@@ -73,6 +73,7 @@ class Fold:
         self.told: list[frozenset[int]] = []  # what each summary so far tells of
         self.cuts: dict[int, Masked] = {}
         self.boundary = self.boundary_before = 0
+        self.is_own = True  # the masks of the last step are those of the rule of the boundary
         self.is_begun = self.is_over = self.is_rewritten = False
         self.waste = 0
         self.requests = 0
@@ -149,6 +150,7 @@ class Fold:
         rule = policy.boundary[0]
         moves = self.is_begun and (is_request or rule in ("sliding", "stepped"))
         masked = self.movable() if moves and (self.pays(bill) or self._is_over()) else {}
+        self.is_own = True
         limit = policy.limit_at(self.end)
         self.is_over = False
         summary = summary_step(self, bill) if is_request else 0
@@ -163,6 +165,7 @@ class Fold:
         if without is not None:
             return self._compacted_step(without, bill, is_request)
         changes, cuts, is_last = force(self, limit, masked)
+        self.is_own = changes is masked
         self.is_over = cost_with(self, {**cuts, **changes}) > limit
         if is_last and policy.goal == "reduce":
             hiding = hide(self, {**cuts, **changes}, limit)
@@ -183,7 +186,7 @@ class Fold:
         after.waiting = {place: one for place, one in self.waiting.items() if not after.hides(place)}
         after.summary_waste, after.reached = 0, reached(after)
         masked, cuts, is_forced, hiding = after.step(bill, is_request)
-        self.is_over, self.call = after.is_over, after.call
+        self.is_over, self.is_own, self.call = after.is_over, after.is_own, after.call
         return masked, cuts, is_forced, hiding or Hiding(without, cost_with(after, {**cuts, **masked}))
 
     def take(
@@ -209,7 +212,7 @@ class Fold:
                 self.told.append(summary.told)
         if masked:
             rounded = self.rounded(self.older_end)
-            self.boundary = max(self.boundary, *[self.older_end, max(masked) + 1] if is_forced else [rounded])
+            self.boundary = max(self.boundary, *[rounded] if self.is_own else [self.older_end, max(masked) + 1])
             self.waste = 0
         self.waiting = {
             place: one
