@@ -210,8 +210,7 @@ impl<'a> Filling<'a> {
     /// shortest first, since a short message is an instruction and a long one data; equal texts once. Returns what it takes of
     /// the share, scaled.
     fn keep_words(&self, kept: &mut Kept, share: i128) -> i128 {
-        let PlanContext { outline, policy, .. } = self.context;
-        if !policy.limit.is_kept || outline.alternates_roles() || share <= 0 {
+        if !self.context.policy.limit.is_kept || share <= 0 {
             return 0;
         }
         let is_word = |message: &usize| self.landmarks.is_said(*message) || self.carries_instructions(*message);

@@ -15,7 +15,7 @@ from oracle.placeholder import Masked
 from oracle.plan.facts import Facts
 from oracle.plan.keep import joined, keep_set, units
 from oracle.plan.window import carries_instructions, window_start
-from oracle.summary import alternates, earlier_summaries, leading_system_messages, user_messages
+from oracle.summary import earlier_summaries, leading_system_messages, user_messages
 
 if TYPE_CHECKING:
     from oracle.plan.boundary import Fold
@@ -189,7 +189,7 @@ def _keep_words(
     Equal texts are kept once. Returns what it takes of the share.
     """
     facts, policy = fold.facts, fold.facts.policy
-    if not policy.is_limit or alternates(facts.outline) or share <= 0:
+    if not policy.is_limit or share <= 0:
         return 0
     said = {message.index for message in user_messages(facts.outline)}
     own = {index: facts.outline.messages[index].own.joined for index in range(fold.end)}
