@@ -217,7 +217,7 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
             sent = request.override(messages=view)
         return self._reported(request, await handler(sent))
 
-    def _reported(self, request: ModelRequest[Any], response: Any) -> Any:
+    def _reported(self, request: ModelRequest[Any], response: ModelResponse[Any]) -> ModelResponse[Any]:
         """The response, whose usage is reported."""
         inner = getattr(response, "model_response", response)
         for message in [] if _is_kept(request) else getattr(inner, "result", [inner]):

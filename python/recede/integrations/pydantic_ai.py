@@ -75,7 +75,9 @@ class _Messages:
         places = [place for place, part in enumerate(parts) if _is_result(part)]
         for result, text in texts.items():
             parts[places[result]] = replace(parts[places[result]], content=text)
-        return replace(message, parts=parts)
+        request: Any = message  # of either kind, with parts of that
+        masked: ModelMessage = replace(request, parts=parts)
+        return masked
 
     def summary(self, text: str) -> ModelMessage:
         return ModelRequest(parts=[UserPromptPart(text)])
