@@ -42,6 +42,8 @@ struct Filling<'a> {
     /// Summaries of earlier reductions in the view.
     earlier: Vec<usize>,
     landmarks: Landmarks,
+    /// Roles must alternate in its views.
+    alternates: bool,
     /// The messages after the last answer, which no request has shown.
     first_unseen: usize,
 }
@@ -103,6 +105,7 @@ impl<'a> Filling<'a> {
             task: vec![],
             earlier,
             landmarks,
+            alternates: context.policy.limit.is_kept && outline.alternates_roles(),
             first_unseen: first_unseen(outline, end),
         };
         filling.task = task.map(|message| (message, filling.size(once(message)))).collect();
@@ -169,8 +172,9 @@ impl<'a> Filling<'a> {
     }
 
     fn keeping(&self, window_start: usize) -> Keeping<'_> {
-        let Filling { context, end, landmarks, state, .. } = self;
-        Keeping { context: *context, end: *end, window_start, landmarks, references: Some(&state.references) }
+        let Filling { context, end, landmarks, state, alternates, .. } = self;
+        let (context, end, references) = (*context, *end, Some(&state.references));
+        Keeping { context, end, window_start, landmarks, references, alternates: *alternates }
     }
 
     /// The unit of a message.

@@ -52,7 +52,7 @@ impl State {
         }
         let landmarks = Landmarks::of(context.outline, self.hidden.shown(0..end));
         let (landmarks, references) = (&landmarks, Some(&self.references));
-        let keeping = Keeping { context, end, window_start: compacted, landmarks, references };
+        let keeping = Keeping { context, end, window_start: compacted, landmarks, references, alternates: false };
         let kept = keeping.keep_set(self.hidden.shown(compacted..end), |message| !self.hidden.has(message));
         let is_replaced = |message: &usize| !kept.contains(message) && !landmarks.is_said(*message);
         let messages: Vec<u32> =

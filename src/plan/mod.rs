@@ -97,24 +97,24 @@ impl Planner<'_> {
     fn reduce(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
         let (mut masking, mut attempts, mut uncounted) = (Masking::default(), None, None);
         let raw_cost = self.cost(&masking);
-        let answer =
-            decide(Limits::of(self.policy, self.max_cost()), raw_cost, self.holds_pairs(|_| true), |attempt| {
-                let next = match attempt {
-                    Attempt::Boundary | Attempt::Window => {
-                        attempts.get_or_insert_with(|| self.maskings().into_iter()).next()?
+        let limits = Limits::of(self.policy, self.max_cost());
+        let answer = decide(limits, raw_cost, self.holds_pairs(|_| true), |attempt| {
+            let next = match attempt {
+                Attempt::Boundary | Attempt::Window => {
+                    attempts.get_or_insert_with(|| self.maskings().into_iter()).next()?
+                }
+                Attempt::NewestTurn => self.mask_window(&masking)?,
+                Attempt::Clipped => match self.clip(&masking) {
+                    Ok(clipped) => clipped,
+                    Err(texts) => {
+                        uncounted = Some(texts);
+                        return None;
                     }
-                    Attempt::NewestTurn => self.mask_window(&masking)?,
-                    Attempt::Clipped => match self.clip(&masking) {
-                        Ok(clipped) => clipped,
-                        Err(texts) => {
-                            uncounted = Some(texts);
-                            return None;
-                        }
-                    },
-                };
-                masking = next;
-                Some(self.cost(&masking))
-            });
+                },
+            };
+            masking = next;
+            Some(self.cost(&masking))
+        });
         if let Some(texts) = uncounted {
             return Err(texts);
         }

@@ -73,6 +73,8 @@ pub(super) struct Keeping<'a> {
     pub landmarks: &'a Landmarks,
     /// The references that are kept with what they refer to.
     pub references: Option<&'a References>,
+    /// A message of the user stays with the answer before it: else two of the user would be in a row.
+    pub alternates: bool,
 }
 
 impl Planner<'_> {
@@ -96,7 +98,7 @@ impl Planner<'_> {
 
     pub(super) fn keeping<'b>(&'b self, landmarks: &'b Landmarks) -> Keeping<'b> {
         let window_start = self.window.start;
-        Keeping { context: self.context(), end: self.end, window_start, landmarks, references: None }
+        Keeping { context: self.context(), end: self.end, window_start, landmarks, references: None, alternates: false }
     }
 
     /// Whether each message is one of these.
@@ -150,9 +152,11 @@ impl Keeping<'_> {
         messages: impl Iterator<Item = usize>,
         may_keep: impl Fn(usize) -> bool,
     ) -> BTreeSet<usize> {
-        let PlanContext { outline, policy, pairs, turns, .. } = self.context;
-        let alternates = policy.limit.is_kept && outline.alternates_roles();
-        let is_of_user = |message: usize| outline.messages[message].role == Role::User;
+        let PlanContext { outline, pairs, turns, .. } = self.context;
+        let is_followed = |message: usize| {
+            let follows = outline.messages[..self.end].get(message + 1).is_some_and(|next| next.role == Role::User);
+            self.alternates && outline.messages[message].is_agent_made && follows
+        };
         let mut keep = Keep { end: self.end, kept: BTreeSet::new(), to_visit: vec![], is_allowed: may_keep };
         messages.for_each(|message| keep.add(message));
         let mut is_seen = HashSet::new();
@@ -174,16 +178,11 @@ impl Keeping<'_> {
                     keep.add(outline.results[other as usize].message as usize);
                 }
             }
-            // Or two messages of the user would be in a row.
-            if alternates && message > 0 && is_of_user(message) && outline.messages[message - 1].is_agent_made {
-                keep.add(message - 1);
-            }
-            if alternates
-                && outline.messages[message].is_agent_made
-                && message + 1 < self.end
-                && is_of_user(message + 1)
-            {
+            if is_followed(message) {
                 keep.add(message + 1);
+            }
+            if message > 0 && is_followed(message - 1) {
+                keep.add(message - 1);
             }
             if outline.messages[message].is_agent_made
                 && let run = turns.at(message) - 1

@@ -136,6 +136,12 @@ impl Session {
         })
     }
 
+    /// The messages that a summary is asked for.
+    pub(crate) fn told(&self, update: &Update) -> Vec<Vec<u8>> {
+        let Update::AskSummary(asked) = update else { return vec![] };
+        asked.messages.iter().map(|message| self.message(*message).to_vec()).collect()
+    }
+
     /// The built-in summary of the view.
     fn built_in(&mut self, key: u64) -> Vec<u8> {
         if let Some((known, text)) = &self.summaries.built_in

@@ -266,28 +266,30 @@ impl PySession {
             }
             let texts = texts.unwrap_or_default();
             let texts: Vec<(Vec<u8>, usize)> = texts.iter().map(|(text, cost)| (bytes_of(text), *cost)).collect();
-            let mut update = self.shared.change(py, |session, store| {
+            let update = |session: &mut Session, store: Option<&mut Store>| {
+                let update = session.update_view(&summary, store)?;
+                let moves = if matches!(update, Update::Done) { session.new_moves() } else { vec![] };
+                let told = session.told(&update);
+                Ok((update, moves, told))
+            };
+            let mut done = self.shared.change(py, |session, store| {
                 if let Some((value, elsewhere)) = mark {
                     session.mark_newest(value, elsewhere);
                 }
                 if !texts.is_empty() {
                     session.set_text_costs(texts);
                 }
-                session.update_view(&summary, store)
+                update(session, store)
             })?;
-            if matches!(update, Update::AskTexts) {
+            if matches!(done.0, Update::AskTexts) {
                 self.write_all(py)?;
-                update = self.shared.change(py, |session, store| session.update_view(&summary, store))?;
+                done = self.shared.change(py, update)?;
             }
+            let (update, moves, told) = done;
             match update {
-                Update::Done => {
-                    let moves = self.shared.change(py, |session, _| Ok(session.new_moves()))?;
-                    Ok(moves_of(py, &moves)?.into_any())
-                }
+                Update::Done => Ok(moves_of(py, &moves)?.into_any()),
                 Update::AskSummary(asked) => {
-                    let told = |message: &usize| self.shared.held().message(*message).to_vec();
-                    let messages: Vec<Vec<u8>> = asked.messages.iter().map(told).collect();
-                    let messages = PyList::new(py, messages.iter().map(|message| PyBytes::new(py, message)))?;
+                    let messages = PyList::new(py, told.iter().map(|message| PyBytes::new(py, message)))?;
                     summary_request(messages.into_any(), asked.previous.as_deref(), b"", asked.key)
                 }
                 Update::AskTextCosts(texts) => count_request(py, &texts),
