@@ -27,6 +27,12 @@ FindingKind = Literal[
 class ToolReport(NamedTuple):
     """The observations of one tool, as stage 1 (masking) left them.
 
+    Attributes:
+        observations: how many observations of the tool the history holds.
+        masked: how many of them were masked.
+        chars: their characters before masking (Unicode code points; images at `image_chars`).
+        removed_chars: the characters that masking removed.
+
     Example:
         >>> import recede
         >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 900}, {"role": "assistant"}]
@@ -36,12 +42,19 @@ class ToolReport(NamedTuple):
 
     observations: int
     masked: int
-    chars: int  # before masking: Unicode code points; images at `image_chars`
+    chars: int
     removed_chars: int
 
 
 class BoundaryMove(NamedTuple):
     """A move of the boundary between masked and raw observations.
+
+    Attributes:
+        request: the request of the session before which it moved, from 0; there is one before each run.
+        masked_count: observations that it masked.
+        removed_chars: characters that it removed.
+        written_chars: characters after the first change that the previous request had sent, and that were written to
+            the prompt cache again.
 
     Example:
         >>> import recede
@@ -54,10 +67,10 @@ class BoundaryMove(NamedTuple):
         (BoundaryMove(request=11, masked_count=8, removed_chars=71672, written_chars=18553),)
     """
 
-    request: int  # of the session, before which it moved, from 0; there is one before each run
-    masked_count: int  # observations that it masked
+    request: int
+    masked_count: int
     removed_chars: int
-    written_chars: int  # after the first change, that the previous request had sent: written to the cache again
+    written_chars: int
 
 
 class Unmasked(NamedTuple):
@@ -284,7 +297,12 @@ def _describe(name: str, size: str, result: Reduction) -> str:
 
 
 class Finding(NamedTuple):
-    """A finding of `check_pairs`; see `PairReport`.
+    """A finding of `check_pairs`.
+
+    Attributes:
+        kind: its kind; see `PairReport`.
+        message_index: the message of the call or result.
+        id: its id, or None if that is no string.
 
     Example:
         >>> import recede
@@ -293,8 +311,8 @@ class Finding(NamedTuple):
     """
 
     kind: FindingKind
-    message_index: int  # of the call or result
-    id: str | None  # None if that is no string
+    message_index: int
+    id: str | None
 
 
 class PairReport(NamedTuple):

@@ -13,17 +13,24 @@ _USUAL_TIERS = frozenset(["auto", "default", "standard"])
 class LoggedUsage(NamedTuple):
     """The tokens of one request, as the provider counted them.
 
+    Attributes:
+        input_tokens: input neither read from the cache nor written to it.
+        cached_tokens: input read from the cache.
+        written_tokens: input written to the cache of five minutes, or whose time to live the log omits.
+        written_1h_tokens: input written to the cache of one hour.
+        output_tokens: the answer, with its reasoning.
+
     Example:
         >>> from recede.transcripts import LoggedUsage
         >>> LoggedUsage(3, 20_000, 400, 0, 95).sent_tokens
         20403
     """
 
-    input_tokens: int  # neither read from the cache nor written to it
-    cached_tokens: int  # read from the cache
-    written_tokens: int  # written to the cache of five minutes, or whose time to live the log omits
-    written_1h_tokens: int  # written to the cache of one hour
-    output_tokens: int  # the answer, with its reasoning
+    input_tokens: int
+    cached_tokens: int
+    written_tokens: int
+    written_1h_tokens: int
+    output_tokens: int
 
     @property
     def sent_tokens(self) -> int:

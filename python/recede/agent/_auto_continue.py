@@ -30,6 +30,11 @@ _THEN = {
 class Continuation(NamedTuple):
     """How `auto_continue` obtained an answer: its attribute ``continuation``.
 
+    Attributes:
+        requests: the number of requests; 1 if nothing had to be continued.
+        cut: what each truncated part ended in: ``"text"``, ``"thinking"``, ``"tool_use"``, or ``""`` if it was empty.
+        error: what a request after the first raised, if any; the answer consists of the parts received before.
+
     Example:
         >>> import recede
         >>> whole = {"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn"}
@@ -37,13 +42,20 @@ class Continuation(NamedTuple):
         Continuation(requests=1, cut=(), error=None)
     """
 
-    requests: int  # 1 if nothing had to be continued
-    cut: tuple[str, ...]  # what each truncated part ended in, as the `kind` of a `Cut`
-    error: Exception | None  # that a request after the first raised; the answer consists of the parts before
+    requests: int
+    cut: tuple[str, ...]
+    error: Exception | None
 
 
 class Cut(NamedTuple):
     """An answer that was cut at its limit of output tokens, and what was done.
+
+    Attributes:
+        kind: what it was cut in: ``"text"``, ``"thinking"``, ``"tool_use"``, or ``""`` if it was empty.
+        request: the number of the request that it answered, from 1.
+        max_tokens: the limit of that request; None if the request had none.
+        then: ``"continue"`` if what came is sent back; ``"retry"`` if it is requested again with twice the limit;
+            ``"end"`` if the answer ends there.
 
     Example:
         >>> import recede
@@ -52,10 +64,9 @@ class Cut(NamedTuple):
         an answer was cut in a tool call (request 1, max_tokens=4,096): it is asked for with twice the limit
     """
 
-    kind: str  # what it was cut in: "text", "thinking", "tool_use", or "" if it was empty
-    request: int  # the number of the request that it answered, from 1
-    max_tokens: int | None  # of that request
-    # What came is sent back; or it is requested again with twice the limit; or the answer ends there.
+    kind: str
+    request: int
+    max_tokens: int | None
     then: Literal["continue", "retry", "end"]
 
     def __str__(self) -> str:

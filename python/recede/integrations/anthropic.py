@@ -33,9 +33,19 @@ class RecedeMiddleware(Masking, Middleware):
     runner with ``thread=False``. Batches, and threads, which Anthropic keeps, are sent as they are; a warning says so
     once.
 
-    It takes the options of a `recede.masker.Masker`. If the messages have marks of the cache, so has the last masked
-    result. With ``recall=True`` give its `recall_tool` to the tool runner, or use it by its `to_dict` and `call` in a
-    loop of your own; the `async_recall_tool` is for an `AsyncAnthropic`.
+    Args:
+        recall: placeholders name the handle of the result, with which `recall_tool` fetches its text.
+        **options: as for `recede.reduce`. If the messages have marks of the cache, so has the last masked result.
+
+    Raises:
+        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+
+    Attributes:
+        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
+        recall_tool: a tool for the tool runner, or by its `to_dict` and `call` for a loop of one's own.
+        async_recall_tool: the same for an `AsyncAnthropic`.
+
+    One object serves any number of clients and conversations.
 
     Example::
 

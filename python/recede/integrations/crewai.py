@@ -28,7 +28,15 @@ __all__ = ["RecedeInterceptor"]
 class RecedeInterceptor(BaseInterceptor[httpx.Request, httpx.Response]):
     """Masks old tool results in what is sent to the model; the messages of the agents keep all of them.
 
-    It takes what `recede.integrations.http.recede_client` takes; a summarizer that is async is for `akickoff`.
+    Args:
+        masker: the `recede.proxy.RequestMasker` to use; by default one with these options.
+        summarizer: as for `recede.integrations.http.recede_client`; one that is async is for `akickoff`.
+        **options: as for `reduce`. No message is ever dropped.
+
+    Raises:
+        TypeError, ValueError: an option is unknown, of the wrong type, out of range, or given beside a masker.
+
+    One object serves any number of models, agents and crews.
 
     Example::
 

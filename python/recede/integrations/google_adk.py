@@ -22,7 +22,19 @@ _USAGE = ("prompt_token_count", "candidates_token_count", "cached_content_token_
 class RecedePlugin(Masking, BasePlugin):
     """Masks old function responses in what is sent to the model; the events of the session keep all of them.
 
-    It takes the options of a `recede.masker.Masker`. With ``recall=True`` the agents get the tool `recall`.
+    Args:
+        recall: adds a tool `recall` to the agents, with which they can fetch a masked response; placeholders then name
+            the handle of the response.
+
+    The other options are those of a `recede.masker.Masker`.
+
+    Raises:
+        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+
+    Attributes:
+        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
+
+    One object serves any number of agents and sessions.
 
     Example::
 

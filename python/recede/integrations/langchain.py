@@ -114,7 +114,19 @@ class _Messages:
 class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
     """Masks old tool results in what is sent to the model; the messages in the state stay as they are.
 
-    It takes the options of a `recede.masker.Masker`. With ``recall=True`` the agent gets the tool `recall`.
+    Args:
+        recall: adds a tool `recall` to the agent, with which it can fetch a masked result; placeholders then name the
+            handle of the result.
+
+    The other options are those of a `recede.masker.Masker`.
+
+    Raises:
+        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+
+    Attributes:
+        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
+
+    One object serves any number of threads and conversations.
 
     Example::
 

@@ -58,8 +58,19 @@ class RecedeCallback(Masking, CustomLogger):
     forwards. The synchronous `litellm.completion` and `responses` run no hook that may change their messages, and send
     them raw, with a warning: call `completion` of this object, or give them a `view`.
 
-    It takes the options of a `recede.masker.Masker`. With ``recall=True`` give a call the `recall_tool` in ``tools=``,
-    whose calls ``recalled(messages, handle)`` answers.
+    Args:
+        recall: placeholders name the handle of the result, for the tool `recall_tool`.
+
+    The other options are those of a `recede.masker.Masker`.
+
+    Raises:
+        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+
+    Attributes:
+        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
+        recall_tool: a tool for ``tools=``, whose calls ``recalled(messages, handle)`` answers.
+
+    One object serves any number of models and conversations.
 
     Example::
 

@@ -24,8 +24,19 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
 
     Input that continues a response or conversation stored by OpenAI is only what is new, and is left as it is.
 
-    It takes the options of a `recede.masker.Masker`. With ``recall=True`` give the agent its `recall_tool` too:
-    ``Agent(tools=[..., masking.recall_tool])``. Given as ``hooks=``, it also reports the usage of the answers.
+    Args:
+        recall: placeholders name the handle of the output, with which `recall_tool` fetches it.
+
+    The other options are those of a `recede.masker.Masker`.
+
+    Raises:
+        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+
+    Attributes:
+        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
+        recall_tool: a tool for the agent: ``Agent(tools=[..., masking.recall_tool])``.
+
+    One object serves any number of runs and sessions. Given as ``hooks=`` too, it reports the usage of the answers.
 
     Example::
 

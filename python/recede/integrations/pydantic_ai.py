@@ -126,7 +126,19 @@ def _counted(value: Any) -> tuple[int, int]:
 class RecedeCapability(Masking, AbstractCapability[Any]):
     """Masks old tool returns in what is sent to the model; the message history keeps all of them.
 
-    It takes the options of a `recede.masker.Masker`. With ``recall=True`` the agent gets the tool `recall`.
+    Args:
+        recall: adds a tool `recall` to the agent, with which it can fetch a masked return; placeholders then name the
+            handle of the return.
+
+    The other options are those of a `recede.masker.Masker`.
+
+    Raises:
+        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+
+    Attributes:
+        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
+
+    One object serves any number of runs and conversations.
 
     Example::
 

@@ -6,7 +6,7 @@ import copy
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from recede._report import BoundaryMove
 from recede.reduction._counting import counted
@@ -14,9 +14,6 @@ from recede.reduction._exchange import CountRequest, FactsUpdate, SummaryRequest
 from recede.reduction._masks import MaskColumns, SummaryPlace
 from recede.session._known import NEWEST, KnownMessages
 from recede.session._reported import Reports
-
-if TYPE_CHECKING:
-    pass
 
 # A message of more parts than this counts as if it had no more: it may be a cycle.
 _MOST_PARTS = 10_000

@@ -11,19 +11,33 @@ _M = TypeVar("_M")
 class CallFacts(NamedTuple):
     """The facts of a tool call.
 
+    Attributes:
+        id: what its result refers to; None where calls have none, and pair with results by their place.
+        name: the tool.
+        chars: characters of its arguments.
+
     Example:
         >>> from recede.masker import CallFacts
         >>> CallFacts("call_1", "bash", 27)
         CallFacts(id='call_1', name='bash', chars=27)
     """
 
-    id: str | None = None  # None where calls have none, and pair with results by their place
-    name: str | None = None  # of the tool
-    chars: int = 0  # of its arguments
+    id: str | None = None
+    name: str | None = None
+    chars: int = 0
 
 
 class ResultFacts(NamedTuple):
     """The facts of a tool result.
+
+    Attributes:
+        id: that of its call; None where results have none.
+        name: the tool, for shapes that name it here; otherwise it is that of the call.
+        chars: characters of its text.
+        lines: lines of its text; used only if the placeholder names them.
+        images: images and documents in it.
+        is_error: whether it is flagged as an error, for `keep_errors`.
+        pinned: whether it is never masked.
 
     Example:
         >>> from recede.masker import ResultFacts
@@ -31,17 +45,24 @@ class ResultFacts(NamedTuple):
         False
     """
 
-    id: str | None = None  # that of its call; None where results have none
-    name: str | None = None  # the tool, for shapes that name it here; otherwise it is that of the call
-    chars: int = 0  # of its text
-    lines: int = 1  # of its text; used only if the placeholder names them
-    images: int = 0  # and documents
-    is_error: bool = False  # it is flagged as an error, for `keep_errors`
-    pinned: bool = False  # it is never masked
+    id: str | None = None
+    name: str | None = None
+    chars: int = 0
+    lines: int = 1
+    images: int = 0
+    is_error: bool = False
+    pinned: bool = False
 
 
 class Facts(NamedTuple):
     """The facts of a message: all that masking must know of it.
+
+    Attributes:
+        role: ``"assistant"`` or ``"model"`` if the model made it; else any.
+        chars: characters of its text, without those of its calls and results.
+        calls: its tool calls, each a `CallFacts` or the beginning of such a tuple.
+        results: its tool results, each a `ResultFacts` or the beginning of such a tuple.
+        images: images and documents in it, without those of its results.
 
     Example:
         >>> from recede.masker import Facts
@@ -49,11 +70,11 @@ class Facts(NamedTuple):
         [('call_1', None, 4200)]
     """
 
-    role: str  # "assistant" or "model" if the model made it; else any
-    chars: int = 0  # of its text, without those of its calls and results
-    calls: Sequence[tuple[Any, ...]] = ()  # each a `CallFacts` or the beginning of such a tuple
-    results: Sequence[tuple[Any, ...]] = ()  # each a `ResultFacts` or the beginning of such a tuple
-    images: int = 0  # and documents, without those of its results
+    role: str
+    chars: int = 0
+    calls: Sequence[tuple[Any, ...]] = ()
+    results: Sequence[tuple[Any, ...]] = ()
+    images: int = 0
 
 
 class Adapter(Protocol[_M]):

@@ -15,6 +15,14 @@ _log = logging.getLogger("recede")
 class MaskerStats(NamedTuple):
     """Figures of the calls of a `Masker`; no answer depends on them.
 
+    Attributes:
+        conversations: how many it remembers.
+        continued: calls whose list began with a whole conversation that it remembered.
+        rewound: calls whose list departed from one within its newest messages.
+        forked: calls whose list departed from one before them, of which a copy was made.
+        begun: calls with a list that was not known.
+        evicted: conversations that it forgot, since there were more than `most`, or they took more than `max_bytes`.
+
     Example:
         >>> import recede
         >>> masker = recede.masker.Masker()
@@ -25,12 +33,12 @@ class MaskerStats(NamedTuple):
         MaskerStats(conversations=1, continued=1, rewound=0, forked=0, begun=1, evicted=0)
     """
 
-    conversations: int = 0  # that it remembers
-    continued: int = 0  # calls whose list began with a whole conversation that it remembered
-    rewound: int = 0  # calls whose list departed from one within its newest messages
-    forked: int = 0  # calls whose list departed from one before them, of which a copy was made
-    begun: int = 0  # calls with a list that was not known
-    evicted: int = 0  # conversations that it forgot: more than `most`, or they took more than `max_bytes`
+    conversations: int = 0
+    continued: int = 0
+    rewound: int = 0
+    forked: int = 0
+    begun: int = 0
+    evicted: int = 0
 
 
 class Remembered:

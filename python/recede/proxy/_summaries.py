@@ -30,18 +30,27 @@ Mask = Callable[[At, list[tuple[int, str]]], tuple[Any, Any, Any]]
 
 @dataclass(eq=False)
 class Summary:
-    """A summary of the first messages of a history: asked for, failed, or there."""
+    """A summary of the first messages of a history: asked for, failed, or there.
 
-    messages: int  # up to the last one that it tells of
-    key: int  # the core's
+    Attributes:
+        messages: up to the last one that it tells of.
+        key: the core's.
+        text: None until it is there.
+        used_at: how many messages preceded the first request that has it; others after a rewind, and after a request
+            that had no answer.
+        seconds: since 1970, of its last use.
+        failures: in a row.
+        pause: requests for which no other one is asked for.
+    """
+
+    messages: int
+    key: int
     text: str | None = None
-    # How many messages preceded the first request that has it; others after a rewind, and after a request that had no
-    # answer.
     used_at: set[int] = field(default_factory=set)
-    seconds: float = 0.0  # since 1970, of its last use
+    seconds: float = 0.0
     is_asked: bool = False
-    failures: int = 0  # in a row
-    pause: int = 0  # requests for which no other one is asked for
+    failures: int = 0
+    pause: int = 0
 
     @property
     def size(self) -> int:
@@ -52,15 +61,20 @@ class Summary:
 class AskedSummary(NamedTuple):
     """A summary of old turns that pays; see `RequestMasker.give`.
 
+    Attributes:
+        messages: what it has to tell of, as they came.
+        previous: the text of the summary before, which it takes the place of; None for the first.
+        name: its name for `give`.
+
     Example:
         >>> import recede
         >>> recede.proxy.AskedSummary([{"role": "user", "content": "Go."}], None, b"").previous is None
         True
     """
 
-    messages: list[Any]  # what it has to tell of, as they came
-    previous: str | None  # the text of the summary before, which it takes the place of; None for the first
-    name: bytes  # for `give`
+    messages: list[Any]
+    previous: str | None
+    name: bytes
 
 
 class Summaries:

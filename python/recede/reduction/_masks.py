@@ -12,6 +12,11 @@ from typing import Any, NamedTuple, overload
 class Mask(NamedTuple):
     """A masked result.
 
+    Attributes:
+        message_index: the place of its message in the history.
+        result_index: its place among the results of that message, from 0.
+        text: what replaces its observation.
+
     Example:
         >>> import recede
         >>> history = [{"role": "tool", "tool_call_id": "1", "content": "x" * 900}, {"role": "assistant"}]
@@ -20,8 +25,8 @@ class Mask(NamedTuple):
     """
 
     message_index: int
-    result_index: int  # its place among the results of that message, from 0
-    text: str  # what replaces its observation
+    result_index: int
+    text: str
 
 
 class MaskColumns(Sequence[Mask]):
@@ -87,21 +92,32 @@ class MaskColumns(Sequence[Mask]):
 class SummaryPlace(NamedTuple):
     """A summary of hidden messages.
 
+    Attributes:
+        message_index: before which message of the history it stands.
+        text: what its message says, with the first line by which it is known.
+        joins: the message of the history that has the text as its last block instead, where the provider refuses
+            messages of one role in a row (Converse); None: it is a message of its own.
+
     Example:
         >>> import recede
         >>> recede.masker.Masks(0, []).summary is None
         True
     """
 
-    message_index: int  # the message of the history that it precedes
-    text: str  # of its message, with the first line by which it is known
-    # The message that has the text as its last block instead, where the provider refuses messages of one role in a row
-    # (Converse); None: it is a message of its own.
+    message_index: int
+    text: str
     joins: int | None = None
 
 
 class Masks(NamedTuple):
     """The masked results of a view, and where it departs from the previous one.
+
+    Attributes:
+        first_changed: the first message that the previous view of the conversation rendered differently or did not
+            have.
+        masks: in order; none of hidden messages.
+        hidden: the messages that it does not have, ascending; some only where there is a `summarizer`.
+        summary: what stands for them.
 
     Example:
         >>> import recede
@@ -113,10 +129,10 @@ class Masks(NamedTuple):
         1
     """
 
-    first_changed: int  # the first message that the previous view rendered differently or did not have
-    masks: Sequence[Mask]  # in order; none of hidden messages
-    hidden: Sequence[int] = ()  # messages that it does not have, ascending; some only with a `summarizer`
-    summary: SummaryPlace | None = None  # of the hidden messages
+    first_changed: int
+    masks: Sequence[Mask]
+    hidden: Sequence[int] = ()
+    summary: SummaryPlace | None = None
 
 
 def _asdict(self: Masks) -> dict[str, Any]:

@@ -24,17 +24,23 @@ _BATCH = 256  # turns or records read at once
 class StoredTurn(NamedTuple):
     """A turn as it was stored.
 
+    Attributes:
+        turn_id: its number, from 1.
+        reasoning, action: as they were appended.
+        observation: the same; None for a masked turn, whose observation `TurnStore.recall` fetches.
+        timestamp: seconds since the epoch, when it was appended.
+
     Example:
         >>> import recede
         >>> recede.store.StoredTurn(1, "Look around.", "ls", None, 1.5e9).masked
         True
     """
 
-    turn_id: int  # from 1
+    turn_id: int
     reasoning: str
     action: str
-    observation: str | None  # None for a masked turn, whose observation `TurnStore.recall` fetches
-    timestamp: float | None  # seconds since the epoch, when it was appended
+    observation: str | None
+    timestamp: float | None
 
     @property
     def masked(self) -> bool:
@@ -44,6 +50,19 @@ class StoredTurn(NamedTuple):
 
 class StoreStats(NamedTuple):
     """Statistics of a `TurnStore`.
+
+    Attributes:
+        turns, messages, summaries, sessions: the number of records of each kind.
+        masked_turns: turns whose observation is masked.
+        buckets: buckets of the hash table.
+        overflow_pages: pages of buckets beyond their first.
+        load: bytes of records in buckets divided by the capacity of their first pages; a bucket is split above 0.8.
+        splits: the number of bucket splits.
+        pages: pages of 4,096 bytes.
+        free_pages: unused pages, which will be reused.
+        text_pages: pages of texts stored outside of buckets.
+        commits: the number of commits.
+        file_bytes, log_bytes: size of the file and of its log.
 
     Example:
         >>> import pathlib, recede, tempfile
@@ -58,13 +77,13 @@ class StoreStats(NamedTuple):
     summaries: int
     sessions: int
     masked_turns: int
-    buckets: int  # of the hash table
-    overflow_pages: int  # of buckets, beyond their first
-    load: float  # bytes of records in buckets by the capacity of their first pages; above 0.8 a bucket is split
+    buckets: int
+    overflow_pages: int
+    load: float
     splits: int
-    pages: int  # of 4,096 bytes
-    free_pages: int  # which will be reused
-    text_pages: int  # of texts stored outside of buckets
+    pages: int
+    free_pages: int
+    text_pages: int
     commits: int
     file_bytes: int
     log_bytes: int
@@ -78,21 +97,30 @@ class StoreStats(NamedTuple):
 class StoreFault(NamedTuple):
     """A fault in a store.
 
+    Attributes:
+        page: the number of the 4,096-byte page, from 0; None if no single page is at fault.
+        what: what is wrong with it.
+
     Example:
         >>> import recede
         >>> str(recede.store.StoreFault(7, "its checksum is wrong"))
         'page 7: its checksum is wrong'
     """
 
-    page: int | None  # of 4,096 bytes, from 0; None if no single page is at fault
-    what: str  # is wrong with it
+    page: int | None
+    what: str
 
     def __str__(self) -> str:
         return self.what if self.page is None else f"page {self.page}: {self.what}"
 
 
 class StoreReport(NamedTuple):
-    """The result of `TurnStore.verify`: its intact records of each kind, and what is wrong with the others.
+    """The result of `TurnStore.verify`.
+
+    Attributes:
+        turns, messages, summaries, sessions: the number of intact records of each kind.
+        longest_chain: the number of pages of the longest bucket.
+        faults: the first thousand faults.
 
     Example:
         >>> import pathlib, recede, tempfile
@@ -105,8 +133,8 @@ class StoreReport(NamedTuple):
     messages: int
     summaries: int
     sessions: int
-    longest_chain: int  # pages of the longest bucket
-    faults: tuple[StoreFault, ...]  # the first thousand
+    longest_chain: int
+    faults: tuple[StoreFault, ...]
 
     @property
     def is_sound(self) -> bool:
