@@ -16,7 +16,6 @@ use crate::session::{Chunks, Failure, Mask, MessageCosts, Session, TextFormat, T
 use crate::store::Store;
 use crate::store::file::FileName;
 use crate::store::memory::Memory;
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -260,32 +259,24 @@ impl PySession {
         mark: Option<(Vec<u8>, usize)>,
     ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let summary = summary_of(summary)?;
+            let given = summary_of(summary)?;
             if mark.is_some() || self.shared.look(py, Session::reads_texts) {
                 self.write_all(py)?;
             }
             let texts = texts.unwrap_or_default();
             let texts: Vec<(Vec<u8>, usize)> = texts.iter().map(|(text, cost)| (bytes_of(text), *cost)).collect();
-            let update = |session: &mut Session, store: Option<&mut Store>| {
-                let update = session.update_view(&summary, store)?;
-                let moves = if matches!(update, Update::Done) { session.new_moves() } else { vec![] };
-                let told = session.told(&update);
-                Ok((update, moves, told))
-            };
-            let mut done = self.shared.change(py, |session, store| {
+            let (update, moves, told) = self.shared.change(py, |session, store| {
                 if let Some((value, elsewhere)) = mark {
                     session.mark_newest(value, elsewhere);
                 }
                 if !texts.is_empty() {
                     session.set_text_costs(texts);
                 }
-                update(session, store)
+                let update = session.update_view(&given, store)?;
+                let moves = if matches!(update, Update::Done) { session.new_moves() } else { vec![] };
+                let told = session.told(&update);
+                Ok((update, moves, told))
             })?;
-            if matches!(done.0, Update::AskTexts) {
-                self.write_all(py)?;
-                done = self.shared.change(py, update)?;
-            }
-            let (update, moves, told) = done;
             match update {
                 Update::Done => Ok(moves_of(py, &moves)?.into_any()),
                 Update::AskSummary(asked) => {
@@ -293,7 +284,10 @@ impl PySession {
                     summary_request(messages.into_any(), asked.previous.as_deref(), b"", asked.key)
                 }
                 Update::AskTextCosts(texts) => count_request(py, &texts),
-                Update::AskTexts => Err(PyRuntimeError::new_err("messages were appended meanwhile: try again")),
+                Update::AskTexts => {
+                    self.write_all(py)?;
+                    self.update_view(py, summary, None, None)
+                }
             }
         })
     }

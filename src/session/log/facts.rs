@@ -30,7 +30,7 @@ pub(crate) struct KnownText {
     /// The text as a forced cut leaves it, if there is a limit and it is long.
     cut: Vec<u8>,
     /// The handle by which it is recalled; zeros where placeholders do not name it.
-    handle: Handle,
+    pub handle: Handle,
 }
 
 /// The texts that are kept, by result.
@@ -365,43 +365,5 @@ impl Session {
 
     pub(crate) fn raw_chars(&self) -> usize {
         self.log.chars + self.log.outline.arrival_chars(0..self.log.outline.results.len())
-    }
-
-    /// The place of an observation by its number, from 1.
-    pub(crate) fn place(&self, number: usize) -> Option<ResultPlace> {
-        let result = number.checked_sub(1).filter(|result| *result < self.log.outline.results.len())?;
-        Some(self.place_of(result))
-    }
-
-    /// The observations with this handle, of those of which the text was given.
-    fn results_by_handle(&self, handle: &[u8]) -> impl Iterator<Item = usize> + Clone {
-        self.log.texts.iter().filter(move |(_, known)| known.handle == handle).map(|(result, _)| *result as usize)
-    }
-
-    /// The place of the newest observation with this handle.
-    pub(crate) fn newest_by_handle(&self, handle: &[u8]) -> Option<ResultPlace> {
-        Some(self.place_of(self.results_by_handle(handle).max()?))
-    }
-
-    /// The place of the newest observation with this handle; None if others may be meant.
-    pub(crate) fn place_by_handle(&self, handle: &[u8]) -> Option<ResultPlace> {
-        let found = self.results_by_handle(handle);
-        let newest = found.clone().max()?;
-        // A handle says nothing of images: they may be others.
-        let is_certain = self.log.outline.results[newest].images == 0 || found.count() == 1;
-        is_certain.then(|| self.place_of(newest))
-    }
-
-    /// The place of the newest observation with this id.
-    pub(crate) fn place_by_id(&self, id: &[u8]) -> Option<ResultPlace> {
-        let outline = &self.log.outline;
-        let is_it = |result: &ToolResult| result.id.is_some_and(|of_result| outline.text(of_result) == id);
-        Some(self.place_of(outline.results.iter().rposition(is_it)?))
-    }
-
-    /// The place of a result in memory.
-    pub(in crate::session) fn place_of(&self, result: usize) -> ResultPlace {
-        let message = self.log.outline.results[result].message as usize;
-        (message, result - self.log.outline.results_before(message))
     }
 }
