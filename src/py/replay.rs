@@ -127,6 +127,7 @@ fn served(requests: &[plan::Request], sent: Vec<plan::Sent>, policy: &Policy, ca
 /// A list of `ReplayedTurn`s for each policy.
 fn replayed(py: Python<'_>, (requests, by_policy): Replay) -> PyResult<Vec<Vec<Any<'_>>>> {
     let of_policy = |views: Vec<SentView>| {
+        py.check_signals()?;
         let both = requests.iter().zip(views);
         both.map(|(request, view)| replayed_turn(py, request, view)).collect::<PyResult<Vec<_>>>()
     };

@@ -73,6 +73,10 @@ def test_what_no_log_says_is_a_line_of_the_report(tmp_path: Path, path: Path) ->
         "--set system_chars=N",
         "assumed: 1 session: the model mystery-1 has no known price: priced as anthropic",
     ]
+    [said] = [
+        line for line in shown(plain, *table, "--set", "system_chars=800") if line.startswith("assumed: 1 session")
+    ]
+    assert said.endswith("four characters a token, 200 tokens of system prompt and tools")
     said = [line for line in shown(plain, unknown, "--price", "openai", *table) if line.startswith("assumed: ")]
     assert len(said) == 1, "given prices ask for no model"
 

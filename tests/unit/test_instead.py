@@ -126,7 +126,9 @@ def test_what_has_no_messages_is_no_history() -> None:
             recede.check_pairs(given)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("given", ["session.json", "logs/a session.jsonl.gz", Path("session.json")])
+@pytest.mark.parametrize(
+    "given", ["session.json", "logs/a session.jsonl.gz", Path("session.json"), b"logs/session.json", bytearray(b"a.gz")]
+)
 def test_a_path_is_no_history(given: Any) -> None:
     with pytest.raises(TypeError, match=r"give what the file holds, not its path: .*Path\(.*\)\.read_bytes\(\)"):
         recede.reduce(given)
@@ -134,6 +136,8 @@ def test_a_path_is_no_history(given: Any) -> None:
 
 def test_a_string_that_only_ends_like_a_path_is_json() -> None:
     assert recede.reduce('[{"role":"user","content":"see a.json"}]').chars_before == len("see a.json")
+    with pytest.raises(recede.TranscriptError):
+        recede.transcripts.read(b"see a.json")
     with pytest.raises(recede.TranscriptError, match="malformed JSON at byte 0"):
         recede.reduce("session")
 

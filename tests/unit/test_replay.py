@@ -277,8 +277,9 @@ def test_presets_are_named_and_changed() -> None:
         assert recede.costs.Prices.parse(f"{name},input=9") == prices._replace(input=9)
     with pytest.raises(ValueError, match="did you mean 'openai'"):
         recede.costs.Prices.parse("open_ai")
-    with pytest.raises(ValueError, match="there is no price 'openai'"):
-        recede.costs.Prices.parse("output=1,openai")
+    for text in ("output=1,openai", "anthropic,openai"):
+        with pytest.raises(ValueError, match="the name 'openai' must come first, as in openai,output=0"):
+            recede.costs.Prices.parse(text)
 
 
 def test_prices_that_are_left_out_keep_their_default() -> None:

@@ -72,7 +72,7 @@ def without_requests(replay: Replay, requests: Collection[tuple[int, int]]) -> R
     return replay._replace(policies=tuple(policies), misses=misses)
 
 
-def logged_lines(sessions: Sequence[Session]) -> list[str]:
+def logged_lines(sessions: Sequence[Session], system_chars: int) -> list[str]:
     """Lines on what was paid by the logs, and what they do not say; flat prices ask for no model."""
     logs = [session.log for session in sessions if session.log is not None]
     is_flat = any(session.is_flat for session in sessions)
@@ -85,7 +85,8 @@ def logged_lines(sessions: Sequence[Session]) -> list[str]:
         lines.append(f"logged: {money(bill.cost)} for {counted(bill.requests, 'request')}, tokens: {kinds} ({models})")
     silent = sum(session.log is None or not session.log.bill.requests for session in sessions)
     if silent:
-        system = f"{approx_tokens(SYSTEM_CHARS):,} tokens of system prompt and tools unless --set system_chars=N"
+        system = f"{approx_tokens(system_chars):,} tokens of system prompt and tools"
+        system += " unless --set system_chars=N" if system_chars == SYSTEM_CHARS else ""
         lines.append(f"assumed: {counted(silent, 'session')} without usage: four characters a token, {system}")
     plans = sum(log.plan is not None for log in logs)
     if plans and not is_flat:

@@ -94,7 +94,7 @@ def _print(plan: Plan, played: Played, again: str) -> None:
     """Write the page, and print the one of tables, lists and the screen that the options ask for."""
     asked, sessions = plan.asked, [session for _, session in played.shown]
     replays = [session.replay for session in sessions]
-    said = quoted_lines(sessions) + logged_lines(sessions)
+    said = quoted_lines(sessions) + logged_lines(sessions, asked.settings.system_chars)
     notes = len(notes_of(played.done, played.failed)) + sum(line.startswith("assumed") for line in said)
     curve = window_curve(replays)
     best = curve.advised()

@@ -62,6 +62,8 @@ class Prices(NamedTuple):
             if not is_price and place == 0 and name in PRESETS:
                 prices = PRESETS[name]._asdict()
                 continue
+            if not is_price and name in PRESETS:
+                raise ValueError(f"the name {name!r} must come first, as in {name},output=0, and there is one at most")
             if name not in cls._fields:
                 known = [*cls._fields, *PRESETS]
                 raise ValueError(

@@ -64,8 +64,7 @@ def as_bytes(data: Json) -> tuple[bytes, bool]:
     if type(data) is bytes:
         return data, False
     if isinstance(data, str):
-        if data.endswith(_FILES) and not set(data).intersection('[]{}"\n'):
-            raise TypeError(f"give what the file holds, not its path: Path({data!r}).read_bytes()")
+        refuse_path(data)
         try:
             return data.encode(), False
         except UnicodeEncodeError:
@@ -73,6 +72,15 @@ def as_bytes(data: Json) -> tuple[bytes, bool]:
     if isinstance(data, (bytes, bytearray, memoryview)):
         return bytes(data), False
     raise TypeError(f"data must be bytes, bytearray, memoryview or str, not {type(data).__name__}")
+
+
+def refuse_path(data: Json) -> None:
+    """Raise a TypeError for the path of a file, which is no JSON."""
+    end = bytes(data[-6:]).decode(errors="replace") if not isinstance(data, str) else data
+    if end.endswith(_FILES):
+        path = data if isinstance(data, str) else bytes(data).decode(errors="replace")
+        if not set(path).intersection('[]{}"\n'):
+            raise TypeError(f"give what the file holds, not its path: Path({path!r}).read_bytes()")
 
 
 def caches_messages(body: dict[str, Any], messages: list[Any]) -> bool:

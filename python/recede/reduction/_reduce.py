@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from recede import _engine
 from recede._bodies import body_key
-from recede.reduction._input import as_bytes, marks_elsewhere
+from recede.reduction._input import as_bytes, marks_elsewhere, refuse_path
 from recede.reduction._options import OPTIONS
 from recede.reduction._planning import reduce_bytes, reduce_messages
 from recede.reduction._policy import MARKS_ELSEWHERE, own_policy
@@ -81,6 +81,7 @@ def reduce(  # noqa: D417 - more is an error
         own = {**options, "summarizer": remembering(summarizer)}
     counter = options.get("token_counter")
     if isinstance(messages, (bytes, bytearray, memoryview, str)):
+        refuse_path(messages)
         static = static_cost_of_json(_engine.engine, *as_bytes(messages), counter) if has_limits(options) else 0
         return reduce_bytes(_policy(options, summarizer, MARKS_ELSEWHERE, static), messages, own)
     key: Any = body_key(messages)

@@ -223,8 +223,8 @@ class _ReaderOfV1:
     def _condense(self, event: dict[str, Any], line: int) -> None:
         """Replace the events that the model no longer sees by their summary."""
         forgotten = event.get("forgotten_event_ids")
-        gone = [one for one in forgotten if isinstance(one, str)] if isinstance(forgotten, list) else []
-        self._view = [(identity, message) for identity, message in self._view if identity not in gone]
+        gone = {one for one in forgotten if isinstance(one, str)} if isinstance(forgotten, list) else set()
+        self._view = [(name, message) for name, message in self._view if not (isinstance(name, str) and name in gone)]
         place = event.get("summary_offset")
         if text(event.get("summary")):
             place = place if isinstance(place, int) and 0 <= place <= len(self._view) else 0
