@@ -28,7 +28,7 @@ from definitions.cache import Seen, Sent, seen, served
 from formatting import markdown
 from oracle.walk import walk
 from recede import transcripts
-from recede.costs._cache import cache_facts, named_cache
+from recede.costs._prices import cache_facts, named_cache
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSION = "0.42.0"

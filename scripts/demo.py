@@ -12,7 +12,7 @@ import click
 
 import recede
 from recede.cli.files import read
-from recede.cli.reading import Reading
+from recede.cli.sessions import Reading
 
 SESSION = Path(__file__).parent.parent / "examples" / "session.json"
 BAR = 32

@@ -17,7 +17,7 @@ from oracle.value import Changed, Member, NewText
 from oracle.walk import walk
 from recede._recall import PLACEHOLDER
 from recede.costs import CACHES, Cache, Prices
-from recede.costs._cache import cache_facts
+from recede.costs._prices import cache_facts
 from recede.reduction._policy import LEAST_REMOVED, SUMMARY_CHARS, SUMMARY_PROMPT_CHARS
 from support import priced
 

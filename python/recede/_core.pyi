@@ -14,8 +14,7 @@ from recede.reduction._exchange import (
     SummaryRequest,
 )
 from recede.reduction._masks import Masks
-from recede.session._reported import ReportedUsage
-from recede.session._stats import HistoryStats
+from recede.session._stats import HistoryStats, ReportedUsage
 from recede.store._turn_store import StoredTurn, StoreReport, StoreStats
 
 __all__ = [

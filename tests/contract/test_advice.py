@@ -17,8 +17,8 @@ from transcript_files import claude, lines
 import recede
 from recede import costs, transcripts
 from recede._agents import AGENTS
-from recede.cli.advice import advice
 from recede.cli.played import MASKED, summarized
+from recede.cli.screen import advice
 from recede.costs import PRESETS
 from support import dumps, tool_result, tool_use, turns_of, user
 

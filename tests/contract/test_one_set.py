@@ -11,7 +11,7 @@ import pytest
 from children import recede_command
 
 import recede
-from recede import _option_types
+from recede import types
 from recede.masker import Masker
 from recede.proxy import RequestMasker
 from recede.reduction._options import DESIGN_OPTIONS, OPTIONS
@@ -168,7 +168,7 @@ def test_help_of_reduce_fits_a_screen_and_a_half() -> None:
 )
 def test_type_checkers_see_the_options_of_a_design(typed: str, goal: str) -> None:
     declared = {name: quoted(one.kind.annotation) for name, one in DESIGN_OPTIONS.items() if goal in one.goals}
-    assert annotations_of(getattr(_option_types, typed)) == declared
+    assert annotations_of(getattr(types, typed)) == declared
 
 
 def test_type_checkers_see_the_one_set() -> None:

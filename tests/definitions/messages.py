@@ -26,8 +26,7 @@ from recede._report import BoundaryMove, OverLimit, Unmasked
 from recede.reduction._exchange import CountRequest, MessageTexts, SummaryRequest
 from recede.reduction._masks import Mask, Masks
 from recede.reduction._unrecognized import warn_of_roles
-from recede.session._reported import ReportedUsage
-from recede.session._stats import HistoryStats
+from recede.session._stats import HistoryStats, ReportedUsage
 
 
 def facts_of(messages: list[bytes], policy: Policy, costs: Costs | None = None) -> Facts:

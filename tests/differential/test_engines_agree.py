@@ -24,7 +24,7 @@ from strategies import (
 
 import recede
 from recede.costs import CACHES, Prices
-from recede.costs._cache import cache_facts
+from recede.costs._prices import cache_facts
 from recede.reduction._policy import compiled, replay_policy
 from support import ENGINES, OF_RULES, dumps, engine_module, loads, outcome, tool_result, tool_use, user, using
 

@@ -20,7 +20,7 @@ from recede import costs
 from recede.cli.page import by_saving, page, session_rows, thinned, ticks
 from recede.cli.played import MASKED, Session
 from recede.cli.screen import Asked, screen
-from recede.cli.words import money
+from recede.cli.tables import money
 from recede.designs import mask_observations
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -30,7 +30,7 @@ import recede
 from recede.cli.options import given
 from recede.cli.proxy import proxy
 from recede.proxy import RequestMasker
-from recede.proxy._upstreams import UPSTREAMS
+from recede.proxy._routes import UPSTREAMS
 from recede.proxy.launch import pointed
 from recede.reduction._options import OPTIONS
 

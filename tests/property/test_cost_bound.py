@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import recede
 from definitions.cache import Seen, Sent, served
 from recede.costs import CACHES, Prices
-from recede.costs._cache import cache_facts
+from recede.costs._prices import cache_facts
 from support import priced
 
 History = list[dict[str, Any]]

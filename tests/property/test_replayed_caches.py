@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import recede
 from definitions.cache import Seen, Sent, served
 from recede.costs import Cache, Prices
-from recede.costs._cache import cache_facts
+from recede.costs._prices import cache_facts
 from support import ROOT, assistant, call, result, turns_of, user, using
 
 sys.path.append(str(ROOT / "benches"))

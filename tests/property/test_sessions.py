@@ -21,7 +21,7 @@ from published import History
 from strategies import block_options, history_options, words
 
 import recede
-from recede.reduction._marks import newest_mark_only
+from recede.agent._given import newest_mark_only
 from recede.session import HistoryStats
 from support import ENGINES, assert_canonical, using
 

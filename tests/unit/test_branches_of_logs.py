@@ -12,8 +12,7 @@ import pytest
 from transcript_files import lines
 
 from recede import costs, transcripts
-from recede.cli.bill import logged, without_copies
-from recede.cli.played import Session
+from recede.cli.played import Session, logged, without_copies
 from recede.transcripts import Transcript
 from support import SHARED
 

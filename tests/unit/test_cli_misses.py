@@ -11,9 +11,9 @@ import pytest
 from children import recede_command as run
 
 import recede
+from recede.cli.comparison import RECORDED, list_table
 from recede.cli.played import STUDY
-from recede.cli.quoted import RECORDED, list_table
-from recede.cli.words import money, tenths
+from recede.cli.tables import money, tenths
 from recede.costs import Quotation, WindowChoice, WindowCurve
 from support import ROOT, user
 

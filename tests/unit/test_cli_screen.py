@@ -15,7 +15,7 @@ from transcript_files import claude, lines
 from recede import costs, transcripts
 from recede.cli.played import Session
 from recede.cli.screen import Asked, screen
-from recede.cli.words import compact, gain, middle, span_of, words_of
+from recede.cli.tables import compact, gain, middle, span_of, words_of
 from support import dumps, tool_result, tool_use, turns, turns_of, user
 
 LONG = [user("Fix the test."), *turns(60, chars=4_000)]

@@ -21,7 +21,7 @@ from transcript_files import lines
 import recede
 from recede.cli.files import likeness
 from recede.cli.sessions import chosen, usual_places
-from recede.cli.words import words_of
+from recede.cli.tables import words_of
 from support import dumps, turns, user
 
 HISTORY = [user("Fix the test."), *turns(8, chars=500)]
@@ -302,7 +302,7 @@ def test_many_files_are_read_by_processes_with_the_same_result(tmp_path: Path, m
     from recede.cli import processes
     from recede.cli.files import read
     from recede.cli.many import over
-    from recede.cli.reading import Reading
+    from recede.cli.sessions import Reading
 
     paths = [str(put(tmp_path / f"{number:03}.jsonl", CODEX)) for number in range(9)]
     paths.insert(4, str(put(tmp_path / "bad.jsonl", CODEX[:9])))
@@ -464,9 +464,9 @@ def test_what_is_found_is_unpacked_within_limits(bomb: str, tmp_path: Path) -> N
     """Limits of a tenth, so that the test ends soon: 40 MB in 40 KB to 400 KB."""
     path = packed(tmp_path / "session.jsonl", times=40, **BOMBS[bomb])  # type: ignore[arg-type]
     code = (
-        "import sys; from recede.cli import reading\n"
+        "import sys; from recede.cli import sessions\n"
         "from recede.cli.commands import recede\n"
-        "reading._FOUND_LINE_BYTES = 25_600_000; reading._LINE_BYTES = 36_000_000\n"
+        "sessions._FOUND_LINE_BYTES = 25_600_000; sessions._LINE_BYTES = 36_000_000\n"
         "recede(['replay', '-v', *sys.argv[1:]], standalone_mode=False)"
     )
     other = put(tmp_path / "sound.jsonl", CLAUDE)

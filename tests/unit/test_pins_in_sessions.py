@@ -10,7 +10,7 @@ from published import History
 from test_pins import HOUR, MARK, marked, marks, session
 
 import recede
-from recede.reduction._marks import newest_mark_only
+from recede.agent._given import newest_mark_only
 from support import loads
 
 PINNED: Any = {"cache_breakpoint": "boundary"}

@@ -6,11 +6,11 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from recede import _engine
+from recede.agent._given import newest_mark_only
 from recede.reduction._counting import costs_of, history_tokens
 from recede.reduction._input import ask_engine
 from recede.reduction._kinds import optional_function, whole_number
-from recede.reduction._marks import newest_mark_only
-from recede.reduction._on_move import report_move
+from recede.reduction._masks import report_move
 from recede.reduction._options import DESIGN_OPTIONS
 from recede.reduction._planning import reduced
 from recede.reduction._policy import block_policy, image_chars_of
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from recede._option_types import BlockOptions
     from recede._report import BoundaryMove, Reduction
     from recede.session._history import History
     from recede.session._options import HistoryOptions
-    from recede.types import TokenCounter
+    from recede.types import BlockOptions, TokenCounter
 
 _log = logging.getLogger("recede")
 

@@ -18,8 +18,7 @@ from recede._response import check_create, stop_reason, text_of
 from recede._steps import Call, Step, drive, drive_async
 from recede.agent._auto_continue import CONTINUE, Answers, Cut
 from recede.agent._budget import Budget
-from recede.agent._given import check_tools, client_of, shape_of, spoken_message
-from recede.agent._marks import marked_request
+from recede.agent._given import check_tools, client_of, marked_request, shape_of, spoken_message
 from recede.agent._parts import usage_sum
 from recede.agent._stream import Streamed
 from recede.agent._tool_calls import (

@@ -1,16 +1,27 @@
-"""The result of a replay with options: tables and sentences for people, figures for programs."""
+"""The tables of a replay, and figures for programs: of costs, of what logs say was paid, and of quotations."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from recede.cli.notices import counted
-from recede.cli.played import Session
-from recede.cli.quoted import misses_as_json, quoted_shares
-from recede.cli.tables import prose, share, table
-from recede.cli.words import gain, money, percent, tenths, words_of
-from recede.costs import CACHES, PRESETS, PolicyCost, Replay, cheapest_policy, compare_costs
+from recede.cli.played import MASKED, Session
+from recede.cli.tables import gain, money, percent, prose, share, table, tenths, words_of
+from recede.costs import (
+    CACHES,
+    PRESETS,
+    SYSTEM_CHARS,
+    Bill,
+    PolicyCost,
+    Quotation,
+    Replay,
+    WindowCurve,
+    cheapest_policy,
+    compare_costs,
+    quoted_share,
+)
 from recede.designs import approx_tokens
 
 # The columns that a narrow screen lacks, the first to go first; that of no cache goes with its share of raw.
@@ -123,3 +134,190 @@ def session_as_json(session: Session, elongation: float) -> dict[str, Any]:
 def costs_as_json(costs: tuple[PolicyCost, ...]) -> dict[str, Any]:
     policies = [{**cost._asdict(), "usage": cost.usage._asdict()} for cost in costs]
     return {"requests": costs[0].usage.requests, "cheapest": cheapest_policy(costs).policy, "policies": policies}
+
+
+# Bills
+
+
+_OFF = 0.15  # what a session may be off by without a reason
+
+
+def logged_lines(sessions: Sequence[Session], system_chars: int) -> list[str]:
+    """Lines on what was paid by the logs, and what they do not say; flat prices ask for no model."""
+    logs = [session.log for session in sessions if session.log is not None]
+    is_flat = any(session.is_flat for session in sessions)
+    bill = Bill.total(log.bill for log in logs)
+    lines = []
+    if bill.requests:
+        counts = Counter(model for log in logs for model in log.prices.models[:1])
+        models = ", ".join(model for model, _ in counts.most_common())
+        kinds = f"{bill.cached_tokens:,} read from the cache, {bill.fresh_tokens:,} other, {bill.output_tokens:,} out"
+        lines.append(f"logged: {money(bill.cost)} for {counted(bill.requests, 'request')}, tokens: {kinds} ({models})")
+    silent = sum(session.log is None or not session.log.bill.requests for session in sessions)
+    if silent:
+        system = f"{approx_tokens(system_chars):,} tokens of system prompt and tools"
+        system += " unless --set system_chars=N" if system_chars == SYSTEM_CHARS else ""
+        lines.append(f"assumed: {counted(silent, 'session')} without usage: four characters a token, {system}")
+    plans = sum(log.plan is not None for log in logs)
+    if plans and not is_flat:
+        lines.append(f"assumed: {counted(plans, 'session')} paid by a subscription: priced as the API")
+    assumed = Counter(line for log in logs for line in log.prices.assumed)
+    if not is_flat:
+        lines += [f"assumed: {counted(count, 'session')}: {line}" for line, count in assumed.most_common()]
+    return lines
+
+
+def check_text(sessions: Sequence[Session]) -> str:
+    """A row for each session with logged usage, their sum, and the reasons of those that are far off."""
+    found = [
+        (session.name, session.log.timed, session.log.as_logged)
+        for session in sessions
+        if session.log is not None and session.log.timed is not None and session.log.as_logged is not None
+    ]
+    if not found:
+        return "no session has logged usage\n"
+    headings = ["session", "requests", "input", "2nd half", "read", "not read", "output", "paid", "cost", "as served"]
+    rows = [
+        _check_row(name, timed.input_error, timed.second_half_error, timed.logged, timed.estimated, as_logged.estimated)
+        for name, timed, as_logged in found
+    ]
+    mean = sum(timed.input_error for _, timed, _ in found) / len(found)
+    worst = max((timed.second_half_error or 0.0 for _, timed, _ in found), default=0.0)
+    sums = [Bill.total(part) for part in zip(*((t.logged, t.estimated, s.estimated) for _, t, s in found), strict=True)]
+    rows.append(_check_row(counted(len(found), "session"), mean, worst, *sums))
+    reasons = [
+        f"{name}: {'; '.join(timed.notes)}"
+        for name, timed, _ in found
+        if timed.notes and _is_off(timed.logged, timed.estimated)
+    ]
+    return "\n".join([table(headings, rows), prose([*_WORDS, *(["", *reasons] if reasons else []), ""])])
+
+
+_WORDS = (
+    "input: error of a request's tokens; 2nd half: of the input, predicted from the first half (in all: the worst);",
+    "read, not read, output, cost: estimated against logged, the cache by its rule and the time stamps alone;",
+    "as served: the cost where the cache is also as cold as the log shows.",
+)
+
+
+def _check_row(name: str, error: float, half: float | None, paid: Bill, timed: Bill, as_logged: Bill) -> list[str]:
+    kinds = ("cached_tokens", "fresh_tokens", "output_tokens")
+    tokens = [_difference(getattr(paid, kind), getattr(timed, kind)) for kind in kinds]
+    dollars = [money(paid.cost), _difference(paid.cost, timed.cost), _difference(paid.cost, as_logged.cost)]
+    return [name, f"{paid.requests:,}", tenths(error), tenths(half), *tokens, *dollars]
+
+
+def _difference(paid: float, estimated: float) -> str:
+    return f"{100 * (estimated / paid - 1):+.1f} %" if paid else "-"
+
+
+def _is_off(paid: Bill, estimated: Bill) -> bool:
+    kinds = ("cached_tokens", "fresh_tokens", "cost")
+    return any(abs(getattr(estimated, kind) - getattr(paid, kind)) > _OFF * getattr(paid, kind) for kind in kinds)
+
+
+# Quotations
+
+
+_MOST_CHARS = 100
+
+RECORDED = 0.042
+"""The share under `MASKED` in recorded sessions of 30 results or more (`benches/misses.py --table break_even`)."""
+
+
+def listed(sessions: Sequence[Session], policy: str) -> list[tuple[str, Quotation]]:
+    """Requests that quote what a policy had hidden, in order: the number and name of the session, the oldest source."""
+    found = []
+    for number, session in enumerate(sessions, 1):
+        if session.replay.misses is not None:
+            oldest: dict[int, Quotation] = {}
+            for one in sorted(session.replay.misses.quoted, key=lambda one: one.distance):
+                oldest[one.request] = one
+            requests = sorted(session.replay.misses.by_policy[policy])
+            found += [(f"{number} {session.name}", oldest[request]) for request in requests]
+    return found
+
+
+def list_table(found: Sequence[tuple[str, Quotation]]) -> str:
+    """A row for each quotation; requests and results count from 1, as people do."""
+    rows = [
+        [
+            session,
+            one.tool or "(unknown)",
+            f"{one.request + 1:,}",
+            f"{one.distance:,}",
+            one.text if len(one.text) <= _MOST_CHARS else f"{one.text[: _MOST_CHARS - 1]}…",
+        ]
+        for session, one in found
+    ]
+    return table(["session", "tool", "request", "results ago", "text"], rows, names=2, is_last_name=True)
+
+
+def misses_text(sessions: Sequence[Session], policy: str) -> str:
+    """The list, and whether the share of requests that quote is low or high beside that of the recorded sessions."""
+    share = quoted_share([session.replay for session in sessions], MASKED)
+    said = "quoted: no texts were read"
+    if share is not None:
+        high = "low" if share < RECORDED / 2 else "high" if share > 2 * RECORDED else "usual"
+        said = f"quoted: {tenths(share)} with a window of 10 is {high}: recorded sessions have {tenths(RECORDED)}"
+    return f"{list_table(listed(sessions, policy))}\n{prose([said, ''])}"
+
+
+def quoted_lines(sessions: Sequence[Session]) -> list[str]:
+    """What the column `quoted` counts, and what was not measured."""
+    measured = [session.replay.misses for session in sessions if session.replay.misses is not None]
+    silent = len(sessions) - len(measured)
+    lines = []
+    if measured:
+        examined = counted(sum(one.examined for one in measured), "request")
+        sampled = ", a sample," if any(one.examined < one.requests for one in measured) else ""
+        lines.append(
+            f"quoted: the share of {examined}{sampled} that wrote again, word for word, what only results had that the "
+            "choice had hidden by then"
+        )
+    if silent:
+        lines.append(
+            f"quoted: {counted(silent, 'session')} not measured, whose texts were not read (--misses reads them)"
+        )
+    return lines
+
+
+def quoted_shares(replays: Sequence[Replay]) -> dict[str, float]:
+    """The share of requests that quote what a policy had hidden, by policy, where that is known."""
+    shares = {policy.policy: quoted_share(replays, policy.policy) for policy in replays[0].policies}
+    return {policy: share for policy, share in shares.items() if share is not None}
+
+
+def curve_text(curve: WindowCurve, sessions: Sequence[Session]) -> str:
+    rows = [
+        [f"{one.window}", money(one.cost.cost), percent(one.cost.of_raw), tenths(one.quoted)] for one in curve.choices
+    ]
+    drawn = table(["window", "cost", "of raw", "quoted"], rows)
+    return f"{drawn}\n{prose([advice(curve), *quoted_lines(sessions), ''])}"
+
+
+def advice(curve: WindowCurve) -> str:
+    best = curve.advised()
+    if best is not None:
+        return (
+            f"window: {best.window} saves most for each quotation of what it hides: "
+            f"{percent(best.cost.of_raw)} of raw, {tenths(best.quoted)} quoted"
+        )
+    return f"window: no advice: it needs a saving, and five sessions with 30 results or more, here are {curve.sessions}"
+
+
+def curve_as_json(curve: WindowCurve) -> dict[str, Any]:
+    best = curve.advised()
+    windows = [
+        {"window": one.window, "cost": one.cost.cost, "of_raw": one.cost.of_raw, "quoted": one.quoted}
+        for one in curve.choices
+    ]
+    return {"window": None if best is None else best.window, "sessions": curve.sessions, "windows": windows}
+
+
+def misses_as_json(session: Session) -> dict[str, Any] | None:
+    found = session.replay.misses
+    if found is None:
+        return None
+    quoted = [one._asdict() for one in found.quoted]
+    return {"requests": found.requests, "results": found.results, "examined": found.examined, "quoted": quoted}

@@ -19,8 +19,8 @@ import click
 from recede import History, TranscriptError, transcripts
 from recede._files import identity, is_same_file, write_whole
 from recede._printable import printable
-from recede.cli.errors import BadFile, bad_file, errors_of, line_of, name_of
-from recede.cli.reading import Reading
+from recede.cli.notices import BadFile, bad_file, errors_of, line_of, name_of
+from recede.cli.sessions import Reading
 from recede.reduction._unrecognized import unrecognized
 from recede.transcripts._source import FACTS, WRONG_SHAPES, open_source
 from recede.transcripts._unread import NOTHING, Unread, notes_of_lines, unread_in

@@ -11,11 +11,9 @@ from typing import Any, TypeVar
 
 import click
 
-from recede.cli.errors import BadFile, say
 from recede.cli.files import InputHistory, read, write_json
-from recede.cli.notices import counted, warning_lines
-from recede.cli.reading import Reading
-from recede.cli.sessions import Chosen
+from recede.cli.notices import BadFile, counted, say, warning_lines
+from recede.cli.sessions import Chosen, Reading
 
 _Done = TypeVar("_Done")
 Failure = tuple[Chosen, BadFile]  # a file that could not be read or written, and why not

@@ -18,7 +18,7 @@ from recede._printable import printable
 from recede.cli.notices import counted
 from recede.cli.played import Session
 from recede.cli.screen import Asked, screen
-from recede.cli.words import compact, gain, money, tenths
+from recede.cli.tables import compact, gain, money, tenths
 from recede.costs import ReplayedTurn
 
 _TITLE = "What you paid, and what masking would have cost"

@@ -1,13 +1,39 @@
-"""Sessions that were played again, each with what its log says: screen, tables and page are made of them."""
+"""Sessions that are played again: a plan and files in; out sessions, of which screen, tables and page are made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from recede.costs import Bill, BillCheck, PolicyReplay, Replay, SessionPrices
+import click
+
+from recede.cli.files import InputHistory
+from recede.cli.many import Failure, named, over, short_names
+from recede.cli.sessions import Chosen, Reading
+from recede.costs import (
+    CURVE_WINDOWS,
+    Bill,
+    BillCheck,
+    ModelPrices,
+    PolicyReplay,
+    Prices,
+    Replay,
+    SessionPrices,
+    check_bill,
+    curve_policies,
+    logged_bill,
+    reads_texts,
+    replay_json,
+    replay_policies,
+    replay_transcript,
+    session_prices,
+)
+from recede.costs._misses import LEAST_WINDOW
+from recede.designs import mask_observations
 from recede.reduction import ToolReport
 from recede.reduction._kinds import CHARS_PER_TOKEN
+from recede.transcripts import Transcript
 
 MASKED = "break_even:window=10"
 """The choice where no window is advised: `keep=10`, as at every door."""
@@ -103,3 +129,124 @@ class Session(NamedTuple):
         """The session as if only these policies had been played."""
         kept = tuple(one for one in self.replay.policies if one.policy in policies)
         return self._replace(replay=self.replay._replace(policies=kept))
+
+
+_EVERYTHING = 1 << 60
+
+
+class Plan(NamedTuple):
+    """What is played."""
+
+    asked: Any  # the options of the command
+    policies: tuple[str, ...]  # of the table, with all their numbers; raw first
+    is_screen: bool  # whether the first screen is asked for, and not a table
+    # The windows of the advice, and of the row with summaries on the screen; if any, a window is advised.
+    besides: tuple[str, ...]
+    has_texts: bool  # whether all texts are read, for quotations in large files too
+    claude_plan: str | None  # the subscription of Claude Code, whose logs name none
+
+
+class Played(NamedTuple):
+    """The sessions that were played."""
+
+    done: list[tuple[InputHistory, Session | None]]  # None where all its requests are in another file
+    shown: list[tuple[InputHistory, Session]]  # those with results enough, by names without the folder that all are in
+    failed: Sequence[Failure]
+
+
+def planned(asked: Any, claude_plan: str | None) -> Plan:
+    """Choose what is played for these options of the command; a policy may be unknown."""
+    tables = (asked.policies, curve_policies() if asked.curve else (), STUDY if asked.study else ())
+    wanted = next(filter(None, (*tables, replay_policies() if asked.is_all else ())), ())
+    is_screen = not wanted
+    try:
+        names = tuple(one.policy for one in replay_json(b"[]", wanted or (MASKED,)).policies)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--policy") from None
+    has_page, has_texts = asked.html is not None, asked.misses or asked.curve or asked.html is not None
+    besides = curve_policies() if is_screen or has_texts or asked.is_all else ()
+    if is_screen or has_page:
+        besides += tuple(summarized(window) for window in CURVE_WINDOWS if window >= LEAST_WINDOW)
+    has_texts = has_texts or reads_texts(names, asked.settings.summary_chars)
+    return Plan(asked, names, is_screen, besides, has_texts, claude_plan)
+
+
+def play(plan: Plan, files: Sequence[Chosen], reading: Reading) -> Played:
+    reading = reading._replace(keep_texts=plan.has_texts)
+    found, failed = over(files, reading, lambda history: _session(plan, history), is_parallel=True)
+    without = without_copies([session for _, session in found])
+    done = [
+        (dataclasses.replace(history, warnings=(*history.warnings, *warnings)), session)
+        for (history, _), (session, warnings) in zip(found, without, strict=True)
+    ]
+    shown = [(one, session) for one, session in done if session and session.results >= plan.asked.settings.min_results]
+    names = short_names([session.name for _, session in shown])  # the parts of their paths that differ
+    renamed = [(one, session._replace(name=name)) for (one, session), name in zip(shown, names, strict=True)]
+    return Played(done, renamed, failed)
+
+
+def _session(plan: Plan, history: InputHistory) -> Session:
+    transcript, log, price, settings = history.session, None, plan.asked.price, plan.asked.settings
+    policies = tuple(dict.fromkeys((*plan.policies, *plan.besides)))
+    how = {name: getattr(settings, name) for name in ("system_chars", "summary_chars")}
+    how |= {"summary_prices": price.summary_prices, "cache": price.cache, "with_misses": True}
+    if transcript is None:
+        how |= {"prices": price.prices or Prices(), "cache": price.cache or "anthropic"}
+        replayed = history.run(lambda data: replay_json(data, policies, **how))
+    else:
+        log = logged(transcript, plan.asked.own_prices, is_checked=plan.asked.check)
+        if transcript.format == "claude_code":
+            log = log._replace(plan=plan.claude_plan)
+        prices = log.prices if price.prices is None else log.prices._replace(prices=price.prices)
+        how |= {"prices": prices, "with_misses": transcript.has_texts, "pauses": settings.pauses}
+        replayed = replay_transcript(transcript, policies, **how)
+    raw = mask_observations(history.parsed(), keep_results=_EVERYTHING)
+    return Session(named(history), history.format, replayed, raw.tools, log, is_flat=price.prices is not None)
+
+
+def logged(transcript: Transcript, own: Mapping[str, ModelPrices], *, is_checked: bool) -> Logged:
+    prices = session_prices(transcript, own)
+    checks = (check_bill(transcript, own, pauses=pauses) for pauses in ("timed", "logged") if is_checked)
+    bills = tuple(
+        (request.id, (request.branch, request.messages), logged_bill([request], own, prices.prices))
+        for request in transcript.requests
+    )
+    times = tuple(request.time for request in transcript.requests if request.time is not None)
+    return Logged(Bill.total(bill for _, _, bill in bills), bills, prices, times, transcript.plan, *checks)
+
+
+def without_copies(sessions: Sequence[Session]) -> list[tuple[Session | None, list[str]]]:
+    """Drop the requests that an earlier session has too, and warn if there are any.
+
+    A session that is resumed is written into another file, which begins with copies. One that has nothing else is None.
+    What other policies would have cost is counted once too; their state is that of the whole session.
+    """
+    seen: set[str | None] = set()
+    found: list[tuple[Session | None, list[str]]] = []
+    for session in sessions:
+        bills = () if session.log is None else session.log.bills
+        own = [bill for name, _, bill in bills if name is None or name not in seen]
+        copied = {place for name, place, _ in bills if name is not None and name in seen}
+        seen.update(name for name, _, _ in bills)
+        if session.log is None or not copied:
+            found.append((session, []))
+        elif not own:
+            warning = "all its requests are in another file, as of a session that was resumed: left out"
+            found.append((None, [warning]))
+        else:
+            log, replay = session.log._replace(bill=Bill.total(own)), without_requests(session.replay, copied)
+            warning = f"requests that are in another file too, counted only there: {len(bills) - len(own)} times"
+            found.append((session._replace(log=log, replay=replay), [warning]))
+    return found
+
+
+def without_requests(replay: Replay, requests: Collection[tuple[int, int]]) -> Replay:
+    """A replay without some of its requests: the branch of each, and how many of its messages precede the answer."""
+    turns = replay.policies[0].turns
+    copied = {number for number, turn in enumerate(turns) if (turn.branch, turn.messages) in requests}
+    policies = (
+        policy._replace(turns=tuple(turn for number, turn in enumerate(policy.turns) if number not in copied))
+        for policy in replay.policies
+    )
+    misses = None if replay.misses is None else replay.misses.without(copied)
+    return replay._replace(policies=tuple(policies), misses=misses)

@@ -16,8 +16,7 @@ from typing import Any
 import click
 
 from recede import StoreError
-from recede.cli.errors import BadFile, say
-from recede.cli.notices import log_shown
+from recede.cli.notices import BadFile, log_shown, say
 from recede.cli.options import given, policy_options, usage_error
 from recede.cli.settings import ConfiguredCommand, user_folder
 from recede.proxy import RequestMasker

@@ -10,13 +10,11 @@ import click
 
 from recede import reduce as masked
 from recede._files import identity
-from recede.cli.errors import bad_file, errors_of, say
 from recede.cli.files import InputHistory, for_screen, is_gzipped, keep_apart, write
 from recede.cli.many import finish, named, over, short_names, write_report
-from recede.cli.notices import output_options
+from recede.cli.notices import bad_file, errors_of, output_options, say
 from recede.cli.options import all_of, given, policy_option, policy_options, usage_error
-from recede.cli.reading import Reading, reading_options
-from recede.cli.sessions import chosen
+from recede.cli.sessions import Reading, chosen, reading_options
 from recede.cli.tables import orphans, size, table, tools_table
 from recede.designs import HistoryReducer
 from recede.reduction._options import DESIGN_OPTIONS

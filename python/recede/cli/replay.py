@@ -11,17 +11,27 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from recede.cli.bill import check_text, logged_lines
-from recede.cli.comparison import costs_as_json, for_people, price_line, session_as_json
+from recede.cli.comparison import (
+    advice,
+    check_text,
+    costs_as_json,
+    curve_as_json,
+    curve_text,
+    for_people,
+    logged_lines,
+    misses_text,
+    price_line,
+    quoted_lines,
+    quoted_shares,
+    session_as_json,
+)
 from recede.cli.files import keep_apart, write
 from recede.cli.many import finish, notes_of, write_report
 from recede.cli.notices import counted, has_colors, output_options, verbosity
 from recede.cli.page import page
-from recede.cli.play import Plan, Played, planned, play
-from recede.cli.quoted import advice, curve_as_json, curve_text, misses_text, quoted_lines, quoted_shares
-from recede.cli.reading import reading_options
+from recede.cli.played import Plan, Played, planned, play
 from recede.cli.screen import ELONGATION, Asked, screen
-from recede.cli.sessions import chosen, plan_of_claude, project_option, since_option
+from recede.cli.sessions import chosen, plan_of_claude, project_option, reading_options, since_option
 from recede.cli.tables import prose
 from recede.cli.terms import price_option, prices_option, settings_option
 from recede.costs import WindowCurve, compare_costs, window_curve

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from recede.cli.errors import errors_of
+from recede.cli.notices import errors_of
 
 _MOST_BYTES = 1 << 20
 _MOST_NUMBER = 1 << 63

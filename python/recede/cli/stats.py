@@ -12,8 +12,7 @@ from recede.cli.files import InputHistory, write
 from recede.cli.many import finish, named, over, short_names, write_report
 from recede.cli.notices import counted, output_options
 from recede.cli.options import policy_option
-from recede.cli.reading import Reading, reading_options
-from recede.cli.sessions import chosen
+from recede.cli.sessions import Reading, chosen, reading_options
 from recede.cli.tables import orphans, share, size, table, tools_table
 from recede.designs import approx_tokens
 from recede.reduction import ToolReport

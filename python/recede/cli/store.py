@@ -11,9 +11,9 @@ from typing import Any, Literal
 import click
 
 from recede import StoreError
-from recede.cli.errors import BadFile, bad_file, errors_of, name_of
 from recede.cli.files import for_screen, keep_apart, read_bytes, write, write_json
-from recede.cli.reading import max_bytes_option
+from recede.cli.notices import BadFile, bad_file, errors_of, name_of
+from recede.cli.sessions import max_bytes_option
 from recede.cli.tables import prose
 from recede.store import TurnStore
 

@@ -1,19 +1,114 @@
-"""Tables and figures for people."""
+"""Tables and figures for people, and plain words: what a policy does, amounts, shares and counts."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
 
 import click
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 from recede._printable import printable
 from recede.cli.notices import has_colors
-from recede.cli.words import middle
+from recede.costs import parse_policy
 from recede.designs import approx_tokens
 from recede.reduction import ToolReport
+
+_USUAL_WINDOW = 10  # the default of `keep`, which needs no word
+
+_KINDS = {
+    "raw": "as it was sent",
+    "sliding": "masked at every request",
+    "stepped": "masked in steps of {chunk} results",
+    "break_even": "masked when it pays",
+    "high_water": "masked from {chars} characters on",
+    "clear_tool_uses": "Anthropic's context editing",
+    "clip": "results cut to {chars} characters",
+    "keep_last": "the newest {messages} messages only",
+    "summary": "summaries of old turns alone",
+    "hybrid": "summaries, and {mask}",
+    "budget": "a limit of {limit}",
+}
+_MASKS = {"sliding": "masked at every request", "stepped": "masked in steps", "break_even": "masked when it pays"}
+
+
+def words_of(policy: str) -> str:
+    """Describe a policy in a few words; windows are named unless they are the default."""
+    kind, values = parse_policy(policy)
+    unit = "tokens" if values.get("tokens") else "chars"
+    numbers = {name: f"{value:,}" if isinstance(value, int) else value for name, value in values.items()}
+    numbers["mask"] = _MASKS.get(str(values.get("boundary")), "")
+    numbers["limit"] = f"{numbers.get(unit)} {'tokens' if unit == 'tokens' else 'characters'}"
+    words = _KINDS[kind].format(**numbers)
+    if values.get("at", values.get("every")) == "break_even":
+        words += ", made when they pay"
+    if values.get("at") == "never":
+        words = f"{numbers['mask']}, by turns"
+    window = values.get("window", _USUAL_WINDOW)
+    words += "" if window == _USUAL_WINDOW else f", newest {window} raw"
+    return words + (", with a mark" if values.get("cache_breakpoint") == "boundary" else "")
+
+
+def money(amount: float) -> str:
+    """An amount with two decimals, or as many as a small one needs."""
+    if amount and abs(amount) < 0.01:
+        return f"${amount:.2g}" if abs(amount) >= 0.0001 else f"${amount:.1e}"
+    return f"${amount:,.2f}"
+
+
+def percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.0f} %"
+
+
+def tenths(share: float | None) -> str:
+    """A share in percent to a tenth, since few requests quote; a dash where it is not known."""
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
+def gain(of_raw: float) -> str:
+    """How much less, or more, or how many times as much something costs: below half a percent it is nothing."""
+    if of_raw >= 2:
+        return f"{of_raw:.1f} times"
+    if abs(1 - of_raw) < 0.005:
+        return "no less"
+    return f"{percent(abs(1 - of_raw))} {'less' if of_raw < 1 else 'more'}"
+
+
+def compact(number: float) -> str:
+    """A number in few letters: 20k, 1.5M."""
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= 0.9995 * unit:
+            return f"{number / unit:.3g}{letter}"
+    return f"{number:.0f}"
+
+
+def middle(name: str, columns: int) -> str:
+    """A name of at most so many columns: what is too long loses its middle. East Asian letters take two."""
+    if cell_len(name) <= columns:
+        return name
+    head = (columns - 1) // 2
+    tail = set_cell_size(name[::-1], columns - 1 - head)[::-1]
+    return f"{set_cell_size(name, head)}…{tail}"
+
+
+def span_of(times: Sequence[float]) -> str:
+    """The days from the first to the last of these moments: "Nov 2 to 21"; empty without any."""
+    if not times:
+        return ""
+    first, last = (datetime.fromtimestamp(found(times)).date() for found in (min, max))
+    is_now = first.year == last.year == date.today().year
+    begin = _day(first, has_year=not is_now and first.year != last.year)
+    if first == last:
+        return _day(last, has_year=not is_now)
+    end = str(last.day) if (first.year, first.month) == (last.year, last.month) else _day(last, has_year=False)
+    return f"{begin} to {end}" + ("" if is_now else f", {last.year}")
+
+
+def _day(day: date, *, has_year: bool) -> str:
+    return f"{day:%b} {day.day}" + (f", {day.year}" if has_year else "")
+
 
 _UNLIMITED = 1 << 20
 _LEAST_NAME = 12

@@ -17,8 +17,7 @@ from recede._bodies import kept_words
 from recede._encodable import warn_once
 from recede._off import is_off
 from recede._report import BoundaryMove
-from recede.clients._defaults import ModelProvider
-from recede.clients._requests import SOCKETS, Answered, history_key, is_covered, refuse_messages
+from recede.clients._requests import SOCKETS, Answered, ModelProvider, history_key, is_covered, refuse_messages
 from recede.masker import Masker
 from recede.providers import Provider
 from recede.reduction._input import caches_messages, marks_elsewhere

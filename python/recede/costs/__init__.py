@@ -28,7 +28,6 @@ have one more cache breakpoint, on the last masked result.
 """
 
 from recede.costs._bill import Bill, SessionPrices, logged_bill, session_prices
-from recede.costs._cache import CACHES, Cache, cache_of_format
 from recede.costs._calibrate import calibrate
 from recede.costs._calibration import Calibration
 from recede.costs._check import BillCheck, check_bill, replay_transcript
@@ -44,7 +43,7 @@ from recede.costs._misses import (
 )
 from recede.costs._models import MODELS, ModelPrices, model_prices, read_prices
 from recede.costs._policies import parse_policy, reads_texts, replay_policies
-from recede.costs._prices import PRESETS, Prices, Usage
+from recede.costs._prices import CACHES, PRESETS, Cache, Prices, Usage, cache_of_format
 from recede.costs._quotations import Misses, Quotation
 from recede.costs._replay import SYSTEM_CHARS, PolicyReplay, Replay, compare_costs, replay, replay_json
 from recede.costs._turn import ReplayedTurn

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede._models import new_cache
-from recede.costs._cache import CACHES, Cache
 from recede.costs._models import ModelPrices, model_prices
-from recede.costs._prices import PRESETS, Prices
+from recede.costs._prices import CACHES, PRESETS, Cache, Prices
 from recede.providers import OF_FORMATS
 
 if TYPE_CHECKING:

@@ -7,11 +7,10 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede.costs._bill import Bill, SessionPrices, logged_bill, session_prices
-from recede.costs._cache import Cache
 from recede.costs._calibrate import SERVED, calibrate
 from recede.costs._models import ModelPrices
 from recede.costs._policies import DEFAULT_POLICIES, reads_texts
-from recede.costs._prices import Prices
+from recede.costs._prices import Cache, Prices
 from recede.costs._quotations import Misses
 from recede.costs._replay import SYSTEM_CHARS, Replay, replay, replayed
 from recede.costs._turn import ReplayedTurn

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recede._models import MODEL_ROWS, Model, model_names, model_row
-from recede.costs._cache import Cache
-from recede.costs._prices import PRESETS, Prices
+from recede.costs._prices import PRESETS, Cache, Prices
 from recede.providers import PROVIDERS
 
 _NUMBERS = (*Prices._fields, "write_1h", "ttl_seconds")

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from recede import _engine
 from recede._errors import meant, one_of
 from recede._recall import PLACEHOLDER
-from recede.costs._cache import CacheFacts
-from recede.costs._prices import Prices
+from recede.costs._prices import CacheFacts, Prices
 from recede.reduction._options import SESSION_DEFAULTS
 from recede.reduction._policy import LEAST_REMOVED, SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, replay_policy
 

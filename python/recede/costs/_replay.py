@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from recede import _engine
 from recede._bodies import dumps
 from recede._report import OverLimit
-from recede.costs._cache import CACHES, Cache, cache_facts, named_cache
 from recede.costs._calibration import Calibration, calibrated
 from recede.costs._compare import PolicyCost, ReplayUsage, cheapest_policy, costs_of, worst_moment
 from recede.costs._policies import DEFAULT_POLICIES, compiled_policies
-from recede.costs._prices import Prices, Usage
+from recede.costs._prices import CACHES, Cache, Prices, Usage, cache_facts, named_cache
 from recede.costs._quotations import Misses, misses_of
 from recede.costs._turn import ReplayedTurn
 from recede.reduction._input import as_bytes, ask_engine

@@ -14,11 +14,11 @@ from recede._objects import plain_message
 from recede._off import is_off
 from recede._recall import RECALL_DESCRIPTION
 from recede._report import BoundaryMove
-from recede.clients._defaults import ModelProvider
+from recede.clients._requests import ModelProvider
 from recede.masker import Masker
+from recede.reduction._counting import has_limits, unmarked
 from recede.reduction._options import OPTIONS
 from recede.reduction._signature import takes
-from recede.reduction._static import has_limits, unmarked
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

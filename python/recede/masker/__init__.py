@@ -2,8 +2,8 @@
 
 from recede._recall import recall_tool
 from recede.masker._facts import Adapter, CallFacts, Facts, ResultFacts
+from recede.masker._finder import MaskerStats
 from recede.masker._masker import Masker
-from recede.masker._remembered import MaskerStats
 from recede.reduction._masks import Mask, Masks, SummaryPlace
 
 __all__ = [

@@ -13,7 +13,7 @@ from recede.reduction._counting import counted
 from recede.reduction._exchange import CountRequest, FactsUpdate, SummaryRequest
 from recede.reduction._masks import MaskColumns, SummaryPlace
 from recede.session._known import NEWEST, KnownMessages
-from recede.session._reported import Reports
+from recede.session._stats import Reports
 
 # A message of more parts than this counts as if it had no more: it may be a cycle.
 _MOST_PARTS = 10_000

@@ -1,9 +1,21 @@
-"""The facts of a message of any type, and the protocol by which a `Masker` reads and masks it."""
+"""How messages are read, compared and masked: dicts, and those of any type by the protocol of an adapter."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+from recede._bodies import loads
+from recede._errors import TranscriptError
+from recede._objects import plain_message, restored
+from recede.reduction._counting import costs_of, cut_costs
+from recede.reduction._input import forms_of
+from recede.reduction._policy import compiled, image_chars_of
+from recede.session._known import DictComparison
+
+if TYPE_CHECKING:
+    from recede.types import TokenCounter
+
 
 _M = TypeVar("_M")
 
@@ -110,3 +122,140 @@ class Adapter(Protocol[_M]):
 
     def masked(self, message: _M, texts: Mapping[int, str], /) -> _M:
         """A copy of a message with these texts in place of those of its results, by their place among them."""
+
+
+# Conversations are distinguished by their first user message, if it is one of so many.
+_FIRST_MESSAGES = 8
+_CALL_CHARS = 20  # of a call besides its name and arguments
+
+
+class DictReader(DictComparison):
+    """Dicts in any shape that `reduce` reads, and objects of clients."""
+
+    def extend(self, session: Any, messages: list[Any], first: int) -> bool:
+        """Append the messages from this one on to a session. Returns whether all are plain dicts."""
+        new = messages[first:]
+        try:
+            session.extend_dicts(new, first)
+        except TranscriptError as fault:
+            session.extend_dicts(forms_of(new, fault).messages, first)
+            return False
+        return True
+
+    def costs(self, policy: Any, counter: TokenCounter, messages: list[Any]) -> Any:
+        """The costs of messages, and of their long results as a limit cuts them."""
+        texts = self._core.texts(list(map(plain_message, messages)), policy)
+        return *costs_of(texts, counter, image_chars_of({})), cut_costs(texts, counter)
+
+    def masked(self, message: Any, texts: Mapping[int, str]) -> Any:
+        """A copy of a message with these texts for its results."""
+        pairs = sorted(texts.items())
+        if isinstance(message, dict):
+            try:
+                return self._core.masked_message(message, pairs)
+            except TranscriptError:
+                pass  # it holds objects of a client
+        form = plain_message(message)
+        return restored(message, form, self._core.masked_message(form, pairs))
+
+    def summary(self, text: str, message: bytes) -> Any:
+        """The message of a summary, which the core has written."""
+        return loads(message)
+
+    def joined(self, message: Any, summary: dict[str, Any]) -> Any:
+        """A copy of a message that has the content of a summary as its last block."""
+        [field] = summary.keys() - {"role"}
+        return {**message, field: [*message[field], *summary[field]]}
+
+    def text(self, message: Any, place: int) -> str:
+        return self.read(message, place)[0]
+
+    def read(self, message: Any, place: int) -> tuple[str, int]:
+        """The text of a result, and how many images it has."""
+        (texts,) = self._core.texts([plain_message(message)], compiled(self._core, "truncate", {}))
+        observation = texts.observations[place]
+        return str(observation.text), int(observation.images)
+
+    def key(self, messages: list[Any]) -> Hashable:
+        """A key that conversations that begin alike have in common."""
+        for message in messages[:_FIRST_MESSAGES]:
+            if isinstance(message, dict) and message.get("role") == "user":
+                return _content_of(message)
+        return None
+
+
+class AdapterReader:
+    """Messages that an adapter reads."""
+
+    copies = False
+
+    def __init__(self, core: Any, adapter: Any) -> None:
+        self._core = core
+        self._facts = adapter.facts
+        self.masked: Callable[[Any, Mapping[int, str]], Any] = adapter.masked
+        self.text: Callable[[Any, int], str] | None = getattr(adapter, "text", None)
+        self.summary: Callable[[str, bytes], Any] | None = None
+        if callable(getattr(adapter, "summary", None)):
+            self.summary = lambda text, message: adapter.summary(text)
+        self._same: Callable[[Any, Any], bool] | None = getattr(adapter, "same", None)
+        self._key: Callable[[list[Any]], Hashable] | None = getattr(adapter, "key", None)
+
+    def extend(self, session: Any, messages: list[Any], first: int) -> bool:
+        """Append the messages from this one on to a session. Texts are read only where masking depends on them."""
+        needed = session.extend_facts(list(map(self._facts, messages[first:])))
+        if self.text is not None:
+            session.give_texts([((index, place), self.text(messages[index], place)) for index, place in needed])
+        return False
+
+    def costs(self, policy: Any, counter: TokenCounter, messages: list[Any]) -> Any:
+        """The costs of messages: of results by their texts, if the adapter has them, and of all else by characters."""
+        own, observations, cuts = [], [], {}
+        for message in messages:
+            facts = Facts(*self._facts(message))
+            calls = [CallFacts(*call) for call in facts.calls]
+            chars = sum(len(call.name or "") + call.chars + _CALL_CHARS for call in calls)
+            own.append(facts.chars + chars + facts.images * image_chars_of({}))
+            for place, result in enumerate(ResultFacts(*one) for one in facts.results):
+                if self.text is None:
+                    observations.append(
+                        (result.chars, min(result.chars, len(self._core.mask_observation("x" * 999, policy))))
+                    )
+                    continue
+                form = {"role": "tool", "tool_call_id": result.id, "content": self.text(message, place)}
+                texts = self._core.texts([form], policy)
+                observations += costs_of(texts, counter, image_chars_of({}))[1]
+                cuts.update(cut_costs(texts, counter))
+        return own, observations, cuts
+
+    def read(self, message: Any, place: int) -> tuple[str, int]:
+        text = self.text(message, place) if self.text else ""
+        return text, ResultFacts(*Facts(*self._facts(message)).results[place]).images
+
+    def prefix(self, old: list[Any], new: list[Any]) -> tuple[int, list[int]]:
+        found: tuple[int, list[int]] = self._core.common_prefix(old, new, self._same)
+        return found[0], []
+
+    def snapshots(self, messages: list[Any]) -> list[Any]:
+        return list(map(self._facts, messages))
+
+    def unchanged(self, snapshots: list[Any], messages: list[Any]) -> tuple[int, list[int]]:
+        pairs = enumerate(zip(snapshots, messages, strict=False))
+        changed = (index for index, (facts, message) in pairs if facts != self._facts(message))
+        return next(changed, min(len(snapshots), len(messages))), []
+
+    def key(self, messages: list[Any]) -> Hashable:
+        if self._key is not None:
+            return self._key(messages)
+        for message in messages[:_FIRST_MESSAGES]:
+            facts = Facts(*self._facts(message))
+            if facts.role == "user":
+                return facts.chars, facts.images
+        return None
+
+
+def _content_of(message: dict[str, Any]) -> Hashable:
+    """The texts of a message, hashed: of a string, or of parts."""
+    content = message.get("content", message.get("parts"))
+    if isinstance(content, list):
+        return hash(tuple(str(part.get("text")) if isinstance(part, dict) else "" for part in content))
+    return hash(str(content))

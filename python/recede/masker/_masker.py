@@ -13,20 +13,17 @@ from recede._off import is_off
 from recede._steps import drive, drive_async
 from recede._summarizer import Asking, Steps
 from recede.masker._conversation import KnownConversation
-from recede.masker._finder import ConversationFinder
-from recede.masker._readers import AdapterReader, DictReader
-from recede.masker._remembered import MaskerStats
-from recede.reduction._counting import approx_tokens
+from recede.masker._facts import AdapterReader, DictReader
+from recede.masker._finder import ConversationFinder, MaskerStats
+from recede.reduction._counting import OVER_LIMIT, approx_tokens, static_cost
 from recede.reduction._kinds import FLAG, optional_function, whole_number
-from recede.reduction._masks import Masks
-from recede.reduction._on_move import report_move
+from recede.reduction._masks import Masks, report_move
 from recede.reduction._options import OPTIONS
 from recede.reduction._planning import reduce_messages
 from recede.reduction._policy import MARKS_ELSEWHERE, own_policy, refuse_unknown
 from recede.reduction._signature import takes
-from recede.reduction._static import OVER_LIMIT, static_cost
 from recede.reduction._unrecognized import RequestsWithoutResults
-from recede.session._reported import Reported
+from recede.session._stats import Reported
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

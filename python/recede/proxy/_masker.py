@@ -23,12 +23,11 @@ from recede.proxy._ledger import ColdRequests
 from recede.proxy._routes import Route, credentials, has_login, route_of
 from recede.proxy._summaries import AskedSummary, Summaries
 from recede.reduction import _kinds as kinds
-from recede.reduction._counting import costs_of, counted, cut_costs
+from recede.reduction._counting import OVER_LIMIT, costs_of, counted, cut_costs, has_limits, static_cost_of_json
 from recede.reduction._exchange import CountRequest
 from recede.reduction._options import OPTIONS
 from recede.reduction._policy import IS_OFF, image_chars_of, own_policy
 from recede.reduction._signature import takes
-from recede.reduction._static import OVER_LIMIT, has_limits, static_cost_of_json
 from recede.reduction._unrecognized import RequestsWithoutResults
 
 if TYPE_CHECKING:

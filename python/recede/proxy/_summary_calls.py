@@ -18,10 +18,9 @@ from recede._usage import LoggedUsage
 from recede.proxy._answers import AnswerReader
 from recede.proxy._encodings import decoded
 from recede.proxy._masker import MaskedRequest, RequestMasker
-from recede.proxy._routes import has_login
+from recede.proxy._routes import has_login, path_to
 from recede.proxy._summaries import AskedSummary
 from recede.proxy._totals import Totals
-from recede.proxy._upstreams import path_to
 from recede.reduction._kinds import CHARS_PER_TOKEN
 
 _log = logging.getLogger("recede.proxy")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recede._agents import AGENTS, Agent
-from recede.proxy._upstreams import UPSTREAMS, checked_upstream
+from recede.proxy._routes import UPSTREAMS, checked_upstream
 
 __all__ = ["Pointed", "Started", "always", "given_urls", "nothing_sent", "pointed", "started", "upstreams_of"]
 

@@ -24,10 +24,22 @@ from recede._agents import Agent
 from recede.proxy._answers import AnswerReader
 from recede.proxy._http import Answer, Request, Server, body_of, error_of, passed_on
 from recede.proxy._masker import MAX_BODY_BYTES, MaskedRequest, RequestMasker
-from recede.proxy._routes import UNKNOWN, Route, may_have_key, provider_of, route_of
+from recede.proxy._routes import (
+    UNKNOWN,
+    UPSTREAMS,
+    Route,
+    checked_upstream,
+    is_address,
+    may_have_key,
+    name_of,
+    network_proxies,
+    path_to,
+    place_of,
+    provider_of,
+    route_of,
+)
 from recede.proxy._summary_calls import SummaryCalls
 from recede.proxy._totals import Totals
-from recede.proxy._upstreams import UPSTREAMS, checked_upstream, is_address, name_of, network_proxies, path_to, place_of
 
 __all__ = ["UPSTREAMS", "Proxy"]
 

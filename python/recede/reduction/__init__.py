@@ -5,8 +5,8 @@ from recede._report import BoundaryMove, Finding, JsonReduction, PairReport, Red
 from recede.reduction._counting import approx_tokens, count_chars
 from recede.reduction._pairs import check_pairs, repair_pairs
 from recede.reduction._reduce import reduce
-from recede.reduction._reducer import HistoryReducer
-from recede.reduction._stages import (
+from recede.reduction._reducer import (
+    HistoryReducer,
     mask_observation,
     mask_observations,
     mask_observations_json,

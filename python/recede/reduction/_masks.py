@@ -1,12 +1,15 @@
-"""Decisions of masking: which results are shown as which text."""
+"""Decisions of masking: which results are shown as which text, and the report of a move of the boundary."""
 
 from __future__ import annotations
 
+import logging
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 from typing import Any, NamedTuple, overload
+
+from recede._report import BoundaryMove
 
 
 class Mask(NamedTuple):
@@ -141,3 +144,22 @@ def _asdict(self: Masks) -> dict[str, Any]:
 
 
 Masks._asdict = _asdict  # type: ignore[assignment, method-assign]  # the body of a named tuple may not define it
+
+
+_log = logging.getLogger("recede")
+
+
+def report_move(move: BoundaryMove, on_move: Callable[[BoundaryMove], Any] | None) -> None:
+    """Log a move, and call the callback with it, whose error is logged: a view is worth more than a report of it."""
+    _log.info(
+        "the boundary moved at request %s: %s observations masked, %s characters removed, %s written again",
+        move.request,
+        move.masked_count,
+        move.removed_chars,
+        move.written_chars,
+    )
+    if on_move is not None:
+        try:
+            on_move(move)
+        except Exception:
+            _log.exception("on_move raised an error")

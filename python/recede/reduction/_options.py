@@ -2,7 +2,7 @@
 
 `OPTIONS` is the one set that every door of recede takes. `DESIGN_OPTIONS` has those of the published designs by their
 own words, each with the functions that take it. Both make the checks and their errors, what `help` shows, and the
-options of the command line; `recede._option_types` has them for type checkers.
+options of the command line; `recede.types` has them for type checkers.
 """
 
 from __future__ import annotations

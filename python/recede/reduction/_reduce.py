@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, overload
 
 from recede import _engine
 from recede._bodies import body_key
+from recede.reduction._counting import has_limits, static_cost, static_cost_of_json
 from recede.reduction._input import as_bytes, marks_elsewhere, refuse_path
 from recede.reduction._options import OPTIONS
 from recede.reduction._planning import reduce_bytes, reduce_messages
 from recede.reduction._policy import MARKS_ELSEWHERE, own_policy
 from recede.reduction._signature import takes
-from recede.reduction._static import has_limits, static_cost, static_cost_of_json
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -16,8 +16,8 @@ from recede.reduction._input import as_bytes
 from recede.reduction._kinds import optional_function, optional_summarizer, whole_number
 from recede.reduction._options import OPTIONS
 from recede.reduction._signature import takes
-from recede.session._json import written_messages
 from recede.session._live import LiveSession, session_in
+from recede.session._messages import written_messages
 from recede.session._options import HistoryOptions, saved_options
 from recede.session._reading import HistoryReader
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from recede.reduction._input import Json
     from recede.store._turn_store import TurnStore
     from recede.types import Options, Summarizer, TokenCounter
-
-__all__ = ["History"]
 
 
 class History(HistoryReader):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["NEWEST", "DictComparison", "KnownMessages"]
-
 NEWEST = 16
 """This many of the newest messages are compared even if their objects are those of the last call."""
 

@@ -1,14 +1,16 @@
-"""The messages of a `History` as objects of Python."""
+"""The messages of a `History` as objects of Python, those of an array as written, and the view as it was read last."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from typing import Any
 
 from recede._bodies import dumps, loads
+from recede._errors import TranscriptError
 from recede._objects import is_object, plain, plain_message, restored
 from recede.reduction._input import as_bytes
-
-__all__ = ["Messages", "serialized"]
+from recede.reduction._policy import compiled
 
 
 def serialized(message: Any) -> tuple[bytes, bool, bool]:
@@ -75,3 +77,65 @@ class Messages:
         if index not in self._of_clients:
             return loads(data)
         return restored(self._objects[index], loads(session.message(index)), loads(data))
+
+
+_decoder = json.JSONDecoder()
+_WHITE_SPACE = " \t\n\r"
+
+
+def written_messages(data: Any, engine: Any) -> Iterator[str]:
+    """Yield the messages of an array as written, once it is known to be valid."""
+    raw, surrogates = as_bytes(data)
+    engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))  # refuses what is no history
+    if raw.lstrip()[:1] != b"[":
+        raise TranscriptError("history", offset=0)
+    loads(raw)  # refuses what Python cannot read, so that no view fails later
+    return _elements(raw.decode("utf-8", "surrogatepass"))
+
+
+def _elements(text: str) -> Iterator[str]:
+    """Yield the elements of an array, as written; the text must be valid JSON."""
+    at = text.index("[") + 1
+    while True:
+        while text[at] in _WHITE_SPACE or text[at] == ",":
+            at += 1
+        if text[at] == "]":
+            return
+        end = _decoder.raw_decode(text, at)[1]
+        yield text[at:end]
+        at = end
+
+
+class CurrentView:
+    """The view as it was read, of which only what has changed is read again."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """The next reading is from the start."""
+        self._messages: list[Any] = []
+        self._chunks: list[bytes] = []
+        self._last = b""  # the chunk that still grows
+
+    def replace(self, new: dict[int, Any]) -> None:
+        """Show other objects for some messages, given by the id of the old ones."""
+        self._messages = [new.get(id(message), message) for message in self._messages]
+
+    def messages(self, core: Any, objects: Messages) -> list[Any]:
+        """A new list of the messages."""
+        first, changed = core.changes(len(self._messages))
+        try:
+            self._messages[first:] = [objects.shown(core, item) for item in changed]
+        except BaseException:
+            self.clear()
+            raise
+        return self._messages.copy()
+
+    def chunks(self, core: Any) -> list[bytes]:
+        """A new list of the chunks, most of them the objects of the last time."""
+        reused, closed, growing = core.chunks(len(self._chunks))
+        del self._chunks[reused:]
+        self._chunks += closed
+        self._last = self._last if growing == self._last else growing
+        return [*self._chunks, self._last]

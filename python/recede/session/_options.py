@@ -16,8 +16,6 @@ from recede.reduction._policy import block_policy, image_chars_of, own_policy, r
 if TYPE_CHECKING:
     from recede.types import Summarizer
 
-__all__ = ["HistoryOptions", "refuse_other_stores", "saved_options"]
-
 _FORMAT = 1
 # Given again when a session is loaded.
 _NEVER_SAVED = {"store", "token_counter", "on_move", "summarizer"}

@@ -23,8 +23,6 @@ from recede.session._stats import HistoryStats, stats_of
 if TYPE_CHECKING:
     from recede.session._live import LiveSession
 
-__all__ = ["HistoryReader"]
-
 
 class HistoryReader:
     """The methods of a `History` that change no messages."""

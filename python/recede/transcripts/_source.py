@@ -15,8 +15,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn, Union, cast
 
 from recede._errors import TranscriptError
 from recede.reduction._kinds import whole_number
-from recede.reduction._reducer import HistoryReducer
-from recede.reduction._stages import mask_observation
+from recede.reduction._reducer import HistoryReducer, mask_observation
 from recede.transcripts._damaged import PADDING, decoder, opening_of, pieces_of
 from recede.transcripts._draft import at
 
