@@ -1,20 +1,18 @@
 //! Outline -> pairs and orphans. A result belongs to the nearest earlier call of its id; without such a call, to an open one.
 
+mod call_ids;
 mod findings;
-mod growing;
 mod links;
 mod open_calls;
 mod refused;
 mod repair;
 
 use crate::outline::{Call, Half, ItemType, Name, Outline, Shape, ToolKind};
-use crate::text::same;
+use call_ids::CallIds;
 pub use findings::{FindingKind, findings};
-pub(crate) use growing::GrowingPairs;
 pub(crate) use links::Links;
 use open_calls::OpenCalls;
 pub use repair::{Repair, repairs};
-use std::collections::HashMap;
 
 const NONE: u32 = u32::MAX;
 
@@ -24,75 +22,89 @@ pub struct Pairs {
     call_of: Vec<u32>,
     first_result: Vec<u32>,
     next_result: Vec<u32>,
-    /// Calls before this message are closed: they can no longer be answered.
+    /// Calls before this message are closed: they can no longer be answered. Not of a history that grows.
     open_from: usize,
     pub links: Links,
+    ids: CallIds,
+    open_calls: OpenCalls,
 }
 
 impl Pairs {
     /// Pairs calls and results, in document order.
     #[must_use]
     pub fn of(outline: &Outline) -> Self {
-        let mut pairs = Pairs {
-            call_of: vec![NONE; outline.results.len()],
-            first_result: vec![NONE; outline.calls.len()],
-            next_result: vec![NONE; outline.results.len()],
-            open_from: open_from(outline, outline.messages.len(), |message| outline.holds_results(message)),
-            links: Links::default(),
-        };
-        pairs.links.grow(outline, outline.halves.len());
-        let mut calls = Calls { outline, seen: 0, indexed: 0, table: HashMap::new() };
-        let (mut open_calls, mut unpaired) = (OpenCalls::default(), vec![]);
-        for result in 0..outline.results.len() {
-            calls.advance_to(result);
-            match calls.nearest(result) {
-                Some(call) => drop(pairs.join(result as u32, call)),
-                None => unpaired.push(result),
-            }
-            if !unpaired.is_empty() && result + 1 == outline.results_of(outline.results[result].message as usize).end {
-                pairs.join_by_place(outline, &mut open_calls, unpaired.drain(..));
-            }
-        }
+        let mut pairs = Pairs::default();
+        pairs.grow(outline);
+        pairs.open_from = open_from(outline, outline.messages.len(), |message| outline.holds_results(message));
         pairs
     }
 
-    /// Pairs the other results of a message, once those with the id of a call are. Returns how many it could.
-    fn join_by_place(
-        &mut self,
-        outline: &Outline,
-        open_calls: &mut OpenCalls,
-        results: impl Iterator<Item = usize>,
-    ) -> usize {
-        let join = |result| {
-            let call = open_calls.call_of(outline, result, |call| self.is_answered(call))?;
-            Some(self.join(result as u32, call))
-        };
-        results.filter_map(join).count()
+    /// Adds the new messages of an outline.
+    pub(crate) fn grow(&mut self, outline: &Outline) {
+        let new = self.call_of.len()..outline.results.len();
+        self.links.grow(outline, outline.halves.len());
+        self.first_result.resize(outline.calls.len(), NONE);
+        self.call_of.resize(new.end, NONE);
+        self.next_result.resize(new.end, NONE);
+        let mut unpaired = vec![];
+        for result in new {
+            match self.ids.nearest(outline, result) {
+                Some(call) => self.join(result as u32, call),
+                None => unpaired.push(result),
+            }
+            if !unpaired.is_empty() && result + 1 == outline.results_of(outline.results[result].message as usize).end {
+                self.join_by_place(outline, unpaired.drain(..));
+            }
+        }
     }
 
-    /// Adds a result to a call. Returns whether it is its first one.
-    fn join(&mut self, result: u32, call: u32) -> bool {
+    /// Keeps only the first messages of an outline, which still has all of them.
+    pub(crate) fn truncate(&mut self, outline: &Outline, messages: usize) {
+        let (calls, results) = (outline.calls_before(messages), outline.results_before(messages));
+        self.links.truncate(outline, outline.halves_before(messages));
+        for result in (results..self.call_of.len()).rev() {
+            if let Some(call) = self.call_of(result) {
+                self.unjoin(result as u32, call);
+            }
+        }
+        self.ids.truncate(calls);
+        self.open_calls = OpenCalls::default();
+        self.first_result.truncate(calls);
+        self.call_of.truncate(results);
+        self.next_result.truncate(results);
+    }
+
+    /// Pairs the other results of a message, once those with the id of a call are.
+    fn join_by_place(&mut self, outline: &Outline, results: impl Iterator<Item = usize>) {
+        let mut open_calls = core::mem::take(&mut self.open_calls);
+        for result in results {
+            if let Some(call) = open_calls.call_of(outline, result, |call| self.is_answered(call)) {
+                self.join(result as u32, call);
+            }
+        }
+        self.open_calls = open_calls;
+    }
+
+    /// Adds a result to a call.
+    fn join(&mut self, result: u32, call: u32) {
         self.call_of[result as usize] = call;
         let first = &mut self.first_result[call as usize];
         if *first == NONE {
             *first = result;
-            return true;
+            return;
         }
         let after = &mut self.next_result[*first as usize];
-        let second = core::mem::replace(after, result);
-        self.next_result[result as usize] = second;
-        false
+        self.next_result[result as usize] = core::mem::replace(after, result);
     }
 
-    /// Reverts the last [`Pairs::join`] of a call. Returns whether that was its first result.
-    fn unjoin(&mut self, result: u32, call: usize) -> bool {
+    /// Reverts the last [`Pairs::join`] of a call.
+    fn unjoin(&mut self, result: u32, call: usize) {
         let first = &mut self.first_result[call];
         if *first == result {
             *first = NONE;
-            return true;
+        } else {
+            self.next_result[*first as usize] = self.next_result[result as usize];
         }
-        self.next_result[*first as usize] = self.next_result[result as usize];
-        false
     }
 
     /// The call that a result belongs to.
@@ -150,6 +162,13 @@ impl Pairs {
         orphans.dedup();
         orphans
     }
+
+    /// Calls without result, excluding open ones, plus results without call.
+    pub(crate) fn orphan_count(&self, outline: &Outline) -> usize {
+        let open_from = open_from(outline, outline.messages.len(), |message| outline.holds_results(message));
+        let calls = (0..outline.calls_before(open_from)).filter(|call| !self.is_answered(*call));
+        calls.count() + self.call_of.iter().filter(|call| **call == NONE).count()
+    }
 }
 
 /// The tool that the facts of a result name.
@@ -181,45 +200,4 @@ pub(crate) fn open_from(outline: &Outline, end: usize, answers: impl Fn(usize) -
     };
     let run = outline.messages[..=last].iter().rev().take_while(|message| message.is_agent_made).count();
     last + 1 - run.max(1)
-}
-
-/// Finds the nearest earlier call of an id: by linear search among the last few, since results closely follow their calls,
-/// then in a table that is built lazily.
-struct Calls<'a> {
-    outline: &'a Outline,
-    seen: usize,
-    indexed: usize,
-    table: HashMap<&'a [u8], u32>,
-}
-
-const LINEAR_SEARCH_CALLS: usize = 16;
-
-impl<'a> Calls<'a> {
-    /// Advances over the calls that precede a result.
-    fn advance_to(&mut self, result: usize) {
-        let result = &self.outline.results[result];
-        while let Some(call) = self.outline.calls.get(self.seen) {
-            if (call.message, call.block) >= (result.message, result.block) {
-                break;
-            }
-            self.seen += 1;
-        }
-    }
-
-    fn nearest(&mut self, result: usize) -> Option<u32> {
-        let id = self.outline.text(self.outline.results[result].id?);
-        let outline = self.outline;
-        let text = |call: usize| -> Option<&'a [u8]> { Some(outline.text(outline.calls[call].id?)) };
-        let near = self.seen.saturating_sub(LINEAR_SEARCH_CALLS);
-        if let Some(call) = (near..self.seen).rev().find(|call| text(*call).is_some_and(|of_call| same(of_call, id))) {
-            return Some(call as u32);
-        }
-        for call in self.indexed..self.seen {
-            if let Some(id) = text(call) {
-                self.table.insert(id, call as u32);
-            }
-        }
-        self.indexed = self.seen;
-        self.table.get(id).copied()
-    }
 }

@@ -156,8 +156,7 @@ impl Log {
     /// Cuts a new result that has this text.
     fn cut_known(&mut self, policy: &Policy, result: usize, source: &OneText) {
         let Log { outline, pairs, turns, .. } = &*self;
-        let (pairs, placeholder) = (&pairs.pairs, &Placeholder::of(policy));
-        let (requests, costs, related) = (&UNKNOWN_REQUESTS, None, &[]);
+        let (requests, placeholder, costs, related) = (&UNKNOWN_REQUESTS, &Placeholder::of(policy), None, &[]);
         let context = PlanContext { outline, source, policy, requests, placeholder, costs, pairs, turns, related };
         for (result, arrival) in context.arrivals(result..result + 1) {
             arrival.take(&mut self.outline, result);

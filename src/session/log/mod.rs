@@ -7,7 +7,7 @@ pub(crate) use facts::{ResultPlace, ShownSummary};
 use crate::error::Error;
 use crate::marks::{self, MarkEdits};
 use crate::outline::{Mark, Outline, Span, ToolResult};
-use crate::pairs::GrowingPairs;
+use crate::pairs::Pairs;
 use crate::placeholder::Placeholder;
 use crate::plan::{BlockPlace, Costs, Cut, Masked, PlanContext, facts_of_pair};
 use crate::policy::{Policy, Requests, UNKNOWN_REQUESTS};
@@ -32,7 +32,7 @@ pub(crate) struct Log {
     pub data: Vec<u8>,
     pub texts: KnownTexts,
     pub outline: Outline,
-    pub pairs: GrowingPairs,
+    pub pairs: Pairs,
     pub turns: Turns,
     pub chars: usize,
     /// Costs of the messages if they are not characters; and their unmasked total.
@@ -69,7 +69,7 @@ impl Log {
 
     /// Adds the last scanned message to pairs, turns and costs.
     pub(crate) fn admit(&mut self, policy: &Policy) {
-        self.pairs.push(&self.outline);
+        self.pairs.grow(&self.outline);
         let message = self.len() - 1;
         let is_written = self.outline.spans.len() == self.len();
         if is_written {
@@ -146,7 +146,7 @@ impl Log {
     ) -> Result<Vec<TextsToCount>, Error> {
         let mark = self.mark();
         self.scan(message, surrogates, policy)?;
-        self.pairs.push(&self.outline);
+        self.pairs.grow(&self.outline);
         self.arrive(policy, self.len() - 1);
         let Log { outline, data, pairs, turns, .. } = &*self;
         let last = outline.messages.len() - 1;
@@ -155,7 +155,7 @@ impl Log {
         let turn_at = |message: usize| turns.at(message) + usize::from(message == last && is_new_run);
         let (placeholder, source) = (Placeholder::of(policy), Bytes(data));
         let text = |result: usize| {
-            let facts = facts_of_pair(outline, pairs.pairs.call_of(result), turn_at, result);
+            let facts = facts_of_pair(outline, pairs.call_of(result), turn_at, result);
             let facts = placeholder.with_handle(facts, outline, &source, result);
             let (form, _) = placeholder.form(outline, &source, result, &facts);
             let cut = outline.cut_of(result).map(|clip| clip.apply(&source.observation(outline, result)));
@@ -222,7 +222,7 @@ impl Log {
     ) -> T {
         let Log { data, texts, format, outline, pairs, turns, costs, .. } = self;
         let source = &*format.source(data, outline, texts);
-        let (costs, pairs, placeholder) = (costs.as_ref(), &pairs.pairs, &Placeholder::of(policy));
+        let (costs, placeholder) = (costs.as_ref(), &Placeholder::of(policy));
         rule(PlanContext { outline, source, policy, requests, placeholder, costs, pairs, turns, related: &[] })
     }
 
