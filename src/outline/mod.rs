@@ -9,6 +9,7 @@ pub use crate::shape::{ItemType, Role, Shape, ToolKind};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
+use texts::RecentNames;
 pub use texts::TextSpan;
 
 /// A half-open range of bytes.
@@ -120,7 +121,7 @@ pub struct ToolResult {
 }
 
 /// The facts of a history.
-#[derive(Debug, Clone)]
+#[derive(Debug, Default, Clone)]
 pub struct Outline {
     pub messages: Vec<Message>,
     /// The bytes of each, if the input was bytes; else empty.
@@ -147,8 +148,7 @@ pub struct Outline {
     text: Vec<u8>,
     names: Vec<TextSpan>,
     names_by_text: HashMap<Vec<u8>, u32>,
-    /// A cache of recent names by a hash of a few bytes; one more than the number of the name.
-    names_by_bytes: [u32; 64],
+    recent_names: RecentNames,
 }
 
 /// A position in a growing Outline; by default its beginning.
@@ -169,29 +169,6 @@ const MAX_SPARE_BYTES: usize = 4 << 20;
 thread_local! {
     /// The memory of the last Outline. Allocating it costs as much as the scan: a page fault every 4 KB, and copies.
     static SPARE: Cell<Option<Outline>> = const { Cell::new(None) };
-}
-
-impl Default for Outline {
-    fn default() -> Self {
-        Outline {
-            messages: vec![],
-            spans: vec![],
-            calls: vec![],
-            results: vec![],
-            halves: vec![],
-            pieces: vec![],
-            uncommon: vec![],
-            unread: vec![],
-            begins_with_summary: false,
-            array_start: 0,
-            cuts: vec![],
-            cleared: vec![],
-            text: vec![],
-            names: vec![],
-            names_by_text: HashMap::new(),
-            names_by_bytes: [0; 64],
-        }
-    }
 }
 
 /// Makes room for this many more, and few besides: most memory of a session is in vectors, and one that doubles is half empty.
@@ -265,7 +242,7 @@ impl Outline {
             self.names_by_text.remove(&self.text[self.names[name].range()]);
         }
         self.names.truncate(mark.names);
-        self.names_by_bytes = [0; 64];
+        self.recent_names = RecentNames::default();
         self.text.truncate(mark.text);
     }
 

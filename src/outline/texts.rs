@@ -29,6 +29,16 @@ impl TextSpan {
     }
 }
 
+/// A cache of recent names by a hash of a few bytes; one more than the number of the name.
+#[derive(Debug, Clone)]
+pub(super) struct RecentNames([u32; 64]);
+
+impl Default for RecentNames {
+    fn default() -> Self {
+        RecentNames([0; 64])
+    }
+}
+
 impl Outline {
     /// The decoded bytes of an id.
     #[must_use]
@@ -79,7 +89,7 @@ impl Outline {
     pub fn intern(&mut self, name: &[u8]) -> u32 {
         let byte = |place: usize| name.get(place).map_or(0, |byte| usize::from(*byte));
         let place = (name.len() + 7 * byte(0) + 5 * byte(name.len() / 2) + 3 * byte(name.len().wrapping_sub(1))) % 64;
-        if let Some(number) = self.names_by_bytes[place].checked_sub(1)
+        if let Some(number) = self.recent_names.0[place].checked_sub(1)
             && same(self.name(number), name)
         {
             return number;
@@ -88,7 +98,7 @@ impl Outline {
             let span = self.keep(name);
             self.add_name(span)
         });
-        self.names_by_bytes[place] = number + 1;
+        self.recent_names.0[place] = number + 1;
         number
     }
 

@@ -26,7 +26,6 @@ use crate::policy::{NOW, Policy, Requests};
 use crate::store::{Store, StoreError};
 pub use attempts::Attempts;
 use log::Log;
-pub use log::TextFormat;
 pub(crate) use log::{MessageCosts, ResultPlace, ShownSummary, TextsToCount};
 pub(crate) use reports::Reports;
 use std::sync::Arc;
@@ -113,7 +112,7 @@ pub(crate) type Result<T> = core::result::Result<T, Failure>;
 impl Session {
     /// An empty session. A history that costs at most `raw_cost_at_most` is sent raw.
     #[must_use]
-    pub fn new(policy: impl Into<Arc<Policy>>, raw_cost_at_most: usize, format: TextFormat) -> Self {
+    pub fn new(policy: impl Into<Arc<Policy>>, raw_cost_at_most: usize) -> Self {
         let given = policy.into();
         Session {
             policy: given.clone(),
@@ -122,7 +121,7 @@ impl Session {
             requests: Requests::default(),
             given_requests: Requests::default(),
             raw_cost_at_most,
-            log: Log::of(format),
+            log: Log::empty(),
             state: State::default(),
             step: Step::default(),
             step_of: None,

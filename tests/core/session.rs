@@ -4,7 +4,7 @@ use crate::common::{Random, published};
 use recede::plan::{Given, Plan, Stage, SummaryInput};
 use recede::policy::{Boundary, Goal, Policy};
 use recede::reduce::{Reduced, reduce_json};
-use recede::session::{Chunks, Session, TextFormat, Update, ViewMessage};
+use recede::session::{Chunks, Session, Update, ViewMessage};
 
 /// Messages with parallel calls, late and missing results, reasoning, system messages, and runs of several messages.
 pub fn session(random: &mut Random, turns: usize) -> Vec<String> {
@@ -137,7 +137,7 @@ fn each_view_is_that_of_a_plan_of_the_whole_history() {
         let mut random = Random::new(seed);
         let turns = random.below(30);
         let policy = some_policy(&mut random);
-        let mut history = Session::new(policy.clone(), 0, TextFormat::Json);
+        let mut history = Session::new(policy.clone(), 0);
         let (mut messages, mut reader) = (vec![], Reader::default());
         for (place, message) in session(&mut random, turns).into_iter().enumerate() {
             append(&mut history, &message);

@@ -6,7 +6,7 @@ use crate::session::{append, session, view_of};
 use crate::store::backends::{Failing, Failure};
 use recede::plan::SummaryInput;
 use recede::policy::{Boundary, Goal, Policy};
-use recede::session::{Failure as SessionFailure, Session, TextFormat, Update};
+use recede::session::{Failure as SessionFailure, Session, Update};
 use recede::store::file::FileName;
 use recede::store::memory::Memory;
 use recede::store::pager::PagerLimits;
@@ -29,7 +29,7 @@ fn look(session: &mut Session, mut store: Option<&mut Store>, fails: bool) -> bo
 
 /// The session in a store, with its messages appended again.
 fn resumed(policy: &Policy, store: &mut Store) -> Session {
-    let mut session = Session::new(policy.clone(), 0, TextFormat::Json).calibrating();
+    let mut session = Session::new(policy.clone(), 0).calibrating();
     let known = session.open(store, OPTIONS).unwrap();
     for message in 1..=known {
         let data = store.get(RecordKind::Message, message as u64, true).unwrap().unwrap().last.unwrap();
@@ -72,7 +72,7 @@ fn run(policy: &Policy, fails_at: usize) -> Option<usize> {
     let (backend, mut random) = (Failing::default(), Random::new(7));
     let messages = session(&mut random, 60);
     let mut store = Store::open_within(Box::new(backend.clone()), LIMITS).unwrap();
-    let mut other = Session::new(policy.clone(), 0, TextFormat::Json).calibrating();
+    let mut other = Session::new(policy.clone(), 0).calibrating();
     let mut stored = resumed(policy, &mut store);
     {
         let mut plan = backend.plan.lock().unwrap();

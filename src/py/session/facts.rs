@@ -18,7 +18,7 @@ use crate::py::named::{field_of, named};
 use crate::py::unread;
 use crate::py::values::Any;
 use crate::py::walk::walk;
-use crate::session::{Asked, Mask, ResultPlace, Session, ShownSummary, TextFormat, Update};
+use crate::session::{Asked, Mask, ResultPlace, Session, ShownSummary, Update};
 use crate::source::Source;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -71,7 +71,7 @@ impl PyFactsSession {
     fn new(policy: &PyPolicy) -> PyResult<Self> {
         guarded(|| {
             let PyPolicy { policy, requests } = policy;
-            let session = Session::new(policy.clone(), 0, TextFormat::Facts).with_requests(requests.clone());
+            let session = Session::new(policy.clone(), 0).with_requests(requests.clone());
             let (shared, policy) = (Shared::of(session, None), policy.clone());
             Ok(PyFactsSession { shared, policy })
         })

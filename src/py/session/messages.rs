@@ -12,7 +12,7 @@ use crate::py::reduction::unmasked_of;
 use crate::py::store::PyStore;
 use crate::py::unread;
 use crate::py::values::Any;
-use crate::session::{Chunks, Failure, Mask, MessageCosts, Session, TextFormat, TextsToCount, Update, ViewMessage};
+use crate::session::{Chunks, Failure, Mask, MessageCosts, Session, TextsToCount, Update, ViewMessage};
 use crate::store::Store;
 use crate::store::file::FileName;
 use crate::store::memory::Memory;
@@ -76,7 +76,7 @@ impl PySession {
     #[pyo3(signature = (policy, *, raw_cost_at_most=0, calibrates=false, store=None))]
     fn new(policy: &PyPolicy, raw_cost_at_most: usize, calibrates: bool, store: Option<Py<PyStore>>) -> PyResult<Self> {
         guarded(|| {
-            let session = Session::new(policy.policy.clone(), raw_cost_at_most, TextFormat::Json);
+            let session = Session::new(policy.policy.clone(), raw_cost_at_most);
             let session = session.with_requests(policy.requests.clone());
             let session = if calibrates { session.calibrating() } else { session };
             let (policy, shared) = (policy.policy.clone(), Shared::of(session, store));

@@ -36,87 +36,72 @@ pub(crate) struct KnownText {
 /// The texts that are kept, by result.
 pub(crate) type KnownTexts = HashMap<u32, KnownText>;
 
-/// Messages of which the first are written.
-pub(crate) struct Partly<'a> {
+/// The texts of a session: bytes of the messages that are written, which come first, and what is kept of the others.
+pub(crate) struct LogSource<'a> {
     pub written: Bytes<'a>,
-    pub known: Known<'a>,
+    pub texts: &'a KnownTexts,
 }
 
-impl Partly<'_> {
-    fn source(&self, outline: &Outline, message: usize) -> &dyn Source {
-        if message < outline.spans.len() { &self.written } else { &self.known }
+impl<'a> LogSource<'a> {
+    fn bytes_of(&self, outline: &Outline, message: usize) -> Option<&Bytes<'a>> {
+        (message < outline.spans.len()).then_some(&self.written)
     }
 
-    fn of(&self, outline: &Outline, result: usize) -> &dyn Source {
-        self.source(outline, outline.results[result].message as usize)
+    fn bytes(&self, outline: &Outline, result: usize) -> Option<&Bytes<'a>> {
+        self.bytes_of(outline, outline.results[result].message as usize)
+    }
+
+    fn known(&self, result: usize) -> Option<&KnownText> {
+        self.texts.get(&(result as u32))
     }
 }
 
-impl Source for Partly<'_> {
+impl Source for LogSource<'_> {
     fn observation(&self, outline: &Outline, result: usize) -> Vec<u8> {
-        self.of(outline, result).observation(outline, result)
+        match self.bytes(outline, result) {
+            Some(bytes) => bytes.observation(outline, result),
+            None => self.known(result).map_or(vec![], |known| known.text.clone()),
+        }
     }
 
     fn clipped(&self, outline: &Outline, result: usize, clip: &Clip) -> Vec<u8> {
-        self.of(outline, result).clipped(outline, result, clip)
+        match self.known(result) {
+            Some(known) if !known.cut.is_empty() && self.bytes(outline, result).is_none() => known.cut.clone(),
+            _ => clip.apply(&self.observation(outline, result)),
+        }
     }
 
     fn observation_begins(&self, outline: &Outline, result: usize, prefix: &[u8]) -> bool {
-        self.of(outline, result).observation_begins(outline, result, prefix)
+        match self.bytes(outline, result) {
+            Some(bytes) => bytes.observation_begins(outline, result, prefix),
+            None => self.known(result).is_some_and(|known| known.is_whole && known.text.starts_with(prefix)),
+        }
     }
 
     fn observation_may_end(&self, outline: &Outline, result: usize, suffix: &[u8]) -> bool {
-        self.of(outline, result).observation_may_end(outline, result, suffix)
+        self.bytes(outline, result).is_none_or(|bytes| bytes.observation_may_end(outline, result, suffix))
     }
 
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool {
-        self.of(outline, result).observation_may_hold_dispatch(outline, result)
+        match self.bytes(outline, result) {
+            Some(bytes) => bytes.observation_may_hold_dispatch(outline, result),
+            None => outline.results[result].may_hold_dispatch,
+        }
     }
 
     fn handle(&self, outline: &Outline, result: usize) -> Handle {
-        self.of(outline, result).handle(outline, result)
+        match self.bytes(outline, result) {
+            Some(bytes) => bytes.handle(outline, result),
+            None => self.known(result).map_or(Handle::default(), |known| known.handle),
+        }
     }
 
     fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>> {
-        self.source(outline, message).pieces(outline, message)
+        self.bytes_of(outline, message).map_or(vec![], |bytes| bytes.pieces(outline, message))
     }
 
     fn has_tag(&self, outline: &Outline, message: usize, tag: &str) -> bool {
-        self.source(outline, message).has_tag(outline, message, tag)
-    }
-}
-
-/// The kept texts as a source.
-pub(crate) struct Known<'a>(pub &'a KnownTexts);
-
-impl Source for Known<'_> {
-    fn observation(&self, _: &Outline, result: usize) -> Vec<u8> {
-        self.0.get(&(result as u32)).map_or(vec![], |known| known.text.clone())
-    }
-
-    fn clipped(&self, outline: &Outline, result: usize, clip: &Clip) -> Vec<u8> {
-        let known = self.0.get(&(result as u32)).filter(|known| !known.cut.is_empty());
-        known.map_or_else(|| clip.apply(&self.observation(outline, result)), |known| known.cut.clone())
-    }
-
-    fn observation_begins(&self, _: &Outline, result: usize, prefix: &[u8]) -> bool {
-        self.0.get(&(result as u32)).is_some_and(|known| known.is_whole && known.text.starts_with(prefix))
-    }
-
-    fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool {
-        outline.results[result].may_hold_dispatch
-    }
-
-    fn handle(&self, _: &Outline, result: usize) -> Handle {
-        self.0.get(&(result as u32)).map_or(Handle::default(), |known| known.handle)
-    }
-
-    fn pieces(&self, _: &Outline, _: usize) -> Vec<Vec<u8>> {
-        vec![]
-    }
-
-    fn has_tag(&self, _: &Outline, _: usize, _: &str) -> bool {
-        false
+        self.bytes_of(outline, message).is_some_and(|bytes| bytes.has_tag(outline, message, tag))
     }
 }
 

@@ -15,20 +15,11 @@ use crate::scan::scan_message;
 use crate::source::{Bytes, Source, count_newlines};
 use crate::splice::{splice_cut, splice_stretch};
 use crate::turns::Turns;
-use facts::{Known, KnownTexts, Partly};
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum TextFormat {
-    /// A JSON array without its end. Of the newest messages, which were given as facts, the text may be written later.
-    #[default]
-    Json,
-    /// No text: only facts are known.
-    Facts,
-}
+use facts::{KnownTexts, LogSource};
 
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Log {
-    format: TextFormat,
+    /// A JSON array without its end. Of the newest messages, which were given as facts, the text may be written later, or never.
     pub data: Vec<u8>,
     pub texts: KnownTexts,
     pub outline: Outline,
@@ -49,10 +40,10 @@ pub(crate) type MessageCosts = Option<(usize, Vec<(usize, usize)>)>;
 pub(crate) type TextsToCount = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 impl Log {
-    pub(crate) fn of(format: TextFormat) -> Self {
-        let (mut outline, is_json) = (Outline::default(), format == TextFormat::Json);
-        outline.array_start = usize::from(is_json);
-        Log { format, data: if is_json { vec![b'['] } else { vec![] }, outline, ..Log::default() }
+    pub(crate) fn empty() -> Self {
+        let mut log = Log { data: vec![b'['], ..Log::default() };
+        log.outline.array_start = log.data.len();
+        log
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -220,8 +211,8 @@ impl Log {
         requests: &Requests,
         rule: impl FnOnce(PlanContext) -> T,
     ) -> T {
-        let Log { data, texts, format, outline, pairs, turns, costs, .. } = self;
-        let source = &*format.source(data, outline, texts);
+        let Log { data, texts, outline, pairs, turns, costs, .. } = self;
+        let source = &LogSource { written: Bytes(data), texts };
         let (costs, placeholder) = (costs.as_ref(), &Placeholder::of(policy));
         rule(PlanContext { outline, source, policy, requests, placeholder, costs, pairs, turns, related: &[] })
     }
@@ -247,16 +238,6 @@ impl Log {
     /// Renders a message of the task that is cut.
     pub(crate) fn render_cut(&self, policy: &Policy, cut: &Cut, out: &mut Vec<u8>) {
         self.with_context(policy, &UNKNOWN_REQUESTS, |context| splice_cut(&self.data, context, cut, out));
-    }
-}
-
-impl TextFormat {
-    fn source<'a>(self, data: &'a [u8], outline: &Outline, texts: &'a KnownTexts) -> Box<dyn Source + 'a> {
-        match self {
-            TextFormat::Json if outline.spans.len() == outline.messages.len() => Box::new(Bytes(data)),
-            TextFormat::Json => Box::new(Partly { written: Bytes(data), known: Known(texts) }),
-            TextFormat::Facts => Box::new(Known(texts)),
-        }
     }
 }
 
