@@ -19,6 +19,10 @@ pub(crate) enum Event {
     Calibration(usize, usize),
 }
 
+/// What happened so far, in order.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Events(pub Vec<Event>);
+
 /// What became of a summary that was wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SummaryEvent {
@@ -82,5 +86,45 @@ impl Event {
             [4, since, chars] if chars < 1 << 16 => Event::Calibration(small(since)?, chars as usize),
             _ => return None,
         })
+    }
+}
+
+impl Events {
+    /// Adds one. Of sums only the newest count, and stay when others are dropped; of calibrations those of earlier requests.
+    pub(crate) fn push(&mut self, event: Event) {
+        self.0.retain(|other| match (other, &event) {
+            (Event::Sums(..), Event::Sums(..)) => false,
+            (Event::Calibration(other, _), Event::Calibration(since, _)) => other < since,
+            _ => true,
+        });
+        self.0.push(if let Event::Sums(_, sums) = event { Event::Sums(0, sums) } else { event });
+    }
+
+    /// Those up to this many messages.
+    pub(crate) fn until(&self, messages: usize) -> Self {
+        Events(self.0.iter().filter(|event| event.messages() <= messages).cloned().collect())
+    }
+
+    /// After how many messages the cache was said to be cold.
+    pub(crate) fn cold(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().filter_map(|event| if let Event::Cold(messages) = event { Some(*messages) } else { None })
+    }
+
+    /// Sums of what was reported, with the meaning that the caller gives them.
+    pub(crate) fn sums(&self) -> &[usize] {
+        let sums =
+            self.0.iter().find_map(|event| if let Event::Sums(_, sums) = event { Some(&sums[..]) } else { None });
+        sums.unwrap_or_default()
+    }
+
+    /// Measured characters of a thousand tokens: of requests after at least this many messages, ascending.
+    pub(crate) fn calibrations(&self) -> impl DoubleEndedIterator<Item = (usize, usize)> {
+        let numbers =
+            |event: &Event| if let Event::Calibration(since, chars) = event { Some((*since, *chars)) } else { None };
+        self.0.iter().filter_map(numbers)
+    }
+
+    pub(crate) fn summaries(&self) -> impl DoubleEndedIterator<Item = &SummaryEvent> {
+        self.0.iter().filter_map(|event| if let Event::Summary(event) = event { Some(event) } else { None })
     }
 }

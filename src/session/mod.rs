@@ -25,9 +25,9 @@ use crate::plan::{Limits, Need, PlanContext, State, Step, SummaryInput};
 use crate::policy::{NOW, Policy, Requests};
 use crate::store::{Store, StoreError};
 pub use attempts::Attempts;
+use event::Events;
 use log::Log;
 pub(crate) use log::{MessageCosts, ResultPlace, ShownSummary, TextsToCount};
-pub(crate) use reports::Reports;
 use std::sync::Arc;
 use stored::Stored;
 pub(crate) use summaries::Asked;
@@ -53,8 +53,8 @@ pub struct Session {
     /// What the current request changes, and for how many messages that was decided; None if it must be decided again.
     step: Step,
     step_of: Option<usize>,
+    events: Events,
     summaries: Summaries,
-    reports: Reports,
     stored: Stored,
     view: View,
     /// How many requests had each need; and how many messages the last one had that was counted.
@@ -125,8 +125,8 @@ impl Session {
             state: State::default(),
             step: Step::default(),
             step_of: None,
+            events: Events::default(),
             summaries: Summaries::default(),
-            reports: Reports::default(),
             stored: Stored::default(),
             view: View::default(),
             needs: [0; 4],
@@ -362,7 +362,7 @@ impl Session {
         self.stored.known = self.stored.known.min(messages);
         self.log.rewind(&self.policy, messages);
         self.summaries.rewind(messages);
-        self.reports = self.reports.before(messages);
+        self.events = self.events.until(messages);
         self.undecide(messages);
         self.renew_requests();
         self.unrequested = self.unrequested.map(|first| first.min(messages));

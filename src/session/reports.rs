@@ -10,45 +10,6 @@ use crate::store::Store;
 const ASSUMED_CHARS: usize = 4_000;
 const LEAST_CHANGE: usize = 50;
 
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Reports {
-    /// When the cache was cold.
-    pub cold: Vec<Cold>,
-    /// Sums of what was reported, with the meaning that the caller gives them.
-    pub sums: Vec<usize>,
-    /// Measured characters of a thousand tokens: of requests after at least this many messages, ascending.
-    pub calibrations: Vec<(usize, usize)>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cold {
-    /// How many messages there were when that was reported.
-    pub reported: usize,
-    /// How many there were at the next request; None until that is made.
-    pub request: Option<usize>,
-}
-
-impl Reports {
-    /// The cache was said to be cold after this many messages.
-    pub(crate) fn add_cold(&mut self, messages: usize) {
-        self.cold.push(Cold { reported: messages, request: None });
-    }
-
-    /// From this many messages on, a thousand tokens have so many characters.
-    pub(crate) fn add_calibration(&mut self, since: usize, chars: usize) {
-        self.calibrations.retain(|(other, _)| *other < since);
-        self.calibrations.push((since, chars));
-    }
-
-    /// The reports after this many messages; what was spent stays.
-    pub(crate) fn before(&self, messages: usize) -> Self {
-        let known = |cold: &Cold| Cold { request: cold.request.filter(|request| *request < messages), ..*cold };
-        let cold = self.cold.iter().filter(|cold| cold.reported <= messages).map(known).collect();
-        let calibrations = self.calibrations.iter().copied().filter(|(since, _)| *since <= messages + 1).collect();
-        Reports { cold, sums: self.sums.clone(), calibrations }
-    }
-}
-
 impl Session {
     /// New sums; how many characters a thousand tokens have, from the next request on; and that the cache is cold, so that the
     /// boundary moves at the next request. An error of the store leaves it reported, and to be written with the next message.
@@ -59,16 +20,14 @@ impl Session {
         is_cold: bool,
         store: Option<&mut Store>,
     ) -> Result<()> {
-        if let Some(sums) = sums.filter(|sums| *sums != self.reports.sums) {
-            self.happened(Event::Sums(self.len(), sums.clone()));
-            self.reports.sums = sums;
+        if let Some(sums) = sums.filter(|sums| *sums != self.sums()) {
+            self.happened(Event::Sums(self.len(), sums));
         }
         if let Some(chars) = calibrated_chars {
             self.calibrate(chars);
         }
         if is_cold && !self.next_is_cold() {
             self.happened(Event::Cold(self.len()));
-            self.reports.add_cold(self.len());
             self.view.is_current = false;
         }
         let Some(store) = store else { return Ok(()) };
@@ -77,13 +36,11 @@ impl Session {
     }
 
     fn calibrate(&mut self, chars: usize) {
-        let before = self.reports.calibrations.last().map_or(ASSUMED_CHARS, |(_, chars)| *chars);
+        let before = self.events.calibrations().next_back().map_or(ASSUMED_CHARS, |(_, chars)| chars);
         if before.abs_diff(chars).saturating_mul(LEAST_CHANGE) < before {
             return; // nearly the same
         }
-        let since = self.len() + 1;
-        self.happened(Event::Calibration(since, chars));
-        self.reports.add_calibration(since, chars);
+        self.happened(Event::Calibration(self.len() + 1, chars));
         self.renew_requests();
     }
 
@@ -94,7 +51,7 @@ impl Session {
             max_since: self.calibrated_budgets(),
             cold: self.cold_requests(),
             marks_elsewhere: marks_elsewhere.unwrap_or(self.given_requests.marks_elsewhere),
-            failed_summaries: self.summaries.failed(),
+            failed_summaries: self.failed_summaries(),
             ..Requests::default()
         };
         self.step_of = None;
@@ -103,37 +60,51 @@ impl Session {
     fn calibrated_budgets(&self) -> Vec<(usize, usize)> {
         let (true, Some(given)) = (self.calibrates, self.given.limit.max) else { return vec![] };
         let calibrated = |chars: usize| given / ASSUMED_CHARS * chars + given % ASSUMED_CHARS * chars / ASSUMED_CHARS;
-        self.reports.calibrations.iter().map(|(since, chars)| (*since, calibrated(*chars))).collect()
+        self.events.calibrations().map(|(since, chars)| (since, calibrated(chars))).collect()
     }
 
+    /// Sums of what was reported, with the meaning that the caller gives them.
     #[must_use]
-    pub fn reports(&self) -> &Reports {
-        &self.reports
+    pub fn sums(&self) -> &[usize] {
+        self.events.sums()
     }
 
-    /// How many messages precede each request with a cold cache, by the options and by what was reported.
+    /// How many messages precede each request with a cold cache, by the options and by what was reported: of a report the first
+    /// request after it, which moves with each message until it is made.
     #[must_use]
     pub fn cold_requests(&self) -> Vec<usize> {
-        let now = self.next_is_cold().then(|| self.len());
-        let reported = self.reports.cold.iter().filter_map(|cold| cold.request);
-        let mut requests: Vec<usize> = self.given_requests.cold.iter().copied().chain(reported).chain(now).collect();
+        let made = self.made_requests();
+        let request = |reported: usize| made.get(made.partition_point(|start| (*start as usize) < reported));
+        let reported = self.events.cold().filter(|reported| *reported <= self.len());
+        let reported = reported.map(|reported| request(reported).map_or(self.len(), |start| *start as usize));
+        let mut requests: Vec<usize> = self.given_requests.cold.iter().copied().chain(reported).collect();
         requests.sort_unstable();
         requests.dedup();
         requests
     }
 
+    /// How many messages precede each request that was made.
+    fn made_requests(&self) -> &[u32] {
+        let (starts, end) = (&self.log.turns.starts, self.unrequested.unwrap_or(self.len()));
+        &starts[..starts.partition_point(|start| (*start as usize) < end)]
+    }
+
+    /// Whether the cache was reported as cold since the last request of these, up to this many messages.
+    fn is_cold_since(&self, requests: &[u32], messages: usize) -> bool {
+        let since = requests.last().map_or(0, |start| *start as usize + 1);
+        self.events.cold().any(|reported| (since..=messages).contains(&reported))
+    }
+
     /// Whether the next request is known to have a cold cache.
     fn next_is_cold(&self) -> bool {
-        self.reports.cold.iter().any(|cold| cold.request.is_none() && cold.reported <= self.len())
+        self.is_cold_since(self.made_requests(), self.len())
     }
 
     /// The request before this message is made.
     pub(super) fn settle_cold(&mut self, message: usize) {
-        let is_settled = |cold: &Cold| cold.request.is_none() && cold.reported <= message;
-        if self.reports.cold.iter().any(is_settled) {
-            for cold in self.reports.cold.iter_mut().filter(|cold| is_settled(cold)) {
-                cold.request = Some(message);
-            }
+        let starts = &self.log.turns.starts;
+        let before = &starts[..starts.partition_point(|start| (*start as usize) < message)];
+        if self.is_cold_since(before, message) {
             self.renew_requests();
         }
     }

@@ -4,7 +4,6 @@
 //! its tag, and the text of a summary. The options are in the one record of the kind "session".
 
 use super::event::Event;
-use super::reports::Reports;
 use super::{Failure, Result, Session};
 use crate::store::{RecordKind, Store, StoreError, StoreErrorKind};
 use std::collections::VecDeque;
@@ -75,12 +74,9 @@ impl Session {
         for event in 1..=store.last(RecordKind::Summary) {
             let record = store.get(RecordKind::Summary, event, true)?;
             let event = record.and_then(|record| Event::of(record.fields.first()?, record.last.unwrap_or_default()));
-            match event.ok_or_else(|| damaged("an event in it is malformed"))? {
-                event if event.messages() > messages => {}
-                Event::Summary(event) => self.summaries.events.push(event),
-                Event::Cold(messages) => self.reports.add_cold(messages),
-                Event::Sums(_, sums) => self.reports.sums = sums,
-                Event::Calibration(since, chars) => self.reports.add_calibration(since, chars),
+            let event = event.ok_or_else(|| damaged("an event in it is malformed"))?;
+            if event.messages() <= messages {
+                self.events.push(event);
             }
         }
         self.renew_requests();
@@ -102,8 +98,9 @@ impl Session {
     /// Something happened besides a message.
     pub(super) fn happened(&mut self, event: Event) {
         if self.stored.is_used {
-            self.stored.events.push_back(event);
+            self.stored.events.push_back(event.clone());
         }
+        self.events.push(event);
     }
 
     /// Writes what is not written yet. What fails is written with the next message.
@@ -126,35 +123,24 @@ impl Session {
         for message in 0..messages {
             target.append(RecordKind::Message, &[], self.log.message(message), false)?;
         }
-        for event in self.events(messages) {
+        for event in self.events.until(messages).0 {
             append_event(target, &event)?;
         }
         Ok(())
     }
 
-    /// What happened, up to this many messages; what was spent stays.
-    fn events(&self, messages: usize) -> Vec<Event> {
-        let Reports { cold, sums, calibrations } = &self.reports;
-        let summaries = self.summaries.events.iter().cloned().map(Event::Summary);
-        let cold = cold.iter().map(|cold| Event::Cold(cold.reported));
-        let calibrations = calibrations.iter().map(|(since, chars)| Event::Calibration(*since, *chars));
-        let sums = (!sums.is_empty()).then(|| Event::Sums(0, sums.clone()));
-        let events = summaries.chain(cold).chain(calibrations).chain(sums);
-        events.filter(|event| event.messages() <= messages).collect()
-    }
-
     /// Drops all but the first messages from the store, and what happened after them.
     pub(super) fn rewind_store(&mut self, store: &mut Store, messages: usize) -> Result<()> {
         let stored = store.last(RecordKind::Message);
-        let is_later = self.events(usize::MAX).iter().any(|event| event.messages() > messages);
-        let events = self.events(messages);
+        let events = self.events.until(messages);
+        let is_later = events != self.events;
         store.change(|changes| {
             changes.truncate(RecordKind::Message, stored.min(messages as u64))?;
             if !is_later {
                 return Ok(());
             }
             changes.truncate(RecordKind::Summary, 0)?;
-            for event in events {
+            for event in events.0 {
                 let (numbers, text) = event.fields();
                 changes.append(RecordKind::Summary, &[&numbers], text)?;
             }

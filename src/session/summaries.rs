@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Summaries {
-    pub events: Vec<SummaryEvent>,
     /// The built-in summary that was written last, with its key.
     built_in: Option<(u64, Vec<u8>)>,
     /// Whether each of the first messages was looked at for tags, and those that have some.
@@ -28,23 +27,8 @@ pub struct Asked {
 }
 
 impl Summaries {
-    /// The requests at which no text arrived, ascending.
-    pub(crate) fn failed(&self) -> Vec<usize> {
-        let failed = self.events.iter().filter(|event| event.text.is_none());
-        failed.map(|event| event.request).collect::<BTreeSet<_>>().into_iter().collect()
-    }
-
-    fn text_of(&self, key: u64) -> Option<&Vec<u8>> {
-        self.events.iter().rev().filter(|event| event.key == key).find_map(|event| event.text.as_ref())
-    }
-
-    fn attempts(&self) -> Attempts {
-        self.events.last().map_or(Attempts::default(), |event| event.attempts)
-    }
-
-    /// Drops the events of requests after this many messages.
+    /// Keeps what is of the first messages.
     pub(crate) fn rewind(&mut self, messages: usize) {
-        self.events.retain(|event| event.request <= messages);
         self.built_in = None;
         self.looked_at.truncate(messages);
         self.tagged.retain(|(message, _)| (*message as usize) < messages);
@@ -55,7 +39,17 @@ impl Session {
     /// Failures since the last summary.
     #[must_use]
     pub fn attempts(&self) -> Attempts {
-        self.summaries.attempts()
+        self.events.summaries().next_back().map_or(Attempts::default(), |event| event.attempts)
+    }
+
+    /// The requests at which no text arrived, ascending.
+    pub(super) fn failed_summaries(&self) -> Vec<usize> {
+        let failed = self.events.summaries().filter(|event| event.text.is_none());
+        failed.map(|event| event.request).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    fn text_of(&self, key: u64) -> Option<&Vec<u8>> {
+        self.events.summaries().rev().filter(|event| event.key == key).find_map(|event| event.text.as_ref())
     }
 
     /// The text of the summary in the current view, or what is needed for it. If it does not arrive, messages are hidden without one.
@@ -67,7 +61,7 @@ impl Session {
                 self.view.next_summary = None;
                 return Ok(None);
             };
-            if let Some(text) = self.summaries.text_of(standing.key).cloned() {
+            if let Some(text) = self.text_of(standing.key).cloned() {
                 return Ok(self.show_summary(standing, &text)); // a stored one may be longer than its share is today
             }
             if !self.policy.limit.asks_summary {
@@ -84,16 +78,17 @@ impl Session {
                         Ok(text) => text,
                         Err(uncounted) => return Ok(Some(Update::AskTextCosts(uncounted))),
                     };
-                    self.add_event(SummaryEvent { text: Some(text), attempts: Attempts::default(), ..event });
+                    let attempts = Attempts::default();
+                    self.happened(Event::Summary(SummaryEvent { text: Some(text), attempts, ..event }));
                 }
                 SummaryInput::NotAsked if may_ask => return Ok(Some(self.ask_summary(standing))),
                 SummaryInput::Failed if may_ask => {
                     attempts.fail(turns, cost);
-                    self.add_event(SummaryEvent { attempts, ..event });
+                    self.happened(Event::Summary(SummaryEvent { attempts, ..event }));
                     self.decide_again(standing.request);
                 }
                 _ => {
-                    self.add_event(event);
+                    self.happened(Event::Summary(event));
                     self.decide_again(standing.request);
                 }
             }
@@ -110,11 +105,6 @@ impl Session {
         None
     }
 
-    fn add_event(&mut self, event: SummaryEvent) {
-        self.happened(Event::Summary(event.clone()));
-        self.summaries.events.push(event);
-    }
-
     /// Decides again, where it has become known that no text arrived at a request.
     fn decide_again(&mut self, request: usize) {
         self.renew_requests();
@@ -126,11 +116,11 @@ impl Session {
 
     /// The messages that the summary of the view has to tell of, with the previous text.
     fn ask_summary(&self, standing: Standing) -> Update {
-        let is_known = |key| key != standing.key && self.summaries.text_of(key).is_some();
+        let is_known = |key| key != standing.key && self.text_of(key).is_some();
         self.with_context(|context| {
             let writer = SummaryWriter::of(context, &self.state.hidden_after(&self.step));
             let (messages, known) = writer.untold(&self.state, &self.step, is_known);
-            let previous = known.and_then(|key| self.summaries.text_of(key));
+            let previous = known.and_then(|key| self.text_of(key));
             let previous = previous.map(|text| SummaryWriter::body(text)).or_else(|| writer.previous());
             Update::AskSummary(Asked { messages, previous, key: standing.key })
         })

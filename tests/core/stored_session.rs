@@ -44,7 +44,7 @@ fn assert_equal(one: &mut Session, other: &mut Session, at: &str) {
     assert_eq!(one.counts(), other.counts(), "{at}");
     assert_eq!(one.moves_from(0), other.moves_from(0), "{at}");
     assert_eq!(one.cold_requests(), other.cold_requests(), "{at}");
-    assert_eq!(one.reports(), other.reports(), "{at}");
+    assert_eq!(one.sums(), other.sums(), "{at}");
     assert_eq!(one.attempts(), other.attempts(), "{at}");
     assert_eq!(one.totals(), other.totals(), "{at}");
 }

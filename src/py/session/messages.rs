@@ -380,7 +380,7 @@ impl PySession {
 
     /// The sums of what was reported, and how many messages came before each request with a cold cache.
     fn reported(&self, py: Python<'_>) -> PyResult<(Vec<usize>, Vec<usize>)> {
-        guarded(|| Ok(self.shared.look(py, |session| (session.reports().sums.clone(), session.cold_requests()))))
+        guarded(|| Ok(self.shared.look(py, |session| (session.sums().to_vec(), session.cold_requests()))))
     }
 
     /// What is the same as long as views only grow, and the characters of the view.
