@@ -243,9 +243,10 @@ impl Plan {
 }
 
 /// The state of the summary.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub enum SummaryInput {
     /// Not requested yet.
+    #[default]
     NotAsked,
     /// Failed: plan without stage 2.
     Failed,

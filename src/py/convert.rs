@@ -12,6 +12,7 @@ use crate::policy::{
 use crate::provider::{CacheRule, ProviderCache};
 use crate::quoted::Door;
 use crate::shape::Shape;
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -128,22 +129,22 @@ impl<T: Parameter> Parameter for Option<T> {
 
 impl Parameter for ByTool<Option<usize>> {
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let rules: Vec<(Bound<'_, PyString>, Option<usize>)> = value.extract()?;
-        Ok(rules.into_iter().map(|(tool, newest)| (bytes_of(&tool), newest)).collect())
+        let rules: Vec<(Text, Option<usize>)> = value.extract()?;
+        Ok(rules.into_iter().map(|(Text(tool), newest)| (tool, newest)).collect())
     }
 }
 
 impl Parameter for ByTool<()> {
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let tools: Vec<Bound<'_, PyString>> = value.extract()?;
-        Ok(tools.into_iter().map(|tool| (bytes_of(&tool), ())).collect())
+        let tools: Vec<Text> = value.extract()?;
+        Ok(tools.into_iter().map(|Text(tool)| (tool, ())).collect())
     }
 }
 
 impl Parameter for TextPatterns {
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let patterns: Vec<Bound<'_, PyString>> = value.extract()?;
-        Ok(TextPatterns(patterns.iter().map(bytes_of).collect()))
+        let patterns: Vec<Text> = value.extract()?;
+        Ok(TextPatterns(patterns.into_iter().map(|Text(pattern)| pattern).collect()))
     }
 }
 
@@ -235,22 +236,50 @@ impl Parameter for Template {
             "handle" => Ok(Some(Field::Handle)),
             other => Err(PyValueError::new_err(format!("unknown placeholder field {other:?}"))),
         };
-        let parts: Vec<(Bound<'_, PyString>, String)> = value.extract()?;
-        parts.into_iter().map(|(literal, name)| Ok((bytes_of(&literal), field(&name)?))).collect()
+        let parts: Vec<(Text, String)> = value.extract()?;
+        parts.into_iter().map(|(Text(literal), name)| Ok((literal, field(&name)?))).collect()
     }
 }
 
-/// Costs from Python: of each message, of each observation raw and masked, and of texts that were asked for.
-pub(super) type RawCostsAndTexts<'py> = (Vec<usize>, Vec<(usize, usize)>, Bound<'py, PyDict>);
+/// Decoded text, which is a str in Python: UTF-8, lone surrogates in three bytes each.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct Text(pub Vec<u8>);
 
-/// Converts costs for the core.
-pub(super) fn costs_and_texts_of(costs: Option<RawCostsAndTexts>) -> PyResult<Option<Costs>> {
-    let Some((messages, observations, counted)) = costs else { return Ok(None) };
-    let mut texts = HashMap::with_capacity(counted.len());
-    for (text, cost) in counted {
-        texts.insert(bytes_of(text.cast()?), cost.extract()?);
+impl<'py> FromPyObject<'_, 'py> for Text {
+    type Error = PyErr;
+
+    fn extract(text: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Text(bytes_of(&*text.cast::<PyString>()?)))
     }
-    Ok(Some(Costs { messages, observations, texts }))
+}
+
+impl<'py> IntoPyObject<'py> for Text {
+    type Target = PyString;
+    type Output = Bound<'py, PyString>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        to_str(py, &self.0)
+    }
+}
+
+/// Texts that the caller has counted, and their costs.
+pub(super) type CountedTexts = Vec<(Text, usize)>;
+
+/// The same for the core.
+pub(super) fn text_costs(counted: CountedTexts) -> impl Iterator<Item = (Vec<u8>, usize)> {
+    counted.into_iter().map(|(Text(text), cost)| (text, cost))
+}
+
+impl<'py> FromPyObject<'_, 'py> for Costs {
+    type Error = PyErr;
+
+    /// The costs of each message, of each observation raw and masked, and of texts that were asked for.
+    fn extract(costs: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (messages, observations, texts): (_, _, HashMap<Text, usize>) = costs.extract()?;
+        let texts = texts.into_iter().map(|(Text(text), cost)| (text, cost)).collect();
+        Ok(Costs { messages, observations, texts })
+    }
 }
 
 /// Refuses costs of another history.
@@ -265,14 +294,17 @@ pub(super) fn check_costs(costs: Option<&Costs>, outline: &Outline) -> PyResult<
     ))
 }
 
-/// `None`, `False`, or the text of a summary and its cost.
-pub(super) fn summary_of(summary: Option<&Bound<'_, PyAny>>) -> PyResult<SummaryInput> {
-    let Some(summary) = summary else { return Ok(SummaryInput::NotAsked) };
-    if summary.is_instance_of::<PyBool>() {
-        return Ok(SummaryInput::Failed);
+impl<'py> FromPyObject<'_, 'py> for SummaryInput {
+    type Error = PyErr;
+
+    /// `False`, or the text of a summary and its cost.
+    fn extract(summary: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if summary.is_instance_of::<PyBool>() {
+            return Ok(SummaryInput::Failed);
+        }
+        let (Text(text), cost) = summary.extract()?;
+        Ok(SummaryInput::Given(text, cost))
     }
-    let (text, cost): (Bound<'_, PyString>, Option<usize>) = summary.extract()?;
-    Ok(SummaryInput::Given(bytes_of(&text), cost))
 }
 
 /// Passes the decoded text of a str to `read`, without a copy if it has no lone surrogates.
@@ -302,27 +334,22 @@ pub(super) fn to_str<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, P
     }
 }
 
-/// A Python str, or None.
-pub(super) fn text_of<'py>(py: Python<'py>, text: Option<&[u8]>) -> PyResult<Option<Bound<'py, PyString>>> {
-    text.map(|text| to_str(py, text)).transpose()
-}
-
 /// A request for a summary: the messages that it will replace, the previous summary, the built-in one.
-pub(super) fn summary_request<'py>(
-    dropped: Bound<'py, PyAny>,
-    previous: Option<&[u8]>,
-    built_in: &[u8],
+pub(super) fn summary_request<'py, T: IntoPyObjectExt<'py>>(
+    py: Python<'py>,
+    dropped: T,
+    previous: Option<Vec<u8>>,
+    built_in: Vec<u8>,
     key: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = dropped.py();
-    let (previous, built_in) = (text_of(py, previous)?, to_str(py, built_in)?);
+    let (previous, built_in) = (previous.map(Text), Text(built_in));
     named!("recede.reduction._exchange.SummaryRequest", py, dropped, previous, built_in, key)
 }
 
 /// The request for the costs of these texts.
-pub(super) fn count_request<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> PyResult<Bound<'py, PyAny>> {
-    let texts: PyResult<Vec<_>> = texts.iter().map(|text| to_str(py, text)).collect();
-    named!("recede.reduction._exchange.CountRequest", py, texts = texts?)
+pub(super) fn count_request(py: Python<'_>, texts: Vec<Vec<u8>>) -> PyResult<Bound<'_, PyAny>> {
+    let texts: Vec<Text> = texts.into_iter().map(Text).collect();
+    named!("recede.reduction._exchange.CountRequest", py, texts)
 }
 
 /// Makes a `recede.TranscriptError`, which is defined in Python, for both engines.

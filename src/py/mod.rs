@@ -1,5 +1,7 @@
 //! The only place that knows Python. It converts, and releases the GIL while it works on immutable bytes; it has no rules.
 
+#![expect(clippy::needless_pass_by_value, reason = "PyO3 gives values")]
+
 mod apply;
 mod column;
 mod convert;
@@ -27,20 +29,17 @@ use crate::json::Scanner;
 use crate::outline::Outline;
 use crate::pairs;
 use crate::placeholder::Placeholder;
-use crate::plan::{self, Costs, Given, Outcome};
+use crate::plan::{self, Costs, Given, Outcome, SummaryInput};
 use crate::reduce::{Reduced, reduce_scanned};
 use crate::repaired::{Added, repair_json, steps};
 use crate::scan::{field, scan};
 use crate::shape;
 use crate::source::OneText;
-use convert::{
-    PyPolicy, RawCostsAndTexts, Walked, check_costs, costs_and_texts_of, count_request, summary_of, summary_request,
-    text_of, to_str, transcript_error,
-};
+use convert::{PyPolicy, Text, Walked, check_costs, count_request, summary_request, to_str, transcript_error};
 use dicts::Dicts;
 use guard::guarded;
 use marks::DictMarks;
-use named::{field_of, named};
+use named::named;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
@@ -54,23 +53,20 @@ use values::Any;
 fn reduce<'py>(
     messages: &Bound<'py, PyAny>,
     policy: &PyPolicy,
-    costs: Option<RawCostsAndTexts>,
-    summary: Option<&Bound<'py, PyAny>>,
+    costs: Option<Costs>,
+    summary: Option<SummaryInput>,
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let py = messages.py();
         let mut dicts = Dicts::of(messages)?;
-        let costs = costs_and_texts_of(costs)?;
         let mut outline = walk::walk(&mut dicts, &[&policy.policy])?;
         plan::arrive(&mut outline, &dicts, &policy.policy);
         check_costs(costs.as_ref(), &outline)?;
         let (policy, requests) = (&*policy.policy.of(&outline), &policy.requests);
-        let given = Given { requests, costs: costs.as_ref(), summary: &summary_of(summary)? };
+        let given = Given { requests, costs: costs.as_ref(), summary: &summary.unwrap_or_default() };
         match plan::plan(&outline, &dicts, policy, given) {
-            Outcome::AskSummary(asked) => {
-                summary_request(field_of(py, asked.dropped)?, asked.previous.as_deref(), &asked.built_in, 0)
-            }
-            Outcome::AskCosts(texts) => count_request(py, &texts),
+            Outcome::AskSummary(asked) => summary_request(py, asked.dropped, asked.previous, asked.built_in, 0),
+            Outcome::AskCosts(texts) => count_request(py, texts),
             Outcome::Plan(plan) => {
                 unread::warn_dicts(messages, &outline, policy, |index| dicts.message(index))?;
                 let marks = DictMarks::of(&dicts, &outline, policy, &plan)?;
@@ -91,13 +87,13 @@ fn reduce_json<'py>(
     data: &Bound<'py, PyBytes>,
     surrogates: bool,
     policy: &PyPolicy,
-    costs: Option<RawCostsAndTexts>,
-    summary: Option<&Bound<'py, PyAny>>,
+    costs: Option<Costs>,
+    summary: Option<SummaryInput>,
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let py = data.py();
         let (bytes, rules, requests) = (data.as_bytes(), &policy.policy, &policy.requests);
-        let (costs, summary): (Option<Costs>, _) = (costs_and_texts_of(costs)?, summary_of(summary)?);
+        let summary = summary.unwrap_or_default();
         let reduced = py.detach(|| {
             let outline = scan(bytes, surrogates)?;
             Ok(reduce_scanned(bytes, outline, rules, Given { requests, costs: costs.as_ref(), summary: &summary }))
@@ -106,9 +102,9 @@ fn reduce_json<'py>(
             Reduced::AskSummary(outline, asked) => {
                 let span = |message: usize| (outline.spans[message].start, outline.spans[message].end);
                 let spans: Vec<(usize, usize)> = asked.dropped.into_iter().map(span).collect();
-                summary_request(field_of(py, spans)?, asked.previous.as_deref(), &asked.built_in, 0)
+                summary_request(py, spans, asked.previous, asked.built_in, 0)
             }
-            Reduced::AskCosts(texts) => count_request(py, &texts),
+            Reduced::AskCosts(texts) => count_request(py, texts),
             Reduced::View(view, outline, plan) => json_reduction(data, view.as_ref(), outline, &plan, rules),
         }
     })
@@ -155,17 +151,17 @@ fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy, whole: bool) -> P
                 observations.append(named!(
                     "recede.reduction._exchange.ObservationTexts",
                     py,
-                    text = to_str(py, &text)?,
+                    text = Text(text),
                     images = outline.results[result].images,
-                    masked = text_of(py, masked.as_deref())?,
-                    cut = text_of(py, cut.as_deref())?
+                    masked = masked.map(Text),
+                    cut = cut.map(Text)
                 )?)?;
             }
             let own_images = outline.messages[message].images - of_results;
             list.append(named!(
                 "recede.reduction._exchange.MessageTexts",
                 py,
-                text = to_str(py, &own_text)?,
+                text = Text(own_text),
                 constant_chars,
                 images = own_images,
                 observations
@@ -189,7 +185,7 @@ fn check_pairs<'py>(history: &Bound<'py, PyAny>, surrogates: bool) -> PyResult<B
                 py,
                 kind = kind.name(),
                 message_index = message,
-                id = text_of(py, id)?
+                id = id.map(|id| Text(id.to_vec()))
             )?)?;
         }
         Ok(list)

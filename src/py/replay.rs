@@ -1,6 +1,6 @@
 //! Replays for Python.
 
-use super::convert::{PyPolicy, RawCache, text_of, to_str, transcript_error};
+use super::convert::{PyPolicy, RawCache, Text, transcript_error};
 use super::dicts::Dicts;
 use super::guard::guarded;
 use super::named::named;
@@ -24,7 +24,6 @@ type Replay = (Vec<plan::Request>, Vec<Vec<SentView>>);
 
 /// The requests of a session and what each policy would have sent; see `recede.replay`.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
 pub(super) fn replay<'py>(
     messages: &Bound<'py, PyAny>,
     policies: Vec<PyRef<'py, PyPolicy>>,
@@ -42,7 +41,6 @@ pub(super) fn replay<'py>(
 }
 
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
 pub(super) fn replay_json<'py>(
     data: &Bound<'py, PyBytes>,
     surrogates: bool,
@@ -72,7 +70,6 @@ pub(super) fn replay_json<'py>(
 /// quotation, and the requests by policy.
 #[pyfunction]
 #[pyo3(signature = (data, surrogates, all, policies, shown, most_grams=None))]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
 pub(super) fn quoted<'py>(
     data: &Bound<'py, PyBytes>,
     surrogates: bool,
@@ -91,10 +88,8 @@ pub(super) fn quoted<'py>(
             Ok(until_signal(|| examined.quoted(all, &policies)))
         });
         let found = found.map_err(|error| transcript_error(py, &error))?;
-        let quotation = |one: FromResult| {
-            Ok((one.request, one.result, text_of(py, one.tool.as_deref())?, one.distance, to_str(py, &one.text)?))
-        };
-        let quotations = found.quotations.into_iter().map(quotation).collect::<PyResult<Vec<_>>>()?;
+        let quotation = |one: FromResult| (one.request, one.result, one.tool.map(Text), one.distance, Text(one.text));
+        let quotations: Vec<_> = found.quotations.into_iter().map(quotation).collect();
         (found.requests, found.results, found.examined, quotations, found.by_policy).into_pyobject(py)
     })
 }

@@ -1,20 +1,18 @@
 //! Request bodies, for a proxy.
 
-use super::convert::{
-    PyPolicy, RawCostsAndTexts, bytes_of, costs_and_texts_of, count_request, to_str, transcript_error,
-};
+use super::convert::{PyPolicy, Text, count_request, transcript_error};
 use super::guard::guarded;
 use super::reduction::json_reduction;
 use crate::marks::{caches_messages, newest_in_body, remarked};
 use crate::outline::{Outline, Span};
-use crate::plan::{Given, SummaryInput, SummaryRequest};
+use crate::plan::{Costs, Given, SummaryInput, SummaryRequest};
 use crate::points::request_points;
 use crate::policy::Requests;
 use crate::reduce::{Reduced, reduce_scanned};
 use crate::scan::{field, has_field, member, scan_bounded, text};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyList};
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
@@ -101,9 +99,9 @@ impl PyRequest {
         py: Python<'py>,
         policy: &PyPolicy,
         mut cold: Vec<usize>,
-        costs: Option<RawCostsAndTexts>,
+        costs: Option<Costs>,
         at: Option<Vec<(usize, usize)>>,
-        texts: Vec<(u64, Bound<'py, PyString>)>,
+        texts: Vec<(u64, Text)>,
     ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let data = self.data.bind(py);
@@ -115,8 +113,7 @@ impl PyRequest {
             cold.sort_unstable();
             cold.dedup();
             let requests = &Requests { cold, summaries_at: at, ..requests.clone() };
-            let costs = costs_and_texts_of(costs)?;
-            let texts = SummaryInput::Known(texts.into_iter().map(|(key, text)| (key, bytes_of(&text))).collect());
+            let texts = SummaryInput::Known(texts.into_iter().map(|(key, Text(text))| (key, text)).collect());
             let given = Given { requests, costs: costs.as_ref(), summary: &texts };
             let reduced = py.detach(|| reduce_scanned(bytes, outline, policy, given));
             match reduced {
@@ -126,11 +123,10 @@ impl PyRequest {
                 }
                 Reduced::AskSummary(_, asked) => {
                     let SummaryRequest { untold, known, previous, dropped, standing, .. } = *asked;
-                    let previous = previous.map(|text| to_str(py, &text)).transpose()?;
-                    let told = (untold, known, previous, dropped.last().map_or(0, |last| last + 1));
+                    let told = (untold, known, previous.map(Text), dropped.last().map_or(0, |last| last + 1));
                     Ok((py.None(), standing, told).into_pyobject(py)?.into_any())
                 }
-                Reduced::AskCosts(texts) => count_request(py, &texts),
+                Reduced::AskCosts(texts) => count_request(py, texts),
             }
         })
     }

@@ -1,6 +1,6 @@
 //! The turn store for Python. The GIL is released while files are read and written.
 
-use super::convert::{bytes_of, to_str};
+use super::convert::{Text, to_str};
 use super::guard::guarded;
 use super::named::named;
 use super::values::number;
@@ -52,7 +52,6 @@ impl PyStore {
     }
 
     /// Adds a record; its last field may be stored in text pages.
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
     fn append(&self, py: Python<'_>, kind: u8, fields: Vec<PyBackedBytes>, sync: bool) -> PyResult<u64> {
         guarded(|| {
             let (kind, (rest, last)) = (kind_of(kind)?, split(&fields)?);
@@ -60,7 +59,6 @@ impl PyStore {
         })
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 gives a list as a Vec")]
     fn replace(
         &self,
         py: Python<'_>,
@@ -102,16 +100,16 @@ impl PyStore {
 
     fn append_turn(
         &self,
-        reasoning: &Bound<'_, PyString>,
-        action: &Bound<'_, PyString>,
-        observation: &Bound<'_, PyString>,
+        py: Python<'_>,
+        reasoning: Text,
+        action: Text,
+        observation: Text,
         timestamp: f64,
         sync: bool,
     ) -> PyResult<u64> {
         guarded(|| {
-            let (reasoning_bytes, action_bytes, last) = (bytes_of(reasoning), bytes_of(action), bytes_of(observation));
-            let fields: [&[u8]; 3] = [&reasoning_bytes, &action_bytes, &timestamp.to_le_bytes()];
-            self.with(reasoning.py(), |store| store.append(RecordKind::Turn, &fields, &last, sync))
+            let fields: [&[u8]; 3] = [&reasoning.0, &action.0, &timestamp.to_le_bytes()];
+            self.with(py, |store| store.append(RecordKind::Turn, &fields, &observation.0, sync))
         })
     }
 

@@ -4,17 +4,16 @@ use super::shared::{Observation, Shared, moves_of};
 use crate::error::Error;
 use crate::outline::Outline;
 use crate::placeholder::Placeholder;
-use crate::plan::begins_with_summary;
+use crate::plan::{Costs, SummaryInput, begins_with_summary};
 use crate::policy::Policy;
 use crate::py::convert::{
-    PyPolicy, RawCostsAndTexts, Stopped, Walked, bytes_of, costs_and_texts_of, count_request, summary_of,
-    summary_request, to_str,
+    CountedTexts, PyPolicy, Stopped, Text, Walked, bytes_of, count_request, summary_request, text_costs,
 };
 use crate::py::dicts::Dicts;
 use crate::py::facts::outline_of_facts;
 use crate::py::guard::guarded;
 use crate::py::marks::DictMarks;
-use crate::py::named::{field_of, named};
+use crate::py::named::named;
 use crate::py::unread;
 use crate::py::values::Any;
 use crate::py::walk::walk;
@@ -26,7 +25,7 @@ use std::sync::Arc;
 
 /// The hidden messages, and the summary: before which message it stands, its text, its message in JSON, and which message has the text
 /// instead.
-type HiddenForPython<'py> = (Vec<usize>, Option<(usize, Any<'py>, Any<'py>, Option<usize>)>);
+type HiddenForPython<'py> = (Vec<usize>, Option<(usize, Text, Bound<'py, PyBytes>, Option<usize>)>);
 
 /// Called by `recede.masker.Masker` only.
 #[pyclass(frozen, name = "FactsSession", module = "recede._core")]
@@ -102,9 +101,8 @@ impl PyFactsSession {
     }
 
     /// Gives the costs of the messages that were appended last, and those of cut results.
-    fn give_costs(&self, py: Python<'_>, costs: RawCostsAndTexts<'_>) -> PyResult<()> {
+    fn give_costs(&self, py: Python<'_>, costs: Costs) -> PyResult<()> {
         guarded(|| {
-            let costs = costs_and_texts_of(Some(costs))?.unwrap_or_default();
             self.shared.change(py, |session, _| {
                 session.give_costs(costs);
                 Ok(())
@@ -153,16 +151,16 @@ impl PyFactsSession {
     /// Makes the view current, and returns what changed in it since this was called last; or a `SummaryRequest`, to be called again
     /// with the summary and the key of the request.
     #[pyo3(signature = (summary=None, key=0))]
-    fn update<'py>(&self, py: Python<'py>, summary: Option<&Any<'py>>, key: u64) -> PyResult<Bound<'py, PyAny>> {
+    fn update<'py>(&self, py: Python<'py>, summary: Option<SummaryInput>, key: u64) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let summary = summary_of(summary)?;
+            let summary = summary.unwrap_or_default();
             let asked = self.shared.change(py, |session, _| session.update_facts(&summary, key))?;
             match asked {
                 Update::Done | Update::AskTexts => {} // a session of facts has none to write
                 Update::AskSummary(Asked { messages, previous, key }) => {
-                    return summary_request(field_of(py, messages)?, previous.as_deref(), b"", key);
+                    return summary_request(py, messages, previous, vec![], key);
                 }
-                Update::AskTextCosts(texts) => return count_request(py, &texts),
+                Update::AskTextCosts(texts) => return count_request(py, texts),
             }
             let ((first, masks), counts, raw_chars, settled_moves, (pins_boundary, within_limit), hiding) =
                 self.shared.change(py, |session, _| {
@@ -199,10 +197,9 @@ impl PyFactsSession {
     fn hidden<'py>(&self, py: Python<'py>) -> PyResult<HiddenForPython<'py>> {
         guarded(|| {
             let (hidden, summary) = self.shared.change(py, |session, _| Ok(session.hidden()))?;
-            let to_python = |(place, text, message, joined): ShownSummary| -> PyResult<_> {
-                Ok((place, to_str(py, &text)?.into_any(), PyBytes::new(py, &message).into_any(), joined))
-            };
-            Ok((hidden, summary.map(to_python).transpose()?))
+            let to_python =
+                |(place, text, message, joined): ShownSummary| (place, Text(text), PyBytes::new(py, &message), joined);
+            Ok((hidden, summary.map(to_python)))
         })
     }
 
@@ -255,11 +252,10 @@ impl PyFactsSession {
         })
     }
 
-    fn give_text_costs(&self, py: Python<'_>, texts: Vec<(Bound<'_, PyString>, usize)>) -> PyResult<()> {
+    fn give_text_costs(&self, py: Python<'_>, texts: CountedTexts) -> PyResult<()> {
         guarded(|| {
-            let texts: Vec<(Vec<u8>, usize)> = texts.into_iter().map(|(text, cost)| (bytes_of(&text), cost)).collect();
             self.shared.change(py, |session, _| {
-                session.set_text_costs(texts);
+                session.set_text_costs(text_costs(texts));
                 Ok(())
             })
         })

@@ -2,9 +2,10 @@
 
 use super::facts::facts_of;
 use super::shared::{Observation, Shared, moves_of, texts_of};
+use crate::plan::SummaryInput;
 use crate::policy::Policy;
 use crate::py::apply::masked_message;
-use crate::py::convert::{PyPolicy, bytes_of, count_request, summary_of, summary_request, text_of, to_str};
+use crate::py::convert::{CountedTexts, PyPolicy, Text, bytes_of, count_request, summary_request, text_costs};
 use crate::py::dicts::{Dicts, plain_copy};
 use crate::py::guard::guarded;
 use crate::py::named::{field_of, named};
@@ -12,7 +13,7 @@ use crate::py::reduction::unmasked_of;
 use crate::py::store::PyStore;
 use crate::py::unread;
 use crate::py::values::Any;
-use crate::session::{Chunks, Failure, Mask, MessageCosts, Session, TextsToCount, Update, ViewMessage};
+use crate::session::{Chunks, Failure, Mask, MessageCosts, Session, Update, ViewMessage};
 use crate::store::Store;
 use crate::store::file::FileName;
 use crate::store::memory::Memory;
@@ -21,8 +22,6 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The text of an observation after a cut, and its placeholder.
-type PyTextsToCount<'py> = (Option<Bound<'py, PyString>>, Option<Bound<'py, PyString>>);
 type PyChunks<'py> = (usize, Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>);
 /// What identifies a view: the moves of the boundary, and the message and the byte of its last change.
 type ViewIdentity = (usize, Option<(usize, usize)>);
@@ -109,18 +108,16 @@ impl PySession {
     }
 
     /// Texts to count of each observation of a message, if it were appended now: after a cut, and the placeholder.
-    fn texts_to_count<'py>(
+    fn texts_to_count(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         message: &[u8],
         surrogates: bool,
-    ) -> PyResult<Vec<PyTextsToCount<'py>>> {
+    ) -> PyResult<Vec<(Option<Text>, Option<Text>)>> {
         guarded(|| {
             self.write_all(py)?;
             let texts = self.shared.change(py, |session, _| session.texts_to_count(message, surrogates))?;
-            let both =
-                |(cut, masked): &TextsToCount| Ok((text_of(py, cut.as_deref())?, text_of(py, masked.as_deref())?));
-            texts.iter().map(both).collect()
+            Ok(texts.into_iter().map(|(cut, masked)| (cut.map(Text), masked.map(Text))).collect())
         })
     }
 
@@ -132,15 +129,14 @@ impl PySession {
         message: &[u8],
         surrogates: bool,
         costs: MessageCosts,
-        texts: Option<Vec<(Bound<'py, PyString>, usize)>>,
+        texts: Option<CountedTexts>,
     ) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
             self.write_all(py)?;
-            let texts = texts.unwrap_or_default().into_iter();
-            let texts: Vec<_> = texts.map(|(text, cost)| (bytes_of(&text), cost)).collect();
+            let texts = texts.unwrap_or_default();
             let (moves, is_of_unknown_role) = self.shared.change(py, |session, store| {
                 if !texts.is_empty() {
-                    session.set_text_costs(texts);
+                    session.set_text_costs(text_costs(texts));
                 }
                 session.append(message, surrogates, costs, store)?;
                 Ok((session.new_moves(), session.newest().is_some_and(unread::is_of_unknown_role)))
@@ -204,12 +200,13 @@ impl PySession {
         guarded(|| {
             self.write_all(py)?;
             let files = Memory::default();
-            self.shared.read(py, |session, _| {
+            let saved = self.shared.look(py, |session| {
                 let mut target = Store::open(Box::new(files.clone()))?;
                 target.hold();
                 session.save(&mut target, options, messages)?;
                 Ok(target.close()?)
-            })?;
+            });
+            saved.map_err(|failure| self.shared.raised(py, failure))?;
             Ok(PyBytes::new(py, &files.bytes(FileName::Store).unwrap_or_default()))
         })
     }
@@ -225,7 +222,7 @@ impl PySession {
     }
 
     /// The text of an observation, by its number, its handle or the id of its call; and how many images it has.
-    fn recall<'py>(&self, observation: &Any<'py>) -> PyResult<Option<(Bound<'py, PyString>, usize)>> {
+    fn recall(&self, observation: &Any<'_>) -> PyResult<Option<(Text, usize)>> {
         guarded(|| {
             let (py, observation) = (observation.py(), Observation::of(observation)?);
             self.write_all(py)?;
@@ -236,7 +233,7 @@ impl PySession {
                 };
                 number.and_then(|number| session.recall(number))
             });
-            found.map(|(text, images)| Ok((to_str(py, &text)?, images))).transpose()
+            Ok(found.map(|(text, images)| (Text(text), images)))
         })
     }
 
@@ -254,23 +251,22 @@ impl PySession {
     fn update_view<'py>(
         &self,
         py: Python<'py>,
-        summary: Option<&Any<'py>>,
-        texts: Option<Vec<(Bound<'py, PyString>, usize)>>,
+        summary: Option<SummaryInput>,
+        texts: Option<CountedTexts>,
         mark: Option<(Vec<u8>, usize)>,
     ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let given = summary_of(summary)?;
+            let given = summary.clone().unwrap_or_default();
             if mark.is_some() || self.shared.look(py, Session::reads_texts) {
                 self.write_all(py)?;
             }
             let texts = texts.unwrap_or_default();
-            let texts: Vec<(Vec<u8>, usize)> = texts.iter().map(|(text, cost)| (bytes_of(text), *cost)).collect();
             let (update, moves, told) = self.shared.change(py, |session, store| {
                 if let Some((value, elsewhere)) = mark {
                     session.mark_newest(value, elsewhere);
                 }
                 if !texts.is_empty() {
-                    session.set_text_costs(texts);
+                    session.set_text_costs(text_costs(texts));
                 }
                 let update = session.update_view(&given, store)?;
                 let moves = if matches!(update, Update::Done) { session.new_moves() } else { vec![] };
@@ -281,9 +277,9 @@ impl PySession {
                 Update::Done => Ok(moves_of(py, &moves)?.into_any()),
                 Update::AskSummary(asked) => {
                     let messages = PyList::new(py, told.iter().map(|message| PyBytes::new(py, message)))?;
-                    summary_request(messages.into_any(), asked.previous.as_deref(), b"", asked.key)
+                    summary_request(py, messages, asked.previous, vec![], asked.key)
                 }
-                Update::AskTextCosts(texts) => count_request(py, &texts),
+                Update::AskTextCosts(texts) => count_request(py, texts),
                 Update::AskTexts => {
                     self.write_all(py)?;
                     self.update_view(py, summary, None, None)

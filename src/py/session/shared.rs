@@ -46,19 +46,6 @@ impl Shared {
         py.detach(|| work(&self.held()))
     }
 
-    /// Reads the session and its store.
-    pub(super) fn read<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&Session, Option<&mut Store>) -> Result<T> + Send,
-    ) -> PyResult<T> {
-        let done = match &self.store {
-            None => py.detach(|| work(&self.held(), None)),
-            Some(store) => store.get().with_any(py, |store| work(&self.held(), store)),
-        };
-        done.map_err(|failure| self.raised(py, failure))
-    }
-
     /// Changes the session and its store; see [`Session::change`].
     pub(super) fn change<T: Send>(
         &self,
