@@ -2,9 +2,9 @@
 //! messages that a summary replaces.
 
 use crate::clip::{Clip, handle_of_whole};
-use crate::dispatch::{begin_dispatch, may_begin_in};
+use crate::dispatch::may_begin_in;
 use crate::handle::Handle;
-use crate::json::{Scanner, decode, skip_chars};
+use crate::json::{decode, newlines, skip_chars};
 use crate::outline::{Call, Outline, Span};
 use crate::scan;
 use crate::text::count_chars;
@@ -24,7 +24,9 @@ pub trait Source {
         true
     }
     /// False only if the observation holds no dispatch block.
-    fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool;
+    fn observation_may_hold_dispatch(&self, _outline: &Outline, _result: usize) -> bool {
+        true
+    }
     /// The pieces of a message's text in order, observations included.
     fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>>;
     /// The handle of an observation; of one that is no text by its JSON.
@@ -58,10 +60,9 @@ impl Bytes<'_> {
 
 /// Counts the newlines of the observations of serialized input from `first` on, for placeholders that name them.
 pub fn count_newlines(data: &[u8], outline: &mut Outline, first: usize) {
-    let scanner = Scanner::detect();
     for result in &mut outline.results[first..] {
         let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];
-        result.newlines = pieces.iter().map(|piece| scanner.newlines(piece.of(data)) as u32).sum();
+        result.newlines = pieces.iter().map(|piece| newlines(piece.of(data)) as u32).sum();
     }
 }
 
@@ -117,9 +118,8 @@ impl Source for Bytes<'_> {
     }
 
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool {
-        let facts = &outline.results[result];
         // A block may begin in one piece and continue in the next.
-        facts.pieces > 1 || (facts.may_hold_dispatch && self.raw_pieces(outline, result).any(may_begin_in))
+        outline.results[result].pieces > 1 || self.raw_pieces(outline, result).any(may_begin_in)
     }
 
     fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>> {
@@ -153,10 +153,6 @@ impl Source for OneText {
 
     fn observation_begins(&self, _: &Outline, _: usize, prefix: &[u8]) -> bool {
         self.0.starts_with(prefix)
-    }
-
-    fn observation_may_hold_dispatch(&self, _: &Outline, _: usize) -> bool {
-        begin_dispatch().find(&self.0).is_some()
     }
 
     fn pieces(&self, _: &Outline, _: usize) -> Vec<Vec<u8>> {

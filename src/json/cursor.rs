@@ -1,7 +1,6 @@
 //! A cursor in the input, which reads the strict grammar of RFC 8259.
 
 use super::block::{Scanner, short, short_key};
-use super::needle::Needle;
 use super::strings::Fault;
 use crate::error::Kind;
 use crate::outline::Span;
@@ -26,16 +25,14 @@ pub struct Cursor<'a> {
     found: Counted,
     depth: usize,
     scanner: Scanner,
-    needle: &'a Needle,
     surrogates: bool,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning of `data`; `surrogates` accepts what `surrogatepass` writes, and long strings are searched for
-    /// `needle`.
+    /// At the beginning of `data`; `surrogates` accepts what `surrogatepass` writes.
     #[must_use]
-    pub fn new(data: &'a [u8], scanner: Scanner, surrogates: bool, needle: &'a Needle) -> Self {
-        Cursor { data, at: 0, fault: None, found: Counted::plain(0, 0), depth: 0, scanner, needle, surrogates }
+    pub fn new(data: &'a [u8], scanner: Scanner, surrogates: bool) -> Self {
+        Cursor { data, at: 0, fault: None, found: Counted::plain(0, 0), depth: 0, scanner, surrogates }
     }
 
     #[cold]
@@ -148,7 +145,7 @@ impl<'a> Cursor<'a> {
     #[inline(never)]
     fn find_long(&mut self, start: usize) -> Read<()> {
         if self.found.start != start {
-            match self.scanner.string(self.data, start, self.surrogates, self.needle) {
+            match self.scanner.string(self.data, start, self.surrogates) {
                 Ok(found) => self.found = found,
                 Err(fault) => return self.stop(fault.kind, fault.at),
             }
@@ -162,7 +159,7 @@ impl<'a> Cursor<'a> {
         if let Some(length) = short(self.data, start) {
             return Some(Counted::plain(start, start + length));
         }
-        self.found = self.scanner.find(self.data, start, self.needle)?;
+        self.found = self.scanner.find(self.data, start)?;
         Some(self.found)
     }
 

@@ -40,6 +40,18 @@ pub fn decode(raw: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&raw[at..]);
 }
 
+/// Newlines in the decoded form of valid raw text.
+#[must_use]
+pub fn newlines(raw: &[u8]) -> usize {
+    let (mut at, mut newlines) = (0, 0);
+    while let Some(length) = memchr::memchr(b'\\', &raw[at..]) {
+        at += length + 1;
+        newlines += usize::from([&b"n"[..], b"u000a", b"u000A"].iter().any(|escape| raw[at..].starts_with(escape)));
+        at += 1;
+    }
+    newlines
+}
+
 /// Appends a code point, which may be a lone surrogate.
 pub(crate) fn push_code_point(code: u32, out: &mut Vec<u8>) {
     match char::from_u32(code) {

@@ -3,7 +3,6 @@
 mod block;
 mod cursor;
 mod decode;
-mod needle;
 mod strings;
 
 pub use crate::text::Counted;
@@ -11,6 +10,5 @@ pub use block::Scanner;
 pub(crate) use cursor::Read;
 pub use cursor::{Cursor, MAX_DEPTH};
 pub(crate) use decode::push_code_point;
-pub use decode::{decode, skip_chars};
-pub(crate) use needle::Needle;
+pub use decode::{decode, newlines, skip_chars};
 pub use strings::{Fault, plain};

@@ -2,7 +2,6 @@
 
 use super::{Part, Texts};
 use crate::clip::Clip;
-use crate::dispatch::NEEDLE;
 use crate::json::{Cursor, Read, Scanner, decode};
 use crate::outline::{Outline, Span};
 use crate::source::{Bytes, Source};
@@ -101,7 +100,7 @@ impl Context<'_> {
 }
 
 fn cursor(data: &[u8], at: usize) -> Cursor<'_> {
-    let mut cursor = Cursor::new(data, Scanner::detect(), true, &NEEDLE);
+    let mut cursor = Cursor::new(data, Scanner::detect(), true);
     cursor.at = at;
     cursor
 }

@@ -3,8 +3,8 @@
 use super::context::{PlanContext, facts, sizes};
 use super::outcome::Masked;
 use crate::clip::{Clip, is_clipped};
-use crate::dispatch::{MIN_DISPATCH_CHARS, has_dispatch};
-use crate::outline::{Name, Outline, ToolResult};
+use crate::dispatch::has_dispatch;
+use crate::outline::{Name, Outline};
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
 use crate::policy::Policy;
 use crate::turns::Turns;
@@ -81,17 +81,15 @@ impl<'a> Masker<'a> {
                 ))
     }
 
-    /// Whether the text of an observation decides how it is masked: it may be a placeholder, have dispatch blocks, or be cut.
+    /// Whether the text of an observation decides how it is masked: it may be a placeholder, or be cut.
     pub(crate) fn needs_text(&self, result: usize) -> bool {
         let PlanContext { outline, policy, .. } = self.context;
-        let ToolResult { chars, may_hold_dispatch, .. } = outline.results[result];
+        let chars = outline.results[result].chars;
         let is_known = || self.is_long(result) || outline.cut_of(result).is_some();
         !self.is_exempt(result)
             && !is_known()
-            && ((policy.design.keeps_dispatch && may_hold_dispatch && chars >= MIN_DISPATCH_CHARS)
-                || self.placeholder.may_have(chars)
+            && (self.placeholder.may_have(chars)
                 || self.placeholder.names_handle()
-                || (policy.design.max_observation_chars.is_some() && chars > 0)
                 || !policy.exempt.texts.0.is_empty()
                 || !policy.text.markers.is_empty())
     }

@@ -50,7 +50,6 @@ pub(super) fn outline_of_facts(list: &Bound<'_, PyList>) -> PyResult<Outline> {
                 is_error: flag(result, 5, false)?,
                 is_pinned: flag(result, 6, false)?,
                 frame: Frame::Text,
-                may_hold_dispatch: false,
             });
             block += 1;
         }

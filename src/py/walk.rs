@@ -247,7 +247,6 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
             is_error: result.is_error,
             is_pinned: false,
             frame: result.frame,
-            may_hold_dispatch: false,
         };
         self.outline.results.push(facts);
         self.values.push(result.value.cloned());

@@ -47,7 +47,6 @@ struct TextTotals {
     chars: usize,
     images: u32,
     pieces: u32,
-    may_hold_dispatch: bool,
 }
 
 /// Writes one message into the Outline.
@@ -71,7 +70,7 @@ impl OutlineWriter<'_> {
     fn forget_pieces(&mut self) {
         let pieces = (self.totals.pieces - self.before.pieces) as usize;
         self.outline.pieces.truncate(self.outline.pieces.len() - pieces);
-        (self.totals.pieces, self.totals.may_hold_dispatch) = (self.before.pieces, false);
+        self.totals.pieces = self.before.pieces;
     }
 
     #[inline]
@@ -87,7 +86,6 @@ impl<'a> Sink<Node<'a>> for OutlineWriter<'_> {
         self.outline.pieces.push(Span { start: text.start, end: text.end });
         self.totals.chars += text.chars();
         self.totals.pieces += 1;
-        self.totals.may_hold_dispatch |= text.may_hold_needle;
         Ok(())
     }
 
@@ -123,7 +121,6 @@ impl<'a> Sink<Node<'a>> for OutlineWriter<'_> {
 
     #[inline]
     fn begin_observation(&mut self) {
-        self.totals.may_hold_dispatch = false;
         self.before = self.totals;
     }
 
@@ -151,7 +148,6 @@ impl<'a> Sink<Node<'a>> for OutlineWriter<'_> {
             is_error: result.is_error,
             is_pinned: false,
             frame: result.frame,
-            may_hold_dispatch: totals.may_hold_dispatch,
         };
         self.outline.results.push(result);
         Ok(())

@@ -7,7 +7,7 @@
 use crate::common::{Random, published};
 use crate::reading::{Naive, is_json_fault};
 use recede::error::Error;
-use recede::json::{Counted, MAX_DEPTH, Scanner, decode, plain};
+use recede::json::{Counted, MAX_DEPTH, Scanner, decode, newlines, plain};
 use recede::outline::{ItemType, Outline, Span};
 use recede::plan::Given;
 use recede::policy::Goal;
@@ -253,10 +253,7 @@ fn told(outline: &Outline, back: &impl Fn(usize) -> usize) -> Vec<usize> {
         told.extend([back(result.value.start), back(result.value.end), result.chars, result.newlines as usize]);
         told.extend([result.message, result.block, result.images].map(|count| count as usize));
         told.extend([result.first_piece as usize, result.pieces as usize, usize::from(result.first_byte)]);
-        // Of a text too short for a block the hint depends on what stands behind it: near the end of the input the
-        // scanner is asked, which takes a `BEGIN_DISPATCH_RESULT` alone for one, and else the look for short strings.
-        let may_hold = result.may_hold_dispatch && result.value.end - result.value.start > 40;
-        told.extend([result.is_error, may_hold].map(usize::from));
+        told.push(usize::from(result.is_error));
     }
     told.extend(outline.pieces.iter().flat_map(|piece| [back(piece.start), back(piece.end)]));
     told
@@ -302,7 +299,7 @@ fn difference(data: &[u8], surrogates: bool) -> Result<bool, String> {
             return Err(format!("{name} {found:?}, byte by byte {fault:?}"));
         }
         if let Ok(outline) = &quick {
-            counts(data, surrogates, outline, scanner).map_err(|what| format!("{name}: {what}"))?;
+            counts(data, surrogates, outline).map_err(|what| format!("{name}: {what}"))?;
         }
         first = Some(told_quick);
         accepted = Some(quick.is_ok());
@@ -314,7 +311,7 @@ fn difference(data: &[u8], surrogates: bool) -> Result<bool, String> {
 }
 
 /// The characters of each piece and result, read byte by byte.
-fn counts(data: &[u8], surrogates: bool, outline: &Outline, scanner: Scanner) -> Result<(), String> {
+fn counts(data: &[u8], surrogates: bool, outline: &Outline) -> Result<(), String> {
     let slowly = |piece: &Span| -> Result<Counted, String> {
         let counted = plain(data, piece.start, surrogates).map_err(|fault| format!("piece {piece:?}: {fault:?}"))?;
         if counted.end == piece.end { Ok(counted) } else { Err(format!("{piece:?} ends at {}", counted.end)) }
@@ -323,33 +320,22 @@ fn counts(data: &[u8], surrogates: bool, outline: &Outline, scanner: Scanner) ->
         slowly(piece)?;
         let mut decoded = vec![];
         decode(piece.of(data), &mut decoded);
-        let newlines = memchr::memchr_iter(b'\n', &decoded).count();
-        if scanner.newlines(piece.of(data)) != newlines {
-            return Err(format!("{piece:?} has {newlines} newlines"));
+        let wanted = memchr::memchr_iter(b'\n', &decoded).count();
+        if newlines(piece.of(data)) != wanted {
+            return Err(format!("{piece:?} has {wanted} newlines"));
         }
     }
     for result in &outline.results {
         let first = result.first_piece as usize;
         let mut chars = 0;
-        let mut text = vec![];
         for piece in &outline.pieces[first..first + result.pieces as usize] {
             chars += slowly(piece)?.chars();
-            decode(piece.of(data), &mut text);
         }
         if result.frame.holds_text() && chars != result.chars {
             return Err(format!("{result:?} has {chars} characters"));
         }
-        // Of several pieces the planner asks in any case.
-        if result.pieces == 1 && !result.may_hold_dispatch && holds_dispatch(&text) {
-            return Err(format!("{result:?} holds a dispatch block"));
-        }
     }
     Ok(())
-}
-
-fn holds_dispatch(text: &[u8]) -> bool {
-    let begin = memchr::memmem::find(text, b"BEGIN_DISPATCH_RESULT");
-    begin.is_some_and(|begin| memchr::memmem::find(&text[begin..], b"END_DISPATCH_RESULT").is_some())
 }
 
 /// What masking makes of an accepted history is one too, of as many messages and pairs.
@@ -443,7 +429,7 @@ fn what_differs_is_told() {
     assert_eq!(as_it_is.len(), told(&other.unwrap(), &|at| at).len());
     let mut wrong = outline;
     wrong.results[0].chars += 1;
-    assert!(counts(data, false, &wrong, Scanner::detect()).is_err());
+    assert!(counts(data, false, &wrong).is_err());
     assert_ne!(as_it_is, told(&wrong, &|at| at));
 }
 

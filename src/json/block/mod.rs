@@ -1,10 +1,7 @@
 //! 64 bytes at a time, with the instruction set of this CPU. The only unsafe code of the core: loads within a reference to 64
 //! bytes, and calls through pointers that were chosen by CPU detection. For what it gains see docs/decisions/0004.
 
-use super::needle::Needle;
-use super::strings::{
-    Fault, Found, Rare, count_continuations_body, find_escaped, newlines_body, plain, scan_body, unicode_newlines,
-};
+use super::strings::{Fault, Found, Rare, count_continuations_body, find_escaped, plain, scan_body};
 use crate::text::Counted;
 use std::sync::OnceLock;
 
@@ -28,12 +25,11 @@ struct Masks {
 /// A string scanner for this machine's CPU.
 #[derive(Clone, Copy)]
 pub struct Scanner {
-    // unsafe because they may need instructions that a CPU lacks; `available` lists those of this one.
-    scan: unsafe fn(&[u8], usize, &Needle) -> Found,
-    newlines: unsafe fn(&[u8]) -> usize,
+    // unsafe because it may need instructions that a CPU lacks; `available` lists those of this one.
+    scan: unsafe fn(&[u8], usize) -> Found,
 }
 
-const WORD: Scanner = Scanner { scan: word::scan, newlines: word::newlines };
+const WORD: Scanner = Scanner { scan: word::scan };
 
 impl Scanner {
     /// The scanner named by `RECEDE_SCANNER`, or the fastest. The Python package rejects unknown names.
@@ -54,45 +50,37 @@ impl Scanner {
         let mut found = vec![("word", WORD)];
         #[cfg(target_arch = "x86_64")]
         {
-            found.push(("sse2", Scanner { scan: x86::sse2::scan, newlines: x86::sse2::newlines }));
+            found.push(("sse2", Scanner { scan: x86::sse2::scan }));
             let has_bits = is_x86_feature_detected!("bmi1")
                 && is_x86_feature_detected!("bmi2")
                 && is_x86_feature_detected!("lzcnt")
                 && is_x86_feature_detected!("popcnt");
             if has_bits && is_x86_feature_detected!("avx2") {
-                found.push(("avx2", Scanner { scan: x86::avx2::scan, newlines: x86::avx2::newlines }));
+                found.push(("avx2", Scanner { scan: x86::avx2::scan }));
                 if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
-                    found.push(("avx512", Scanner { scan: x86::avx512::scan, newlines: x86::avx512::newlines }));
+                    found.push(("avx512", Scanner { scan: x86::avx512::scan }));
                 }
             }
         }
         #[cfg(target_arch = "aarch64")]
         if std::arch::is_aarch64_feature_detected!("neon") {
-            found.push(("neon", Scanner { scan: arm::scan, newlines: arm::newlines }));
+            found.push(("neon", Scanner { scan: arm::scan }));
         }
         found
     }
 
-    /// The string that starts at `start`, after its opening quote, with a hint whether it contains `needle`.
+    /// The string that starts at `start`, after its opening quote.
     #[inline]
-    pub fn string(self, data: &[u8], start: usize, surrogates: bool, needle: &Needle) -> Result<Counted, Fault> {
-        self.find(data, start, needle).map_or_else(|| plain(data, start, surrogates), Ok)
+    pub fn string(self, data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
+        self.find(data, start).map_or_else(|| plain(data, start, surrogates), Ok)
     }
 
     /// Validates a string, and returns it.
     #[inline]
-    pub(super) fn find(self, data: &[u8], start: usize, needle: &Needle) -> Option<Counted> {
+    pub(super) fn find(self, data: &[u8], start: usize) -> Option<Counted> {
         // SAFETY: `available` has only scanners that the CPU supports.
-        let Found { next, facts } = unsafe { (self.scan)(data, start, needle) };
-        let end = next.checked_sub(1)?;
-        Some(Counted { start, end, minus: facts >> 1, may_hold_needle: facts & 1 != 0 })
-    }
-
-    /// Newlines in the decoded form of valid raw text.
-    #[must_use]
-    pub fn newlines(self, raw: &[u8]) -> usize {
-        // SAFETY: as above.
-        unsafe { (self.newlines)(raw) }
+        let Found { next, minus } = unsafe { (self.scan)(data, start) };
+        Some(Counted { start, end: next.checked_sub(1)?, minus })
     }
 }
 

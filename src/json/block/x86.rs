@@ -9,7 +9,7 @@ use core::arch::x86_64::*;
 macro_rules! block {
     (
         $feature:literal, $vector:ty, $width:literal, $common:ident,
-        $load:path, $set:path, $set_pairs:path, $zero:path, $equal:path, $equal_pairs:path, $greater:path, $and:path, $or:path, $mask:path
+        $load:path, $set:path, $zero:path, $equal:path, $greater:path, $or:path, $mask:path
     ) => {
         #[inline]
         #[target_feature(enable = $feature)]
@@ -58,14 +58,13 @@ macro_rules! block {
         /// Accumulated over all blocks of a string.
         struct Gathered {
             special: $vector,
-            hints: $vector,
         }
 
         impl Gathered {
             #[inline]
             #[target_feature(enable = $feature)]
             fn new() -> Self {
-                Gathered { special: $zero(), hints: $zero() }
+                Gathered { special: $zero() }
             }
 
             #[inline]
@@ -78,23 +77,8 @@ macro_rules! block {
 
             #[inline]
             #[target_feature(enable = $feature)]
-            fn add_hints(&mut self, block: &[u8; 64], needle: &Needle) {
-                let (mask, hint) = ($set_pairs(needle.mask.cast_signed()), $set_pairs(needle.hint.cast_signed()));
-                for part in parts(block) {
-                    self.hints = $or(self.hints, $equal_pairs($and(part, mask), hint));
-                }
-            }
-
-            #[inline]
-            #[target_feature(enable = $feature)]
             fn has_special(&self) -> bool {
                 $mask(self.special) != 0
-            }
-
-            #[inline]
-            #[target_feature(enable = $feature)]
-            fn has_hints(&self) -> bool {
-                $mask(self.hints) != 0
             }
         }
     };
@@ -109,12 +93,9 @@ pub(crate) mod sse2 {
         common,
         _mm_loadu_si128,
         _mm_set1_epi8,
-        _mm_set1_epi16,
         _mm_setzero_si128,
         _mm_cmpeq_epi8,
-        _mm_cmpeq_epi16,
         _mm_cmpgt_epi8,
-        _mm_and_si128,
         _mm_or_si128,
         _mm_movemask_epi8
     );
@@ -137,12 +118,8 @@ pub(crate) mod sse2 {
         count_continuations_body!(text)
     }
     #[target_feature(enable = "sse2")]
-    pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
-        scan_body!(data, start, needle)
-    }
-    #[target_feature(enable = "sse2")]
-    pub(crate) fn newlines(raw: &[u8]) -> usize {
-        newlines_body!(raw)
+    pub(crate) fn scan(data: &[u8], start: usize) -> Found {
+        scan_body!(data, start)
     }
 }
 
@@ -155,12 +132,9 @@ pub(crate) mod avx2 {
         common,
         _mm256_loadu_si256,
         _mm256_set1_epi8,
-        _mm256_set1_epi16,
         _mm256_setzero_si256,
         _mm256_cmpeq_epi8,
-        _mm256_cmpeq_epi16,
         _mm256_cmpgt_epi8,
-        _mm256_and_si256,
         _mm256_or_si256,
         _mm256_movemask_epi8
     );
@@ -271,12 +245,8 @@ pub(crate) mod avx2 {
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
-        scan_body!(data, start, needle)
-    }
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub(crate) fn newlines(raw: &[u8]) -> usize {
-        newlines_body!(raw)
+    pub(crate) fn scan(data: &[u8], start: usize) -> Found {
+        scan_body!(data, start)
     }
 }
 
@@ -323,13 +293,12 @@ pub(crate) mod avx512 {
 
     struct Gathered {
         special: u64,
-        hints: u32,
     }
 
     impl Gathered {
         #[inline]
         fn new() -> Self {
-            Gathered { special: 0, hints: 0 }
+            Gathered { special: 0 }
         }
 
         #[inline]
@@ -339,21 +308,8 @@ pub(crate) mod avx512 {
         }
 
         #[inline]
-        #[target_feature(enable = "avx512f,avx512bw")]
-        fn add_hints(&mut self, block: &[u8; 64], needle: &Needle) {
-            let (mask, hint) =
-                (_mm512_set1_epi16(needle.mask.cast_signed()), _mm512_set1_epi16(needle.hint.cast_signed()));
-            self.hints |= _mm512_cmpeq_epi16_mask(_mm512_and_si512(load(block), mask), hint);
-        }
-
-        #[inline]
         fn has_special(&self) -> bool {
             self.special != 0
-        }
-
-        #[inline]
-        fn has_hints(&self) -> bool {
-            self.hints != 0
         }
     }
 
@@ -362,11 +318,7 @@ pub(crate) mod avx512 {
         count_continuations_body!(text)
     }
     #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
-        scan_body!(data, start, needle)
-    }
-    #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub(crate) fn newlines(raw: &[u8]) -> usize {
-        newlines_body!(raw)
+    pub(crate) fn scan(data: &[u8], start: usize) -> Found {
+        scan_body!(data, start)
     }
 }

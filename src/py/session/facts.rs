@@ -41,9 +41,7 @@ type ResultTexts = Vec<(usize, Vec<u8>)>;
 pub(super) fn facts_of(dicts: &mut Dicts, policy: &Policy) -> Walked<(Outline, ResultTexts)> {
     let outline = walk(dicts, &[policy])?;
     let placeholder = Placeholder::of(policy);
-    let reads_all = policy.design.max_observation_chars.is_some()
-        || !policy.exempt.texts.0.is_empty()
-        || placeholder.names_handle();
+    let reads_all = !policy.exempt.texts.0.is_empty() || placeholder.names_handle();
     let cut_chars = policy.limit.clip_of_requests();
     let is_needed = |result: &usize| {
         let is_long = |max_chars| outline.results[*result].chars > max_chars;

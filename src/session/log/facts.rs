@@ -3,7 +3,6 @@
 
 use super::Log;
 use crate::clip::{Clip, handle_of_whole, is_clipped};
-use crate::dispatch::has_dispatch;
 use crate::handle::Handle;
 use crate::outline::{Call, Half, Message, Outline, ToolResult, reserve};
 use crate::placeholder::Placeholder;
@@ -11,7 +10,7 @@ use crate::plan::{Costs, PlanContext, SummaryInput, leading_system_messages};
 use crate::policy::{Policy, UNKNOWN_REQUESTS};
 use crate::session::{Result, Session, Update};
 use crate::source::{Bytes, OneText, Source};
-use crate::text::{clip, count_chars};
+use crate::text::count_chars;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -24,7 +23,7 @@ pub(crate) type ShownSummary = (usize, Vec<u8>, Vec<u8>, Option<usize>);
 /// The part of a result's text that must be kept.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownText {
-    /// The whole text if it is a placeholder or has dispatch blocks, else what a cut keeps of it: beginning and end.
+    /// The whole text if it is a placeholder, else what a cut keeps of it: beginning and end.
     text: Vec<u8>,
     is_whole: bool,
     /// The text as a forced cut leaves it, if there is a limit and it is long.
@@ -83,10 +82,7 @@ impl Source for LogSource<'_> {
     }
 
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool {
-        match self.bytes(outline, result) {
-            Some(bytes) => bytes.observation_may_hold_dispatch(outline, result),
-            None => outline.results[result].may_hold_dispatch,
-        }
+        self.bytes(outline, result).is_some_and(|bytes| bytes.observation_may_hold_dispatch(outline, result))
     }
 
     fn handle(&self, outline: &Outline, result: usize) -> Handle {
@@ -160,8 +156,6 @@ impl Log {
             Handle::default()
         };
         let text = if frame.holds_text() { text } else { vec![] };
-        let has_dispatch = policy.design.keeps_dispatch && has_dispatch(&text);
-        self.outline.results[result].may_hold_dispatch = has_dispatch;
         let is_kept = policy.exempt.texts.fit(
             |beginning| text.starts_with(beginning),
             |suffix| text.ends_with(suffix),
@@ -169,7 +163,7 @@ impl Log {
         );
         self.outline.results[result].is_pinned |= is_kept;
         let text = OneText(text);
-        let is_whole = has_dispatch || is_clipped(&text.0) || placeholder.is_placeholder(&self.outline, &text, result);
+        let is_whole = is_clipped(&text.0) || placeholder.is_placeholder(&self.outline, &text, result);
         self.cut_known(policy, result, &text);
         let text = text.0;
         let forced = match policy.limit.clip_of_requests().filter(|_| !is_whole) {
@@ -182,7 +176,7 @@ impl Log {
         let text = match self.outline.cut_of(result) {
             _ if is_whole => text,
             Some(cut) => cut.kept(&text),
-            None => text[..clip(&text, policy.design.max_observation_chars.unwrap_or(0))].to_vec(),
+            None => vec![],
         };
         if !text.is_empty() || !forced.is_empty() || placeholder.names_handle() {
             self.texts.insert(result as u32, KnownText { text, is_whole, cut: forced, handle });
@@ -221,7 +215,10 @@ impl Session {
     #[must_use]
     pub fn reads_texts(&self) -> bool {
         let Policy { text, design, .. } = &*self.policy;
-        let reads = design.keeps_dispatch || !text.markers.is_empty() || !text.stubs.is_empty();
+        let reads = design.keeps_dispatch
+            || design.max_observation_chars.is_some()
+            || !text.markers.is_empty()
+            || !text.stubs.is_empty();
         reads || self.own_mark.is_some() || !self.log.marks.is_empty() || self.log.costs.is_some()
     }
 
