@@ -30,20 +30,17 @@ LEAVES = {
     "_recall",
     "_report",
     "_steps",
-    "_strict",
     "providers",
     "types",
 }
 # A room of the package (a folder, or a module of the root) -> the rooms that it may import.
 PYTHON: dict[str, set[str]] = {
     "_agents": set(),
-    "_printable": set(),
-    "_errors": {"_printable"},
+    "_errors": set(),
     "_files": set(),
     "_forks": set(),
     "_objects": set(),
     "types": {"_report", "providers"},
-    "_strict": {"_errors"},
     "_steps": set(),
     "_usage": set(),
     "_off": set(),
@@ -216,11 +213,11 @@ def test_python_modules_import_only_what_they_may(path: Path) -> None:
     elif room in ONLY_PUBLIC_NAMES:
         # One function writes files, one makes text printable, and `reduction` has the table of the options, for the
         # library and the command line.
-        shared = {"_files", "_printable"} if room == "cli" else set()
+        shared = {"_files", "_errors"} if room == "cli" else set()
         assert used <= {"recede"} | PUBLIC_MODULES | shared, f"{room} imports only what recede exports"
         for module, name in imports_of(path):
             if module.split(".")[0] == "recede" and not module.startswith(
-                ("recede.cli", "recede.testing", "recede._files", "recede._printable", "recede.reduction._")
+                ("recede.cli", "recede.testing", "recede._files", "recede._errors", "recede.reduction._")
             ):
                 public = getattr(import_module(module), "__all__", ()) or [name] * (name[0] != "_")
                 assert name in [*public, *PUBLIC_MODULES], f"{name} of {module} is not public"

@@ -33,13 +33,13 @@ def test_comparisons_of_usage_are_those_of_replays() -> None:
     assert cheap == added_up(costs.compare_costs(one._replace(prices=prices) for one in single))
 
 
-@pytest.mark.parametrize(("count", "error"), [(1, 0), (2, 0), (999, 1e-15), (4_001, 0.000_5)])
-def test_the_shares_of_many_sessions_are_folded(count: int, error: float) -> None:
+@pytest.mark.parametrize("count", [1, 2, 999, 4_001])
+def test_the_shares_of_many_sessions_are_folded(count: int) -> None:
     raw = costs.Usage(1, 40_000, 0, 40_000, 0)
     used = [raw._replace(sent_chars=sent, written_chars=sent) for sent in (30_000 + 7 * n for n in range(count))]
     _, folded = costs.compare_costs(costs.ReplayUsage({"raw": raw, "sliding:window=3": one}) for one in used)
     shares = [one.sent_chars / raw.sent_chars for one in used]
-    assert folded.median_of_raw == pytest.approx(statistics.median(shares), abs=error or 1e-15)
+    assert folded.median_of_raw == pytest.approx(statistics.median(shares), abs=1e-15)
     assert folded.mean_of_raw == pytest.approx(statistics.mean(shares))
     assert folded.worst_of_raw == pytest.approx(max(shares))
     assert folded.loss_count == sum(share > 1 for share in shares)

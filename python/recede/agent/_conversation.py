@@ -21,15 +21,7 @@ from recede.agent._budget import Budget
 from recede.agent._given import check_tools, client_of, marked_request, shape_of, spoken_message
 from recede.agent._parts import usage_sum
 from recede.agent._stream import Streamed
-from recede.agent._tool_calls import (
-    Round,
-    Shape,
-    ToolResult,
-    Tools,
-    calls_of,
-    open_calls,
-    result_messages,
-)
+from recede.agent._tool_calls import Round, Shape, ToolResult, Tools, calls_of, open_calls, result_messages
 from recede.providers import Provider
 from recede.reduction._kinds import optional_function, whole_number
 from recede.reduction._policy import IS_OFF

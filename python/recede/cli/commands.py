@@ -7,7 +7,7 @@ from importlib import import_module
 import click
 
 from recede import __version__
-from recede._printable import printable
+from recede._errors import printable
 from recede.cli.about import ABOUT
 
 

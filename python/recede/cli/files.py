@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, TypeVar, cast
 import click
 
 from recede import History, TranscriptError, transcripts
+from recede._errors import printable
 from recede._files import identity, is_same_file, write_whole
-from recede._printable import printable
 from recede.cli.notices import BadFile, bad_file, errors_of, line_of, name_of
 from recede.cli.sessions import Reading
 from recede.reduction._unrecognized import unrecognized

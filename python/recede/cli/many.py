@@ -20,11 +20,7 @@ Failure = tuple[Chosen, BadFile]  # a file that could not be read or written, an
 
 
 def over(
-    files: Sequence[Chosen],
-    reading: Reading,
-    work: Callable[[InputHistory], _Done],
-    *,
-    is_parallel: bool = False,
+    files: Sequence[Chosen], reading: Reading, work: Callable[[InputHistory], _Done], *, is_parallel: bool = False
 ) -> tuple[list[tuple[InputHistory, _Done]], list[Failure]]:
     """Do the work for each history of each file, with a bar on a terminal where there are several.
 

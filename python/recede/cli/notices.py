@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from recede import StoreError, TranscriptError
-from recede._printable import printable
+from recede._errors import printable
 from recede.cli.options import all_of
 
 

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from recede._printable import printable
+from recede._errors import printable
 from recede.cli.notices import counted
 from recede.cli.played import Session
 from recede.cli.screen import Asked, screen

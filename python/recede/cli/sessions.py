@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from recede import transcripts
-from recede._printable import printable
+from recede._errors import printable
 from recede.cli.notices import BadFile, say
 from recede.cli.options import all_of
 from recede.cli.tables import middle

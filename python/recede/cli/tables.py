@@ -10,7 +10,7 @@ from datetime import date, datetime
 import click
 from rich.cells import cell_len, set_cell_size
 
-from recede._printable import printable
+from recede._errors import printable
 from recede.cli.notices import has_colors
 from recede.costs import parse_policy
 from recede.designs import approx_tokens

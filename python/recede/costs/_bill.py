@@ -105,9 +105,6 @@ def logged_bill(
     Returns:
         A `Bill`.
 
-    Raises:
-        Nothing: what has no price is counted.
-
     Example:
         >>> from recede.costs import logged_bill
         >>> from recede.transcripts import LoggedRequest, LoggedUsage
@@ -127,9 +124,6 @@ def session_prices(transcript: Transcript, own: Mapping[str, ModelPrices] = {}) 
 
     Returns:
         A `SessionPrices`.
-
-    Raises:
-        Nothing: what the log does not say is assumed, and named in `assumed`.
 
     Example:
         >>> from recede import costs, transcripts

@@ -139,10 +139,7 @@ def _placed(played: Replay, context: Transcript) -> Replay:
 
 
 def check_bill(
-    transcript: Transcript,
-    own_prices: Mapping[str, ModelPrices] = {},
-    *,
-    pauses: str = "logged",
+    transcript: Transcript, own_prices: Mapping[str, ModelPrices] = {}, *, pauses: str = "logged"
 ) -> BillCheck | None:
     """Compare the replay of a raw history with its log.
 

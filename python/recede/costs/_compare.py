@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import Counter
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
 from operator import add
+from statistics import median
 from typing import NamedTuple
 
 from recede.costs._policies import summarizes, window_of
 from recede.costs._prices import Prices, Usage
-
-# Of many sessions the median share is known to a thousandth: what is kept of them is then a few thousand numbers.
-_MOST_SHARES = 1_000
-_EXACT, _ROUNDED = 17, 3
 
 
 class PolicyCost(NamedTuple):
@@ -28,7 +23,7 @@ class PolicyCost(NamedTuple):
         of_raw: `cost` as a share of sending the raw history.
         of_raw_uncached: the same for `cost_uncached`.
         mean_of_raw: the mean of that share over the sessions.
-        median_of_raw: its median; to a thousandth when there are more than 1,000 different shares.
+        median_of_raw: its median.
         worst_of_raw: the largest share of any session.
         loss_count: the number of sessions in which it costs more than the raw history.
         summary_cost: the part of both costs that summary calls account for.
@@ -117,46 +112,29 @@ def _costs(usage: Usage, session: ReplayUsage) -> tuple[float, float, float]:
 
 
 class _Sum:
-    """Running sums of one policy over any number of sessions.
-
-    The median is that of shares as they are, and when they have more than `_MOST_SHARES` values, of rounded ones.
-    """
+    """Running sums of one policy over any number of sessions."""
 
     def __init__(self) -> None:
         self.usage = Usage.total([])
         self.costs = [0.0, 0.0, 0.0]
-        self.count = self.loss_count = 0
-        self.share_sum = self.worst = 0.0
+        self.loss_count = 0
         self.moment: float | None = 0.0
-        self._shares: Counter[float] = Counter()
-        self._digits = _EXACT
+        self._shares = array("d")
 
     def add(self, usage: Usage, costs: Sequence[float], raw: float, moment: float | None) -> None:
-        share = _share(costs[0], raw)
         self.usage = Usage.total([self.usage, usage])
         self.costs = list(map(add, self.costs, costs))
-        self.count += 1
         self.loss_count += costs[0] > raw
-        self.share_sum += share
-        self.worst = max(self.worst, share)
         self.moment = None if moment is None or self.moment is None else max(self.moment, moment)
-        self._shares[round(share, self._digits)] += 1
-        if len(self._shares) > _MOST_SHARES and self._digits == _EXACT:
-            self._digits = _ROUNDED
-            rounded: Counter[float] = Counter()
-            for value, count in self._shares.items():
-                rounded[round(value, _ROUNDED)] += count
-            self._shares = rounded
+        self._shares.append(_share(costs[0], raw))
 
     def under(self, policy: str, raw: _Sum) -> PolicyCost:
-        shares = sorted(self._shares)
-        ends = list(accumulate(self._shares[share] for share in shares))
-        low, high = (shares[bisect_right(ends, place)] for place in ((self.count - 1) // 2, self.count // 2))
+        shares = self._shares
         cost, uncached, summaries = self.costs
         of_raw, of_raw_uncached, _ = map(_share, self.costs, raw.costs)
-        mean, middle, worst, losses = self.share_sum / self.count, (low + high) / 2, self.worst, self.loss_count
+        of_sessions = sum(shares) / len(shares), median(shares), max(shares), self.loss_count
         paid = policy, self.usage, cost, uncached, of_raw, of_raw_uncached
-        return PolicyCost(*paid, mean, middle, worst, losses, summaries, self.moment)
+        return PolicyCost(*paid, *of_sessions, summaries, self.moment)
 
 
 def cheapest_policy(costs: Iterable[PolicyCost]) -> PolicyCost:

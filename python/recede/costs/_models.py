@@ -75,9 +75,6 @@ def model_prices(
     Returns:
         Its prices; None if it is not in the table: names are not guessed.
 
-    Raises:
-        Nothing: any name may be asked for.
-
     Example:
         >>> from recede.costs import model_prices
         >>> model_prices("us.anthropic.claude-opus-4-5-20251101-v1:0").prices.output

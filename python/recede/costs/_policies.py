@@ -201,12 +201,7 @@ def _name(name: str, values: _Values) -> str:
 
 
 def _compiled(
-    name: str,
-    values: _Values,
-    prices: Prices,
-    summary_prices: Prices,
-    model: tuple[int, int] | None,
-    facts: CacheFacts,
+    name: str, values: _Values, prices: Prices, summary_prices: Prices, model: tuple[int, int] | None, facts: CacheFacts
 ) -> Any:
     goal: str = "mask"
     # The hybrid of the doors that have a summarizer; the others are the published one.

@@ -234,9 +234,6 @@ def cache_of_format(format: str) -> Cache:
     Returns:
         OpenAI's for Codex, Gemini's for the Gemini CLI, Anthropic's for all others.
 
-    Raises:
-        Nothing: an unknown format has Anthropic's.
-
     Example:
         >>> from recede.costs import cache_of_format
         >>> cache_of_format("codex").rule, cache_of_format("claude_code").rule

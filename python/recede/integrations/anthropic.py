@@ -37,15 +37,12 @@ class RecedeMiddleware(Masking, Middleware):
         recall: placeholders name the handle of the result, with which `recall_tool` fetches its text.
         **options: as for `recede.reduce`. If the messages have marks of the cache, so has the last masked result.
 
-    Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+    Wrong options are a TypeError or ValueError. Its `masker` is a `recede.masker.Masker`, with `masks` and `stats`.
+    One object serves any number of clients and conversations.
 
     Attributes:
-        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
         recall_tool: a tool for the tool runner, or by its `to_dict` and `call` for a loop of one's own.
         async_recall_tool: the same for an `AsyncAnthropic`.
-
-    One object serves any number of clients and conversations.
 
     Example::
 

@@ -45,11 +45,7 @@ class RecedeInterceptor(BaseInterceptor[httpx.Request, httpx.Response]):
 
     @takes(OPTIONS)
     def __init__(
-        self,
-        masker: RequestMasker | None = None,
-        *,
-        summarizer: Summarizer | None = None,
-        **options: Unpack[Options],
+        self, masker: RequestMasker | None = None, *, summarizer: Summarizer | None = None, **options: Unpack[Options]
     ) -> None:
         """Take the options of every door, or a masker that has them."""
         self._given: dict[str, Any] = {"masker": masker, "summarizer": summarizer, **options}

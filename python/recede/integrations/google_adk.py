@@ -26,14 +26,7 @@ class RecedePlugin(Masking, BasePlugin):
         recall: adds a tool `recall` to the agents, with which they can fetch a masked response; placeholders then name
             the handle of the response.
 
-    The other options are those of a `recede.masker.Masker`.
-
-    Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
-
-    Attributes:
-        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
-
+    The other options are those of its `masker`, a `recede.masker.Masker`; wrong ones are a TypeError or ValueError.
     One object serves any number of agents and sessions.
 
     Example::

@@ -61,16 +61,11 @@ class RecedeCallback(Masking, CustomLogger):
     Args:
         recall: placeholders name the handle of the result, for the tool `recall_tool`.
 
-    The other options are those of a `recede.masker.Masker`.
-
-    Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+    The other options are those of its `masker`, a `recede.masker.Masker`; wrong ones are a TypeError or ValueError.
+    One object serves any number of models and conversations.
 
     Attributes:
-        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
         recall_tool: a tool for ``tools=``, whose calls ``recalled(messages, handle)`` answers.
-
-    One object serves any number of models and conversations.
 
     Example::
 

@@ -27,16 +27,13 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
     Args:
         recall: placeholders name the handle of the output, with which `recall_tool` fetches it.
 
-    The other options are those of a `recede.masker.Masker`.
-
-    Raises:
-        TypeError, ValueError: an option is unknown, of the wrong type, or out of range.
+    The other options are those of its `masker`, a `recede.masker.Masker`; wrong ones are a TypeError or ValueError.
+    One object serves any number of runs and sessions.
 
     Attributes:
-        masker: the `recede.masker.Masker`, for its `masks` and `stats`.
         recall_tool: a tool for the agent: ``Agent(tools=[..., masking.recall_tool])``.
 
-    One object serves any number of runs and sessions. Given as ``hooks=`` too, it reports the usage of the answers.
+    Given as ``hooks=`` too, it reports the usage of the answers.
 
     Example::
 

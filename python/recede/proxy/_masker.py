@@ -188,9 +188,6 @@ class RequestMasker:
             (``thread``, ``previous_response_id``, ``conversation``), or whose body cannot be read, is to be sent as
             it is.
 
-        Raises:
-            Nothing: no fault of masking costs a request.
-
         Example:
             >>> import recede
             >>> recede.proxy.RequestMasker().mask("POST", "/v1/messages", {}, b'{"messages": [').fault

@@ -125,15 +125,7 @@ OVER_LIMIT = (
     "recede.reduce and recede.History drop messages, or the compaction of the framework or agent"
 )
 
-_FIELDS = (
-    "system",
-    "instructions",
-    "systemInstruction",
-    "system_instruction",
-    "tools",
-    "toolConfig",
-    "functions",
-)
+_FIELDS = ("system", "instructions", "systemInstruction", "system_instruction", "tools", "toolConfig", "functions")
 """The fields of requests, of all providers, that have the system prompt and the tools."""
 
 _MARK = "cache_control"

@@ -11,11 +11,7 @@ _Check = Callable[[str, Any], Any]
 
 MIN_KEEP = 3
 
-BOUNDARIES: dict[str, tuple[str, ...]] = {
-    "sliding": (),
-    "stepped": ("mask_chunk",),
-    "break_even": (),
-}
+BOUNDARIES: dict[str, tuple[str, ...]] = {"sliding": (), "stepped": ("mask_chunk",), "break_even": ()}
 """The rules of the boundary, each with the options that are its numbers, at most two."""
 
 # Larger numbers mean the same; sums in the core do not overflow.

@@ -24,13 +24,7 @@ class Option:
     __slots__ = ("check", "default", "flag", "goals", "help", "kind", "parameter")
 
     def __init__(
-        self,
-        name: str,
-        kind: kinds.Kind,
-        default: Any,
-        help: str,
-        flag: str | None = "",
-        goals: Iterable[str] = (),
+        self, name: str, kind: kinds.Kind, default: Any, help: str, flag: str | None = "", goals: Iterable[str] = ()
     ) -> None:
         self.kind = kind
         self.check: Callable[[str, Any], Any] = kind.check

@@ -109,11 +109,7 @@ def _answered(
 
 
 def asked_summary(
-    dropped: list[Any],
-    previous: str | None,
-    builtin: str,
-    summarizer: Summarizer | None,
-    counter: TokenCounter | None,
+    dropped: list[Any], previous: str | None, builtin: str, summarizer: Summarizer | None, counter: TokenCounter | None
 ) -> tuple[tuple[str, int | None] | bool, Exception | None]:
     """The summary to plan with; or False and the error, to plan without one."""
     text = builtin

@@ -86,9 +86,7 @@ _MISSING: Any = object()
 
 @takes(DESIGN_OPTIONS, "mask")
 def mask_observations(  # noqa: D417 - more is an error
-    messages: list[Any] = _MISSING,
-    *more: Any,
-    **options: Unpack[MaskOptions],
+    messages: list[Any] = _MISSING, *more: Any, **options: Unpack[MaskOptions]
 ) -> Reduction:
     """Stage 1 of `HistoryReducer` alone: mask observations older than the window; by default with a sliding boundary.
 

@@ -45,10 +45,7 @@ def _signature_of(function: Any, options: Mapping[str, Option], goal: str | None
     names = {one.name for one in own}
     added = [
         inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=option.default,
-            annotation=_Annotation(option.kind.annotation),
+            name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=_Annotation(option.kind.annotation)
         )
         for name, option in options.items()
         if name not in names and (goal is None or goal in option.goals)

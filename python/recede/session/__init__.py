@@ -3,8 +3,4 @@
 from recede.session._history import History
 from recede.session._stats import HistoryStats, ReportedUsage
 
-__all__ = [
-    "History",
-    "HistoryStats",
-    "ReportedUsage",
-]
+__all__ = ["History", "HistoryStats", "ReportedUsage"]

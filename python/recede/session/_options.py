@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from recede import _engine
+from recede._bodies import unique
 from recede._errors import TranscriptError
-from recede._strict import unique
 from recede.providers import saved_provider, takes_marks
 from recede.reduction._kinds import optional_function, optional_summarizer, whole_number
 from recede.reduction._policy import block_policy, image_chars_of, own_policy, refuse_unknown

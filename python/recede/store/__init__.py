@@ -2,10 +2,4 @@
 
 from recede.store._turn_store import StoredTurn, StoreFault, StoreReport, StoreStats, TurnStore
 
-__all__ = [
-    "StoreFault",
-    "StoreReport",
-    "StoreStats",
-    "StoredTurn",
-    "TurnStore",
-]
+__all__ = ["StoreFault", "StoreReport", "StoreStats", "StoredTurn", "TurnStore"]

@@ -15,10 +15,7 @@ _KNOWN = frozenset(
 
 
 # What the model sees of parts of the user.
-_STANDS_FOR = {
-    "compaction": "What did we do so far?",
-    "subtask": "The following tool was executed by the user",
-}
+_STANDS_FOR = {"compaction": "What did we do so far?", "subtask": "The following tool was executed by the user"}
 
 
 def recognizes(value: Any) -> bool:

@@ -131,9 +131,7 @@ def read_all(
             raise TranscriptError("depth", source=opened.name) from None
         found = found or [Transcript([], 0, name_of_format, opened.name, ("the file contains no history",))]
         first = replace(
-            found[0],
-            warnings=(*found[0].warnings, *notes_of_lines(opened)),
-            skipped_lines=len(opened.skipped),
+            found[0], warnings=(*found[0].warnings, *notes_of_lines(opened)), skipped_lines=len(opened.skipped)
         )
         return [first, *found[1:]]
 

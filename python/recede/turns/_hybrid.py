@@ -8,9 +8,9 @@ import logging
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Union
 
+from recede._bodies import are_numbers, unique
 from recede._errors import StoreError
 from recede._steps import Call, drive, drive_async
-from recede._strict import are_numbers, unique
 from recede._summarizer import bound, checked_text, is_async
 from recede.reduction._kinds import whole_number
 from recede.turns._manager import PARTS, TurnManager, preset

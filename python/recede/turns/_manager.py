@@ -12,10 +12,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from recede._bodies import unique
 from recede._errors import StoreError, no_such
 from recede._forks import RefusingLock, lock_of
 from recede._recall import turn_tool
-from recede._strict import unique
 from recede.reduction._kinds import FLAG, TURN_FIELDS, template
 from recede.turns._records import ContextReport, Summary, Turn, TurnStats, words_of, words_sent
 
