@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
@@ -64,29 +63,17 @@ def kept_words(request: Mapping[str, Any], fields: Iterable[str] = KEPT_BY_PROVI
     return kept and f"requests with {kept!r} are sent as they are, since the provider keeps their history"
 
 
-_LARGEST = (1 << 48) - 1  # above any real count, and sums of counts still fit in 64 bits
+def unique(raw: bytes) -> dict[str, Any]:
+    """Parse a strict JSON object without duplicate keys at any depth; a ValueError if it is none, or too deep."""
+    import json
 
-
-def parsed(raw: bytes | str, pairs_hook: Any = None) -> Any:
-    """Parse strict JSON; a ValueError if it is none, or is nested too deeply."""
-    text = raw if isinstance(raw, str) else raw.decode("utf-8", "surrogatepass")
     try:
-        return json.loads(text, parse_constant=_refuse, object_pairs_hook=pairs_hook)
+        value = json.loads(raw.decode("utf-8", "surrogatepass"), parse_constant=_refuse, object_pairs_hook=_once)
     except RecursionError:
         raise TranscriptError("depth") from None
-
-
-def unique(raw: bytes | str) -> dict[str, Any]:
-    """Parse a strict JSON object without duplicate keys at any depth; a ValueError if it is none."""
-    value = parsed(raw, _once)
     if not isinstance(value, dict):
         raise ValueError("no object")
     return value
-
-
-def are_numbers(values: Iterable[Any], largest: int = _LARGEST) -> bool:
-    """Whether all values are whole numbers from 0 up to a limit."""
-    return all(type(value) is int and 0 <= value <= largest for value in values)
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The ledger of requests: when each was last sent, and whether the prompt cache was cold then."""
+"""The ledger of requests: when each was last sent, and whether the prompt cache was cold then; and its kind of file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from recede._errors import StoreError
 from recede._files import identity, write_whole
@@ -54,21 +54,14 @@ class ColdRequests:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self._path = None if path is None else os.fspath(path)
         self._entries: dict[bytes, int] = {}  # by key and messages; the one sent last is the last
-        self._file = -1
-        self._read_bytes = 0
         self._unwritten = b""
         self._is_in_memory = False  # as the last line of the log says
         self._lock = lock_of(self, threading.Lock)
-        if self._path is not None:
-            with opened(self._path), self._locked():
-                pass
+        self._file = None if path is None else SharedFile(os.fspath(path), self._take)
 
     def _after_fork(self, *, was_changing: bool) -> None:
-        """Open the file again in a child: through that of the parent, both would have its lock."""
         self._unwritten = b""  # the parent writes it
-        self._shut()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -104,7 +97,7 @@ class ColdRequests:
             if note:
                 value = int(now * 1_000) << 1 | is_cold
                 self._set(keys[-1], value)
-                if self._path is not None:
+                if self._file is not None:
                     new = keys[-1] + value.to_bytes(8, "little")
                     self._unwritten = self._unwritten[-_MAX_KEYS * _RECORD.size :] + new
         cold = [messages for (messages, _), entry in zip(points[:-1], earlier, strict=True) if entry and entry & 1]
@@ -113,8 +106,7 @@ class ColdRequests:
     def close(self) -> None:
         """Close the file; from then on everything is in memory."""
         with self._lock:
-            self._path = None
-            self._shut()
+            self._file = None
 
     def _set(self, key: bytes, value: int) -> None:
         self._entries.pop(key, None)
@@ -127,113 +119,119 @@ class ColdRequests:
     @contextlib.contextmanager
     def _shared(self) -> Iterator[None]:
         """Inside the block, entries of other processes are visible; on exit ours become visible to them."""
-        if self._path is None:
-            yield
-            return
         with contextlib.ExitStack() as stack:
+            file = self._file
             try:
-                stack.enter_context(self._locked())
+                if file is not None:
+                    stack.enter_context(file.locked())
             except OSError as error:
                 self._warn(error)
+                file = None
             yield
             try:
-                if self._file >= 0:
-                    self._write()
+                if file is not None:
+                    self._write(file)
                     self._is_in_memory = False
             except OSError as error:
                 self._warn(error)
 
     def _warn(self, error: OSError) -> None:
-        if not self._is_in_memory:
-            _log.warning("%s: requests are noted in memory alone: %s", self._path, error.strerror or error)
+        if not self._is_in_memory and self._file is not None:
+            _log.warning("%s: requests are noted in memory alone: %s", self._file.path, error.strerror or error)
         self._is_in_memory = True
-        self._shut()
 
-    def _shut(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-        self._file = -1
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        assert self._path is not None
-        while True:
-            if self._file < 0:
-                self._file, self._read_bytes = open_shared(self._path), 0
-            lock_file(self._file)
-            if identity(self._file) == identity(self._path):
-                break
-            self._shut()  # replaced or deleted: the lock is one of the old file
-        try:
-            self._read()
-            yield
-        finally:
-            if fcntl is not None and self._file >= 0:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
-
-    def _read(self) -> None:
+    def _take(self, file: SharedFile, new: bytes, is_whole: bool) -> None:
         """Read what was appended; cut off what a crash left in the middle of a record."""
-        size = os.fstat(self._file).st_size
-        if size < self._read_bytes:  # cut by someone else
-            records = (size - len(_HEADER)) // _RECORD.size
-            self._read_bytes = 0 if records < 0 else len(_HEADER) + records * _RECORD.size
-        if self._read_bytes == 0:
-            header = pread(self._file, len(_HEADER), 0)
+        if is_whole:
+            header, new = new[: len(_HEADER)], new[len(_HEADER) :]
             if header != _HEADER:
                 if not _HEADER.startswith(header):
-                    self._shut()
-                    raise StoreError("ledger", path=self._path or "")
-                os.ftruncate(self._file, 0)
-                os.write(self._file, _HEADER)
-                size = len(_HEADER)
-            self._read_bytes = len(_HEADER)
-        torn = (size - self._read_bytes) % _RECORD.size
-        if torn:
-            os.ftruncate(self._file, size - torn)
-        new = pread(self._file, size - torn - self._read_bytes, self._read_bytes)
-        for key, messages, value in _RECORD.iter_unpack(new):
+                    raise StoreError("ledger", path=file.path)
+                file.cut(len(header))
+                file.append(_HEADER)
+        if torn := len(new) % _RECORD.size:
+            file.cut(torn)
+        for key, messages, value in _RECORD.iter_unpack(new[: len(new) - torn]):
             self._set(key + messages.to_bytes(4, "little"), value)
-        self._read_bytes = size - torn
 
-    def _write(self) -> None:
-        if not self._unwritten:
-            return
-        append_whole(self._file, self._unwritten, self._read_bytes)
-        self._read_bytes += len(self._unwritten)
-        self._unwritten = b""
-        records = (self._read_bytes - len(_HEADER)) // _RECORD.size
-        if records > 2 * len(self._entries) + _LEAST_WASTE:
-            write_whole(
-                self._path or "",
-                [_HEADER, *(key + value.to_bytes(8, "little") for key, value in self._entries.items())],
-            )
+    def _write(self, file: SharedFile) -> None:
+        if self._unwritten:
+            file.append(self._unwritten)
+            self._unwritten = b""
+            if file.size // _RECORD.size > 2 * len(self._entries) + _LEAST_WASTE:
+                file.replace([_HEADER, *(key + value.to_bytes(8, "little") for key, value in self._entries.items())])
 
 
-@contextlib.contextmanager
-def opened(path: str) -> Iterator[None]:
-    """Raise a StoreError where a file cannot be opened."""
-    try:
-        yield
-    except StoreError:
-        raise
-    except OSError as error:
-        raise StoreError("io", path=path, what="open", errno=error.errno, said=error.strerror) from None
+class SharedFile:
+    """A file that several processes append to, for its owner alone; it is made if it is missing.
+
+    Under its lock each is given what the others have written: `take` gets this file, what is new, and whether that is
+    all of it: it is another file than before, or was cut. A StoreError where it cannot be opened.
+    """
+
+    def __init__(self, path: str, take: Callable[[SharedFile, bytes, bool], None]) -> None:
+        self.path = path
+        self.size = 0  # bytes that are read
+        self._take = take
+        self._file = -1  # while it is locked
+        self._identity: tuple[int, int] | None = None
+        try:
+            with self.locked():
+                pass
+        except StoreError:
+            raise
+        except OSError as error:
+            raise StoreError("io", path=path, what="open", errno=error.errno, said=error.strerror) from None
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Lock it, and read what is new; an OSError where another process keeps it locked."""
+        while True:
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
+            try:
+                _lock_file(self._file)
+                if identity(self._file) != identity(self.path):
+                    continue  # replaced or deleted: the lock is one of the old file
+                size = os.fstat(self._file).st_size
+                is_whole = identity(self._file) != self._identity or size < self.size
+                start, self.size, self._identity = 0 if is_whole else self.size, size, None
+                self._take(self, self._read(size - start, start), start == 0)
+                self._identity = identity(self._file)
+                yield
+                return
+            finally:
+                if fcntl is not None:
+                    fcntl.flock(self._file, fcntl.LOCK_UN)  # a child that was forked meanwhile has it, too
+                os.close(self._file)
+
+    def _read(self, size: int, start: int) -> bytes:
+        """Read as many of these bytes as there are."""
+        os.lseek(self._file, start, os.SEEK_SET)  # appends are at the end wherever this is
+        pieces = []
+        while size > 0 and (piece := os.read(self._file, size)):
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+    def append(self, data: bytes) -> None:
+        """Append to it while it is locked; on a full disk nothing is appended."""
+        if os.write(self._file, data) < len(data):
+            self.cut(0)
+            raise OSError(28, "no space left on the device")
+        self.size += len(data)
+
+    def cut(self, count: int) -> None:
+        """Cut off the last of the bytes that are read."""
+        self.size -= count
+        os.ftruncate(self._file, self.size)
+
+    def replace(self, pieces: list[bytes]) -> None:
+        """Write it again while it is locked."""
+        write_whole(self.path, pieces)
+        self._identity, self.size = identity(self.path), sum(map(len, pieces))
 
 
-def open_shared(path: str) -> int:
-    """Open a file that several processes append to, for its owner alone; it is made if it is missing."""
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
-
-
-def append_whole(file: int, data: bytes, end: int) -> None:
-    """Append to a file that ends here; on a full disk nothing is appended."""
-    written = os.write(file, data)
-    if written < len(data):
-        os.ftruncate(file, end)
-        raise OSError(28, "no space left on the device")
-
-
-def lock_file(file: int) -> None:
+def _lock_file(file: int) -> None:
     until = time.monotonic() + _LOCK_SECONDS
     while fcntl is not None:
         try:
@@ -242,13 +240,3 @@ def lock_file(file: int) -> None:
             if time.monotonic() > until:
                 raise OSError(error.errno, "another process has locked it") from None
             time.sleep(0.001)
-
-
-def pread(file: int, size: int, offset: int) -> bytes:
-    """Read as many of these bytes as there are."""
-    os.lseek(file, offset, os.SEEK_SET)  # appends are at the end wherever this is
-    pieces = []
-    while size > 0 and (piece := os.read(file, size)):
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)

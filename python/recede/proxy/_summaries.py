@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 from recede._encodable import encodable
 from recede._errors import StoreError
-from recede._files import identity, write_whole
 from recede._forks import lock_of
-from recede.proxy._ledger import append_whole, lock_file, open_shared, opened, pread
+from recede.proxy._ledger import SharedFile
 from recede.reduction._policy import SUMMARY_CHARS
 
 _MAX_BYTES = 48 << 20
@@ -275,17 +274,18 @@ _NUMBERS = {"messages": (int,), "key": (int,), "seconds": (int, float)}
 
 
 class SummaryFile:
-    """See the module; a StoreError if it is another file, which is left alone. Its owner alone can read it."""
+    """Lines of JSON, which several processes append to; a StoreError if it is another file, which is left alone."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
-        self._identity: tuple[int, int] | None = None
         self._new: list[Record] = []
         self._was_said = False
         self.secret = os.urandom(32)
-        self.size = 0  # bytes that are read
-        with opened(path), self._locked():
-            pass
+        self._file = SharedFile(path, self._take)
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self._file.size
 
     def read(self) -> list[Record]:
         """Return what others have written since the last call."""
@@ -295,66 +295,42 @@ class SummaryFile:
     def write(self, record: Record) -> list[Record]:
         """Append a record, and return what others have written. What cannot be written is logged once."""
         try:
-            with self._locked() as file:
-                self._append(file, _line(record))
+            with self._file.locked():
+                self._file.append(_line(record))
         except OSError as error:
             if not self._was_said:
                 self._was_said = True
-                _log.warning("%s: summaries are kept in memory alone: %s", self._path, error.strerror or error)
+                _log.warning("%s: summaries are kept in memory alone: %s", self._file.path, error.strerror or error)
         return self.read()
 
     def replace(self, records: Iterable[Record]) -> None:
         """Write it again, with these, and with what others have just written."""
-        with contextlib.suppress(OSError), self._locked():
-            lines = [self._head(), *map(_line, records), *map(_line, self._new)]
-            write_whole(self._path, lines)
-            self._identity, self.size = identity(self._path), sum(map(len, lines))
+        with contextlib.suppress(OSError), self._file.locked():
+            self._file.replace([self._head(), *map(_line, records), *map(_line, self._new)])
 
     def _head(self) -> bytes:
         return _line({"kind": _KIND, "secret": self.secret.hex()})
 
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[int]:
-        """Open and lock it, and read what is new."""
-        while True:
-            file = open_shared(self._path)
-            try:
-                lock_file(file)
-                if identity(file) != identity(self._path):
-                    continue  # replaced or deleted
-                self._catch_up(file)
-                yield file
-                return
-            finally:
-                os.close(file)
+    def _take(self, file: SharedFile, new: bytes, is_whole: bool) -> None:
+        if not file.size:
+            file.append(self._head())
+        if not new:
+            return
+        lines = new.split(b"\n")
+        if is_whole:
+            self._take_head(file, lines.pop(0))
+        self._new += filter(None, map(_record, lines))
+        if lines and lines[-1]:  # half a line, of a crash
+            file.append(b"\n")
 
-    def _catch_up(self, file: int) -> None:
-        size = os.fstat(file).st_size
-        if identity(file) != self._identity or size < self.size:
-            self._identity, self.size = identity(file), 0
-        if size == 0:
-            self._append(file, self._head())
-        elif size > self.size:
-            lines = pread(file, size - self.size, self.size).split(b"\n")
-            if self.size == 0:
-                self._take_head(lines.pop(0))
-            self._new += filter(None, map(_record, lines))
-            self.size = size
-            if lines and lines[-1]:  # half a line, of a crash
-                self._append(file, b"\n")
-
-    def _take_head(self, line: bytes) -> None:
+    def _take_head(self, file: SharedFile, line: bytes) -> None:
         try:
             head = json.loads(line)
             if head["kind"] != _KIND:
                 raise KeyError
             self.secret = bytes.fromhex(head["secret"])
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise StoreError("ledger", path=self._path) from None
-
-    def _append(self, file: int, line: bytes) -> None:
-        append_whole(file, line, self.size)
-        self.size += len(line)
+            raise StoreError("ledger", path=file.path) from None
 
 
 def _line(record: Record) -> bytes:

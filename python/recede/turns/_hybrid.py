@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Union
 
-from recede._bodies import are_numbers, unique
+from recede._bodies import unique
 from recede._errors import StoreError
 from recede._steps import Call, drive, drive_async
 from recede._summarizer import bound, checked_text, is_async
@@ -289,7 +289,7 @@ class HybridContextManager(TurnManager):
                 head, text = fields
                 numbers = unique(head)
                 at, end = numbers["made_at"], numbers["end_turn"]
-                if not are_numbers((at, end)) or not last <= at <= len(store):
+                if not type(at) is type(end) is int or not last <= at <= len(store):
                     raise ValueError("a number out of range")
                 if (end and (not before < end <= at or (end + self._tail) % self._summarize_at)) or (text and not end):
                     raise ValueError("a summary of other turns")
