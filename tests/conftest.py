@@ -78,7 +78,16 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 # asks both (`test_sessions`, `test_both_engines_...`, `test_replay_under_any_policy_...`). The rest needs the core.
 _WITHOUT_ORACLE = frozenset(
     """
+    test_agent_formats
+    test_branches_of_logs
+    test_callbacks
+    test_cli_bill
+    test_datasets
+    test_histories_of_requests
     test_provider_answers
+    test_provider_usage
+    test_reason
+    test_unread
     test_arrow
     test_awaited_views
     test_bill

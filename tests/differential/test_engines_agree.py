@@ -129,7 +129,7 @@ def test_replay_under_any_policy_that_masks_or_truncates(
 def test_what_the_cost_bound_permits_in_long_sessions(cache: Any) -> None:
     """Many requests have been paid for, which drawn histories seldom have; the boundary may be inside a message."""
     rng = random.Random(cache)
-    for _ in range(4):
+    for _ in range(2):
         history: History = [user("Go.")]
         sizes = rng.choice([[10, 300, 3_000, 9_000], [10, 100, 300, 600]])
         for number in range(40):

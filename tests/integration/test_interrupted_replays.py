@@ -20,18 +20,16 @@ LONG = [user("Fix it."), *(step for n in range(4_000) for step in (call(str(n)),
 LIMIT_SECONDS = 120
 
 REPLAY = """
-import json, os, signal, sys, threading, time
+import json, signal, sys
 import recede.costs
 messages = json.load(open(sys.argv[1]))
-policies = [f"{name}:window={number}" for number in range(1, 4000) for name in sys.argv[3].split(",")]
+policies = [f"{sys.argv[3]}:window={number}" for number in range(1, 20_000)]
 ask = {
     "replay": lambda: recede.costs.replay(messages, policies),
     "replay_json": lambda: recede.costs.replay_json(json.dumps(messages), policies),
 }[sys.argv[2]]
-def interrupt():
-    time.sleep(1)
-    os.kill(os.getpid(), signal.SIGINT)
-threading.Thread(target=interrupt, daemon=True).start()
+signal.signal(signal.SIGVTALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_VIRTUAL, 1.0)  # of work, when the policies are read
 try:
     ask()
 except KeyboardInterrupt:
@@ -46,11 +44,9 @@ def history(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("way", ["replay", "replay_json"])
-@pytest.mark.parametrize("policies", ["sliding", "break_even"])
-def test_an_interrupt_ends_a_replay(way: str, policies: str, history: Path) -> None:
-    history.write_bytes(dumps(LONG[:2_001]))
-    command = [sys.executable, "-c", REPLAY, str(history), way, policies]
+@pytest.mark.parametrize(("way", "policy"), [("replay", "sliding"), ("replay_json", "break_even")])
+def test_an_interrupt_ends_a_replay(way: str, policy: str, history: Path) -> None:
+    command = [sys.executable, "-c", REPLAY, str(history), way, policy]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
     assert (ended.stdout, ended.stderr) == ("ended\n", "")
 

@@ -15,7 +15,7 @@ from support import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is of Linux")
 
-CASES = {"saved_session": 150, "store_records": 40, "store_pages": 80}
+CASES = {"saved_session": 60, "store_records": 20, "store_pages": 40}
 
 
 def found(name: str, seed: int, cases: int | None, seconds: float) -> fuzz_readers.Found:

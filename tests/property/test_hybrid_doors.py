@@ -41,8 +41,8 @@ OPTIONS = st.fixed_dictionaries(
 
 @FEW
 @given(
-    messages=histories() | client_histories(),
-    times=st.integers(2, 3),
+    messages=histories(max_turns=4) | client_histories(),
+    times=st.just(2),
     options=OPTIONS,
     fails=st.just(set()) | st.sets(st.integers(1, 4)),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import recede
@@ -127,7 +127,6 @@ def hidden_in(view: History, history: History) -> set[int]:
     return {result.index for now, result in pairs if now.text.joined != result.text.joined}
 
 
-@settings(max_examples=100)
 @given(random=st.randoms(use_true_random=False), window=st.integers(0, 4), messages=st.integers(0, 6))
 def test_a_policy_misses_what_it_had_hidden(random: Random, window: int, messages: int) -> None:
     history = session(random)
