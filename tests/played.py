@@ -13,7 +13,7 @@ from caching_provider import PREFIXES, CachingProvider
 from proxied import Answer, Request, answer_of, chunked
 
 from recede.costs import PRESETS, model_prices
-from recede.proxy._encodings import decoded
+from recede.proxy._answers import decoded
 from recede.proxy._masker import MAX_BODY_BYTES
 
 TURNS = 60

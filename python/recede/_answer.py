@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from recede._encodable import encodable, warn_once
-from recede._objects import is_object, plain, read, sent_form
-from recede._response import CUT, blocks_of, choice_of, is_openai, stop_reason
+from recede._objects import CUT, blocks_of, choice_of, is_object, is_openai, plain, read, sent_form, stop_reason
 
 # Replacements for an input that is not a JSON object, as Anthropic recommends, and for a missing name.
 INVALID_JSON = "INVALID_JSON"

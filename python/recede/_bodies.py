@@ -52,7 +52,6 @@ def dumps(value: Any, default: Any = None) -> str:
 
 
 def history_of(raw: bytes) -> list[Any]:
-    """Parse the messages of a serialized list or request."""
     history: list[Any] = messages_of(loads(raw))
     return history
 

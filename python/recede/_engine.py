@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import os
-from types import ModuleType
 
-
-def _load() -> ModuleType:
-    try:
-        from recede import _core
-    except ImportError as error:
-        # Two wordings: the core's own, and Python's where each interpreter has its own GIL.
-        if any(words in str(error) for words in ("another interpreter", "in subinterpreters")):
-            raise ImportError(
-                "recede's Rust core serves one interpreter of a process, the first that imports it, and this is "
-                "another one. Under mod_wsgi, `WSGIApplicationGroup %{GLOBAL}` runs the program in the main one."
-            ) from error
+try:
+    from recede import _core
+except ImportError as error:
+    # Two wordings: the core's own, and Python's where each interpreter has its own GIL.
+    if any(words in str(error) for words in ("another interpreter", "in subinterpreters")):
         raise ImportError(
-            "recede's Rust core is not built, or was built for another Python. In a checkout, `make build` "
-            "builds it (it needs a Rust toolchain); elsewhere reinstall recede."
+            "recede's Rust core serves one interpreter of a process, the first that imports it, and this is another "
+            "one. Under mod_wsgi, `WSGIApplicationGroup %{GLOBAL}` runs the program in the main one."
         ) from error
-    name = os.environ.get("RECEDE_SCANNER")
-    if name and name not in _core.scanners():
-        names = ", ".join(map(repr, _core.scanners()))
-        raise ImportError(f"RECEDE_SCANNER is {name!r}; on this CPU it can be {names}; unset, it is the last of these")
-    return _core
+    raise ImportError(
+        "recede's Rust core is not built, or was built for another Python. In a checkout, `make build` builds it (it "
+        "needs a Rust toolchain); elsewhere reinstall recede."
+    ) from error
+
+engine = _core
+"""The core; tests put the oracle in its place."""
+
+__version__: str = engine.__version__
 
 
 def scanner() -> str:
@@ -40,8 +37,6 @@ def scanner() -> str:
     return os.environ.get("RECEDE_SCANNER") or _core.scanners()[-1]
 
 
-_core = _load()
-engine: ModuleType = _core
-"""The core; tests put the oracle in its place."""
-
-__version__: str = engine.__version__
+if scanner() not in _core.scanners():
+    known = ", ".join(map(repr, _core.scanners()))
+    raise ImportError(f"RECEDE_SCANNER is {scanner()!r}; on this CPU it can be {known}; unset, it is the last of these")

@@ -72,7 +72,6 @@ def _gemini(date: str, input: float, output: float, least: int, cached: float | 
 
 
 def _times(row: Model, times: float, output_times: float) -> Model:
-    """The row with so many times its prices."""
     prices = {name: round(getattr(row, name) * times, 4) for name in ("input", "cached", "write", "write_1h")}
     return row._replace(**prices, output=round(row.output * output_times, 4))
 

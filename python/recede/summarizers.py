@@ -10,7 +10,7 @@ from typing import Any, Union
 
 from recede import _engine
 from recede._answer import answer_of
-from recede._response import text_of
+from recede._objects import text_of
 from recede._summarizer import PROMPT, prompt_text
 from recede.reduction._planning import reduced
 from recede.reduction._policy import compiled

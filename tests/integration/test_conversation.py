@@ -155,9 +155,7 @@ def test_tools_run_until_the_model_asks_for_none(talk: Talk) -> None:
     assert bare(conversation.view()) == [*bare(talk.server.requests[-1]["messages"]), kept(conversation)[-1]]
     assert "".join(talk.heard) == ("I look.Done.You are welcome." if talk.is_streamed else "")
     if not (talk.is_streamed and talk.shape == "openai"):  # which tells its usage only where it is asked to
-        assert recede._response.read(
-            answer.usage, "output_tokens" if talk.shape == "anthropic" else "total_tokens"
-        ) in (
+        assert recede._objects.read(answer.usage, "output_tokens" if talk.shape == "anthropic" else "total_tokens") in (
             15,
             45,
         )

@@ -59,7 +59,7 @@ from transcript_files import (
 
 import recede
 from recede import transcripts
-from recede.transcripts import _damaged
+from recede.transcripts import _source
 from support import assistant, dumps, mask, user
 
 every_file = pytest.mark.parametrize("name", FILES)
@@ -288,8 +288,8 @@ def test_a_damaged_line_is_not_read_again_from_each_of_its_places(monkeypatch: p
     sizes = []
     for opened in (1_000, 2_000):
         counting = _Counting()
-        monkeypatch.setattr(_damaged, "decoder", counting)
-        pieces, damage = _damaged.pieces_of(b'{"type": [' * opened, set())
+        monkeypatch.setattr(_source, "decoder", counting)
+        pieces, damage = _source.pieces_of(b'{"type": [' * opened, set())
         assert (pieces, damage) == ([], 0)
         sizes.append(counting.chars)
     assert sizes[1] < 2.2 * sizes[0]

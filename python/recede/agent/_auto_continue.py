@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from recede._answer import answer_of
-from recede._objects import changed, read
-from recede._response import check_create, is_openai, stop_reason
+from recede._objects import changed, check_create, is_openai, read, stop_reason
 from recede._steps import Call, Step, drive, drive_async
 from recede.agent._parts import cut_in, whole_completion, whole_message
 from recede.reduction._kinds import optional_function, whole_number

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from recede._answer import answer_of, as_given
 from recede._forks import lock_of
-from recede._objects import changed, plain_message, read
-from recede._response import check_create, stop_reason, text_of
+from recede._objects import changed, check_create, plain_message, read, stop_reason, text_of
 from recede._steps import Call, Step, drive, drive_async
 from recede.agent._auto_continue import CONTINUE, Answers, Cut
 from recede.agent._budget import Budget

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recede._answer import usable
-from recede._objects import changed, plain, read
-from recede._response import CUT, blocks_of, choice_of, is_openai, stop_reason
+from recede._objects import CUT, blocks_of, changed, choice_of, is_openai, plain, read, stop_reason
 
 # A repetition of this many characters is no coincidence.
 _LEAST_OVERLAP = 20

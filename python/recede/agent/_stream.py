@@ -257,7 +257,6 @@ class _Record:
                 self.fields[name] = value
 
     def whole(self) -> dict[str, Any]:
-        """The object as received so far."""
         found = dict(self.fields)
         for name, pieces in self._pieces.items():
             begun = found.get(name)

@@ -118,8 +118,6 @@ class RowError(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The results for the rows of an array."""
-
     views: Any  # as large_binary; None if they were not wanted
     figures: dict[str, Any]  # an array by name, null where there is an error or no text
     errors: dict[int, RowError]  # what is wrong, by row
@@ -142,7 +140,8 @@ def failed(error: Exception) -> RowError:
 
 def reduced_rows(array: Any, policy: Any, *, with_views: bool, threads: int) -> Rows:
     pa, core = pyarrow(), _engine.engine
-    bits, figures, faults, *views = core.reduce_column(*array.__arrow_c_array__(), policy, threads, with_views)
+    schema, chunk = array.__arrow_c_array__()
+    bits, figures, faults, *views = core.reduce_column(schema, chunk, policy, threads, with_views)
     errors = {row: failed(fault) for row, fault in faults}
     validity = bytearray(bits)
     *figures, (_, flags) = figures

@@ -58,12 +58,10 @@ def errors_of(name: str, what: str = "") -> Iterator[None]:
 
 
 def line_of(error: TranscriptError) -> BadFile:
-    """The line for an error of a reader."""
     return BadFile(str(error), str(TranscriptError(error.kind)))
 
 
 def bad_file(name: str, reason: str) -> BadFile:
-    """The error for a file that cannot be read or written."""
     return BadFile(f"{name}: {reason}", reason)
 
 

@@ -83,7 +83,6 @@ def _rows(block: Sequence[str]) -> list[list[str]]:
 
 
 def _sections(sessions: Sequence[Session], asked: Asked) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The title and the parts of each picture that says more than the screen."""
     ranked = by_saving(sessions, asked)
     if ranked and is_masked(ranked[0], asked):
         first = ranked[0]

@@ -89,12 +89,10 @@ class Session(NamedTuple):
 
     @property
     def is_plan(self) -> bool:
-        """Whether a subscription has paid for it, by its log."""
         return self.log is not None and bool(self.log.plan)
 
     @property
     def is_logged(self) -> bool:
-        """Whether its log says what was paid."""
         return self.log is not None and self.log.bill.requests > 0 and not self.is_flat
 
     @property
@@ -135,8 +133,6 @@ _EVERYTHING = 1 << 60
 
 
 class Plan(NamedTuple):
-    """What is played."""
-
     asked: Any  # the options of the command
     policies: tuple[str, ...]  # of the table, with all their numbers; raw first
     is_screen: bool  # whether the first screen is asked for, and not a table
@@ -147,8 +143,6 @@ class Plan(NamedTuple):
 
 
 class Played(NamedTuple):
-    """The sessions that were played."""
-
     done: list[tuple[InputHistory, Session | None]]  # None where all its requests are in another file
     shown: list[tuple[InputHistory, Session]]  # those with results enough, by names without the folder that all are in
     failed: Sequence[Failure]

@@ -115,12 +115,10 @@ _LEAST_NAME = 12
 
 
 def size(chars: int) -> str:
-    """The characters, and about how many tokens they are."""
     return f"{chars:,} chars, about {approx_tokens(chars):,} tokens"
 
 
 def orphans(indices: tuple[int, ...]) -> str:
-    """The messages that hold a call without result or a result without call."""
     if not indices:
         return "none"
     rest = f" and {len(indices) - 5} more" if len(indices) > 5 else ""

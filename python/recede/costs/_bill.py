@@ -52,13 +52,7 @@ class Bill(NamedTuple):
 
     @classmethod
     def total(cls, bills: Iterable[Bill]) -> Bill:
-        """Add up several bills.
-
-        Example:
-            >>> from recede.costs import Bill
-            >>> Bill.total([Bill(1, 5, 0, 0, 2, 0.1), Bill(1, 6, 0, 0, 3, 0.2)])[:5]
-            (2, 11, 0, 0, 5)
-        """
+        """Add up several bills."""
         return cls(*map(sum, zip(cls(), *bills, strict=True)))
 
 

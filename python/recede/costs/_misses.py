@@ -74,11 +74,6 @@ class WindowCurve(NamedTuple):
         Returns:
             The choice; of equals the one with the largest window. None if none saves, if no texts were read, or if
             fewer than five sessions have 30 results or more: one session does not predict the next.
-
-        Example:
-            >>> from recede.costs import WindowCurve
-            >>> WindowCurve((), sessions=9).advised() is None
-            True
         """
         saved = [
             ((1 - one.cost.of_raw) / max(one.quoted, _CHANCE), one.window, one)

@@ -156,13 +156,7 @@ class Usage(NamedTuple):
 
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
-        """Add up several usages.
-
-        Example:
-            >>> from recede.costs import Usage
-            >>> tuple(Usage.total([Usage(1, 10, 0, 10, 2), Usage(2, 30, 20, 10, 5, 1, 90, 8)]))
-            (3, 40, 20, 20, 7, 1, 90, 8)
-        """
+        """Add up several usages."""
         every = [cls(*[0] * len(cls._fields)), *usages]
         return cls(*map(sum, zip(*every, strict=True)))
 

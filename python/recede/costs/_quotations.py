@@ -57,36 +57,18 @@ class Misses(NamedTuple):
     by_policy: Mapping[str, frozenset[int]] = {}
 
     def share(self, window: int) -> float:
-        """Compute the share of requests that quote a result hidden by a sliding mask with this window.
-
-        Example:
-            >>> from recede.costs import Misses
-            >>> Misses(0, 0, 0, []).share(10)
-            0.0
-        """
+        """Compute the share of requests that quote a result hidden by a sliding mask with this window."""
         return self._share({one.request for one in self.quoted if one.distance >= window})
 
     def share_under(self, policy: str) -> float | None:
-        """Compute the share of requests that quote what a replayed policy hid; None if unknown.
-
-        Example:
-            >>> from recede.costs import Misses
-            >>> Misses(40, 38, 40, [], {"sliding:window=10": frozenset({12})}).share_under("sliding:window=10")
-            0.025
-        """
+        """Compute the share of requests that quote what a replayed policy hid; None if unknown."""
         return None if policy not in self.by_policy else self._share(self.by_policy[policy])
 
     def _share(self, requests: Collection[int]) -> float:
         return len(requests) / self.examined if self.examined else 0.0
 
     def without(self, requests: Collection[int]) -> Misses:
-        """Return these misses without some requests.
-
-        Example:
-            >>> from recede.costs import Misses
-            >>> Misses(40, 38, 40, [], {"raw": frozenset()}).without({0, 1}).requests
-            38
-        """
+        """Return these misses without some requests."""
         left = self.requests - len(requests)
         return Misses(
             left,
@@ -123,7 +105,7 @@ def misses_of(data: tuple[bytes, bool], policies: Mapping[str, Any], shown: int)
     # Whatever is ever masked; the user's own words in results are not.
     all_of_it = {"keep_results": 0, "exclude_tools": sorted(USER_TOOLS)}
     maskable = replay_policy(_engine.engine, "mask", all_of_it, masks_unseen=True)
-    asked = maskable, list(policies.values()), shown
-    requests, results, examined, quotations, missed = _engine.engine.quoted(*data, *asked)
+    found = _engine.engine.quoted(data[0], data[1], maskable, list(policies.values()), shown)
+    requests, results, examined, quotations, missed = found
     by_policy = {name: frozenset(numbers) for name, numbers in zip(policies, missed, strict=True)}
     return Misses(requests, results, examined, [Quotation(*one) for one in quotations], by_policy)

@@ -268,7 +268,7 @@ def replayed(
     asked = list(policies.values()), image_chars_of({}), facts
     if is_json:
         data = as_bytes(history)
-        played = _engine.engine.replay_json(*data, *asked)
+        played = _engine.engine.replay_json(data[0], data[1], *asked)
     else:
         played, forms = ask_engine("replay", history, *asked)
         data = as_bytes(dumps(history if forms is None else forms.messages)) if with_misses else (b"", False)

@@ -185,8 +185,6 @@ class DictReader(DictComparison):
 
 
 class AdapterReader:
-    """Messages that an adapter reads."""
-
     copies = False
 
     def __init__(self, core: Any, adapter: Any) -> None:

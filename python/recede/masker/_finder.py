@@ -68,7 +68,6 @@ class Remembered:
         return len(self._conversations)
 
     def newest_first(self) -> Iterator[KnownConversation]:
-        """The conversations, the one used last first."""
         return reversed(self._conversations)
 
     def of_key(self, key: Hashable) -> Iterator[KnownConversation]:

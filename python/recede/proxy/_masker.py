@@ -18,7 +18,7 @@ from recede._errors import RecedeError
 from recede._models import UnknownModels, model_row
 from recede.costs import CACHES
 from recede.providers import Provider
-from recede.proxy._encodings import EncodingError, decoded
+from recede.proxy._answers import EncodingError, decoded
 from recede.proxy._ledger import ColdRequests
 from recede.proxy._routes import Route, credentials, has_login, route_of
 from recede.proxy._summaries import AskedSummary, Summaries
@@ -250,7 +250,7 @@ class RequestMasker:
         asked: AskedSummary | None = None
         is_new = False
         if self._summaries is None:
-            done = request.mask(policy, cold, costs)[0]
+            done: Any = request.mask(policy, cold, costs)[0]
         else:
             done, is_new, asked = self._summaries.mask(
                 request,

@@ -284,7 +284,6 @@ class SummaryFile:
 
     @property
     def size(self) -> int:
-        """Its bytes."""
         return self._file.size
 
     def read(self) -> list[Record]:

@@ -15,8 +15,7 @@ from yarl import URL
 
 from recede._summarizer import PROMPT, prompt_text
 from recede._usage import LoggedUsage
-from recede.proxy._answers import AnswerReader
-from recede.proxy._encodings import decoded
+from recede.proxy._answers import AnswerReader, decoded
 from recede.proxy._masker import MaskedRequest, RequestMasker
 from recede.proxy._routes import has_login, path_to
 from recede.proxy._summaries import AskedSummary

@@ -101,7 +101,6 @@ def costs_of(
 
 
 def cut_costs(texts: list[MessageTexts], counter: TokenCounter) -> dict[str, int]:
-    """Long results as a limit cuts them, and their budget units."""
     cut = (one.cut for own in texts for one in own.observations)
     return dict(counted([text for text in cut if text is not None], counter))
 

@@ -84,7 +84,6 @@ def _debugs() -> Any:
 
 
 def _costs(texts: list[MessageTexts], options: Any) -> Any:
-    """The costs of a history, and of its long results as a limit cuts them."""
     counter = options["token_counter"]
     return *costs_of(texts, counter, image_chars_of(options)), cut_costs(texts, counter)
 

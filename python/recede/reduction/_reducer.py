@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from recede import _engine
-from recede.reduction._input import as_bytes
 from recede.reduction._options import BUDGETS, DESIGN_OPTIONS
-from recede.reduction._planning import reduce_bytes, reduce_messages, reduced
+from recede.reduction._planning import reduce_bytes, reduce_messages
 from recede.reduction._policy import block_policy, compiled
 from recede.reduction._signature import takes
 
@@ -157,8 +156,7 @@ def mask_old_observations(
         >>> recede.designs.mask_old_observations(history, keep=3)[0]["content"]
         '[observation masked — 51 lines omitted]'
     """
-    view: list[Any] = reduced(messages, block_policy(_engine.engine, keep, mask_chunk, options)).messages
-    return view
+    return reduce_messages(block_policy(_engine.engine, keep, mask_chunk, options), messages, {}).messages
 
 
 @takes(DESIGN_OPTIONS, "block")
@@ -173,9 +171,7 @@ def mask_old_observations_json(
         >>> recede.designs.mask_old_observations_json(data) is data
         True
     """
-    engine = _engine.engine
-    view: bytes = engine.reduce_json(*as_bytes(data), block_policy(engine, keep, mask_chunk, options)).json
-    return view
+    return reduce_bytes(block_policy(_engine.engine, keep, mask_chunk, options), data, {}).json
 
 
 def mask_observation(text: str, *, max_observation_chars: int | None = None, placeholder: str | None = None) -> str:
@@ -203,8 +199,7 @@ def mask_observation(text: str, *, max_observation_chars: int | None = None, pla
     if not isinstance(text, str):
         raise TypeError(f"text must be a string, not {type(text).__name__}")
     options = {"max_observation_chars": max_observation_chars, "placeholder": placeholder, "keep_results": 0}
-    masked: str = _engine.engine.mask_observation(text, compiled(_engine.engine, "mask", options))
-    return masked
+    return _engine.engine.mask_observation(text, compiled(_engine.engine, "mask", options))
 
 
 @takes(DESIGN_OPTIONS, "summarize")

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from recede import _engine
 from recede._errors import StoreError, TranscriptError
-from recede._objects import is_object
+from recede._objects import is_object, messages_of
 from recede._report import BoundaryMove
-from recede._response import messages_of
 from recede.reduction._input import as_bytes
 from recede.reduction._kinds import optional_function, optional_summarizer, whole_number
 from recede.reduction._options import OPTIONS
@@ -89,7 +88,6 @@ class History(HistoryReader):
         summarizer: Summarizer | None = None,
         **options: Unpack[Options],
     ) -> None:
-        """See the class."""
         if more or "messages" in options:
             raise TypeError("a History begins empty: history = recede.History(), then history.extend(messages)")
         checked = HistoryOptions.of(calibrate=calibrate, recall=recall, summarizer=summarizer, **options)
@@ -105,7 +103,6 @@ class History(HistoryReader):
 
     @classmethod
     def _of(cls, checked: HistoryOptions, store: TurnStore | None = None, on_move: Any = None) -> History:
-        """A history with options that are checked."""
         history = cls.__new__(cls)
         history._begin(checked, store, on_move)
         return history
@@ -228,13 +225,7 @@ class History(HistoryReader):
         summarizer: Summarizer | None = None,
         **options: Unpack[Options],
     ) -> History:
-        """A history of these messages; the options are those of `History`.
-
-        Example:
-            >>> import recede
-            >>> recede.History.from_messages([{"role": "user", "content": "hello"}])
-            <History: 1 messages, 5 chars>
-        """
+        """A history of these messages; the options are those of `History`."""
         history = cls(
             store=store, recall=recall, on_move=on_move, calibrate=calibrate, summarizer=summarizer, **options
         )

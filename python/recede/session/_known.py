@@ -44,7 +44,6 @@ class KnownMessages:
         self._snapshots: list[Any] = []  # of the newest messages
 
     def copy(self) -> KnownMessages:
-        """A copy with the same messages."""
         other = KnownMessages(self._comparison, check=self._check)
         other.messages, other._snapshots = list(self.messages), list(self._snapshots)
         return other

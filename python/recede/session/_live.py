@@ -47,11 +47,9 @@ class Callbacks:
 
     @property
     def summary_failures(self) -> int:
-        """How many summaries have failed."""
         return 0 if self.asking is None else self.asking.failures
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call something that calls one of them."""
         self.is_running = True
         try:
             return function(*arguments)
@@ -83,7 +81,6 @@ class Callbacks:
         return (cost, observations), [*self._called(cut_costs, [own], self._options.counter).items()]
 
     def report_moves(self, moves: list[BoundaryMove]) -> None:
-        """Report new moves."""
         if not self.is_loading:
             for move in moves:
                 self._called(report_move, move, self._on_move)
@@ -97,7 +94,6 @@ class Callbacks:
             self._said = said
 
     def counted(self, texts: list[str]) -> list[tuple[str, int]]:
-        """The cost of each text."""
         found: list[tuple[str, int]] = self._called(counted, texts, self._options.counter)
         return found
 
@@ -123,14 +119,11 @@ class LiveSession:
         self._own_mark: tuple[bytes, int] | None = None
         self._without_results = RequestsWithoutResults()
         self._unread: Any = None  # a store whose messages must be appended to the session again
-        self.core = self._new_core()
-
-    def _new_core(self) -> Any:
-        return self.options.engine.Session(
-            self.options.policy,
-            raw_cost_at_most=CHARS_PER_TOKEN * min(self.options.threshold_tokens, 1 << 40),
-            calibrates=self.options.calibrates,
-            store=None if self.store is None else self.store._store,
+        self.core = _engine.engine.Session(
+            options.policy,
+            raw_cost_at_most=CHARS_PER_TOKEN * min(options.threshold_tokens, 1 << 40),
+            calibrates=options.calibrates,
+            store=None if store is None else store._store,
         )
 
     def prepare(self) -> None:
@@ -168,7 +161,6 @@ class LiveSession:
             self.callbacks.report_moves(moves)
 
     def message(self, index: int) -> Any:
-        """A message as an object."""
         return self.messages.at(self.core, index)
 
     def sync(self, messages: list[Any]) -> int:
@@ -194,7 +186,6 @@ class LiveSession:
         return same
 
     def rewind(self, messages: int) -> None:
-        """Drop all but the first messages."""
         self.prepare()
         before = len(self.core)
         self._known = self.viewed = None
@@ -251,8 +242,7 @@ class LiveSession:
     def save(self, messages: int | None = None) -> bytes:
         """The session of the first messages, or of all, as the bytes of a closed store."""
         self._complete()
-        data: bytes = self.core.save(self.options.tag(), len(self.core) if messages is None else messages)
-        return data
+        return self.core.save(self.options.tag(), len(self.core) if messages is None else messages)
 
     def open(self, source: Any = None) -> None:
         """Continue the session of its store, or that of another store in memory."""

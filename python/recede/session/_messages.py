@@ -41,7 +41,6 @@ class Messages:
         self._of_clients: set[int] = set()  # those that are, or hold, objects of a client
 
     def add(self, index: int, message: Any, has_objects: bool) -> None:
-        """Keep a message as it was appended."""
         if index >= len(self._objects):
             self._objects += [None] * (index + 1 - len(self._objects))
         self._objects[index] = message
@@ -53,12 +52,10 @@ class Messages:
         self._objects[: len(messages)] = messages
 
     def rewind(self, count: int) -> None:
-        """Keep only this many of the first."""
         del self._objects[count:]
         self._of_clients = {index for index in self._of_clients if index < count}
 
     def at(self, session: Any, index: int) -> Any:
-        """A message."""
         message = self._objects[index] if index < len(self._objects) else None
         if message is None:
             message = loads(session.message(index))

@@ -86,14 +86,12 @@ class HistoryOptions:
 
     @classmethod
     def saved(cls, options: dict[str, Any]) -> HistoryOptions:
-        """The options that were saved, with the functions that are given again."""
         design = options.pop(_DESIGN, None)
         if design not in (None, "budget"):
             raise ValueError(f"there is no design {design!r}")
         return cls.of(**options) if design is None else cls.of_budget(**options)
 
     def tag(self) -> bytes:
-        """The options as they are stored."""
         return json.dumps({"recede_history": _FORMAT, "options": _as_json(self.given)}, sort_keys=True).encode()
 
 
@@ -114,7 +112,6 @@ def _as_json(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def saved_options(tag: bytes | None) -> dict[str, Any]:
-    """The options of an untrusted saved session."""
     try:
         saved = unique(tag or b"")
     except ValueError:

@@ -189,8 +189,7 @@ class HistoryReader:
             raise ValueError("masks are of a History without limit and summarizer, with which messages may be dropped")
         with self._lock:
             self._live.update_view()
-            masks: Masks = self._live.core.masks(0 if since is None else since)
-            return masks
+            return self._live.core.masks(0 if since is None else since)
 
     def _mark_newest(self, mark: dict[str, Any], elsewhere: int) -> None:
         """Mark the last block of each view, as the client of a `Conversation` that has this many marks elsewhere."""

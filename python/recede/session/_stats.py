@@ -102,7 +102,6 @@ class Reports:
         self._last, self._cold_in_a_row = None, 0
 
     def take(self, session: Any, usage: Any, calibrates: bool) -> None:
-        """Record what was reported of the request of the current view."""
         (before, _), view = session.reported(), session.view_identity()
         reported = Reported.of(usage, *view)
         if reported is None:
@@ -131,7 +130,6 @@ class Reports:
 
 
 def usage_of_sums(sums: list[int]) -> ReportedUsage:
-    """The sums as they are shown."""
     requests, fresh, cached, written, output, cold, chars, tokens = sums or [0] * 8
     ratio = chars / tokens if tokens else None
     return ReportedUsage(requests, fresh, cached, written, output, cold, ratio)

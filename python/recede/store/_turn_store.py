@@ -205,7 +205,7 @@ class TurnStore:
             StoreError: it could not be stored. If the store stays usable (see `is_usable`), it is unchanged.
         """
         now = time.time() if timestamp is None else timestamp
-        return self._store.append_turn(reasoning, action, observation, now, sync)  # type: ignore[no-any-return]
+        return self._store.append_turn(reasoning, action, observation, now, sync)
 
     def mask_before(self, turn_id: int) -> int:
         """Mask the turns before this one and return how many were newly masked.
@@ -215,7 +215,7 @@ class TurnStore:
         Raises:
             StoreError: it failed; some of the turns may be masked.
         """
-        return self._store.mask_before(max(0, turn_id))  # type: ignore[no-any-return]
+        return self._store.mask_before(max(0, turn_id))
 
     def sync(self) -> None:
         """Return when all changes are on disk, so that they survive the end of the machine.
@@ -230,7 +230,7 @@ class TurnStore:
     # Reading
 
     def __len__(self) -> int:
-        return self._store.count(_KINDS["turn"])  # type: ignore[no-any-return]
+        return self._store.count(_KINDS["turn"])
 
     def __bool__(self) -> bool:
         return any(map(self._store.count, _KINDS.values()))  # that of a `History` has no turns
@@ -279,15 +279,13 @@ class TurnStore:
     @property
     def masked_before(self) -> int:
         """The first unmasked turn; all turns with a smaller number are masked."""
-        turn: int = self._store.masked_before()
-        return turn
+        return self._store.masked_before()
 
     # Records of any kind, for sessions and managers
 
     def append_record(self, kind: _Kind, fields: Sequence[bytes], *, sync: bool = False) -> int:
         """Append a record and return its number within its kind, from 1. Its last field may be stored apart."""
-        number: int = self._store.append(_KINDS[kind], list(fields), sync)
-        return number
+        return self._store.append(_KINDS[kind], list(fields), sync)
 
     def replace_record(self, kind: _Kind, number: int, fields: Sequence[bytes]) -> None:
         """Replace the fields of a record; LookupError if it is missing."""
@@ -317,8 +315,7 @@ class TurnStore:
 
     def count_records(self, kind: _Kind) -> int:
         """The number of records of a kind."""
-        count: int = self._store.count(_KINDS[kind])
-        return count
+        return self._store.count(_KINDS[kind])
 
     # The store as a whole
 
@@ -340,18 +337,15 @@ class TurnStore:
     @property
     def is_usable(self) -> bool:
         """Whether it can still be written to after earlier failures; False once it is closed."""
-        usable: bool = self._store.is_usable()
-        return usable
+        return self._store.is_usable()
 
     def stats(self) -> StoreStats:
         """Size statistics, in constant time."""
-        stats: StoreStats = self._store.stats()
-        return stats
+        return self._store.stats()
 
     def verify(self) -> StoreReport:
         """Read everything and report all faults; damage raises no exception."""
-        report: StoreReport = self._store.verify()
-        return report
+        return self._store.verify()
 
     def compact(self) -> None:
         """Compact: copy all records into a new file without gaps, which then replaces this one.

@@ -22,7 +22,6 @@ class Place(NamedTuple):
     marks: int | None  # how many compactions of its own it had; None: all of those at this place
 
     def go_on(self) -> Draft:
-        """The branch that continues from there."""
         return self.draft.back_to(self.messages, self.marks)
 
 
@@ -51,7 +50,6 @@ class Draft:
 
     @property
     def end(self) -> int:
-        """How many messages the history of this branch has."""
         return self.start + len(self.messages)
 
     def here(self) -> Place:
@@ -78,7 +76,6 @@ class Draft:
         return branch
 
     def path(self, first: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
-        """The history from one of its messages to another."""
         return path_of(self.branches, self.number, first, stop)
 
     def add(self, message: dict[str, Any], line: int = 0) -> None:

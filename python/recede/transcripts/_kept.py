@@ -39,7 +39,6 @@ class Kept:
         self._show(draft.end)
 
     def summarized(self, draft: Draft) -> None:
-        """The summary of the last compaction was added."""
         if self._draft is draft and draft.end == self._end + 1:
             self._gone_on = draft.end
             self._show(draft.end if self._is_after else self._end)

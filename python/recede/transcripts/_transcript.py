@@ -82,14 +82,7 @@ class Transcript:
         return tuple(self.each_context())
 
     def each_context(self) -> Iterator[Transcript]:
-        """The contexts, made one after the other: what several of them show takes memory once.
-
-        Example:
-            >>> from recede import transcripts
-            >>> session = transcripts.read(b'[{"role": "user", "content": "hello"}]')
-            >>> [context.turns for context in session.each_context()]
-            [0]
-        """
+        """The contexts, made one after the other: what several of them show takes memory once."""
         answers = [one for one in self.requests if one.usage is not None or not one.beside]
         if not self.compactions and not self.branches:
             yield self if len(answers) == len(self.requests) else replace(self, requests=tuple(answers))

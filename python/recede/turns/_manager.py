@@ -180,7 +180,6 @@ class TurnManager:
         return turn_tool(shape)
 
     def _context(self, system_prompt: str, user_prompt: str) -> str:
-        """The text of the next request: the prompts, the summary, and the turns after it."""
         with self._lock:
             summary = str(self._made[-1][1]) if self._made else ""
             return "".join([f"{system_prompt}\n{user_prompt}{summary}", *self._parts])
