@@ -19,11 +19,6 @@ impl<T> ByTool<T> {
         self.rules.is_empty()
     }
 
-    #[must_use]
-    pub fn rules(&self) -> &[(Vec<u8>, T)] {
-        &self.rules
-    }
-
     /// The value for a tool.
     pub(crate) fn get(&self, name: &[u8]) -> Option<&T> {
         let by_pattern = || self.patterns.iter().find(|rule| matches(&self.rules[**rule].0, name));

@@ -14,7 +14,6 @@ use std::borrow::Cow;
 /// How masking replaces an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
-    Stay,
     Placeholder,
     /// The first characters and the placeholder; without such characters, the placeholder is clipped.
     Cut {
@@ -188,24 +187,24 @@ impl<'a> Placeholder<'a> {
         }
     }
 
-    /// How masking replaces an observation, and the characters it then has.
+    /// How masking replaces an observation, and the characters it then has; None if it stays.
     pub(crate) fn form(
         &self,
         outline: &Outline,
         source: &dyn Source,
         result: usize,
         facts: &ObservationFacts,
-    ) -> (Form, usize) {
+    ) -> Option<(Form, usize)> {
         let before = facts.chars.saturating_add(facts.images.saturating_mul(self.image_chars));
         if before == 0 || self.is_placeholder(outline, source, result) {
-            return (Form::Stay, before);
+            return None;
         }
         if self.keeps_dispatch && source.observation_may_hold_dispatch(outline, result) {
             let text = source.observation(outline, result);
             let blocks = dispatch_blocks(&text);
             if !blocks.is_empty() {
                 return dispatch_form(&text, &blocks, |chars| self.removes_enough(before, chars, Frame::Text))
-                    .map_or((Form::Stay, before), |(with_head, chars)| (Form::Dispatch { with_head }, chars));
+                    .map(|(with_head, chars)| (Form::Dispatch { with_head }, chars));
             }
         }
         let placeholder_chars = self.chars(facts);
@@ -218,7 +217,7 @@ impl<'a> Placeholder<'a> {
             }
         };
         let frame = outline.results.get(result).map_or(Frame::Text, |result| result.frame);
-        if self.removes_enough(before, after, frame) { (form, after) } else { (Form::Stay, before) }
+        self.removes_enough(before, after, frame).then_some((form, after))
     }
 
     /// Whether an observation is replaced by a text of so many characters.
@@ -229,12 +228,11 @@ impl<'a> Placeholder<'a> {
         }
     }
 
-    /// The decoded text that replaces an observation; None if it stays. `text` is its own, or that of the result that it refers to.
+    /// The decoded text that replaces an observation. `text` is its own, or that of the result that it refers to.
     #[must_use]
-    pub fn render(&self, form: &Form, facts: &ObservationFacts, text: impl FnOnce() -> Vec<u8>) -> Option<Vec<u8>> {
+    pub fn render(&self, form: &Form, facts: &ObservationFacts, text: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
         let mut out = Vec::new();
         match form {
-            Form::Stay => return None,
             Form::Placeholder => self.write(facts, &mut out),
             Form::Cut { text_chars } => {
                 let text = text();
@@ -255,7 +253,20 @@ impl<'a> Placeholder<'a> {
                 out = lines.join(&b"\n"[..]);
             }
         }
-        Some(out)
+        out
+    }
+
+    /// The decoded text of an observation with these values, masked; None if it stays.
+    pub(crate) fn masked(
+        &self,
+        outline: &Outline,
+        source: &dyn Source,
+        result: usize,
+        facts: ObservationFacts,
+    ) -> Option<Vec<u8>> {
+        let facts = self.with_handle(facts, outline, source, result);
+        let (form, _) = self.form(outline, source, result, &facts)?;
+        Some(self.render(&form, &facts, || source.observation(outline, result)))
     }
 
     /// Whether a placeholder may have this many characters, if no number in it has more digits than recede writes.
@@ -322,9 +333,6 @@ impl OneText {
     pub fn mask(&self, policy: &Policy) -> Option<Vec<u8>> {
         let newlines = memchr::memchr_iter(b'\n', &self.0).count();
         let facts = ObservationFacts { chars: count_chars(&self.0), newlines, ..ObservationFacts::default() };
-        let placeholder = Placeholder::of(policy);
-        let facts = placeholder.with_handle(facts, &Outline::default(), self, 0);
-        let (form, _) = placeholder.form(&Outline::default(), self, 0, &facts);
-        placeholder.render(&form, &facts, || self.0.clone())
+        Placeholder::of(policy).masked(&Outline::default(), self, 0, facts)
     }
 }

@@ -1,78 +1,35 @@
 //! The counters of a plan.
 
 use crate::outline::Outline;
-use crate::plan::{Masked, Move, Plan, Stage, Unmasked};
+use crate::plan::{Masked, Plan, Stage};
 
-/// The value of a counter.
-#[derive(Debug, Clone)]
-pub(crate) enum Figure<'a> {
-    Flag(bool),
-    /// A flag, where there is a question.
-    MaybeFlag(Option<bool>),
-    Count(usize),
-    /// A place, if there is one.
-    Place(Option<usize>),
-    /// A word, if there is one.
-    Word(Option<&'a str>),
-    Messages(&'a [usize]),
-    /// Results, each by its message and its place there, as numbers of 32 bits.
-    Results(Vec<u8>),
-    Unmasked(Unmasked),
-    Tools(&'a [(Option<u32>, ToolCount)]),
-    Moves(&'a [Move]),
-}
-
-/// The counters of a plan, by their names in Python; `tools` are those of [`by_tool`], `dropped` those of [`dropped`].
-pub(crate) fn figures<'a>(
-    outline: &Outline,
-    plan: &'a Plan,
-    tools: &'a [(Option<u32>, ToolCount)],
-    dropped: &'a [usize],
-    provider: &'a str,
-) -> [(&'static str, Figure<'a>); 23] {
-    use Figure::{Count, Flag, MaybeFlag, Messages, Moves, Place, Results, Tools, Word};
-    let places = |is_it: fn(&Masked) -> bool| {
-        let mut places = Vec::with_capacity(8 * plan.masked.len());
-        for masked in plan.masked.iter().filter(|masked| is_it(masked)) {
-            let message = outline.results[masked.result as usize].message;
-            let place = masked.result - outline.results_before(message as usize) as u32;
-            places.extend_from_slice(&(u64::from(message) | u64::from(place) << 32).to_le_bytes());
-        }
-        places
-    };
-    let clipped = || plan.masked.iter().filter(|masked| masked.is_clipped());
-    let clipped_chars = |masked: &Masked| masked.removed + outline.arrival_chars(masked.results());
-    let (stage, invariant) = match plan.stage {
+/// The stage that gave the view, and whether the view keeps the pair invariant.
+pub(crate) fn stage(plan: &Plan) -> (Option<&'static str>, &'static str) {
+    match plan.stage {
         None => (None, "ok"),
         Some(Stage::Masking) => (Some("masking"), "ok"),
         Some(Stage::Summarization) => (Some("summarization"), "ok"),
         Some(Stage::Fallback) => (Some("fallback"), "fallback"),
-    };
-    [
-        ("reduced", Flag(plan.changes())),
-        ("dropped_count", Count(dropped.len())),
-        ("dropped", Messages(dropped)),
-        ("mask_places", Results(places(Masked::is_masked))),
-        ("cut_places", Results(places(Masked::is_clipped))),
-        ("unmasked", Figure::Unmasked(plan.unmasked)),
-        ("invariant_status", Word(Some(invariant))),
-        ("reduction_stage", Word(stage)),
-        ("masked_count", Count(tools.iter().map(|(_, count)| count.masked).sum())),
-        ("masked_chars", Count(tools.iter().map(|(_, count)| count.removed_chars).sum())),
-        ("clipped_count", Count(clipped().count() + usize::from(!plan.cuts.is_empty()))),
-        ("clipped_chars", Count(clipped().map(clipped_chars).sum::<usize>() + plan.cut_chars)),
-        ("tools", Tools(tools)),
-        ("chars_before", Count(plan.chars.0)),
-        ("chars_after", Count(plan.chars.1)),
-        ("within_limit", MaybeFlag(plan.within_limit)),
-        ("orphans", Messages(&plan.orphans)),
-        ("first_changed", Place(first_changed(outline, plan))),
-        ("boundary", Count(plan.boundary)),
-        ("boundary_message", Place(boundary_message(outline, plan))),
-        ("turns", Count(plan.turns.count())),
-        ("boundary_moves", Moves(&plan.moves)),
-        ("provider", Word(Some(provider))),
-    ]
+    }
+}
+
+/// Masked results, each by its message and its place there, as numbers of 32 bits.
+pub(crate) fn places(outline: &Outline, plan: &Plan, is_it: fn(&Masked) -> bool) -> Vec<u8> {
+    let mut places = Vec::with_capacity(8 * plan.masked.len());
+    for masked in plan.masked.iter().filter(|masked| is_it(masked)) {
+        let message = outline.results[masked.result as usize].message;
+        let place = masked.result - outline.results_before(message as usize) as u32;
+        places.extend_from_slice(&(u64::from(message) | u64::from(place) << 32).to_le_bytes());
+    }
+    places
+}
+
+/// How many texts are cut, and the characters that this removed.
+pub(crate) fn clipped(outline: &Outline, plan: &Plan) -> (usize, usize) {
+    let clipped = || plan.masked.iter().filter(|masked| masked.is_clipped());
+    let chars = |masked: &Masked| masked.removed + outline.arrival_chars(masked.results());
+    let count = clipped().count() + usize::from(!plan.cuts.is_empty());
+    (count, clipped().map(chars).sum::<usize>() + plan.cut_chars)
 }
 
 /// The messages that are not in the view.
@@ -118,7 +75,7 @@ pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Optio
 }
 
 /// The message of the view that has the last masked result.
-fn boundary_message(outline: &Outline, plan: &Plan) -> Option<usize> {
+pub(crate) fn boundary_message(outline: &Outline, plan: &Plan) -> Option<usize> {
     let message_of = |masked: &Masked| outline.results[masked.result as usize].message as usize;
     let masked = plan.masked.iter().filter(|masked| masked.is_masked());
     let message = masked.map(message_of).rfind(|message| plan.keeps(*message))?;

@@ -38,11 +38,8 @@ impl<'a> Masker<'a> {
             let removed = before.checked_sub(self.placeholder_chars(result)).filter(|removed| *removed >= least)?;
             return Some(Masked { result: result as u32, form: Form::Placeholder, removed });
         }
-        let (form, after) = self.placeholder.form(outline, texts, result, &self.facts(result));
-        match form {
-            Form::Stay => None,
-            form => Some(Masked { result: result as u32, form, removed: before - after }),
-        }
+        let (form, after) = self.placeholder.form(outline, texts, result, &self.facts(result))?;
+        Some(Masked { result: result as u32, form, removed: before - after })
     }
 
     /// Characters of the placeholder of a result.

@@ -5,7 +5,6 @@ mod boundary;
 mod cache;
 mod context;
 mod cost_bound;
-mod decide;
 mod fill;
 mod hidden;
 mod hiding;
@@ -34,7 +33,6 @@ pub(crate) use arrival::{arrive, with_arrivals};
 pub(crate) use cache::{Cache, Rule, Sent, Served};
 pub use context::{Costs, Given, facts};
 pub(crate) use context::{PlanContext, Uncounted, facts_of_pair};
-pub(crate) use decide::{Answer, Attempt, Limits, decide, is_within_budget};
 pub(crate) use hidden::{Hidden, Standing};
 use outcome::Masking;
 pub use outcome::{Cut, Masked, Outcome, Plan, Stage, Summary, SummaryInput};
@@ -94,35 +92,39 @@ impl Planner<'_> {
         })
     }
 
+    /// In this order: raw, masked up to the boundary, up to the window, up to the newest turn, with cut results, then the later
+    /// stages.
     fn reduce(&self, summary: &SummaryInput) -> Result<Outcome, Uncounted> {
-        let (mut masking, mut attempts, mut uncounted) = (Masking::default(), None, None);
-        let raw_cost = self.cost(&masking);
-        let limits = Limits::of(self.policy, self.max_cost());
-        let answer = decide(limits, raw_cost, self.holds_pairs(|_| true), |attempt| {
-            let next = match attempt {
-                Attempt::Boundary | Attempt::Window => {
-                    attempts.get_or_insert_with(|| self.maskings().into_iter()).next()?
-                }
-                Attempt::NewestTurn => self.mask_window(&masking)?,
-                Attempt::Clipped => match self.clip(&masking) {
-                    Ok(clipped) => clipped,
-                    Err(texts) => {
-                        uncounted = Some(texts);
-                        return None;
-                    }
-                },
-            };
-            masking = next;
-            Some(self.cost(&masking))
-        });
-        if let Some(texts) = uncounted {
-            return Err(texts);
+        let (policy, raw) = (self.policy, Masking::default());
+        let raw_cost = self.cost(&raw);
+        if policy.is_off || policy.sends_raw(self.max_cost(), raw_cost) {
+            return Ok(self.done(None, raw));
         }
-        Ok(match (answer, self.policy.limit.fill.zip(self.max_cost())) {
-            (Answer::Raw, _) => self.done(None, Masking::default()),
-            (Answer::Masked(_), _) => self.masked(masking),
-            (Answer::Later, Some((_, max))) => return self.fill(&masking, summary, max),
-            (Answer::Later, None) => match self.summarize(masking, summary, |cost| self.fits(cost)) {
+        let masks = !policy.design.skips_masks;
+        let holds_pairs = self.holds_pairs(|_| true);
+        let is_answer = |masking: &Masking| holds_pairs && self.fits(self.cost(masking));
+        let mut masking = Masking::default();
+        for attempt in if masks { self.maskings() } else { vec![] } {
+            masking = attempt;
+            if is_answer(&masking) {
+                return Ok(self.masked(masking));
+            }
+        }
+        if self.fits(raw_cost) {
+            return Ok(self.done(None, raw));
+        }
+        if masks && policy.limit.fill.is_some() {
+            masking = self.mask_window(&masking).unwrap_or(masking);
+        }
+        if !is_answer(&masking) && policy.limit.clip_results.is_some() {
+            masking = self.clip(&masking)?;
+        }
+        if is_answer(&masking) {
+            return Ok(self.masked(masking));
+        }
+        Ok(match policy.limit.fill.zip(self.max_cost()) {
+            Some((_, max)) => return self.fill(&masking, summary, max),
+            None => match self.summarize(masking, summary, |cost| self.fits(cost)) {
                 Ok(outcome) => outcome,
                 Err(masking) => Outcome::Plan(Box::new(self.truncate(masking))),
             },

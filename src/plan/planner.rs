@@ -2,14 +2,13 @@
 
 use super::arrival::with_arrivals;
 use super::context::{Costs, Given, PlanContext, Related, Uncounted, view_cost};
-use super::decide::is_within_budget;
 use super::outcome::{Masked, Masking, Outcome, Plan, Stage, Summary, Unmasked};
 use super::units::message_of;
 use super::window::Window;
 use crate::outline::Outline;
 use crate::pairs::Pairs;
 use crate::placeholder::Placeholder;
-use crate::policy::{Policy, Requests};
+use crate::policy::{Goal, Policy, Requests};
 use crate::source::Source;
 use crate::text::count_chars;
 use crate::turns::Turns;
@@ -150,7 +149,8 @@ impl<'a> Planner<'a> {
         if !self.policy.masks() || masked.iter().any(Masked::is_masked) {
             return Unmasked::default();
         }
-        if is_within_budget(self.policy, self.max_cost(), self.cost(&Masking::default())) {
+        let begins_over_budget = self.policy.goal == Goal::Reduce && !self.policy.limit.is_kept;
+        if begins_over_budget && self.policy.sends_raw(self.max_cost(), self.cost(&Masking::default())) {
             return Unmasked::BELOW_TRIGGER;
         }
         let outside_window = self.window.older_end;

@@ -332,6 +332,13 @@ impl Policy {
         self.terms.pins_boundary || self.terms_by_shape.iter().any(|(_, terms)| terms.pins_boundary)
     }
 
+    /// Whether a history of this cost is sent as it is, for its size alone. A boundary that depends on earlier requests pays off within
+    /// the budget too.
+    pub(crate) fn sends_raw(&self, max_cost: Option<usize>, raw_cost: usize) -> bool {
+        let masks_within_budget = !self.design.skips_masks && self.terms.boundary.remembers();
+        max_cost.is_none_or(|max| raw_cost <= max) && !masks_within_budget
+    }
+
     /// The budget of a request after this many messages.
     pub(crate) fn max_cost_at(&self, requests: &Requests, messages: usize) -> Option<usize> {
         let since = &requests.max_since;
@@ -366,11 +373,5 @@ impl Policy {
             None => self.design.lines_form,
             Some(template) => template.iter().any(|(_, field)| *field == Some(Field::Lines)),
         }
-    }
-
-    /// Whether the placeholder names the handle by which an observation can be recalled.
-    #[must_use]
-    pub fn names_handle(&self) -> bool {
-        self.text.placeholder.iter().flatten().any(|(_, field)| *field == Some(Field::Handle))
     }
 }

@@ -111,7 +111,7 @@ impl<'py> MessageMasker<'_, 'py> {
             }
             _ => self.dicts.observation(self.outline, result),
         });
-        to_str(self.dicts.list.py(), &text.unwrap_or_default())
+        to_str(self.dicts.list.py(), &text)
     }
 
     /// A copy of a message of the task with its text cut, and without images.

@@ -9,7 +9,7 @@ use crate::outline::Outline;
 use crate::plan::{Given, Plan};
 use crate::policy::Policy;
 use crate::reduce::{Reduced, reduce_json};
-use crate::report::{self, Figure};
+use crate::report::{self, ToolCount};
 use crate::splice::Spliced;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -112,25 +112,24 @@ fn reduced(data: &[u8], PyPolicy { policy, requests }: &PyPolicy) -> PyResult<Re
     })
 }
 
+/// Those of [`NAMES`].
 fn figures(outline: &Outline, plan: &Plan, policy: &Policy) -> RowFigures {
     let tools = report::by_tool(outline, plan, policy.text.image_chars);
-    let dropped = report::dropped(plan);
-    let found = report::figures(outline, plan, &tools, &dropped, "");
-    NAMES.map(|name| match name {
-        "is_unrecognized" => usize::from(outline.is_unrecognized()),
-        "messages" => outline.messages.len(),
-        "observations" => tools.iter().map(|(_, count)| count.observations).sum(),
-        "observation_chars" => tools.iter().map(|(_, count)| count.chars).sum(),
-        _ => match found.iter().find(|(known, _)| *known == name) {
-            Some((_, Figure::Count(count))) => *count,
-            Some((_, Figure::Flag(flag))) => usize::from(*flag),
-            Some((_, Figure::MaybeFlag(flag))) => flag.map_or(FLAGS, usize::from),
-            Some((_, Figure::Word(word))) => {
-                STAGES.iter().position(|stage| *word == Some(stage)).unwrap_or(STAGES.len())
-            }
-            _ => 0,
-        },
-    })
+    let sum = |figure: fn(&ToolCount) -> usize| tools.iter().map(|(_, count)| figure(count)).sum();
+    let (stage, _) = report::stage(plan);
+    [
+        outline.messages.len(),
+        sum(|count| count.observations),
+        sum(|count| count.chars),
+        plan.turns.count(),
+        plan.chars.0,
+        plan.chars.1,
+        sum(|count| count.masked),
+        report::dropped(plan).len(),
+        plan.within_limit.map_or(FLAGS, usize::from),
+        STAGES.iter().position(|known| Some(*known) == stage).unwrap_or(STAGES.len()),
+        usize::from(outline.is_unrecognized()),
+    ]
 }
 
 /// The results of `work` for each row in order, from as many threads.

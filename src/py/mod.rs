@@ -142,8 +142,8 @@ fn texts<'py>(messages: &Bound<'py, PyAny>, policy: &PyPolicy, whole: bool) -> P
                 let text = outline.cut_of(result).map_or(text.clone(), |clip| clip.apply(&text));
                 let facts = plan::facts(&outline, &pairs, Some(&turns), result);
                 let facts = placeholder.with_handle(facts, &outline, &dicts, result);
-                let (form, _) = placeholder.form(&outline, &dicts, result, &facts);
-                let masked = placeholder.render(&form, &facts, || text.clone());
+                let form = placeholder.form(&outline, &dicts, result, &facts);
+                let masked = form.map(|(form, _)| placeholder.render(&form, &facts, || text.clone()));
                 let max_chars = policy.policy.limit.clip_of_requests().filter(|max| facts.chars > *max);
                 let recall = placeholder.names_handle().then_some(facts.handle);
                 let cut = max_chars.map(|max| Clip::of(facts.chars, 0, max, recall).apply(&text));

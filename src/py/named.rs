@@ -49,14 +49,22 @@ pub(super) fn field_of<'py, T: IntoPyObjectExt<'py>>(py: Python<'py>, value: T) 
     value.into_bound_py_any(py)
 }
 
-/// A tuple of the class at this path, of fields by name; a variable of the same name needs no value.
-macro_rules! named {
-    ($path:literal, $py:expr, $($name:ident $(= $value:expr)?),+ $(,)?) => {{
-        use $crate::py::named::{NamedTuple, field_of, named};
-        static CLASS: NamedTuple = NamedTuple::new($path);
-        CLASS.make($py, &[$((stringify!($name), field_of($py, named!(@ $name $(= $value)?))?)),+])
+/// Fields by name; a variable of the same name needs no value.
+macro_rules! fields {
+    ($py:expr, $($name:ident $(= $value:expr)?),+ $(,)?) => {{
+        use $crate::py::named::{field_of, fields};
+        [$((stringify!($name), field_of($py, fields!(@ $name $(= $value)?))?)),+]
     }};
     (@ $name:ident = $value:expr) => { $value };
     (@ $name:ident) => { $name };
 }
-pub(crate) use named;
+
+/// A tuple of the class at this path, of fields by name.
+macro_rules! named {
+    ($path:literal, $py:expr, $($field:tt)+) => {{
+        use $crate::py::named::{NamedTuple, fields};
+        static CLASS: NamedTuple = NamedTuple::new($path);
+        CLASS.make($py, &fields!($py, $($field)+))
+    }};
+}
+pub(crate) use {fields, named};

@@ -1,13 +1,13 @@
 //! Results of reductions: the view, with the counters of the plan.
 
 use super::convert::to_str;
-use super::named::{NamedField, NamedTuple, field_of, named};
+use super::named::{NamedField, NamedTuple, fields, named};
 use super::new_bytes;
 use super::unread;
 use crate::outline::Outline;
-use crate::plan::{Move, Plan, Unmasked};
+use crate::plan::{Masked, Move, Plan, Unmasked};
 use crate::policy::Policy;
-use crate::report::{self, Figure};
+use crate::report::{self, ToolCount};
 use crate::splice::Spliced;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -55,50 +55,58 @@ fn answer<'py>(
     let tools = report::by_tool(outline, plan, policy.text.image_chars);
     let policy = policy.of(outline);
     let dropped = report::dropped(plan);
-    let figures = report::figures(outline, plan, &tools, &dropped, &policy.terms.provider);
+    let (clipped_count, clipped_chars) = report::clipped(outline, plan);
+    let (reduction_stage, invariant_status) = report::stage(plan);
     // The caller of the summarizer adds its error, that of a whole request the request.
     let none = || py.None().into_bound(py);
     let other = if view.0 == "json" { "messages" } else { "json" };
     let mut fields = vec![view, (other, none()), ("request", none()), ("summarizer_error", none())];
-    for (name, figure) in figures {
-        fields.push((name, figure_of(py, outline, figure)?));
-    }
+    fields.extend(fields!(
+        py,
+        reduced = plan.changes(),
+        dropped_count = dropped.len(),
+        dropped = PyTuple::new(py, &dropped)?,
+        mask_places = PyBytes::new(py, &report::places(outline, plan, Masked::is_masked)),
+        cut_places = PyBytes::new(py, &report::places(outline, plan, Masked::is_clipped)),
+        unmasked = unmasked_of(py, plan.unmasked)?,
+        invariant_status,
+        reduction_stage,
+        masked_count = tools.iter().map(|(_, count)| count.masked).sum::<usize>(),
+        masked_chars = tools.iter().map(|(_, count)| count.removed_chars).sum::<usize>(),
+        clipped_count,
+        clipped_chars,
+        tools = tools_of(py, outline, &tools)?,
+        chars_before = plan.chars.0,
+        chars_after = plan.chars.1,
+        within_limit = plan.within_limit,
+        orphans = PyTuple::new(py, &plan.orphans)?,
+        first_changed = report::first_changed(outline, plan),
+        boundary = plan.boundary,
+        boundary_message = report::boundary_message(outline, plan),
+        turns = plan.turns.count(),
+        boundary_moves = moves_of(py, &plan.moves)?,
+        provider = &policy.terms.provider
+    ));
     class.make(py, &fields)
 }
 
-fn figure_of<'py>(py: Python<'py>, outline: &Outline, figure: Figure<'_>) -> PyResult<Bound<'py, PyAny>> {
-    match figure {
-        Figure::Flag(flag) => field_of(py, flag),
-        Figure::MaybeFlag(flag) => field_of(py, flag),
-        Figure::Count(count) => field_of(py, count),
-        Figure::Place(place) => field_of(py, place),
-        Figure::Word(word) => field_of(py, word),
-        Figure::Results(places) => Ok(PyBytes::new(py, &places).into_any()),
-        Figure::Unmasked(unmasked) => unmasked_of(py, unmasked),
-        Figure::Messages(messages) => Ok(PyTuple::new(py, messages)?.into_any()),
-        Figure::Tools(tools) => {
-            let reports = PyDict::new(py);
-            for (name, count) in tools {
-                let name = to_str(py, name.map_or(b"", |name| outline.name(name)))?;
-                reports.set_item(
-                    name,
-                    named!(
-                        "recede._report.ToolReport",
-                        py,
-                        observations = count.observations,
-                        masked = count.masked,
-                        chars = count.chars,
-                        removed_chars = count.removed_chars
-                    )?,
-                )?;
-            }
-            Ok(reports.into_any())
-        }
-        Figure::Moves(moves) => {
-            let made: PyResult<Vec<_>> = moves.iter().map(|step| boundary_move(py, step)).collect();
-            Ok(PyTuple::new(py, made?)?.into_any())
-        }
+fn tools_of<'py>(
+    py: Python<'py>,
+    outline: &Outline,
+    tools: &[(Option<u32>, ToolCount)],
+) -> PyResult<Bound<'py, PyDict>> {
+    let reports = PyDict::new(py);
+    for (name, ToolCount { observations, masked, chars, removed_chars }) in tools.iter().copied() {
+        let report = named!("recede._report.ToolReport", py, observations, masked, chars, removed_chars)?;
+        reports.set_item(to_str(py, name.map_or(b"", |name| outline.name(name)))?, report)?;
     }
+    Ok(reports)
+}
+
+/// Moves of the boundary.
+pub(super) fn moves_of<'py>(py: Python<'py>, moves: &[Move]) -> PyResult<Bound<'py, PyTuple>> {
+    let moves: PyResult<Vec<_>> = moves.iter().map(|step| boundary_move(py, step)).collect();
+    PyTuple::new(py, moves?)
 }
 
 pub(super) fn unmasked_of(py: Python<'_>, unmasked: Unmasked) -> PyResult<Bound<'_, PyAny>> {
@@ -106,7 +114,7 @@ pub(super) fn unmasked_of(py: Python<'_>, unmasked: Unmasked) -> PyResult<Bound<
     named!("recede._report.Unmasked", py, outside_window, maskable, is_below_trigger, is_below_step)
 }
 
-pub(super) fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny>> {
+fn boundary_move<'py>(py: Python<'py>, step: &Move) -> PyResult<Bound<'py, PyAny>> {
     named!(
         "recede._report.BoundaryMove",
         py,

@@ -21,7 +21,7 @@ mod summaries;
 mod view;
 
 use crate::error::Error;
-use crate::plan::{Limits, Need, PlanContext, State, Step, SummaryInput};
+use crate::plan::{Need, PlanContext, State, Step, SummaryInput};
 use crate::policy::{NOW, Policy, Requests};
 use crate::store::{Store, StoreError};
 pub use attempts::Attempts;
@@ -276,14 +276,14 @@ impl Session {
     /// Decides what the current request changes, or the view after the answer to the last one.
     fn decide_step(&mut self) {
         let (end, is_request) = (self.log.len(), !self.log.ends_with_run());
-        let (remembers, limits) = (self.policy.remembers(), Limits::of(&self.policy, self.max_cost()));
+        let (remembers, max_cost) = (self.policy.remembers(), self.max_cost());
         let (step, moved, is_to_window) = self.with_state(|context, state| {
             state.grow(context, end);
             if remembers {
                 return (state.step(context, end, is_request, is_request), vec![], false);
             }
             let moved = state.advance(context);
-            let is_to_window = !limits.fit(state.cost());
+            let is_to_window = max_cost.is_some_and(|max| state.cost() > max);
             let peek = if is_to_window { state.peek(context, false) } else { None };
             (peek.map_or_else(|| Step::at_rest(state.cost()), Step::of_peek), moved, is_to_window)
         });

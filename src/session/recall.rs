@@ -3,7 +3,7 @@
 use super::{ResultPlace, Session};
 use crate::handle::is_handle;
 use crate::outline::Message;
-use crate::plan::{Unmasked, is_within_budget};
+use crate::plan::Unmasked;
 use crate::source::{Bytes, Source};
 
 impl Session {
@@ -13,8 +13,7 @@ impl Session {
         if !self.policy.masks() || self.counts().masked > 0 {
             return (observations, Unmasked::default());
         }
-        let is_small = (1..=self.raw_cost_at_most).contains(&self.log.cost);
-        if is_small || is_within_budget(&self.policy, self.max_cost(), self.log.cost) {
+        if (1..=self.raw_cost_at_most).contains(&self.log.cost) {
             return (observations, Unmasked::BELOW_TRIGGER);
         }
         (observations, self.with_context(|context| self.state.unmasked(context, &self.step)))

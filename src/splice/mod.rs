@@ -317,7 +317,6 @@ impl<'a> ViewWriter<'a> {
         let text = |out: &mut Vec<u8>| {
             out.push(b'"');
             match masked.form {
-                Form::Stay => {}
                 Form::Placeholder => self.encoded.write(&facts, out),
                 Form::Cut { text_chars } => {
                     RawText::of_result(self.data, self.outline, result).copy(text_chars, out);

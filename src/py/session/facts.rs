@@ -1,6 +1,6 @@
 //! The session of facts for Python: of messages that stay with their owner.
 
-use super::shared::{Observation, Shared, moves_of};
+use super::shared::{Observation, Shared};
 use crate::error::Error;
 use crate::outline::Outline;
 use crate::placeholder::Placeholder;
@@ -14,6 +14,7 @@ use crate::py::facts::outline_of_facts;
 use crate::py::guard::guarded;
 use crate::py::marks::DictMarks;
 use crate::py::named::named;
+use crate::py::reduction::moves_of;
 use crate::py::unread;
 use crate::py::values::Any;
 use crate::py::walk::walk;
@@ -203,7 +204,7 @@ impl PyFactsSession {
 
     /// The moves of the boundary from this one on, with that of the current request.
     fn moves<'py>(&self, py: Python<'py>, first: usize) -> PyResult<Bound<'py, PyList>> {
-        guarded(|| moves_of(py, &self.shared.change(py, |session, _| Ok(session.moves_from(first)))?))
+        guarded(|| Ok(moves_of(py, &self.shared.change(py, |session, _| Ok(session.moves_from(first)))?)?.to_list()))
     }
 
     /// The place of an observation, by its number, its handle or the id of its call.

@@ -1,7 +1,7 @@
 //! The session of messages for Python.
 
 use super::facts::facts_of;
-use super::shared::{Observation, Shared, moves_of, texts_of};
+use super::shared::{Observation, Shared, texts_of};
 use crate::plan::SummaryInput;
 use crate::policy::Policy;
 use crate::py::apply::masked_message;
@@ -9,7 +9,7 @@ use crate::py::convert::{CountedTexts, PyPolicy, Text, bytes_of, count_request, 
 use crate::py::dicts::{Dicts, plain_copy};
 use crate::py::guard::guarded;
 use crate::py::named::{field_of, named};
-use crate::py::reduction::unmasked_of;
+use crate::py::reduction::{moves_of, unmasked_of};
 use crate::py::store::PyStore;
 use crate::py::unread;
 use crate::py::values::Any;
@@ -144,7 +144,7 @@ impl PySession {
             if is_of_unknown_role {
                 unread::warn_appended(py, message)?;
             }
-            moves_of(py, &moves)
+            Ok(moves_of(py, &moves)?.to_list())
         })
     }
 
@@ -169,7 +169,7 @@ impl PySession {
                 self.write_all(py)?;
             }
             unread::warn_taken(py, &outline, |index| dicts.message(index))?;
-            moves_of(py, &moves).map(Some)
+            Ok(Some(moves_of(py, &moves)?.to_list()))
         })
     }
 
@@ -274,7 +274,7 @@ impl PySession {
                 Ok((update, moves, told))
             })?;
             match update {
-                Update::Done => Ok(moves_of(py, &moves)?.into_any()),
+                Update::Done => Ok(moves_of(py, &moves)?.to_list().into_any()),
                 Update::AskSummary(asked) => {
                     let messages = PyList::new(py, told.iter().map(|message| PyBytes::new(py, message)))?;
                     summary_request(py, messages, asked.previous, vec![], asked.key)
@@ -363,7 +363,7 @@ impl PySession {
                 orphans,
                 changed_message = changed.map(|(message, _)| message),
                 changed_byte = changed.map(|(_, byte)| byte),
-                boundary_moves = moves_of(py, &moves)?.to_tuple(),
+                boundary_moves = moves_of(py, &moves)?,
                 provider,
                 summary_failures,
                 observations,

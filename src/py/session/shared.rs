@@ -1,15 +1,13 @@
 //! Code that the classes share: a session after its lock, its errors, and a few values.
 
-use crate::plan::Move;
 use crate::py::convert::{bytes_of, to_str, transcript_error};
-use crate::py::reduction::boundary_move;
 use crate::py::store::PyStore;
 use crate::py::values::{Any, number};
 use crate::session::{Failure, Mask, Result, Session};
 use crate::store::Store;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::PyString;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -92,11 +90,6 @@ impl Observation {
             Err(_) => Observation::Number(usize::try_from(number(value)?).unwrap_or(usize::MAX)),
         })
     }
-}
-
-pub(super) fn moves_of<'py>(py: Python<'py>, moves: &[Move]) -> PyResult<Bound<'py, PyList>> {
-    let moves: PyResult<Vec<_>> = moves.iter().map(|step| boundary_move(py, step)).collect();
-    PyList::new(py, moves?)
 }
 
 /// The texts of masks; placeholders repeat, so there is one object for equal ones.

@@ -147,10 +147,8 @@ impl Log {
         let (placeholder, source) = (Placeholder::of(policy), Bytes(data));
         let text = |result: usize| {
             let facts = facts_of_pair(outline, pairs.call_of(result), turn_at, result);
-            let facts = placeholder.with_handle(facts, outline, &source, result);
-            let (form, _) = placeholder.form(outline, &source, result, &facts);
             let cut = outline.cut_of(result).map(|clip| clip.apply(&source.observation(outline, result)));
-            (cut, placeholder.render(&form, &facts, || source.observation(outline, result)))
+            (cut, placeholder.masked(outline, &source, result, facts))
         };
         let texts = outline.results_of(last).map(text).collect();
         self.pairs.truncate(&self.outline, last);

@@ -141,12 +141,12 @@ impl Session {
                 let facts = facts(context.outline, context.pairs, Some(context.turns), result);
                 let facts = placeholder.with_handle(facts, context.outline, context.source, result);
                 let text = match &one.form {
-                    Form::Clip(cut) => Some(context.source.clipped(context.outline, result, &cut.clip)),
+                    Form::Clip(cut) => context.source.clipped(context.outline, result, &cut.clip),
                     form => placeholder.render(form, &facts, || context.source.observation(context.outline, result)),
                 };
-                text.map(|text| (self.place_of(result), text))
+                (self.place_of(result), text)
             };
-            masked.iter().filter_map(text).collect()
+            masked.iter().map(text).collect()
         })
     }
 
