@@ -14,6 +14,33 @@ pub struct Stop;
 
 pub(crate) type Read<T> = Result<T, Stop>;
 
+/// Reads containers with a cursor.
+pub(crate) trait Reader<'a> {
+    fn cursor(&mut self) -> &mut Cursor<'a>;
+
+    /// The members or elements of the container at the cursor, which this bracket closes; `read` reads the keys of members as well.
+    #[inline]
+    fn each(&mut self, bracket: u8, mut read: impl FnMut(&mut Self, usize) -> Read<()>) -> Read<()> {
+        self.cursor().open()?;
+        if self.cursor().close(bracket) {
+            return Ok(());
+        }
+        for index in 0.. {
+            read(self, index)?;
+            if !self.cursor().more(bracket)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Reader<'a> for Cursor<'a> {
+    fn cursor(&mut self) -> &mut Cursor<'a> {
+        self
+    }
+}
+
 /// A position in the input.
 pub struct Cursor<'a> {
     pub data: &'a [u8],

@@ -7,8 +7,8 @@ mod strings;
 
 pub use crate::text::Counted;
 pub use block::Scanner;
-pub(crate) use cursor::Read;
 pub use cursor::{Cursor, MAX_DEPTH};
+pub(crate) use cursor::{Read, Reader};
 pub(crate) use decode::push_code_point;
 pub use decode::{decode, newlines, skip_chars};
 pub use strings::{Fault, plain};

@@ -2,7 +2,7 @@
 
 use super::{Part, Texts};
 use crate::clip::Clip;
-use crate::json::{Cursor, Read, Scanner, decode};
+use crate::json::{Cursor, Read, Reader, Scanner, decode};
 use crate::outline::{Outline, Span};
 use crate::source::{Bytes, Source};
 use crate::text::clip;
@@ -122,23 +122,13 @@ impl Walk<'_> {
                 Ok(())
             }
             b'{' => self.object(cursor, is_argument),
-            b'[' => {
-                cursor.open()?;
-                let mut is_more = !cursor.close(b']');
-                while is_more {
-                    self.value(cursor, is_argument)?;
-                    is_more = cursor.more(b']')?;
-                }
-                Ok(())
-            }
+            b'[' => cursor.each(b']', |cursor, _| self.value(cursor, is_argument)),
             _ => cursor.value().map(drop),
         }
     }
 
     fn object(&mut self, cursor: &mut Cursor, is_argument: bool) -> Read<()> {
-        cursor.open()?;
-        let mut is_more = !cursor.close(b'}');
-        while is_more {
+        cursor.each(b'}', |cursor, _| {
             let key = cursor.key()?;
             let key = key.raw(cursor.data);
             let are_arguments = ARGUMENTS.contains(&key);
@@ -150,9 +140,8 @@ impl Walk<'_> {
             } else {
                 self.value(cursor, is_argument || are_arguments)?;
             }
-            is_more = cursor.more(b'}')?;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn string(&mut self, cursor: &mut Cursor) -> Read<()> {

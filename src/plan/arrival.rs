@@ -40,8 +40,7 @@ impl PlanContext<'_> {
         if judged.peek().is_none() {
             return vec![];
         }
-        let mut excluded = Excluded::default();
-        excluded.grow(policy, outline);
+        let excluded = Excluded::of(policy, outline);
         let masker = Masker::of(*self, &excluded);
         judged.filter_map(|result| Some((result, masker.arrival(result)?))).collect()
     }

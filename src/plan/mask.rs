@@ -129,6 +129,12 @@ impl<'a> Masker<'a> {
 pub(super) struct Excluded(Vec<bool>);
 
 impl Excluded {
+    pub(crate) fn of(policy: &Policy, outline: &Outline) -> Self {
+        let mut excluded = Excluded::default();
+        excluded.grow(policy, outline);
+        excluded
+    }
+
     /// Whether results of this tool are never masked; `name` is asked only if those of some are.
     fn has(&self, name: impl FnOnce() -> Name) -> bool {
         !self.0.is_empty() && name().is_some_and(|name| self.0.get(name as usize) == Some(&true))

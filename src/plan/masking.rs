@@ -10,8 +10,7 @@ use crate::placeholder::{CountedClip, Form};
 impl Planner<'_> {
     /// Masks everything that is older than the window, not exempt, and shorter when masked.
     pub(super) fn mask(&self) -> Masking {
-        let mut excluded = Excluded::default();
-        excluded.grow(self.policy, self.outline);
+        let excluded = Excluded::of(self.policy, self.outline);
         let masker = Masker::of(self.context(), &excluded);
         let older = (0..self.window.older_end)
             .filter(|result| self.window.is_older(*result, || self.pairs.name_of(self.outline, *result)));
@@ -24,8 +23,7 @@ impl Planner<'_> {
     /// If that does not fit: masks more observations, oldest first and not in the newest turn, nor what no request has shown, until
     /// the view fits. None if that masks nothing, or removes too little.
     pub(super) fn mask_window(&self, masking: &Masking) -> Option<Masking> {
-        let mut excluded = Excluded::default();
-        excluded.grow(self.policy, self.outline);
+        let excluded = Excluded::of(self.policy, self.outline);
         let masker = Masker::of(self.context(), &excluded);
         let min_removed = self.policy.design.min_masked_chars;
         let (mut all, mut cost) = (masking.clone(), self.cost(masking));
@@ -73,8 +71,7 @@ impl Planner<'_> {
     fn clips(&self, masking: &Masking) -> Vec<(usize, Clip)> {
         let Planner { outline, pairs, window, .. } = self;
         let Some(max_chars) = self.policy.limit.clip_results else { return vec![] };
-        let mut excluded = Excluded::default();
-        excluded.grow(self.policy, outline);
+        let excluded = Excluded::of(self.policy, outline);
         let masker = Masker::of(self.context(), &excluded);
         let is_raw =
             |result: &usize| !window.is_older(*result, || pairs.name_of(outline, *result)) && !masking.holds(*result);

@@ -324,8 +324,7 @@ impl State {
     /// one on long ones; with a limit all that may be masked.
     pub(crate) fn texts_needed(&self, context: PlanContext, first: usize) -> Vec<usize> {
         let PlanContext { outline, policy, .. } = context;
-        let mut excluded = Excluded::default();
-        excluded.grow(policy, outline);
+        let excluded = Excluded::of(policy, outline);
         let masker = Masker::of(context, &excluded);
         let new = outline.results_before(first)..outline.results.len();
         if let Some(max_chars) = policy.limit.clip_of_requests() {

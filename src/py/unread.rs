@@ -13,6 +13,19 @@ use std::collections::BTreeSet;
 /// The most types, and the most roles, that are named.
 const MAX_NAMES: usize = 12;
 
+/// The word in a field of a dict.
+fn word_of_dict(message: PyResult<Dict<'_>>, key: Key) -> Option<String> {
+    let message = message.ok()?;
+    let word = message.get_item(name(message.py(), key)).ok()??;
+    Some(cast::<PyString>(&word)?.to_string_lossy().into_owned())
+}
+
+/// The word in a field of serialized input.
+fn word_in(data: &[u8], message: Span, key: Key) -> Option<String> {
+    let word = member(data, message, key.name().as_bytes())?;
+    Some(String::from_utf8_lossy(&text(word.of(data))?).into_owned())
+}
+
 /// Warns once of what is not understood in a list of dicts.
 pub(super) fn warn_dicts<'py>(
     given: &Any<'py>,
@@ -20,27 +33,18 @@ pub(super) fn warn_dicts<'py>(
     policy: &Policy,
     message: impl Fn(usize) -> PyResult<Dict<'py>>,
 ) -> PyResult<()> {
-    let word_of = |index, key| {
-        let word = message(index).ok()?.get_item(name(given.py(), key)).ok()??;
-        Some(cast::<PyString>(&word)?.to_string_lossy().into_owned())
-    };
-    warn(given, outline, policy, word_of)
+    warn(given, outline, policy, |index, key| word_of_dict(message(index), key))
 }
 
 /// The warning about serialized input.
 pub(super) fn warn_json(data: &Bound<'_, PyBytes>, outline: &Outline, policy: &Policy) -> PyResult<()> {
-    let bytes = data.as_bytes();
-    let word_of = |index: usize, key: Key| {
-        let word = member(bytes, outline.spans[index], key.name().as_bytes())?;
-        Some(String::from_utf8_lossy(&text(word.of(bytes))?).into_owned())
-    };
-    warn(data.as_any(), outline, policy, word_of)
+    warn(data.as_any(), outline, policy, |index, key| word_in(data.as_bytes(), outline.spans[index], key))
 }
 
 /// Warns once of the role of a message that a session has taken, unless rules know it.
 pub(super) fn warn_appended(py: Python<'_>, data: &[u8]) -> PyResult<()> {
-    let role = member(data, Span { start: 0, end: data.len() }, b"role").and_then(|role| text(role.of(data)));
-    warn_roles(py, &first_names(role.map(|role| String::from_utf8_lossy(&role).into_owned()).into_iter()))
+    let role = word_in(data, Span { start: 0, end: data.len() }, Key::Role);
+    warn_roles(py, &first_names(role.into_iter()))
 }
 
 /// Warns once of the roles of dicts that a session takes, as far as rules do not know them.
@@ -49,11 +53,7 @@ pub(super) fn warn_taken<'py>(
     outline: &Outline,
     message: impl Fn(usize) -> PyResult<Dict<'py>>,
 ) -> PyResult<()> {
-    let role_of = |index| {
-        let role = message(index).ok()?.get_item(name(py, Key::Role)).ok()??;
-        Some(cast::<PyString>(&role)?.to_string_lossy().into_owned())
-    };
-    warn_roles(py, &roles_in(outline, role_of))
+    warn_roles(py, &roles_in(outline, |index| word_of_dict(message(index), Key::Role)))
 }
 
 fn warn_roles(py: Python<'_>, roles: &[String]) -> PyResult<()> {

@@ -34,7 +34,7 @@ mod tape;
 mod write;
 
 use crate::error::{Error, Kind};
-use crate::json::{Counted, Cursor, Fault, Read, Scanner, decode};
+use crate::json::{Counted, Cursor, Fault, Read, Reader, Scanner, decode};
 use crate::outline::{Call, Outline, Span};
 use crate::shape::{self, BODY_KEYS};
 use std::borrow::Cow;
@@ -144,13 +144,7 @@ fn each(data: &[u8], span: Span, [open, close]: [u8; 2], mut read: impl FnMut(&m
     if cursor.peek() != open {
         return None;
     }
-    cursor.open().ok()?;
-    let mut is_more = !cursor.close(close);
-    while is_more {
-        read(&mut cursor).ok()?;
-        is_more = cursor.more(close).ok()?;
-    }
-    Some(())
+    cursor.each(close, |cursor, _| read(cursor)).ok()
 }
 
 /// Whether what was scanned before is a request body.
@@ -197,6 +191,13 @@ struct Scan<'a> {
     tape: Tape<'a>,
     /// Whether an input of very many small values is refused.
     is_bounded: bool,
+}
+
+impl<'a> Reader<'a> for Scan<'a> {
+    #[inline]
+    fn cursor(&mut self) -> &mut Cursor<'a> {
+        &mut self.cursor
+    }
 }
 
 impl<'a> Scan<'a> {
@@ -257,7 +258,7 @@ impl Scan<'_> {
         let start = self.cursor.at;
         let (mut history, mut wrong, mut repeated) = (BODY_KEYS.len(), [None; BODY_KEYS.len()], None);
         let mut seen = [false; BODY_KEYS.len()];
-        self.members(|scan| {
+        self.each(b'}', |scan, _| {
             let name = scan.cursor.key()?;
             let key = decoded(scan.cursor.data, &name);
             let Some(key) = BODY_KEYS.iter().position(|name| *key == *name.as_bytes()) else {
@@ -289,54 +290,15 @@ impl Scan<'_> {
         })
     }
 
-    /// The members of the object at the cursor; `member` reads their keys as well.
-    #[inline]
-    fn members(&mut self, mut member: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
-        self.cursor.open()?;
-        if self.cursor.close(b'}') {
-            return Ok(());
-        }
-        loop {
-            member(self)?;
-            if !self.cursor.more(b'}')? {
-                return Ok(());
-            }
-        }
-    }
-
-    /// The elements of the list at the cursor.
-    #[inline]
-    fn elements(&mut self, mut element: impl FnMut(&mut Self, usize) -> Read<()>) -> Read<()> {
-        self.cursor.open()?;
-        if self.cursor.close(b']') {
-            return Ok(());
-        }
-        for index in 0.. {
-            element(self, index)?;
-            if !self.cursor.more(b']')? {
-                break;
-            }
-        }
-        Ok(())
-    }
-
     fn history(&mut self) -> Read<()> {
         self.outline.array_start = self.cursor.at + 1;
-        self.cursor.open()?;
-        self.index = Some(0);
-        if !self.cursor.close(b']') {
-            for index in 0.. {
-                self.index = Some(index);
-                self.message(index)?;
-                self.bound(self.outline.messages.len() + self.outline.calls.len() + self.outline.results.len())?;
-                self.index = None;
-                if !self.cursor.more(b']')? {
-                    break;
-                }
-            }
-        }
-        self.index = None;
-        Ok(())
+        self.each(b']', |scan, index| {
+            scan.index = Some(index);
+            scan.message(index)?;
+            scan.bound(scan.outline.messages.len() + scan.outline.calls.len() + scan.outline.results.len())?;
+            scan.index = None;
+            Ok(())
+        })
     }
 
     fn message(&mut self, index: usize) -> Read<()> {

@@ -3,7 +3,7 @@
 
 use super::{Scan, decoded};
 use crate::error::Error;
-use crate::json::{Counted, Read};
+use crate::json::{Counted, Read, Reader};
 use crate::outline::Span;
 use crate::shape::{Key, Keys, Value};
 use std::borrow::Cow;
@@ -94,7 +94,7 @@ impl Scan<'_> {
         let (start, place) = (self.cursor.at, self.tape.entries.len());
         self.push(Entry { start, ..Entry::of(ValueKind::List, key, place) });
         let (mut members, mut size) = (0, 2);
-        self.elements(|scan, index| {
+        self.each(b']', |scan, index| {
             members += 1;
             size += scan.record(None, true, level + 1)? + usize::from(index > 0);
             scan.bound(scan.tape.entries.len())
@@ -107,7 +107,7 @@ impl Scan<'_> {
         let (start, place) = (self.cursor.at, self.tape.entries.len());
         self.push(Entry { start, ..Entry::of(ValueKind::Object, of, place) });
         let (mut keys, mut members, mut size) = (Keys::default(), 0, 1);
-        self.members(|scan| {
+        self.each(b'}', |scan, _| {
             let (key, chars, at) = scan.key()?;
             size += chars + 4; // two quotes, a colon, a comma or bracket
             size += match key {
