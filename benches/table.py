@@ -59,7 +59,7 @@ REPEAT = """\
 - `make bench QUICK=1`: smaller and shorter, in about a minute. `ONLY=small,hostile` takes some of the sections:
   {sections}.
 - `cargo bench`: the core alone; `RECEDE_BENCH_FILE=history.json` another history. `RECEDE_SCANNER=word` (`sse2`,
-  `avx2`, `avx512`, `neon`) forces an instruction set, here and in Python.
+  `avx2`, `neon`) forces an instruction set, here and in Python.
 - `pytest benches/test_reduce.py`: single comparisons. That rivals answer as recede does is among the tests.
 - `make fuzz SECONDS=600`: the scanner against a full parser, and the core against the oracle.
 

@@ -31,7 +31,7 @@ def scanner() -> str:
 
     Example:
         >>> import recede
-        >>> recede.reduction.scanner() in ("word", "sse2", "avx2", "avx512", "neon")
+        >>> recede.reduction.scanner() in ("word", "sse2", "avx2", "neon")
         True
     """
     return os.environ.get("RECEDE_SCANNER") or _core.scanners()[-1]

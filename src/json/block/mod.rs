@@ -57,9 +57,6 @@ impl Scanner {
                 && is_x86_feature_detected!("popcnt");
             if has_bits && is_x86_feature_detected!("avx2") {
                 found.push(("avx2", Scanner { scan: x86::avx2::scan }));
-                if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
-                    found.push(("avx512", Scanner { scan: x86::avx512::scan }));
-                }
             }
         }
         #[cfg(target_arch = "aarch64")]

@@ -1,4 +1,4 @@
-//! 64 bytes at a time on x86-64: SSE2, AVX2, AVX-512.
+//! 64 bytes at a time on x86-64: SSE2, AVX2.
 
 #![allow(clippy::wildcard_imports, reason = "intrinsics come by the dozen")]
 
@@ -245,79 +245,6 @@ pub(crate) mod avx2 {
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub(crate) fn scan(data: &[u8], start: usize) -> Found {
-        scan_body!(data, start)
-    }
-}
-
-pub(crate) mod avx512 {
-    use super::*;
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    fn load(block: &[u8; 64]) -> __m512i {
-        // SAFETY: the block has 64 bytes.
-        unsafe { _mm512_loadu_si512(block.as_ptr().cast::<__m512i>()) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    fn equal(block: &[u8; 64], byte: u8) -> u64 {
-        _mm512_cmpeq_epi8_mask(load(block), _mm512_set1_epi8(byte.cast_signed()))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    fn masks(block: &[u8; 64]) -> Masks {
-        let (quote, slash) = (equal(block, b'"'), equal(block, b'\\'));
-        Masks { quote, slash, common: quote | slash | equal(block, b'n') | equal(block, b't') }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    fn special(block: &[u8; 64]) -> u64 {
-        _mm512_cmplt_epi8_mask(load(block), _mm512_set1_epi8(0x20))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    fn control(block: &[u8; 64]) -> u64 {
-        _mm512_cmplt_epu8_mask(load(block), _mm512_set1_epi8(0x20))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    fn continuation(block: &[u8; 64]) -> u64 {
-        _mm512_cmplt_epi8_mask(load(block), _mm512_set1_epi8(CONTINUATION_END))
-    }
-
-    struct Gathered {
-        special: u64,
-    }
-
-    impl Gathered {
-        #[inline]
-        fn new() -> Self {
-            Gathered { special: 0 }
-        }
-
-        #[inline]
-        #[target_feature(enable = "avx512f,avx512bw")]
-        fn add_special(&mut self, block: &[u8; 64]) {
-            self.special |= special(block);
-        }
-
-        #[inline]
-        fn has_special(&self) -> bool {
-            self.special != 0
-        }
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn count_continuations(text: &[u8]) -> Option<usize> {
-        count_continuations_body!(text)
-    }
-    #[target_feature(enable = "avx512f,avx512bw,avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub(crate) fn scan(data: &[u8], start: usize) -> Found {
         scan_body!(data, start)
     }
