@@ -29,7 +29,6 @@ pub struct Clip {
 impl Clip {
     /// A cut of a text of `chars`, with images that count `images`, to exactly `max_chars` characters, at least
     /// [`MIN_CLIP_CHARS`]; or if the text is no longer than that, a cut that omits only the images.
-    #[must_use]
     pub fn of(chars: usize, images: usize, max_chars: usize, recall: Option<Handle>) -> Self {
         let recall_chars = recall.map_or(0, |_| RECALL_CHARS);
         // The marker names what it leaves out, which depends on its own length.
@@ -45,7 +44,6 @@ impl Clip {
         }
     }
 
-    #[must_use]
     pub fn chars(&self) -> usize {
         self.beginning + count_chars(self.marker().as_bytes()) + self.end
     }
@@ -56,14 +54,12 @@ impl Clip {
     }
 
     /// The text between beginning and end.
-    #[must_use]
     pub fn marker(&self) -> String {
         let recall =
             self.recall.map_or(String::new(), |handle| format!("{RECALL}{}", String::from_utf8_lossy(&handle)));
         format!("{HEAD}{}{OMITTED}{recall}{TAIL}", self.omitted)
     }
 
-    #[must_use]
     pub fn apply(&self, text: &[u8]) -> Vec<u8> {
         let (beginning, end) = self.ends(text);
         [beginning, self.marker().as_bytes(), end].concat()
@@ -117,7 +113,6 @@ fn digits_of(number: usize) -> usize {
 }
 
 /// Whether decoded text was cut before: a marker is in its middle.
-#[must_use]
 pub fn is_clipped(text: &[u8]) -> bool {
     middle_marker(text).is_some()
 }

@@ -25,7 +25,6 @@ pub(crate) fn may_begin_in(raw: &[u8]) -> bool {
 }
 
 /// The dispatch blocks of a text, delimiters included: from each `BEGIN…` to the next `END…`.
-#[must_use]
 pub fn dispatch_blocks(text: &[u8]) -> Vec<(usize, usize)> {
     let (begin, end) = (begin_dispatch(), memchr::memmem::Finder::new(END));
     let mut blocks = vec![];

@@ -68,21 +68,3 @@ impl Error {
         Error { kind, offset, message_index: Some(message_index), field }
     }
 }
-
-impl core::fmt::Display for Error {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{}", self.kind.name())?;
-        if let Some(offset) = self.offset {
-            write!(f, " at byte {offset}")?;
-        }
-        if let Some(index) = self.message_index {
-            write!(f, ", message {index}")?;
-        }
-        if let Some(field) = &self.field {
-            write!(f, ", field {field}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for Error {}

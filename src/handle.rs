@@ -13,7 +13,6 @@ pub(crate) fn handle_of(id: &[u8], text: &[u8]) -> Handle {
 }
 
 /// Whether an id may be meant as a handle.
-#[must_use]
 pub fn is_handle(id: &[u8]) -> bool {
     id.len() == HANDLE_CHARS && id.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -3,7 +3,7 @@
 //! A mark inside of an observation moves when that is replaced: to the block of its result; where the message itself is the
 //! result, to the one part that has the new text. So no mark is lost.
 
-use crate::outline::{Outline, Span, ToolResult};
+use crate::outline::{Outline, Span};
 use crate::scan::{elements, field, is_body, member, text};
 use crate::shape::{Key, REFERENCE};
 
@@ -29,12 +29,12 @@ pub(crate) enum Moved {
 pub(crate) fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
     let facts = &outline.results[result];
     let is_list = facts.frame.may_hold_marks() && data[facts.value.start] == b'[';
-    if is_list { moved_from_list(data, outline, facts) } else { None }
+    if is_list { moved_from_list(data, outline, result) } else { None }
 }
 
-fn moved_from_list(data: &[u8], outline: &Outline, facts: &ToolResult) -> Option<Moved> {
-    let pieces = &outline.pieces[facts.first_piece as usize..(facts.first_piece + facts.pieces) as usize];
-    if !may_hold_mark(data, facts.value, pieces) {
+fn moved_from_list(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
+    let facts = &outline.results[result];
+    if !may_hold_mark(data, facts.value, outline.pieces_of_result(result)) {
         return None;
     }
     let mark = marked_in(data, facts.value, LEVELS - 1).pop()?;

@@ -86,7 +86,6 @@ fn follow<'a>(text: &[u8], parts: impl Iterator<Item = &'a [u8]>, last: &[u8]) -
 }
 
 /// Whether a tool's name matches a pattern, in which `*` matches any text and `?` one character.
-#[must_use]
 pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut place) = (0, 0);
     let mut star = None; // (after the last `*`, where its text ends so far)

@@ -76,7 +76,6 @@ pub struct Placeholder<'a> {
 
 impl<'a> Placeholder<'a> {
     /// The placeholder of a policy.
-    #[must_use]
     pub fn of(policy: &'a Policy) -> Self {
         let [chars, chars_images, lines, lines_images, ..] = built_ins();
         let (templates, with_images) = match &policy.text.placeholder {
@@ -229,7 +228,6 @@ impl<'a> Placeholder<'a> {
     }
 
     /// The decoded text that replaces an observation. `text` is its own, or that of the result that it refers to.
-    #[must_use]
     pub fn render(&self, form: &Form, facts: &ObservationFacts, text: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
         let mut out = Vec::new();
         match form {
@@ -329,7 +327,6 @@ fn write_number(mut number: usize, out: &mut Vec<u8>) {
 
 impl OneText {
     /// Masks it; None if it stays.
-    #[must_use]
     pub fn mask(&self, policy: &Policy) -> Option<Vec<u8>> {
         let newlines = memchr::memchr_iter(b'\n', &self.0).count();
         let facts = ObservationFacts { chars: count_chars(&self.0), newlines, ..ObservationFacts::default() };

@@ -22,8 +22,7 @@ impl<'a> RawText<'a> {
 
     /// The characters of an observation.
     pub(crate) fn of_result(data: &'a [u8], outline: &'a Outline, result: usize) -> Self {
-        let result = &outline.results[result];
-        RawText::of(data, &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize])
+        RawText::of(data, outline.pieces_of_result(result))
     }
 
     /// How many characters it has.

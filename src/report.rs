@@ -49,7 +49,6 @@ pub struct ToolCount {
 }
 
 /// Counts by tool, in order of the first observation; None for an unknown tool.
-#[must_use]
 pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Option<u32>, ToolCount)> {
     let mut places = vec![usize::MAX; outline.name_count() + 1];
     let mut counts: Vec<(Option<u32>, ToolCount)> = vec![];
@@ -88,7 +87,6 @@ pub(crate) fn boundary_message(outline: &Outline, plan: &Plan) -> Option<usize> 
 }
 
 /// The first message of the view that differs from the input.
-#[must_use]
 pub fn first_changed(outline: &Outline, plan: &Plan) -> Option<usize> {
     if !plan.changes() {
         return None;

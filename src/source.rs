@@ -52,17 +52,15 @@ impl Bytes<'_> {
     }
 
     fn raw_pieces(&self, outline: &Outline, result: usize) -> impl Iterator<Item = &[u8]> {
-        let result = &outline.results[result];
-        let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];
-        pieces.iter().map(|piece| piece.of(self.0))
+        outline.pieces_of_result(result).iter().map(|piece| piece.of(self.0))
     }
 }
 
 /// Counts the newlines of the observations of serialized input from `first` on, for placeholders that name them.
 pub fn count_newlines(data: &[u8], outline: &mut Outline, first: usize) {
-    for result in &mut outline.results[first..] {
-        let pieces = &outline.pieces[result.first_piece as usize..(result.first_piece + result.pieces) as usize];
-        result.newlines = pieces.iter().map(|piece| newlines(piece.of(data)) as u32).sum();
+    for result in first..outline.results.len() {
+        let newlines = outline.pieces_of_result(result).iter().map(|piece| newlines(piece.of(data)) as u32).sum();
+        outline.results[result].newlines = newlines;
     }
 }
 

@@ -25,7 +25,6 @@ impl Counted {
 
     /// Code points of the decoded text.
     #[inline]
-    #[must_use]
     pub fn chars(&self) -> usize {
         self.end - self.start - self.minus
     }
@@ -41,7 +40,6 @@ pub(crate) fn is_text(mut bytes: &[u8]) -> bool {
 }
 
 /// Code points of decoded text.
-#[must_use]
 pub fn count_chars(text: &[u8]) -> usize {
     text.iter().filter(|byte| !(0x80..0xC0).contains(*byte)).count()
 }
@@ -66,7 +64,6 @@ fn have_same_ends<const WIDTH: usize>(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// How many bytes the first `chars` code points of decoded text take.
-#[must_use]
 pub fn clip(text: &[u8], chars: usize) -> usize {
     let starts = text.iter().enumerate().filter(|(_, byte)| !(0x80..0xC0).contains(*byte));
     starts.map(|(at, _)| at).nth(chars).unwrap_or(text.len())

@@ -12,7 +12,6 @@ pub struct Turns {
 }
 
 impl Turns {
-    #[must_use]
     pub fn of(outline: &Outline) -> Self {
         let mut turns = Turns::default();
         for (index, message) in outline.messages.iter().enumerate() {
@@ -45,19 +44,16 @@ impl Turns {
     }
 
     /// How many turns there are.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.starts.len()
     }
 
     /// The number of a message's turn, from 1: how many runs begin at or before it.
-    #[must_use]
     pub fn at(&self, message: usize) -> usize {
         self.starts.partition_point(|start| *start as usize <= message)
     }
 
     /// The end of the run that contains a message; outside of runs, one past the message.
-    #[must_use]
     pub fn run_end(&self, message: usize) -> usize {
         match self.at(message).checked_sub(1) {
             Some(run) if (self.ends[run] as usize) > message => self.ends[run] as usize,

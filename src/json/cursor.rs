@@ -57,7 +57,6 @@ pub struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// At the beginning of `data`; `surrogates` accepts what `surrogatepass` writes.
-    #[must_use]
     pub fn new(data: &'a [u8], scanner: Scanner, surrogates: bool) -> Self {
         Cursor { data, at: 0, fault: None, found: Counted::plain(0, 0), depth: 0, scanner, surrogates }
     }

@@ -41,7 +41,6 @@ pub fn decode(raw: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Newlines in the decoded form of valid raw text.
-#[must_use]
 pub fn newlines(raw: &[u8]) -> usize {
     let (mut at, mut newlines) = (0, 0);
     while let Some(length) = memchr::memchr(b'\\', &raw[at..]) {
@@ -66,7 +65,6 @@ pub(crate) fn push_code_point(code: u32, out: &mut Vec<u8>) {
 }
 
 /// The bytes of the first `chars` code points of raw text, and how many of them are missing.
-#[must_use]
 pub fn skip_chars(raw: &[u8], chars: usize) -> (usize, usize) {
     let mut at = 0;
     for skipped in 0..chars {

@@ -74,7 +74,6 @@ pub struct Answers {
 
 impl Answers {
     /// Reads the answers. If they have more than `most_grams` grams, only those of every s-th request are examined.
-    #[must_use]
     pub fn of(texts: &impl Texts, most_grams: usize) -> Self {
         let mut bytes = 0;
         texts.each(true, &mut |_, text| bytes += text.len().min(2 * END_BYTES));

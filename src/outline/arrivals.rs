@@ -60,7 +60,6 @@ impl Outline {
     }
 
     /// Characters that these results had more before they arrived as other texts.
-    #[must_use]
     #[inline]
     pub fn arrival_chars(&self, results: Range<usize>) -> usize {
         let has_none = self.cuts.is_empty() && self.cleared.is_empty();

@@ -21,7 +21,6 @@ pub struct Span {
 }
 
 impl Span {
-    #[must_use]
     pub fn of<'a>(&self, data: &'a [u8]) -> &'a [u8] {
         &data[self.start..self.end]
     }
@@ -197,20 +196,7 @@ impl Outline {
         }
     }
 
-    pub(crate) fn mark(&self) -> Mark {
-        Mark {
-            messages: self.messages.len(),
-            calls: self.calls.len(),
-            results: self.results.len(),
-            halves: self.halves.len(),
-            pieces: self.pieces.len(),
-            text: self.text.len(),
-            names: self.names.len(),
-        }
-    }
-
     /// The end before this message.
-    #[must_use]
     pub fn mark_before(&self, message: usize) -> Mark {
         let (calls, results) = (self.calls_before(message), self.results_before(message));
         let pieces = self.pieces_before(message);
@@ -251,12 +237,10 @@ impl Outline {
         self.spans.push(span);
     }
 
-    #[must_use]
     pub fn calls_of(&self, message: usize) -> Range<usize> {
         self.calls_before(message)..self.calls_before(message + 1)
     }
 
-    #[must_use]
     pub fn results_of(&self, message: usize) -> Range<usize> {
         self.results_before(message)..self.results_before(message + 1)
     }
@@ -277,9 +261,14 @@ impl Outline {
     }
 
     /// Pieces of a message's text, observations included.
-    #[must_use]
     pub fn pieces_of(&self, message: usize) -> Range<usize> {
         self.messages[message].first_piece as usize..self.pieces_before(message + 1)
+    }
+
+    /// Pieces of an observation's text.
+    pub(crate) fn pieces_of_result(&self, result: usize) -> &[Span] {
+        let ToolResult { first_piece, pieces, .. } = self.results[result];
+        &self.pieces[first_piece as usize..(first_piece + pieces) as usize]
     }
 
     /// How many pieces precede this message; all if its bytes are not known.
@@ -288,7 +277,6 @@ impl Outline {
     }
 
     /// Whether a message has results.
-    #[must_use]
     pub fn holds_results(&self, message: usize) -> bool {
         !self.results_of(message).is_empty()
     }
@@ -306,7 +294,6 @@ impl Outline {
     }
 
     /// Characters of a message, images included.
-    #[must_use]
     pub fn chars_of(&self, message: usize, image_chars: usize) -> usize {
         let message = &self.messages[message];
         message.chars.saturating_add((message.images as usize).saturating_mul(image_chars))
@@ -333,7 +320,6 @@ impl Outline {
     }
 
     /// Characters of the whole history.
-    #[must_use]
     pub fn total_chars(&self, image_chars: usize) -> usize {
         (0..self.messages.len()).fold(0, |sum, message| sum.saturating_add(self.chars_of(message, image_chars)))
     }

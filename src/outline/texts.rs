@@ -41,7 +41,6 @@ impl Default for RecentNames {
 
 impl Outline {
     /// The decoded bytes of an id.
-    #[must_use]
     pub fn text(&self, span: TextSpan) -> &[u8] {
         &self.text[span.range()]
     }
@@ -73,13 +72,11 @@ impl Outline {
     }
 
     /// The decoded name of a tool.
-    #[must_use]
     pub fn name(&self, name: u32) -> &[u8] {
         self.text(self.names[name as usize])
     }
 
     /// How many distinct tool names there are.
-    #[must_use]
     pub fn name_count(&self) -> usize {
         self.names.len()
     }

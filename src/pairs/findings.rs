@@ -37,7 +37,6 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// The name in both engines.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             FindingKind::MissingId => "missing_id",
@@ -60,7 +59,6 @@ impl FindingKind {
 pub(crate) type Finding<'a> = (FindingKind, usize, Option<&'a [u8]>);
 
 /// Faults of the pairs of a history, in document order.
-#[must_use]
 pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
     let pairs = Pairs::of(outline);
     let turns = Turns::of(outline);

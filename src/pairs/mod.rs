@@ -31,7 +31,6 @@ pub struct Pairs {
 
 impl Pairs {
     /// Pairs calls and results, in document order.
-    #[must_use]
     pub fn of(outline: &Outline) -> Self {
         let mut pairs = Pairs::default();
         pairs.grow(outline);
@@ -108,7 +107,6 @@ impl Pairs {
     }
 
     /// The call that a result belongs to.
-    #[must_use]
     pub fn call_of(&self, result: usize) -> Option<usize> {
         let call = self.call_of[result];
         (call != NONE).then_some(call as usize)
@@ -126,19 +124,16 @@ impl Pairs {
 
     /// The tool of a result, if known.
     #[inline]
-    #[must_use]
     pub fn name_of(&self, outline: &Outline, result: usize) -> Name {
         self.call_of(result).map_or_else(|| own_name(outline, result), |call| outline.calls[call].name)
     }
 
     /// Whether a call has a result.
-    #[must_use]
     pub fn is_answered(&self, call: usize) -> bool {
         self.first_result[call] != NONE
     }
 
     /// Whether a call without a result may still get one.
-    #[must_use]
     pub fn is_open(&self, outline: &Outline, call: usize) -> bool {
         outline.calls[call].message as usize >= self.open_from
     }
@@ -149,7 +144,6 @@ impl Pairs {
     }
 
     /// Messages that have a call without result or a result without call; ascending.
-    #[must_use]
     pub fn orphans(&self, outline: &Outline) -> Vec<usize> {
         let calls = (0..outline.calls.len())
             .filter(|call| !self.is_answered(*call) && !self.is_open(outline, *call))

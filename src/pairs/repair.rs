@@ -32,7 +32,6 @@ impl Repair {
 }
 
 /// The steps that repair a history, by ascending place. Calls are given by number.
-#[must_use]
 pub fn repairs(outline: &Outline) -> Vec<Repair> {
     let pairs = Pairs::of(outline);
     let turns = Turns::of(outline);

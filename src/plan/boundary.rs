@@ -7,7 +7,7 @@
 use super::context::PlanContext;
 use super::outcome::{Masked, Move};
 use super::state::State;
-use super::step::{Peek, Step};
+use super::step::Step;
 use super::units::Bill;
 use crate::policy::Boundary;
 
@@ -59,8 +59,8 @@ impl State {
         self.chars_before(self.before).saturating_sub(masked_before).saturating_sub(self.kept_chars(context))
     }
 
-    /// The effect of moving the boundary now, rounded by the policy or not; None if nothing would change.
-    pub(crate) fn peek(&self, context: PlanContext, is_rounded: bool) -> Option<Peek> {
+    /// The step that moves the boundary now, rounded by the policy or not; None if nothing would change.
+    pub(crate) fn peek(&self, context: PlanContext, is_rounded: bool) -> Option<Step> {
         let policy = context.policy;
         if self.waiting.is_empty() || self.removed + self.gain < policy.design.min_masked_chars {
             return None;
@@ -76,8 +76,8 @@ impl State {
         now.sort_unstable_by_key(|one| one.result);
         let cost = self.cost_with(context, &now, &[]);
         let written_again = self.written_again(context);
-        let step = Move { request: self.requests, masked: now.len(), removed: moved, written_again };
-        Some(Peek { masked: now, cost, step })
+        let moved = Some(Move { request: self.requests, masked: now.len(), removed: moved, written_again });
+        Some(Step { masked: now, cost, moved, boundary: self.next_boundary(policy), ..Step::default() })
     }
 
     /// Moves the boundary as far as the policy permits, if that removes enough. Returns the newly masked observations, in order. For

@@ -142,7 +142,6 @@ pub(crate) fn view_cost<'a>(
 }
 
 /// The values of a placeholder for an observation; `turns` if it names the turn.
-#[must_use]
 pub fn facts<'a>(outline: &'a Outline, pairs: &Pairs, turns: Option<&Turns>, result: usize) -> ObservationFacts<'a> {
     facts_of_pair(outline, pairs.call_of(result), |message| turns.map_or(0, |turns| turns.at(message)), result)
 }

@@ -90,7 +90,6 @@ impl Hidden {
     }
 
     /// These messages, as far as they are shown.
-    #[must_use = "an iterator"]
     pub(crate) fn shown(&self, messages: Range<usize>) -> impl DoubleEndedIterator<Item = usize> + Clone + '_ {
         let early =
             self.shown_before(messages.start.min(self.settled))..self.shown_before(messages.end.min(self.settled));

@@ -69,15 +69,14 @@ impl State {
     /// The step by the rule of the boundary.
     fn own_step(&self, context: PlanContext, end: usize, bill: Option<&Bill>, is_request: bool) -> Step {
         let policy = context.policy;
-        let step = Step { cost: self.cost, boundary: self.boundary, ..Step::default() };
         if (is_request || !policy.terms.boundary.remembers())
             && self.has_begun(context, end)
             && self.moves_boundary(context, end, bill)
-            && let Some(peek) = self.peek(context, true)
+            && let Some(step) = self.peek(context, true)
         {
-            return step.with_move(peek, self.next_boundary(policy));
+            return step;
         }
-        step
+        Step { cost: self.cost, boundary: self.boundary, ..Step::default() }
     }
 
     /// A request that would exceed the limit.

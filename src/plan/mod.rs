@@ -46,7 +46,6 @@ pub(crate) use step::Step;
 pub(crate) use summarize::{SummaryForm, SummaryWriter, begins_with_summary, leading_system_messages};
 use window::Window;
 
-#[must_use]
 pub fn plan(outline: &Outline, source: &dyn Source, policy: &Policy, given: Given<'_>) -> Outcome {
     if *given.summary == SummaryInput::Failed
         && policy.limit.asks_summary
@@ -197,12 +196,12 @@ impl Planner<'_> {
             let requests = &Requests { failed_summaries, ..self.requests.clone() };
             let context = PlanContext { requests, ..self.context() };
             let mut state = State::of_masking(context, self.end, masking);
-            let before = Step { cost: state.cost(), boundary: masking.boundary, ..Step::default() };
+            let before = Step { cost: state.cost, boundary: masking.boundary, ..Step::default() };
             let step = state.hide(context, self.end, max, before)?;
             state.take(context, &step);
             Some(state)
         };
-        let holds_pairs = |state: &State| self.holds_pairs(|message| !state.hidden().has(message));
+        let holds_pairs = |state: &State| self.holds_pairs(|message| !state.hidden.has(message));
         let mut state = hide(*summary == SummaryInput::Failed);
         if !state.as_ref().is_none_or(holds_pairs) {
             state = hide(true);

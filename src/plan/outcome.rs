@@ -49,7 +49,6 @@ impl Masked {
     }
 
     /// Whether its text is gone: it is neither cut nor that of an earlier result.
-    #[must_use]
     pub fn is_masked(&self) -> bool {
         !matches!(self.form, Form::Clip(_) | Form::Arrival(_) | Form::Restored { .. })
     }
@@ -220,20 +219,17 @@ pub struct Plan {
 
 impl Plan {
     /// Whether a message is in the view.
-    #[must_use]
     pub fn keeps(&self, message: usize) -> bool {
         self.kept.as_ref().is_none_or(|kept| kept[message])
     }
 
     /// The cut of a message.
-    #[must_use]
     pub fn cut_of(&self, message: usize) -> Option<&Cut> {
         let place = self.cuts.binary_search_by_key(&message, |cut| cut.message).ok()?;
         Some(&self.cuts[place])
     }
 
     /// Whether the view differs from the input.
-    #[must_use]
     pub fn changes(&self) -> bool {
         !self.masked.is_empty()
             || !self.cuts.is_empty()

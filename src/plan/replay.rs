@@ -59,7 +59,6 @@ impl Replayed {
 }
 
 /// The requests of a session.
-#[must_use]
 pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
     let turns = Turns::of(outline);
     let answer = |start: u32, end: u32| {
@@ -71,7 +70,6 @@ pub fn requests(outline: &Outline, image_chars: usize) -> Vec<Request> {
 
 /// Replays the requests of a session: each sends the view of its state. Other goals than masking and reducing leave views unchanged,
 /// or truncate them.
-#[must_use]
 pub fn replay(outline: &Outline, source: &dyn Source, policy: &Policy, requests: &Requests) -> Replayed {
     let outline = &*arrived(outline, source, policy);
     let planner = Planner::of(outline, source, policy, Given { requests, ..Given::default() });

@@ -47,7 +47,7 @@ pub(crate) struct State {
     pub(super) view_chars: Vec<usize>,
     pub(super) raw_chars: Vec<usize>,
     /// The cost of the view, and of the raw history.
-    pub(super) cost: usize,
+    pub cost: usize,
     pub(super) raw_cost: usize,
     /// Whether masking has begun: the history was above the trigger.
     pub(super) is_begun: bool,
@@ -78,16 +78,16 @@ pub(crate) struct State {
     /// Raw results that are long enough to be cut, if there is a limit.
     pub(super) long: Vec<u32>,
     pub(super) references: References,
-    pub(super) hidden: Hidden,
+    pub hidden: Hidden,
     pub(super) gone: Gone,
     pub(super) old_turns: OldTurns,
     /// The newest compaction of the provider.
     pub(super) compaction: usize,
     /// Masked and cut observations of the view, in order; some are masked over a cut.
-    pub(super) masked: Vec<Masked>,
-    pub(super) cuts: Vec<Masked>,
+    pub masked: Vec<Masked>,
+    pub cuts: Vec<Masked>,
     /// The moves of the boundary.
-    pub(super) moves: Vec<Move>,
+    pub moves: Vec<Move>,
 }
 
 impl State {
@@ -241,30 +241,6 @@ impl State {
         };
         let waiting = self.waiting.iter().filter(|one| !hides(one)).count();
         Unmasked::of(context.policy, self.aging.older_end, waiting, is_below_trigger)
-    }
-
-    /// Masked observations of the view, in order.
-    pub(crate) fn masked(&self) -> &[Masked] {
-        &self.masked
-    }
-
-    /// Cut observations of the view, in order; some are masked since.
-    pub(crate) fn cuts(&self) -> &[Masked] {
-        &self.cuts
-    }
-
-    /// The moves of the boundary.
-    pub(crate) fn moves(&self) -> &[Move] {
-        &self.moves
-    }
-
-    pub(crate) fn hidden(&self) -> &Hidden {
-        &self.hidden
-    }
-
-    /// The cost of the view.
-    pub(crate) fn cost(&self) -> usize {
-        self.cost
     }
 
     /// The most that the view costs of a history of this cost, whose first messages these are.

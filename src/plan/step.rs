@@ -5,16 +5,6 @@ use super::hidden::Hiding;
 use super::outcome::{Masked, Move, merged};
 use super::units::Bill;
 
-/// The effect of a possible move.
-#[derive(Debug)]
-pub(crate) struct Peek {
-    /// The observations that it would mask, in order.
-    pub masked: Vec<Masked>,
-    /// The cost of the view after it.
-    pub cost: usize,
-    pub step: Move,
-}
-
 /// The changes of a request in the view.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Step {
@@ -53,16 +43,6 @@ impl Step {
     /// The step that leaves a view of this cost as it is.
     pub(crate) fn at_rest(cost: usize) -> Self {
         Step { cost, ..Step::default() }
-    }
-
-    /// The step of a move that is not made for good.
-    pub(crate) fn of_peek(peek: Peek) -> Self {
-        let boundary = peek.masked.last().map_or(0, |last| last.result as usize + 1);
-        Step::default().with_move(peek, boundary)
-    }
-
-    pub(super) fn with_move(self, peek: Peek, boundary: usize) -> Self {
-        Step { masked: peek.masked, cost: peek.cost, moved: Some(peek.step), boundary, ..self }
     }
 }
 

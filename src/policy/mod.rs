@@ -296,7 +296,6 @@ impl Policy {
     /// let masked = r#"{"role":"tool","tool_call_id":"1","content":"[old tool output cleared to save context]"},{"role":"assistant"}"#;
     /// assert_eq!(String::from_utf8_lossy(&view.to_vec(data.as_bytes())), format!("[{masked},{}]", result("2")));
     /// ```
-    #[must_use]
     pub fn keep(results: usize) -> Self {
         let placeholder = vec![(OWN_PLACEHOLDER.into(), None)];
         Policy {

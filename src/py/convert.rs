@@ -49,35 +49,24 @@ impl PyPolicy {
     }
 }
 
-/// A provider's prompt cache and the requests to it, as the attributes of a Python object.
-#[derive(FromPyObject)]
-pub(crate) struct RawCache {
-    rule: String,
-    min_tokens: usize,
-    step_tokens: usize,
-    lookback_blocks: usize,
-    ttl_seconds: f64,
-    chars_per_token: f64,
-    system_chars: usize,
-    input_price: f64,
-    times: Vec<(usize, f64)>,
-}
+impl<'py> FromPyObject<'_, 'py> for Cache {
+    type Error = PyErr;
 
-impl From<RawCache> for Cache {
-    fn from(raw: RawCache) -> Self {
-        let rule = match raw.rule.as_str() {
-            "breakpoints" => Rule::Breakpoints { lookback: raw.lookback_blocks },
-            _ => Rule::Prefix { step: raw.step_tokens },
+    /// A provider's prompt cache and the requests to it, as the attributes of an object.
+    fn extract(cache: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let rule = match &*cache.getattr("rule")?.extract::<PyBackedStr>()? {
+            "breakpoints" => Rule::Breakpoints { lookback: cache.getattr("lookback_blocks")?.extract()? },
+            _ => Rule::Prefix { step: cache.getattr("step_tokens")?.extract()? },
         };
-        Cache {
+        Ok(Cache {
             rule,
-            min_tokens: raw.min_tokens,
-            ttl: raw.ttl_seconds,
-            chars_per_token: raw.chars_per_token,
-            system_chars: raw.system_chars,
-            input: raw.input_price,
-            times: raw.times,
-        }
+            min_tokens: cache.getattr("min_tokens")?.extract()?,
+            ttl: cache.getattr("ttl_seconds")?.extract()?,
+            chars_per_token: cache.getattr("chars_per_token")?.extract()?,
+            system_chars: cache.getattr("system_chars")?.extract()?,
+            input: cache.getattr("input_price")?.extract()?,
+            times: cache.getattr("times")?.extract()?,
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Replays for Python.
 
-use super::convert::{PyPolicy, RawCache, Text, transcript_error};
+use super::convert::{PyPolicy, Text, transcript_error};
 use super::dicts::Dicts;
 use super::guard::guarded;
 use super::named::named;
@@ -28,13 +28,12 @@ pub(super) fn replay<'py>(
     messages: &Bound<'py, PyAny>,
     policies: Vec<PyRef<'py, PyPolicy>>,
     image_chars: usize,
-    cache: RawCache,
+    cache: plan::Cache,
 ) -> PyResult<Vec<Vec<Any<'py>>>> {
     guarded(|| {
         let mut dicts = Dicts::of(messages)?;
         let policies = doors(&policies);
         let outline = walk::walk(&mut dicts, &policies.iter().map(|(policy, _)| *policy).collect::<Vec<_>>())?;
-        let cache = cache.into();
         let found = until_signal(|| replay_outline(&outline, &dicts, policies.into_iter(), image_chars, &cache));
         replayed(messages.py(), found)
     })
@@ -46,12 +45,11 @@ pub(super) fn replay_json<'py>(
     surrogates: bool,
     policies: Vec<PyRef<'py, PyPolicy>>,
     image_chars: usize,
-    cache: RawCache,
+    cache: plan::Cache,
 ) -> PyResult<Vec<Vec<Any<'py>>>> {
     guarded(|| {
         let (py, bytes) = (data.py(), data.as_bytes());
         let policies = doors(&policies);
-        let cache = cache.into();
         let sent = py.detach(|| {
             let mut outline = scan(bytes, surrogates)?;
             if policies.iter().any(|(policy, _)| policy.names_lines()) {

@@ -67,7 +67,8 @@ pub fn scan_with(data: &[u8], surrogates: bool, scanner: Scanner) -> Result<Outl
 /// Appends the message at the end of `data`, from `start` on, to the outline of the earlier ones. Malformed JSON, or a shape that
 /// is no message, leaves it unchanged.
 pub(crate) fn scan_message(data: &[u8], start: usize, surrogates: bool, outline: &mut Outline) -> Result<(), Error> {
-    let (mark, index) = (outline.mark(), outline.messages.len());
+    let index = outline.messages.len();
+    let mark = outline.mark_before(index);
     let mut scan = Scan::of(data, surrogates, Scanner::detect(), core::mem::take(outline));
     scan.index = Some(index);
     scan.cursor.at = start;

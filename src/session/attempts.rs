@@ -22,7 +22,6 @@ impl Attempts {
 
     /// Whether a summary may be requested: 1 new turn after the first failure, then 2, 4, 8, ... 64; and a quarter of the
     /// budget in new messages (0: no budget).
-    #[must_use]
     pub fn may_ask(&self, turns: usize, cost: usize, budget: usize) -> bool {
         let Some(again) = self.failures.checked_sub(1) else { return true };
         let wait = 1 << again.min(MAX_WAIT_TURNS.ilog2() as usize);

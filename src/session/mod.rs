@@ -111,7 +111,6 @@ pub(crate) type Result<T> = core::result::Result<T, Failure>;
 
 impl Session {
     /// An empty session. A history that costs at most `raw_cost_at_most` is sent raw.
-    #[must_use]
     pub fn new(policy: impl Into<Arc<Policy>>, raw_cost_at_most: usize) -> Self {
         let given = policy.into();
         Session {
@@ -140,13 +139,11 @@ impl Session {
     }
 
     /// With what is known of requests beforehand.
-    #[must_use]
     pub fn with_requests(self, requests: Requests) -> Self {
         Session { requests: requests.clone(), given_requests: requests, ..self }
     }
 
     /// The budget is one of tokens, of which characters may be measured.
-    #[must_use]
     pub fn calibrating(self) -> Self {
         Session { calibrates: true, ..self }
     }
@@ -163,18 +160,15 @@ impl Session {
     }
 
     /// Another session that continues as this one would.
-    #[must_use]
     pub fn fork(&self) -> Self {
         Session { is_changing: false, ..self.clone() } // a change copies it
     }
 
     /// How many messages were appended.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.log.len()
     }
 
-    #[must_use]
     pub fn message(&self, message: usize) -> &[u8] {
         self.log.message(message)
     }
@@ -283,9 +277,9 @@ impl Session {
                 return (state.step(context, end, is_request, is_request), vec![], false);
             }
             let moved = state.advance(context);
-            let is_to_window = max_cost.is_some_and(|max| state.cost() > max);
-            let peek = if is_to_window { state.peek(context, false) } else { None };
-            (peek.map_or_else(|| Step::at_rest(state.cost()), Step::of_peek), moved, is_to_window)
+            let is_to_window = max_cost.is_some_and(|max| state.cost > max);
+            let step = if is_to_window { state.peek(context, false) } else { None };
+            (step.unwrap_or_else(|| Step::at_rest(state.cost)), moved, is_to_window)
         });
         self.touch_results(&moved);
         let before = core::mem::take(&mut self.step);
@@ -368,7 +362,7 @@ impl Session {
         self.unrequested = self.unrequested.map(|first| first.min(messages));
         self.fold_again(self.unrequested.unwrap_or(messages));
         self.counted = self.counted.filter(|counted| *counted <= messages);
-        self.known_moves = self.known_moves.min(self.state.moves().len());
+        self.known_moves = self.known_moves.min(self.state.moves.len());
         self.forget_view_after(messages);
         Ok(())
     }

@@ -25,7 +25,6 @@ impl Session {
     }
 
     /// Characters and turns of all messages, and orphans among them.
-    #[must_use]
     pub fn totals(&self) -> (usize, usize, usize) {
         (self.raw_chars(), self.log.turns.count(), self.log.pairs.orphan_count(&self.log.outline))
     }

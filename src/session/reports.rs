@@ -64,14 +64,12 @@ impl Session {
     }
 
     /// Sums of what was reported, with the meaning that the caller gives them.
-    #[must_use]
     pub fn sums(&self) -> &[usize] {
         self.events.sums()
     }
 
     /// How many messages precede each request with a cold cache, by the options and by what was reported: of a report the first
     /// request after it, which moves with each message until it is made.
-    #[must_use]
     pub fn cold_requests(&self) -> Vec<usize> {
         let made = self.made_requests();
         let request = |reported: usize| made.get(made.partition_point(|start| (*start as usize) < reported));

@@ -37,7 +37,6 @@ impl Summaries {
 
 impl Session {
     /// Failures since the last summary.
-    #[must_use]
     pub fn attempts(&self) -> Attempts {
         self.events.summaries().next_back().map_or(Attempts::default(), |event| event.attempts)
     }

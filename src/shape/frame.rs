@@ -45,7 +45,6 @@ impl Frame {
     }
 
     /// Whether the observation is text; otherwise it is JSON, which has characters but no text.
-    #[must_use]
     pub fn holds_text(self) -> bool {
         !matches!(self, Frame::Output | Frame::Blocks | Frame::Json | Frame::BesideJson)
     }

@@ -7,7 +7,7 @@ pub(crate) use summary::{joined_message, summary_message};
 
 use crate::clip::{Clip, CutParts};
 use crate::marks::{self, FIELD, MarkEdits, Moved, next_field};
-use crate::outline::{Outline, Span, ToolResult};
+use crate::outline::{Outline, Span};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder};
 use crate::plan::{Cut, Masked, Plan, PlanContext, facts, masked_in};
@@ -43,7 +43,6 @@ impl Spliced {
         view
     }
 
-    #[must_use]
     pub fn length(&self) -> usize {
         self.length
     }
@@ -59,7 +58,6 @@ impl Spliced {
         written
     }
 
-    #[must_use]
     pub fn to_vec(&self, data: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.length);
         self.bytes(data).for_each(|bytes| out.extend_from_slice(bytes));
@@ -343,8 +341,8 @@ impl<'a> ViewWriter<'a> {
 
 /// Writes the output of a shell with this string as its first text, and the other texts empty.
 fn streams(outline: &Outline, result: usize, out: &mut Spliced, text: impl FnOnce(&mut Vec<u8>)) {
-    let ToolResult { value, first_piece, pieces, .. } = outline.results[result];
-    let mut texts = outline.pieces[first_piece as usize..(first_piece + pieces) as usize].to_vec();
+    let value = outline.results[result].value;
+    let mut texts = outline.pieces_of_result(result).to_vec();
     let (first, mut text, mut at) = (texts.first().copied(), Some(text), value.start);
     texts.sort_unstable_by_key(|piece| piece.start);
     for piece in texts {

@@ -16,7 +16,6 @@ impl<'a> Changes<'a> {
     }
 
     /// The last id of a kind, which is the number of its records.
-    #[must_use]
     pub fn last(&self, kind: RecordKind) -> u64 {
         self.pager.header.last[kind.index()]
     }

@@ -68,7 +68,6 @@ pub type Result<T> = std::result::Result<T, StoreError>;
 
 impl StoreError {
     /// An error of the store file as a whole.
-    #[must_use]
     pub fn new(kind: StoreErrorKind, what: &'static str) -> Self {
         StoreError { kind, file: FileName::Store, page: None, what, source: None }
     }

@@ -100,7 +100,6 @@ pub struct Disk {
 
 impl Disk {
     /// The files of the store at this path. Nothing is opened.
-    #[must_use]
     pub fn new(path: &Path) -> Self {
         let beside = |ending: &str| {
             let mut name = path.as_os_str().to_os_string();

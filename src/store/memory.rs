@@ -25,7 +25,6 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Memory {
     /// The content of a file.
-    #[must_use]
     pub fn bytes(&self, name: FileName) -> Option<Vec<u8>> {
         held(&self.files).get(&name).map(|content| held(&content.bytes).clone())
     }

@@ -148,13 +148,11 @@ impl Store {
     // Reading
 
     /// The last id of a kind, which is the number of its records.
-    #[must_use]
     pub fn last(&self, kind: RecordKind) -> u64 {
         self.pager.header.last[kind.index()]
     }
 
     /// Turns before this one are masked.
-    #[must_use]
     pub fn masked_before(&self) -> u64 {
         self.pager.header.masked_before
     }
@@ -192,14 +190,7 @@ impl Store {
         verify::verify(&mut self.pager)
     }
 
-    /// Whether there are changes that are not on disk.
-    #[must_use]
-    pub fn is_changed(&self) -> bool {
-        self.pager.is_changed() || self.pager.is_unsynced()
-    }
-
     /// Whether it can be written to after earlier failures. If not, it can be read, and reopened as of its last commit.
-    #[must_use]
     pub fn is_usable(&self) -> bool {
         !self.pager.is_broken()
     }
@@ -282,7 +273,6 @@ impl Store {
         self.pager.writable().is_err_and(|error| error.kind == StoreErrorKind::ReadOnly)
     }
 
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }

@@ -49,13 +49,11 @@ impl Page {
     }
 
     /// A page as read, not validated.
-    #[must_use]
     pub fn raw(bytes: [u8; PAGE]) -> Self {
         Page(Arc::new(bytes))
     }
 
     /// The bytes of the page.
-    #[must_use]
     pub fn bytes(&self) -> &[u8; PAGE] {
         &self.0
     }
@@ -132,13 +130,11 @@ impl Page {
 }
 
 /// The number at an offset; 0 past the end.
-#[must_use]
 pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
     bytes.get(at..at + 2).and_then(|part| part.try_into().ok()).map_or(0, u16::from_le_bytes)
 }
 
 /// The number at an offset; 0 past the end.
-#[must_use]
 pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|part| part.try_into().ok()).map_or(0, u32::from_le_bytes)
 }

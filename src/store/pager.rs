@@ -226,11 +226,6 @@ impl Pager {
         is_spilled || !self.changed.is_empty() || self.header != self.committed
     }
 
-    /// Whether there are commits that are not on disk.
-    pub(crate) fn is_unsynced(&self) -> bool {
-        matches!(&self.way, Way::Logged(log) if log.is_unsynced())
-    }
-
     /// Whether an earlier failure prevents writing.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken

@@ -36,7 +36,6 @@ pub enum RecordKind {
 impl RecordKind {
     pub const ALL: [Self; KINDS] = [Self::Turn, Self::Message, Self::Summary, Self::Session];
 
-    #[must_use]
     pub fn index(self) -> usize {
         self as usize - 1
     }

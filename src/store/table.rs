@@ -23,7 +23,6 @@ const ENTRIES: u64 = (ROOM / 4) as u64;
 const MAX_CHAIN_PAGES: usize = 1_024;
 
 /// The bucket of a record.
-#[must_use]
 pub fn bucket_of(id: u64, level: u32, split: u32) -> u32 {
     let group = id / GROUP;
     let bucket = (group & ((2 << level) - 1)) as u32;

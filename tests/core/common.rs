@@ -62,7 +62,7 @@ impl Random {
 
 pub fn outline_of(json: impl AsRef<[u8]>) -> Outline {
     let json = json.as_ref();
-    let mut outline = scan(json, false).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(json)));
+    let mut outline = scan(json, false).unwrap_or_else(|error| panic!("{error:?}: {}", String::from_utf8_lossy(json)));
     count_newlines(json, &mut outline, 0);
     outline
 }

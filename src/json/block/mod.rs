@@ -33,7 +33,6 @@ const WORD: Scanner = Scanner { scan: word::scan };
 
 impl Scanner {
     /// The scanner named by `RECEDE_SCANNER`, or the fastest. The Python package rejects unknown names.
-    #[must_use]
     pub fn detect() -> Scanner {
         static BEST: OnceLock<Scanner> = OnceLock::new();
         *BEST.get_or_init(|| {
@@ -45,7 +44,6 @@ impl Scanner {
     }
 
     /// All scanners for this CPU, the fastest last.
-    #[must_use]
     pub fn available() -> Vec<(&'static str, Scanner)> {
         let mut found = vec![("word", WORD)];
         #[cfg(target_arch = "x86_64")]

@@ -212,7 +212,6 @@ impl Session {
     }
 
     /// Whether all views are made of texts, not of facts alone: tokens are counted, or marks are moved.
-    #[must_use]
     pub fn reads_texts(&self) -> bool {
         let Policy { text, design, .. } = &*self.policy;
         let reads = design.keeps_dispatch
@@ -223,7 +222,6 @@ impl Session {
     }
 
     /// Whether the next message is read by its text: where messages may be hidden, it may be the summary of an earlier reduction.
-    #[must_use]
     pub fn reads_next_text(&self) -> bool {
         let Policy { terms, limit, terms_by_shape, .. } = &*self.given;
         let mut all_terms = terms_by_shape.iter().map(|(_, terms)| terms).chain([terms]);
@@ -233,9 +231,8 @@ impl Session {
     }
 
     /// Whether a limit may hide messages at the next request, or has: by what the user says, and how often.
-    #[must_use]
     pub fn is_at_limit(&self) -> bool {
-        let is_over = |max: usize| self.state.cost_of(self.log.cost) > max || !self.state.hidden().is_empty();
+        let is_over = |max: usize| self.state.cost_of(self.log.cost) > max || !self.state.hidden.is_empty();
         self.policy.limit_at(&self.requests, self.len()).is_some_and(is_over)
     }
 
@@ -252,7 +249,6 @@ impl Session {
     }
 
     /// How many messages have texts.
-    #[must_use]
     pub fn written(&self) -> usize {
         self.log.outline.spans.len()
     }

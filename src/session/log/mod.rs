@@ -86,7 +86,7 @@ impl Log {
 
     /// The current end, for [`Log::truncate`].
     pub(crate) fn mark(&self) -> (Mark, usize) {
-        (self.outline.mark(), self.data.len())
+        (self.outline.mark_before(self.len()), self.data.len())
     }
 
     /// Drops a message that was scanned after the mark, but not admitted.
