@@ -58,7 +58,6 @@ _SHARED_TESTS = (
     "test_corpus.py",
     "test_json_suite.py",
     "test_proxy_corpus.py",
-    "test_maskers_corpus.py",
     "test_requests_corpus.py",
     "test_measured_figures.py",
     "test_transcripts_corpus.py",

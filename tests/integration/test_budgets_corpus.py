@@ -1,8 +1,8 @@
-"""Real transcripts at many budgets: their views degrade evenly."""
+"""Recorded sessions under a budget: when they are compacted, and what room that leaves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,21 +10,14 @@ from typing import Any
 import published
 import pytest
 from answers import numbered
-from asked import WAITS, Asked
-from even import all_masked, budgets_of, check_budgets, failing, task_of
+from even import all_masked, task_of
 from shared_data import CORPUS, corpus_files, each_file, need, sources
 from test_corpus import history_of
 
 import recede
 import recede.transcripts
 from oracle.walk import walk
-from support import ENGINES, dumps, facts, loads, using
 
-BUDGETS = 64
-# What the oracle reads of one file in the quick run, and at how many budgets.
-MIRROR_CHARS, MIRROR_BUDGETS = 120_000, 4
-
-Recorder = Callable[[str, object], None]
 History = list[dict[str, Any]]
 
 
@@ -33,82 +26,6 @@ def histories_of(path: Path) -> Iterator[History]:
         history = history_of(source.text)
         if all(isinstance(message, dict) for message in history):
             yield numbered(history)
-
-
-@each_file()
-def test_views_degrade_evenly(path: Path, record_property: Recorder) -> None:
-    need(CORPUS)
-    for history in histories_of(path):
-        with using("core"):
-            check_budgets(history, BUDGETS // 4)
-            check_budgets(history, BUDGETS // 8, fill=0.5, clip_results=1_000, keep_results=5, summarizer=failing)
-        record_property("read: histories at many budgets", path.name)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1_800)
-@each_file()
-def test_views_degrade_evenly_at_many_budgets(path: Path) -> None:
-    need(CORPUS)
-    for history in histories_of(path):
-        with using("core"):
-            check_budgets(history, BUDGETS)
-
-
-def assert_engines_agree(history: History, count: int) -> None:
-    raw = dumps(history)
-    for budget in budgets_of(recede.count_chars(history), count):
-        for options in ({}, {"fill": 0.5, "clip_results": 1_000}):
-            answers = []
-            for engine in ENGINES:
-                with using(engine):
-                    serialized = published.reduce_json(raw, max_input_chars=budget, **options)  # type: ignore[arg-type]
-                    reduction = published.reduce(history, max_input_chars=budget, **options)  # type: ignore[arg-type]
-                assert loads(serialized.json) == reduction.messages
-                assert facts(serialized) == facts(reduction)
-                answers.append((serialized.json, facts(serialized)))
-            assert all(answer == answers[0] for answer in answers)
-
-
-@each_file()
-def test_engines_agree(path: Path, record_property: Recorder) -> None:
-    need(CORPUS)
-    left = MIRROR_CHARS
-    for history in histories_of(path):
-        left -= recede.count_chars(history)
-        if left >= 0:
-            assert_engines_agree(history, MIRROR_BUDGETS)
-            record_property("read: histories that both engines reduce", path.name)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1_800)
-@each_file()
-def test_engines_agree_at_many_budgets(path: Path) -> None:
-    need(CORPUS)
-    for history in histories_of(path):
-        assert_engines_agree(history, BUDGETS)
-
-
-@each_file("codex")
-def test_the_task_of_codex_stays(path: Path) -> None:
-    """Codex begins with a message about the environment; the task comes second."""
-    need(CORPUS)
-    history = numbered(recede.transcripts.read(path).messages)
-    environment, task = task_of(history)
-    assert "<environment_context>" in str(history[environment]["content"])
-    chars = recede.count_chars([history[task]])
-    for engine in ENGINES:
-        with using(engine):
-            for budget in (5 * 4 * chars, 40_000, 100):
-                shown = [
-                    message
-                    for message in published.reduce(history, max_input_chars=budget).messages
-                    if message.get("place") == task
-                ]
-                assert shown == [history[task]] or recede.count_chars(shown) >= 220
-            view = published.reduce(history, max_input_chars=60_000)
-            assert {environment, task} <= {message.get("place") for message in view.messages}
 
 
 @pytest.mark.parametrize("tokens", [8_000, 20_000])
@@ -169,27 +86,3 @@ def test_a_session_is_compacted_once_for_what_the_view_before_has_left(tokens: i
             least = budget - recede.count_chars(view)
             base, new = view, []
     assert compactions > 10
-
-
-@pytest.mark.parametrize(
-    ("tokens", "answer"), [(8_000, "raises"), pytest.param(20_000, "empty", marks=pytest.mark.slow)]
-)
-def test_a_failing_summarizer_is_asked_after_enough_turns_and_a_quarter_of_the_budget(tokens: int, answer: str) -> None:
-    need(CORPUS)
-    most = 0
-    for history in (history for path in corpus_files() for history in histories_of(path)):
-        asked: list[int] = []  # after so many messages
-        summarizer = Asked([answer])
-        session = published.History(max_input_tokens=tokens, summarizer=summarizer)
-        for message, is_request in _requests(history):
-            session.append(message)
-            if is_request:
-                session.view()
-                assert len(summarizer.calls) - len(asked) in (0, 1)
-                asked += [len(session)] * (len(summarizer.calls) - len(asked))
-        for wait, (before, after) in zip([*WAITS, *[WAITS[-1]] * len(asked)], pairwise(asked), strict=False):
-            turns = [published.reduce(history[:end], max_input_chars=0, enabled=False).turns for end in (before, after)]
-            assert turns[1] - turns[0] >= wait
-            assert recede.count_chars(history[before:after]) >= tokens
-        most = max(most, len(asked))
-    assert most > 3
