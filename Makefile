@@ -53,8 +53,7 @@ lint: lint-rust lint-python ## Formatting, lints and types, of Rust and of Pytho
 lint-rust: setup
 	@scripts/setup lint
 	cargo fmt --check
-	cargo clippy --quiet --all-targets -- -D warnings
-	cargo clippy --quiet --features python -- -D warnings  # no test or bench depends on the feature
+	cargo clippy --quiet --all-targets --features python -- -D warnings
 lint-python: build tools
 	$(python) -m ruff check --quiet
 	$(python) -m ruff format --check --quiet

@@ -59,7 +59,7 @@ def test_an_interrupt_ends_a_command_with_its_children(tmp_path: Path, history: 
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
         try:
             with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(4)
+                process.wait(1.5)
             process.send_signal(signal.SIGINT)  # to it alone, not to its children
             assert process.wait(LIMIT_SECONDS) == 130
             assert process.stderr is not None and process.stderr.read() == b""
