@@ -86,6 +86,7 @@ _WITHOUT_ORACLE = frozenset(
     test_provider_answers
     test_provider_usage
     test_reason
+    test_said_rightly
     test_unread
     test_arrow
     test_awaited_views

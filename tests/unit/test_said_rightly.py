@@ -33,31 +33,15 @@ def test_a_window_without_a_name_is_named() -> None:
         recede.designs.mask_observations(HISTORY, 15, m=10)  # type: ignore[call-arg, arg-type]
 
 
-def test_a_wrong_number_is_named_as_it_was_given(engine: str) -> None:
-    if engine == "rust":
-        with pytest.raises(ValueError, match=r"^keep must be at least 0, not -1"):
-            recede.masker.Masker(keep=-1)
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "missing" / "x.store"
+    for is_read in (False, True):
+        with pytest.raises(recede.StoreError, match="its folder does not exist") as caught:
+            recede.store.TurnStore(path, read_only=is_read)
+        assert (caught.value.kind, caught.value.path) == ("folder", str(path))
 
 
-def test_a_window_and_a_limit_go_together() -> None:
-    assert recede.History(max_input_tokens=1_000, keep=5).view() == []
-
-
-def test_the_place_of_a_fault_reads_like_a_sentence() -> None:
-    with pytest.raises(recede.TranscriptError, match=r"^a content of the wrong type in message 0, field content: it"):
-        published.reduce([{"role": "user", "content": 5}], max_input_chars=9)
-
-
-def test_a_missing_folder_is_named(tmp_path: Path, engine: str) -> None:
-    if engine == "rust":
-        path = tmp_path / "missing" / "x.store"
-        for is_read in (False, True):
-            with pytest.raises(recede.StoreError, match="its folder does not exist") as caught:
-                recede.store.TurnStore(path, read_only=is_read)
-            assert (caught.value.kind, caught.value.path) == ("folder", str(path))
-
-
-def test_messages_of_langchain_name_the_adapter(engine: str) -> None:
+def test_messages_of_langchain_name_the_adapter() -> None:
     class HumanMessage:
         content, type = "Go.", "human"
 
@@ -67,9 +51,8 @@ def test_messages_of_langchain_name_the_adapter(engine: str) -> None:
     HumanMessage.__module__ = "langchain_core.messages.human"
     with pytest.raises(TypeError, match=r"HumanMessage is a message of LangChain: recede\.integrations\.langchain"):
         published.reduce([HumanMessage()], max_input_chars=9)
-    if engine == "rust":
-        with pytest.raises(TypeError, match=r"recede\.integrations\.langchain"):
-            published.History().append(HumanMessage())
+    with pytest.raises(TypeError, match=r"recede\.integrations\.langchain"):
+        published.History().append(HumanMessage())
 
 
 def test_a_taken_port_is_a_plain_sentence() -> None:
