@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import recede
-from recede.reduction import _texts
+from recede import _summarizer
 from support import assistant, turns, user
 
 LIMIT: dict[str, Any] = {"max_input_tokens": 500, "keep": 2}
@@ -89,10 +89,10 @@ def test_what_is_remembered_keeps_no_summarizer_alive(kind: str) -> None:
     model = Model()
     summarizer = KINDS[kind](model)
     recede.reduce(SESSION, **LIMIT, summarizer=summarizer)
-    alive, known = weakref.ref(model), len(_texts._known)
+    alive, known = weakref.ref(model), len(_summarizer._known)
     del model, summarizer
     gc.collect()
-    assert alive() is None and len(_texts._known) < known
+    assert alive() is None and len(_summarizer._known) < known
 
 
 def test_the_last_64_texts_are_remembered() -> None:

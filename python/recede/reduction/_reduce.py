@@ -76,7 +76,7 @@ def reduce(  # noqa: D417 - more is an error
         raise TypeError(f"reduce takes its options by name: {instead}")
     own: Any = options
     if summarizer is not None:
-        from recede.reduction._texts import remembering  # lazily: few give one, and it imports hashlib and json
+        from recede._summarizer import remembering  # lazily: few give one, and it imports hashlib and json
 
         own = {**options, "summarizer": remembering(summarizer)}
     counter = options.get("token_counter")
