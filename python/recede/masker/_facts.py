@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from recede._bodies import loads
 from recede._errors import TranscriptError
 from recede._objects import plain_message, restored
-from recede.reduction._counting import costs_of, cut_costs
+from recede.reduction._counting import all_costs, costs_of, cut_costs
 from recede.reduction._input import forms_of
 from recede.reduction._policy import compiled, image_chars_of
 from recede.session._known import DictComparison
@@ -144,8 +144,7 @@ class DictReader(DictComparison):
 
     def costs(self, policy: Any, counter: TokenCounter, messages: list[Any]) -> Any:
         """The costs of messages, and of their long results as a limit cuts them."""
-        texts = self._core.texts(list(map(plain_message, messages)), policy)
-        return *costs_of(texts, counter, image_chars_of({})), cut_costs(texts, counter)
+        return all_costs(self._core.texts(list(map(plain_message, messages)), policy), counter, image_chars_of({}))
 
     def masked(self, message: Any, texts: Mapping[int, str]) -> Any:
         """A copy of a message with these texts for its results."""

@@ -23,7 +23,7 @@ from recede.proxy._ledger import ColdRequests
 from recede.proxy._routes import Route, credentials, has_login, route_of
 from recede.proxy._summaries import AskedSummary, Summaries
 from recede.reduction import _kinds as kinds
-from recede.reduction._counting import OVER_LIMIT, costs_of, counted, cut_costs, has_limits, static_cost_of_json
+from recede.reduction._counting import OVER_LIMIT, all_costs, counted, has_limits, static_cost_of_json
 from recede.reduction._exchange import CountRequest
 from recede.reduction._options import OPTIONS
 from recede.reduction._policy import IS_OFF, image_chars_of, own_policy
@@ -236,7 +236,7 @@ class RequestMasker:
             static = static_cost_of_json(self._engine, plain, False, counter, is_bounded=True)
             if counter is not None:
                 texts = self._engine.texts(history_of(plain), self._policy(cache, None))
-                costs = (*costs_of(texts, counter, image_chars_of({})), cut_costs(texts, counter))
+                costs = all_costs(texts, counter, image_chars_of({}))
         model, points = _model_of(path, request.model), request.points()
         if cache == "anthropic":
             cache = "anthropic_1h" if request.ttl == "1h" else cache

@@ -129,8 +129,7 @@ class Totals:
         """Count the call for a summary that this request has asked for."""
         self.version += 1
         prices, _ = self._prices(model or "", masked.provider or "")
-        usd = (usage.cached_tokens * prices.cached + usage.output_tokens * prices.output) / 1e6
-        usd += (usage.sent_tokens - usage.cached_tokens) * prices.input / 1e6
+        usd = prices.cost(usage.sent_tokens - usage.cached_tokens, usage.cached_tokens, 0, usage.output_tokens)
         tokens = usage.sent_tokens + usage.output_tokens
         sums = RequestSums(summaries=1, summary_tokens=tokens, summary_usd=usd, paid_usd=usd)
         self._conversation(masked).sums.add(sums)

@@ -100,6 +100,11 @@ def costs_of(
     return messages, observations
 
 
+def all_costs(texts: list[MessageTexts], counter: TokenCounter, image_chars: int) -> Any:
+    """The costs of a history, and of its long results as a limit cuts them."""
+    return *costs_of(texts, counter, image_chars), cut_costs(texts, counter)
+
+
 def cut_costs(texts: list[MessageTexts], counter: TokenCounter) -> dict[str, int]:
     cut = (one.cut for own in texts for one in own.observations)
     return dict(counted([text for text in cut if text is not None], counter))

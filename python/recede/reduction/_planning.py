@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from recede import _engine
 from recede._bodies import history_of, loads
 from recede._errors import TranscriptError
 from recede._report import JsonReduction, Reduction
-from recede.reduction._counting import costs_of, count_tokens, counted, cut_costs
+from recede.reduction._counting import all_costs, count_tokens, counted
 from recede.reduction._input import as_bytes, ask_engine, copy_of, forms_of
 from recede.reduction._kinds import CHARS_PER_TOKEN
 from recede.reduction._policy import compiled, image_chars_of
 
 if TYPE_CHECKING:
-    from recede.reduction._exchange import MessageTexts
     from recede.reduction._input import Json
     from recede.types import Summarizer, TokenCounter
 
@@ -30,7 +28,7 @@ def reduce_messages(policy: Any, messages: list[Any], options: Any) -> Reduction
     if summarizer is not None or counter is not None:
         messages = copy_of(messages)
     if counter is not None:
-        costs = _costs(ask_engine("texts", messages, policy)[0], options)
+        costs = all_costs(ask_engine("texts", messages, policy)[0], counter, image_chars_of(options))
     answer, error = reduced(messages, policy, costs), None
     if type(answer) is not Reduction:
         from recede._objects import plain_message
@@ -56,7 +54,7 @@ def reduce_bytes(policy: Any, data: Json, options: Any) -> JsonReduction:
     if counter is not None:
         # The strict reader validates it for json.
         engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))
-        costs = _costs(engine.texts(history_of(raw), policy), options)
+        costs = all_costs(engine.texts(history_of(raw), policy), counter, image_chars_of(options))
     answer, error = engine.reduce_json(raw, surrogates, policy, costs), None
     if type(answer) is not JsonReduction:
         answer, error = _answered(
@@ -71,21 +69,10 @@ def reduce_bytes(policy: Any, data: Json, options: Any) -> JsonReduction:
 
 def _reported(answer: Any, error: Exception | None) -> Any:
     """The reduction, with the summarizer's error; its reason is in the debug log, if that is on."""
-    if "logging" in sys.modules and _debugs().isEnabledFor(10):
-        _debugs().debug("a view: %s", answer.reason)
+    logging: Any = sys.modules.get("logging")  # it takes longer to import than all of recede
+    if logging is not None and (log := logging.getLogger("recede")).isEnabledFor(logging.DEBUG):
+        log.debug("a view: %s", answer.reason)
     return answer if error is None else answer._replace(summarizer_error=error)
-
-
-@lru_cache(maxsize=1)
-def _debugs() -> Any:
-    import logging  # lazily: it takes longer to import than all of recede
-
-    return logging.getLogger("recede")
-
-
-def _costs(texts: list[MessageTexts], options: Any) -> Any:
-    counter = options["token_counter"]
-    return *costs_of(texts, counter, image_chars_of(options)), cut_costs(texts, counter)
 
 
 def _answered(

@@ -88,16 +88,10 @@ class HistoryReader:
         return text
 
     def tool_definition(self, shape: str = "openai") -> dict[str, Any]:
-        """The schema of a tool with which the agent can fetch a masked observation.
+        """The schema of a tool that fetches a masked observation, as `recede.masker.recall_tool` has it.
 
         With ``recall=True`` placeholders name the handle to pass. Answer a call with `recall`, and append that
         as its result; earlier messages stay masked.
-
-        Args:
-            shape: ``"openai"`` (chat completions), ``"responses"``, or ``"anthropic"``.
-
-        Raises:
-            ValueError: there is no such shape.
         """
         return recall_tool(shape)
 
