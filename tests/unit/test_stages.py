@@ -15,10 +15,8 @@ from support import (
     call,
     chat_call,
     chat_result,
-    contents,
     function_call,
     function_call_output,
-    mask,
     masked,
     result,
     system,
@@ -111,14 +109,6 @@ def test_an_empty_history_is_within_any_budget() -> None:
 # Stage 1
 
 
-def test_masking_drops_nothing_and_stays_in_order() -> None:
-    history = [system("s"), user("task"), *turns(6, chars=300), assistant("end")]
-    reduction = reduce(history, max_input_chars=1_500)
-    assert reduction.reduction_stage == "masking"
-    assert reduction.dropped_count == 0
-    assert [message["role"] for message in reduction.messages] == [message["role"] for message in history]
-
-
 def test_masking_masks_every_observation_older_than_the_window() -> None:
     history = [user("task"), *turns(10)]
     reduction = reduce(history, max_input_chars=1_253, preserve_recent_raw_turns=2)
@@ -132,10 +122,6 @@ def test_stepped_masking_tries_the_rounded_boundary_first() -> None:
         reduction = reduce(turns(10), max_input_chars=budget, **options)
         assert (reduction.reduction_stage, reduction.boundary) == ("masking", boundary)
     assert reduce(turns(10), max_input_chars=705, **options).reduction_stage != "masking"
-
-
-def test_sliding_is_the_default() -> None:
-    assert reduce(turns(10), max_input_chars=1_000, preserve_recent_raw_turns=4).boundary == 8
 
 
 def test_min_masked_chars_leaves_it_to_the_next_stage() -> None:
@@ -203,18 +189,6 @@ def test_all_results_of_a_kept_call_are_kept() -> None:
     assert dropped_by_truncation(history, preserve_recent_raw_turns=1) == [3]
 
 
-def test_mates_are_added_again_and_again() -> None:
-    # Each message answers two turns at once, and so ties them together.
-    chain: list[Message] = [user("task"), tool_use("0")]
-    between = []
-    for number in range(1, 51):
-        chain.append(tool_use(str(number)))
-        between.append(len(chain))
-        chain.append(user("between"))
-        chain.append(user([tool_result(str(number), ""), tool_result(str(number - 1), "")]))
-    assert dropped_by_truncation(chain, preserve_recent_raw_turns=1) == between
-
-
 def test_a_message_with_results_of_two_turns_ties_them_together() -> None:
     history = [
         user("task"),
@@ -272,17 +246,6 @@ def test_the_first_user_message_is_one_of_role_user_that_says_something_of_its_o
     assert dropped_by_truncation([odd, assistant("a"), user("b")], preserve_recent_raw_turns=1) == [0, 1]
     pair = [{**user("x"), "pairRole": "call", "pairId": "1"}, {"pairRole": "result", "pairId": "1", "content": ""}]
     assert dropped_by_truncation([*pair, user("task"), assistant("a")], preserve_recent_raw_turns=1) == [0, 1]
-
-
-def test_all_shapes_are_kept_in_pairs() -> None:
-    pairs = [
-        (tool_use("1"), user([tool_result("1", "")])),
-        (chat_call("1"), chat_result("1", "")),
-        (function_call("1"), function_call_output("1", "")),
-    ]
-    for one, other in pairs:
-        history = [user("task"), assistant("old"), user("x"), one, user("between"), other]
-        assert dropped_by_truncation(history, preserve_recent_raw_turns=1) == [1, 2, 4]
 
 
 # Stage 3
@@ -343,34 +306,3 @@ def test_strict_pairs_does_not_mind_open_calls() -> None:
 
 def test_strict_pairs_within_the_budget_changes_nothing() -> None:
     assert reduce(WOUNDED, max_input_chars=99_999, strict_pairs=True).messages is WOUNDED
-
-
-# Each stage alone
-
-
-def test_mask_observations_alone() -> None:
-    reduction = mask(TASK, keep_messages=1)
-    assert (reduction.reduction_stage, reduction.within_limit) == ("masking", None)
-    assert contents(reduction.messages) == ["Fix the test.", None, masked(700), "I see: an off-by-one."]
-    nothing = mask(TASK, keep_results=1)
-    assert nothing.messages is TASK
-    assert (nothing.reduction_stage, nothing.reduced, nothing.within_limit) == (None, False, None)
-
-
-def test_summarize_history_alone() -> None:
-    reduction = recede.designs.summarize_history(TASK, preserve_recent_raw_turns=1, summarizer=short)
-    assert reduction.messages == [system("Conversation summary:\nshort"), TASK[3]]
-    assert reduction.messages[1] is TASK[3]
-    assert (reduction.reduction_stage, reduction.dropped_count, reduction.within_limit) == ("summarization", 3, None)
-    assert (reduction.masked_count, reduction.boundary) == (0, 0)
-
-
-def test_truncate_history_alone() -> None:
-    reduction = recede.designs.truncate_history(TASK, preserve_recent_raw_turns=1)
-    assert reduction.messages == [TASK[0], TASK[3]]
-    assert (reduction.reduction_stage, reduction.invariant_status) == ("fallback", "fallback")
-    assert (reduction.dropped_count, reduction.chars_after, reduction.within_limit) == (2, FALLBACK, None)
-    whole = recede.designs.truncate_history(TASK)
-    assert whole.messages is TASK
-    assert not whole.reduced
-    assert whole.reduction_stage == "fallback"
