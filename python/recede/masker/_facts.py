@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from recede import _engine
 from recede._bodies import loads
 from recede._errors import TranscriptError
 from recede._objects import plain_message, restored
@@ -144,18 +145,18 @@ class DictReader(DictComparison):
 
     def costs(self, policy: Any, counter: TokenCounter, messages: list[Any]) -> Any:
         """The costs of messages, and of their long results as a limit cuts them."""
-        return all_costs(self._core.texts(list(map(plain_message, messages)), policy), counter, image_chars_of({}))
+        return all_costs(_engine.engine.texts(list(map(plain_message, messages)), policy), counter, image_chars_of({}))
 
     def masked(self, message: Any, texts: Mapping[int, str]) -> Any:
         """A copy of a message with these texts for its results."""
         pairs = sorted(texts.items())
         if isinstance(message, dict):
             try:
-                return self._core.masked_message(message, pairs)
+                return _engine.engine.masked_message(message, pairs)
             except TranscriptError:
                 pass  # it holds objects of a client
         form = plain_message(message)
-        return restored(message, form, self._core.masked_message(form, pairs))
+        return restored(message, form, _engine.engine.masked_message(form, pairs))
 
     def summary(self, text: str, message: bytes) -> Any:
         """The message of a summary, which the core has written."""
@@ -171,7 +172,7 @@ class DictReader(DictComparison):
 
     def read(self, message: Any, place: int) -> tuple[str, int]:
         """The text of a result, and how many images it has."""
-        (texts,) = self._core.texts([plain_message(message)], compiled(self._core, "truncate", {}))
+        (texts,) = _engine.engine.texts([plain_message(message)], compiled(_engine.engine, "truncate", {}))
         observation = texts.observations[place]
         return str(observation.text), int(observation.images)
 
@@ -186,8 +187,7 @@ class DictReader(DictComparison):
 class AdapterReader:
     copies = False
 
-    def __init__(self, core: Any, adapter: Any) -> None:
-        self._core = core
+    def __init__(self, adapter: Any) -> None:
         self._facts = adapter.facts
         self.masked: Callable[[Any, Mapping[int, str]], Any] = adapter.masked
         self.text: Callable[[Any, int], str] | None = getattr(adapter, "text", None)
@@ -215,11 +215,11 @@ class AdapterReader:
             for place, result in enumerate(ResultFacts(*one) for one in facts.results):
                 if self.text is None:
                     observations.append(
-                        (result.chars, min(result.chars, len(self._core.mask_observation("x" * 999, policy))))
+                        (result.chars, min(result.chars, len(_engine.engine.mask_observation("x" * 999, policy))))
                     )
                     continue
                 form = {"role": "tool", "tool_call_id": result.id, "content": self.text(message, place)}
-                texts = self._core.texts([form], policy)
+                texts = _engine.engine.texts([form], policy)
                 observations += costs_of(texts, counter, image_chars_of({}))[1]
                 cuts.update(cut_costs(texts, counter))
         return own, observations, cuts
@@ -229,8 +229,7 @@ class AdapterReader:
         return text, ResultFacts(*Facts(*self._facts(message)).results[place]).images
 
     def prefix(self, old: list[Any], new: list[Any]) -> tuple[int, list[int]]:
-        found: tuple[int, list[int]] = self._core.common_prefix(old, new, self._same)
-        return found[0], []
+        return _engine.engine.common_prefix(old, new, self._same)[0], []
 
     def snapshots(self, messages: list[Any]) -> list[Any]:
         return list(map(self._facts, messages))

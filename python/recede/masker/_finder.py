@@ -11,6 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from recede import _engine
 from recede._errors import TranscriptError
 from recede._forks import lock_of
 from recede.masker._conversation import KnownConversation
@@ -139,7 +140,6 @@ class ConversationFinder(Generic[_M]):
 
     def __init__(
         self,
-        core: Any,
         reader: AdapterReader | DictReader,
         compiled: Callable[..., Any],
         options: Mapping[str, Any],
@@ -147,7 +147,7 @@ class ConversationFinder(Generic[_M]):
         check: bool,
         recalls: bool,
     ) -> None:
-        self._core, self._reader, self._compiled, self._options = core, reader, compiled, options
+        self._reader, self._compiled, self._options = reader, compiled, options
         self._counter, self._has_limits = options.get("token_counter"), has_limits(options)
         self._most, self._check, self._recalls = most, check, recalls
         self._forget_all()
@@ -203,7 +203,7 @@ class ConversationFinder(Generic[_M]):
         if len(known) != len(messages):
             return False
         given = messages if isinstance(messages, list) else list(messages)
-        identical, _ = self._core.common_prefix(known, given, lambda old, new: False)
+        identical, _ = _engine.engine.common_prefix(known, given, lambda old, new: False)
         return bool(identical == len(known))
 
     def _found(self, messages: list[_M], provider: Provider | None) -> tuple[KnownConversation, int, list[int]]:
@@ -239,7 +239,7 @@ class ConversationFinder(Generic[_M]):
         if options is None:
             options = self._options if provider is None else {**self._options, "provider": provider}
         policy = self._compiled(options, static=static)
-        session = self._core.FactsSession(policy)
+        session = _engine.engine.FactsSession(policy)
         known = KnownMessages(self._reader, check=self._check)
         new = KnownConversation(self._reader, session, key, known, options=options)
         new.has_provider, new.static = has_provider, static

@@ -109,10 +109,9 @@ class Masker(ConversationFinder[_M]):
         for name, flag in (("recall", recall), ("check", check)):
             FLAG.check(name, flag)
         refuse_unknown(options, _OWN)
-        core = _engine.engine
-        compiled = partial(own_policy, core, reduces=False, recall=recall, summarizer=summarizer)
+        compiled = partial(own_policy, _engine.engine, reduces=False, recall=recall, summarizer=summarizer)
         compiled(options)  # raises
-        reader = DictReader(core) if adapter is None else AdapterReader(core, adapter)
+        reader = DictReader() if adapter is None else AdapterReader(adapter)
         self._asking = None if summarizer is None else Asking(summarizer, "await aview or amasks")
         if self._asking is not None and reader.summary is None:
             raise TypeError(
@@ -128,7 +127,7 @@ class Masker(ConversationFinder[_M]):
         own: dict[str, Any] = {"recall": recall, "on_move": on_move, "summarizer": summarizer}
         own |= {"most": most, "max_bytes": max_bytes, "check": check}
         self._given: dict[str, Any] = {"adapter": adapter, **own, **options}
-        super().__init__(core, reader, compiled, options, limits, check, recalls)
+        super().__init__(reader, compiled, options, limits, check, recalls)
 
     def __reduce__(self) -> Any:
         """A copy has the options, and remembers nothing, which only costs time."""

@@ -147,7 +147,6 @@ class RequestMasker:
         clock: Callable[[], float] = time.time,
         **options: Unpack[Options],
     ) -> None:
-        self._engine = _engine.engine
         self._given: dict[str, Any] = {"state": state, "summaries": summaries, "clock": clock, **options}
         self._options: dict[str, Any] = {**options}
         for name, words in {"exclude_tools": USER_TOOLS, "keep_matching": ()}.items():  # nobody can switch these off
@@ -225,7 +224,7 @@ class RequestMasker:
         self, route: Route, path: str, agent: Agent | None, headers: dict[str, str], body: bytes, upstream: str
     ) -> MaskedRequest:
         plain = decoded(body, headers.get("content-encoding", ""), MAX_BODY_BYTES)
-        request = self._engine.Request(plain, KEPT_BY_PROVIDER)  # it refuses what would take very much memory
+        request = _engine.engine.Request(plain, KEPT_BY_PROVIDER)  # it refuses what would take very much memory
         if request.is_kept_by_provider:
             self._say_kept(plain)
             return MaskedRequest(body)
@@ -233,9 +232,9 @@ class RequestMasker:
         costs: Any = None
         if has_limits(self._options):
             counter = self._options.get("token_counter")
-            static = static_cost_of_json(self._engine, plain, False, counter, is_bounded=True)
+            static = static_cost_of_json(plain, False, counter, is_bounded=True)
             if counter is not None:
-                texts = self._engine.texts(history_of(plain), self._policy(cache, None))
+                texts = _engine.engine.texts(history_of(plain), self._policy(cache, None))
                 costs = all_costs(texts, counter, image_chars_of({}))
         model, points = _model_of(path, request.model), request.points()
         if cache == "anthropic":
@@ -285,7 +284,7 @@ class RequestMasker:
 
     def _say_kept(self, plain: bytes) -> None:
         """Warn, once in a process, about a history that the provider keeps."""
-        values = zip(KEPT_BY_PROVIDER, self._engine.fields(plain, False, [*KEPT_BY_PROVIDER]), strict=True)
+        values = zip(KEPT_BY_PROVIDER, _engine.engine.fields(plain, False, [*KEPT_BY_PROVIDER]), strict=True)
         # What is longer than `false` is something; only what may be nothing is read.
         words = kept_words({name: len(value) > 5 or loads(value) for name, value in values if value is not None})
         if words is not None and not IS_OFF:
@@ -331,7 +330,7 @@ class RequestMasker:
             kept, markers, stubs = texts_of(agent, whose)
             named["keep_matching"] = (*kept, *self._options["keep_matching"])
             self._policies[key] = own_policy(
-                self._engine,
+                _engine.engine,
                 {**self._options, **named},
                 reduces=False,
                 summarizer=str if self.summarizes else None,

@@ -158,13 +158,13 @@ def static_cost(request: Mapping[str, Any], counter: TokenCounter | None) -> int
 
 
 def static_cost_of_json(
-    engine: Any, data: bytes, surrogates: bool, counter: TokenCounter | None, *, is_bounded: bool = False
+    data: bytes, surrogates: bool, counter: TokenCounter | None, *, is_bounded: bool = False
 ) -> int:
     """The static cost of a serialized request; if it is bounded, very many small values in it are a `TranscriptError`.
 
     They take memory by their number, as objects of Python do.
     """
-    values = engine.fields(data, surrogates, list(_FIELDS))
+    values = _engine.engine.fields(data, surrogates, list(_FIELDS))
     if is_bounded:
         count = sum(value.count(mark) for value in values if value is not None for mark in b",[{")
         if count > _FREE_VALUES + len(data) // _LEAST_BYTES:

@@ -82,7 +82,7 @@ def reduce(  # noqa: D417 - more is an error
     counter = options.get("token_counter")
     if isinstance(messages, (bytes, bytearray, memoryview, str)):
         refuse_path(messages)
-        static = static_cost_of_json(_engine.engine, *as_bytes(messages), counter) if has_limits(options) else 0
+        static = static_cost_of_json(*as_bytes(messages), counter) if has_limits(options) else 0
         return reduce_bytes(_policy(options, summarizer, MARKS_ELSEWHERE, static), messages, own)
     key: Any = body_key(messages)
     given: Any = messages

@@ -258,7 +258,7 @@ class History(HistoryReader):
         history = cls(
             store=store, recall=recall, on_move=on_move, calibrate=calibrate, summarizer=summarizer, **options
         )
-        for message in written_messages(data, history._live.options.engine):
+        for message in written_messages(data):
             history.append_json(message)
         return history
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from recede import _engine
+
 NEWEST = 16
 """This many of the newest messages are compared even if their objects are those of the last call."""
 
@@ -14,13 +16,9 @@ class DictComparison:
     copies = True
     """Whether snapshots are all that there is to compare."""
 
-    def __init__(self, core: Any) -> None:
-        self._core = core
-
     def prefix(self, old: list[Any], new: list[Any]) -> tuple[int, list[int]]:
         """How many of the first messages are the same, and which of these differ in their cache marks."""
-        found: tuple[int, list[int]] = self._core.common_prefix(old, new)
-        return found
+        return _engine.engine.common_prefix(old, new)
 
     def snapshots(self, messages: list[Any]) -> list[Any]:
         """Snapshots of messages, which `unchanged` compares them with."""

@@ -69,7 +69,7 @@ class Callbacks:
         if not self._options.counts:
             return None, None
         sent = session.texts_to_count(data, surrogates)  # validates them for json
-        engine = self._options.engine
+        engine = _engine.engine
         # Whole: whether a result is exempt from cuts, the session knows, which has its call.
         (own,) = engine.texts([loads(data)], self._options.policy, whole=True)
         shown = [
@@ -107,7 +107,7 @@ class LiveSession:
 
     def __init__(self, options: HistoryOptions, store: TurnStore | None, on_move: Any) -> None:
         if store is not None:
-            refuse_other_stores(store, options.engine)
+            refuse_other_stores(store)
         self.options = options
         self.store = store
         self.callbacks = Callbacks(options, on_move)
@@ -168,7 +168,7 @@ class LiveSession:
         self.prepare()
         known, self._known = self._known, None
         if known is None or len(known.messages) != len(self.core):  # others were appended: compare all
-            known = KnownMessages(DictComparison(self.options.engine))
+            known = KnownMessages(DictComparison())
             known.take(list(map(self.message, range(len(self.core)))), 0, [])
         before = known.messages
         same, marked = known.prefix(messages)

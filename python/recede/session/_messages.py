@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from recede import _engine
 from recede._bodies import dumps, loads
 from recede._errors import TranscriptError
 from recede._objects import is_object, plain, plain_message, restored
@@ -80,10 +81,10 @@ _decoder = json.JSONDecoder()
 _WHITE_SPACE = " \t\n\r"
 
 
-def written_messages(data: Any, engine: Any) -> Iterator[str]:
+def written_messages(data: Any) -> Iterator[str]:
     """Yield the messages of an array as written, once it is known to be valid."""
     raw, surrogates = as_bytes(data)
-    engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))  # refuses what is no history
+    _engine.engine.reduce_json(raw, surrogates, compiled(_engine.engine, "truncate", {}))  # refuses what is no history
     if raw.lstrip()[:1] != b"[":
         raise TranscriptError("history", offset=0)
     loads(raw)  # refuses what Python cannot read, so that no view fails later

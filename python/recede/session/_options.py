@@ -28,7 +28,7 @@ class HistoryOptions:
 
     Attributes:
         given: the options by name, as they are saved.
-        engine, policy: the core, and its Policy.
+        policy: that of the core.
         threshold_tokens, image_chars: the checked numbers.
         counter, summarizer: the caller's functions.
         counts: whether there is a counter.
@@ -37,7 +37,7 @@ class HistoryOptions:
     """
 
     def __init__(self, policy: Any, given: dict[str, Any], *, threshold_tokens: int = 0, drops: bool) -> None:
-        self.engine, self.policy, self.given = _engine.engine, policy, given
+        self.policy, self.given = policy, given
         self.threshold_tokens, self.drops = threshold_tokens, drops
         self.image_chars = image_chars_of(given)
         self.counter = optional_function("token_counter", given.get("token_counter"))
@@ -124,11 +124,11 @@ def saved_options(tag: bytes | None) -> dict[str, Any]:
     return options
 
 
-def refuse_other_stores(store: Any, engine: Any) -> None:
+def refuse_other_stores(store: Any) -> None:
     """Refuse what a history cannot be stored in."""
     from recede.store._turn_store import TurnStore  # only if a store is used
 
     if not isinstance(store, TurnStore):
         raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
-    if len(store) or (store.count_records("session") and engine.stored_options(store._store) is None):
+    if len(store) or (store.count_records("session") and _engine.engine.stored_options(store._store) is None):
         raise ValueError(f"{store.path} holds the turns of a manager: give the history a store of its own")
