@@ -18,13 +18,12 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// Validated options, and what they say of single requests; opaque to Python.
 #[pyclass(frozen, name = "Policy", module = "recede._core")]
 #[derive(Default)]
 pub struct PyPolicy {
-    pub policy: Arc<Policy>,
+    pub policy: Policy,
     pub requests: Requests,
 }
 
@@ -39,7 +38,7 @@ impl PyPolicy {
     /// That of `recede.reduce(messages, keep=results, provider="none")`, as the core has it.
     #[staticmethod]
     fn keep(results: usize) -> PyResult<Self> {
-        guarded(|| Ok(PyPolicy { policy: Arc::new(Policy::keep(results)), ..PyPolicy::default() }))
+        guarded(|| Ok(PyPolicy { policy: Policy::keep(results), ..PyPolicy::default() }))
     }
 }
 
@@ -70,25 +69,18 @@ impl<'py> FromPyObject<'_, 'py> for Cache {
     }
 }
 
-/// The options of a door that is being read.
-#[derive(Default)]
-struct Options {
-    policy: Policy,
-    requests: Requests,
-}
-
 macro_rules! read {
     ($($name:ident => $($place:ident).+,)*) => {
         /// The policy of a door, with these parameters in place of its own.
         fn policy_of(parameters: &Bound<'_, PyDict>) -> PyResult<PyPolicy> {
-            let mut options = Options::default();
+            let mut options = PyPolicy::default();
             for (name, value) in parameters {
                 match &*name.extract::<PyBackedStr>()? {
                     $(stringify!($name) => options.$($place).+ = Parameter::read(&value)?,)*
                     other => return Err(PyTypeError::new_err(format!("unknown parameter {other}"))),
                 }
             }
-            Ok(PyPolicy { policy: Arc::new(options.policy), requests: options.requests })
+            Ok(options)
         }
     };
 }

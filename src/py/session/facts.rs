@@ -68,9 +68,8 @@ impl PyFactsSession {
     #[new]
     fn new(policy: &PyPolicy) -> PyResult<Self> {
         guarded(|| {
-            let PyPolicy { policy, requests } = policy;
-            let session = Session::new(policy.clone(), 0).with_requests(requests.clone());
-            let (shared, policy) = (Shared::of(session, None), policy.clone());
+            let (requests, policy) = (policy.requests.clone(), Arc::new(policy.policy.clone()));
+            let shared = Shared::of(Session::new(policy.clone(), 0).with_requests(requests), None);
             Ok(PyFactsSession { shared, policy })
         })
     }

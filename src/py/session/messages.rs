@@ -75,10 +75,9 @@ impl PySession {
     #[pyo3(signature = (policy, *, raw_cost_at_most=0, calibrates=false, store=None))]
     fn new(policy: &PyPolicy, raw_cost_at_most: usize, calibrates: bool, store: Option<Py<PyStore>>) -> PyResult<Self> {
         guarded(|| {
-            let session = Session::new(policy.policy.clone(), raw_cost_at_most);
-            let session = session.with_requests(policy.requests.clone());
-            let session = if calibrates { session.calibrating() } else { session };
-            let (policy, shared) = (policy.policy.clone(), Shared::of(session, store));
+            let (requests, policy) = (policy.requests.clone(), Arc::new(policy.policy.clone()));
+            let session = Session::new(policy.clone(), raw_cost_at_most).with_requests(requests);
+            let shared = Shared::of(if calibrates { session.calibrating() } else { session }, store);
             Ok(PySession { shared, policy, unwritten: Mutex::default(), reads_json: AtomicBool::new(false) })
         })
     }
