@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod texts;
+mod write;
 
 use crate::clip::Clip;
 use crate::shape::{Frame, MessageFacts};
@@ -11,6 +12,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use texts::RecentNames;
 pub use texts::TextSpan;
+pub(crate) use write::{CALL_CHARS, Texts, write_message};
 
 /// A half-open range of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

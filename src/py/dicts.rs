@@ -8,8 +8,7 @@ use crate::dispatch::BEGIN_DISPATCH;
 use crate::error::{Error, Kind};
 use crate::handle::Handle;
 use crate::marks::FIELD;
-use crate::outline::Outline;
-use crate::scan::CALL_CHARS;
+use crate::outline::{CALL_CHARS, Outline};
 use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
 use crate::source::Source;
 use pyo3::IntoPyObjectExt;
@@ -81,8 +80,6 @@ impl<'py> Sink<Any<'py>> for OwnText {
         Ok(())
     }
 
-    fn image(&mut self) {}
-
     fn opaque(&mut self, chars: usize) {
         self.constant_chars += chars;
     }
@@ -116,14 +113,6 @@ struct Pieces(Vec<Vec<u8>>, usize);
 impl<'py> Sink<Any<'py>> for Pieces {
     fn text(&mut self, text: &Bound<'py, PyString>) -> Walked<()> {
         self.0.push(bytes_of(text));
-        Ok(())
-    }
-
-    fn image(&mut self) {}
-
-    fn opaque(&mut self, _: usize) {}
-
-    fn call(&mut self, _: &RawCall<Any<'py>>) -> Walked<()> {
         Ok(())
     }
 

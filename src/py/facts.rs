@@ -2,8 +2,7 @@
 
 use super::convert::with_text;
 use super::values::Any;
-use crate::outline::{Call, Message, Name, Outline, Span, TextSpan, ToolResult};
-use crate::scan::CALL_CHARS;
+use crate::outline::{CALL_CHARS, Call, Message, Name, Outline, Span, TextSpan, ToolResult};
 use crate::shape::{Frame, MessageFacts, role_of};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -5,10 +5,9 @@ use super::cpython;
 use super::dicts::Dicts;
 use super::values::{Any, Dict, Names, cast, compact_chars, is_of_client, name};
 use crate::error::{Error, Kind};
-use crate::outline::{Call, Half, Message, Name, Outline, Span, TextSpan, ToolResult};
+use crate::outline::{Outline, Texts, ToolResult, write_message};
 use crate::policy::Policy;
-use crate::scan::CALL_CHARS;
-use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
+use crate::shape::{Key, RawResult, Value};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
@@ -99,66 +98,25 @@ pub(super) fn walk(dicts: &mut Dicts, policies: &[&Policy]) -> Walked<Outline> {
         let Some(message) = cast::<PyDict>(&message) else {
             return Err(Error::in_message(Kind::Message, None, index, None).into());
         };
-        outline.messages.push(Message {
-            first_call: outline.calls.len() as u32,
-            first_result: outline.results.len() as u32,
-            ..Message::default()
-        });
         let (values, names) = (&mut dicts.values, &mut dicts.names);
-        let (totals, before) = (WalkTotals::default(), WalkTotals::default());
-        let mut walk = Walk {
-            outline: &mut outline,
-            values,
-            names,
-            message: index as u32,
-            totals,
-            before,
-            needs_lines,
-            needs_errors,
-        };
-        let facts = shape::read::<Any, _>(message, &mut walk).map_err(|stopped| match stopped {
+        let texts = DictTexts { values, names, newlines: 0, before: 0, needs_lines, needs_errors };
+        write_message::<Any, _>(&mut outline, texts, message, None).map_err(|stopped| match stopped {
             Stopped::Shape(error) => Stopped::Shape(Error { message_index: Some(index), ..error }),
             Stopped::Python(_) => stopped,
         })?;
-        let WalkTotals { chars, images, .. } = walk.totals;
-        let message_facts = &mut outline.messages[index];
-        (message_facts.chars, message_facts.images) = (chars, images);
-        message_facts.take(&facts);
     }
     Ok(outline)
 }
 
-/// Running totals of a message.
-#[derive(Default, Clone, Copy)]
-struct WalkTotals {
-    chars: usize,
-    images: u32,
-    newlines: usize,
-}
-
-/// Writes one message into the Outline.
-struct Walk<'a, 'py> {
-    outline: &'a mut Outline,
+/// Keeps the values of observations, and counts newlines.
+struct DictTexts<'a, 'py> {
     values: &'a mut Vec<Option<Any<'py>>>,
     names: &'a mut Names<'py>,
-    message: u32,
-    totals: WalkTotals,
-    /// The totals before the current observation.
-    before: WalkTotals,
+    newlines: usize,
+    /// Those before the current observation.
+    before: usize,
     needs_lines: bool,
     needs_errors: bool,
-}
-
-impl<'py> Walk<'_, 'py> {
-    #[inline]
-    fn id(&mut self, id: Option<&Any<'py>>) -> Option<TextSpan> {
-        id.and_then(Value::text).map(|id| with_text(id, |id| self.outline.keep(id)))
-    }
-
-    #[inline]
-    fn name(&mut self, name: Option<&Any<'py>>) -> Name {
-        name.and_then(Value::text).map(|name| with_text(name, |name| self.outline.intern(name)))
-    }
 }
 
 /// The first character of a text that begins with an ASCII character; else 0.
@@ -168,7 +126,7 @@ fn first_byte(value: Option<&Any>) -> u8 {
     first.and_then(|first| u8::try_from(first).ok()).filter(u8::is_ascii).unwrap_or(0)
 }
 
-impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
+impl<'py> Texts<Any<'py>> for DictTexts<'_, 'py> {
     #[inline]
     fn reads_errors(&self) -> bool {
         self.needs_errors
@@ -180,76 +138,23 @@ impl<'py> Sink<Any<'py>> for Walk<'_, 'py> {
     }
 
     #[inline]
-    fn text(&mut self, text: &Bound<'py, PyString>) -> Walked<()> {
-        self.totals.chars += text.len()?;
+    fn text(&mut self, _: &mut Outline, text: &Bound<'py, PyString>) -> Walked<usize> {
         if self.needs_lines {
             let count = text.call_method1(intern!(text.py(), "count"), (intern!(text.py(), "\n"),))?;
-            self.totals.newlines += count.extract::<usize>()?;
+            self.newlines += count.extract::<usize>()?;
         }
-        Ok(())
-    }
-
-    fn image(&mut self) {
-        self.totals.images += 1;
-    }
-
-    fn opaque(&mut self, chars: usize) {
-        self.totals.chars += chars;
-    }
-
-    #[cold]
-    fn unread(&mut self) {
-        self.outline.unread.push(self.message);
-    }
-
-    #[cold]
-    fn half(&mut self, id: Option<&Any<'py>>, block: usize, is_result: bool) -> Walked<()> {
-        let half = self.id(id).map(|id| Half { id, message: self.message, block: block as u32, is_result });
-        self.outline.halves.extend(half);
-        Ok(())
-    }
-
-    fn call(&mut self, call: &RawCall<Any<'py>>) -> Walked<()> {
-        self.totals.chars += CALL_CHARS;
-        if let Some(name) = call.name.and_then(Value::text) {
-            self.totals.chars += name.len()?;
-        }
-        let name = self.name(call.name);
-        if let Some(arguments) = call.arguments {
-            self.totals.chars += arguments.size(call.depth)?;
-        }
-        let id = self.id(call.id);
-        self.outline.calls.push(Call { id, name, message: self.message, block: call.block as u32 });
-        Ok(())
+        Ok(text.len()?)
     }
 
     #[inline]
-    fn begin_observation(&mut self) {
-        self.before = self.totals;
+    fn begin_observation(&mut self, _: &Outline) {
+        self.before = self.newlines;
     }
 
     #[inline]
-    fn result(&mut self, result: &RawResult<Any<'py>>) -> Walked<()> {
-        self.totals.chars += result.chars;
-        let (totals, before) = (self.totals, self.before);
-        let facts = ToolResult {
-            id: self.id(result.id),
-            name: self.name(result.name),
-            value: Span::default(),
-            chars: totals.chars - before.chars,
-            newlines: if result.frame.holds_text() { (totals.newlines - before.newlines) as u32 } else { 0 },
-            message: self.message,
-            block: result.block as u32,
-            images: totals.images - before.images,
-            first_piece: 0,
-            pieces: 0,
-            first_byte: first_byte(result.value),
-            is_error: result.is_error,
-            is_pinned: false,
-            frame: result.frame,
-        };
-        self.outline.results.push(facts);
+    fn end_observation(&mut self, _: &mut Outline, result: &RawResult<Any<'py>>, facts: &mut ToolResult) {
+        facts.newlines = if result.frame.holds_text() { (self.newlines - self.before) as u32 } else { 0 };
+        facts.first_byte = first_byte(result.value);
         self.values.push(result.value.cloned());
-        Ok(())
     }
 }

@@ -39,7 +39,6 @@ use crate::outline::{Call, Outline, Span};
 use crate::shape::{self, BODY_KEYS};
 use std::borrow::Cow;
 use tape::{Node, Tape};
-pub(crate) use write::CALL_CHARS;
 
 /// Reads a message array, or a request body whose `messages`, `input` or `contents` is one.
 pub fn scan(data: &[u8], surrogates: bool) -> Result<Outline, Error> {

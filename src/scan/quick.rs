@@ -1,9 +1,8 @@
 //! The fast path: messages of common layouts, written to the Outline directly.
 
 use super::Scan;
-use super::write::CALL_CHARS;
 use crate::json::Counted;
-use crate::outline::{Call, Message, Span, ToolResult};
+use crate::outline::{CALL_CHARS, Call, Message, Span, ToolResult};
 use crate::shape::{Frame, QuickMessage, Recorder, quick_message};
 
 impl Scan<'_> {

@@ -98,16 +98,18 @@ pub(crate) trait Sink<V: Value> {
     /// A text: of an observation, if one has begun.
     fn text(&mut self, text: &V::Text) -> Result<(), V::Stop>;
     /// An image or a document; likewise.
-    fn image(&mut self);
+    fn image(&mut self) {}
     /// Characters of something outside of observations that is no text.
-    fn opaque(&mut self, chars: usize);
+    fn opaque(&mut self, _chars: usize) {}
     /// Notes that this message is of an unknown shape, or its result has text that is not understood.
     fn unread(&mut self) {}
     /// A half of a call that the provider runs; see [`crate::outline::Half`].
     fn half(&mut self, _id: Option<&V>, _block: usize, _is_result: bool) -> Result<(), V::Stop> {
         Ok(())
     }
-    fn call(&mut self, call: &RawCall<V>) -> Result<(), V::Stop>;
+    fn call(&mut self, _call: &RawCall<V>) -> Result<(), V::Stop> {
+        Ok(())
+    }
     fn begin_observation(&mut self);
     /// The observation has ended; it belongs to this result.
     fn result(&mut self, result: &RawResult<V>) -> Result<(), V::Stop>;

@@ -1,0 +1,151 @@
+//! What a shape finds in a message -> Outline, of bytes and of dicts alike.
+
+use super::{Call, Half, Message, Name, Outline, Span, TextSpan, ToolResult};
+use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
+use crate::text::count_chars;
+
+/// Characters that a call counts besides its name and arguments.
+pub(crate) const CALL_CHARS: usize = 20;
+
+/// The texts of a message, as one kind of input has them.
+pub(crate) trait Texts<V: Value> {
+    /// Whether it is to be found out which results are flagged as errors.
+    fn reads_errors(&self) -> bool {
+        true
+    }
+    /// A member of an object.
+    #[inline]
+    fn get(&mut self, object: &V::Object, key: Key) -> Result<Option<V>, V::Stop> {
+        V::get(object, key)
+    }
+    /// Adds a text. Returns its characters.
+    fn text(&mut self, outline: &mut Outline, text: &V::Text) -> Result<usize, V::Stop>;
+    fn begin_observation(&mut self, outline: &Outline);
+    /// Adds to the facts of a result what only this kind of input has.
+    fn end_observation(&mut self, outline: &mut Outline, result: &RawResult<V>, facts: &mut ToolResult);
+}
+
+/// Writes one message into an Outline.
+struct MessageWriter<'a, T> {
+    outline: &'a mut Outline,
+    texts: T,
+    message: u32,
+    chars: usize,
+    images: u32,
+    /// The same before the current observation.
+    before: (usize, u32),
+}
+
+/// Reads a message into an Outline; `span` are its bytes, if the input was bytes.
+#[inline]
+pub(crate) fn write_message<V: Value, T: Texts<V>>(
+    outline: &mut Outline,
+    texts: T,
+    object: &V::Object,
+    span: Option<Span>,
+) -> Result<(), V::Stop> {
+    let index = outline.messages.len();
+    outline.messages.push(Message {
+        first_call: outline.calls.len() as u32,
+        first_result: outline.results.len() as u32,
+        first_piece: outline.pieces.len() as u32,
+        ..Message::default()
+    });
+    outline.spans.extend(span);
+    let mut writer = MessageWriter { outline, texts, message: index as u32, chars: 0, images: 0, before: (0, 0) };
+    let facts = shape::read::<V, _>(object, &mut writer)?;
+    let MessageWriter { outline, chars, images, .. } = writer;
+    let message = &mut outline.messages[index];
+    (message.chars, message.images) = (chars, images);
+    message.take(&facts);
+    Ok(())
+}
+
+impl<T> MessageWriter<'_, T> {
+    #[inline]
+    fn id<V: Value>(&mut self, id: Option<&V>) -> Option<TextSpan> {
+        id.and_then(V::text).map(|id| V::read(id, |id| self.outline.keep(id)))
+    }
+
+    #[inline]
+    fn name<V: Value>(&mut self, name: Option<&V>) -> Name {
+        name.and_then(V::text).map(|name| V::read(name, |name| self.outline.intern(name)))
+    }
+}
+
+impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
+    #[inline]
+    fn reads_errors(&self) -> bool {
+        self.texts.reads_errors()
+    }
+
+    #[inline]
+    fn get(&mut self, object: &V::Object, key: Key) -> Result<Option<V>, V::Stop> {
+        self.texts.get(object, key)
+    }
+
+    #[inline]
+    fn text(&mut self, text: &V::Text) -> Result<(), V::Stop> {
+        self.chars += self.texts.text(self.outline, text)?;
+        Ok(())
+    }
+
+    fn image(&mut self) {
+        self.images += 1;
+    }
+
+    fn opaque(&mut self, chars: usize) {
+        self.chars += chars;
+    }
+
+    #[cold]
+    fn unread(&mut self) {
+        self.outline.unread.push(self.message);
+    }
+
+    #[cold]
+    fn half(&mut self, id: Option<&V>, block: usize, is_result: bool) -> Result<(), V::Stop> {
+        let half = self.id(id).map(|id| Half { id, message: self.message, block: block as u32, is_result });
+        self.outline.halves.extend(half);
+        Ok(())
+    }
+
+    fn call(&mut self, call: &RawCall<V>) -> Result<(), V::Stop> {
+        let (id, name) = (self.id(call.id), self.name(call.name));
+        let name_chars = name.map_or(0, |name| count_chars(self.outline.name(name)));
+        let arguments = call.arguments.map_or(Ok(0), |arguments| arguments.size(call.depth))?;
+        self.chars += name_chars + arguments + CALL_CHARS;
+        self.outline.calls.push(Call { id, name, message: self.message, block: call.block as u32 });
+        Ok(())
+    }
+
+    #[inline]
+    fn begin_observation(&mut self) {
+        self.texts.begin_observation(self.outline);
+        self.before = (self.chars, self.images);
+    }
+
+    #[inline]
+    fn result(&mut self, result: &RawResult<V>) -> Result<(), V::Stop> {
+        self.chars += result.chars;
+        let mut facts = ToolResult {
+            id: self.id(result.id),
+            name: self.name(result.name),
+            value: Span::default(),
+            chars: self.chars - self.before.0,
+            newlines: 0,
+            message: self.message,
+            block: result.block as u32,
+            images: self.images - self.before.1,
+            first_piece: 0,
+            pieces: 0,
+            first_byte: 0,
+            is_error: result.is_error,
+            is_pinned: false,
+            frame: result.frame,
+        };
+        self.texts.end_observation(self.outline, result, &mut facts);
+        self.outline.results.push(facts);
+        Ok(())
+    }
+}
