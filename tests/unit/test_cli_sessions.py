@@ -299,7 +299,7 @@ def test_ctrl_c_while_modules_are_imported_ends_with_130(tmp_path: Path) -> None
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of a fork beside the thread of the bar
 def test_many_files_are_read_by_processes_with_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from recede.cli import processes
+    from recede.cli import many
     from recede.cli.files import read
     from recede.cli.many import over
     from recede.cli.sessions import Reading
@@ -312,9 +312,9 @@ def test_many_files_are_read_by_processes_with_the_same_result(tmp_path: Path, m
         return os.getpid(), history.messages
 
     alone, failed_alone = over(files, Reading(), work)
-    monkeypatch.setattr(processes, "_LEAST_FILES", 2)
-    monkeypatch.setattr(processes, "_CHUNK", 1)
-    monkeypatch.setattr(processes, "cores", lambda: 2)
+    monkeypatch.setattr(many, "_LEAST_FILES", 2)
+    monkeypatch.setattr(many, "_CHUNK", 1)
+    monkeypatch.setattr(many, "cores", lambda: 2)
     done, failed = over(files, Reading(), work, is_parallel=True)
     assert [history for history, _ in done] == [history for history, _ in alone]
     assert os.getpid() not in {pid for _, (pid, _) in done}

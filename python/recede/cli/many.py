@@ -1,8 +1,11 @@
-"""Process many files: a bad one does not stop the others."""
+"""Process many files, by one process for each core: a bad one does not stop the others."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -39,9 +42,7 @@ def over(
     done: list[tuple[InputHistory, _Done]] = []
     failed: list[Failure] = []
     outcomes: Iterable[list[tuple[InputHistory, _Done]] | Failure] = map(outcome, files)
-    if is_parallel and len(files) > 1:
-        from recede.cli.processes import in_processes  # lazily, as the bar below: one file needs neither
-
+    if is_parallel:
         outcomes = in_processes(outcome, files)
     for found in _tracked(outcomes, len(files)):
         if isinstance(found, tuple):
@@ -106,3 +107,60 @@ def finish(done: Sequence[tuple[InputHistory, _Done]], failed: Sequence[Failure]
         error.show()
     if errors:
         click.get_current_context().exit(1)
+
+
+_File = TypeVar("_File")
+_Outcome = TypeVar("_Outcome")
+
+_LEAST_FILES = 64  # fewer are read in less time than processes take
+_CHUNK = 8
+_work: Callable[[Any], Any] | None = None  # of the children, which are forks: a function cannot be sent to them
+
+
+def in_processes(work: Callable[[_File], _Outcome], files: Sequence[_File]) -> Iterator[_Outcome]:
+    """The result of the work for each file, in order.
+
+    Processes are forked, and only on Linux, where that is safe. Elsewhere, and for few files, the work is done here.
+    """
+    global _work
+    count = cores()
+    if sys.platform != "linux" or count < 2 or len(files) < _LEAST_FILES:
+        yield from map(work, files)
+        return
+    import multiprocessing  # lazily, as the bar: few files need neither
+    from concurrent.futures import ProcessPoolExecutor
+
+    _work = work
+    fork = multiprocessing.get_context("fork")  # a fork knows what is imported
+    with ProcessPoolExecutor(count, mp_context=fork, initializer=_begin) as pool:
+        try:
+            yield from pool.map(_done, files, chunksize=_CHUNK)
+        except BaseException:
+            # Before its children end, which would be an error of work that is cancelled.
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():  # none of its work is wanted
+                child.terminate()
+            raise
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _begin() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a child without a traceback
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End a child whose parent was killed: it would wait for its next file for ever."""
+    import multiprocessing
+
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _done(file: Any) -> Any:
+    assert _work is not None, "set before the fork"
+    return _work(file)
