@@ -60,6 +60,14 @@ def recede_command(
     return in_fork(command, variables, stdin)
 
 
+def run(*arguments: object, code: int = 0, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """`recede` with these arguments, which must end with this code."""
+    done = recede_command(*arguments, stdin=stdin)
+    assert done.returncode == code, done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+    return done
+
+
 def in_fork(
     command: list[str], variables: Mapping[str, str], stdin: bytes = b"", folder: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:

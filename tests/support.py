@@ -133,6 +133,12 @@ def masked(chars: int) -> str:
 # Both entrances at once
 
 
+def put(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
 def dumps(value: Any) -> bytes:
     return json.dumps(value).encode()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from design_rows import row
 import recede
 from recede.costs import replay
 from recede.designs import ObservationMaskingContextManager
+from support import dumps, turns_of
 
 HIDDEN = "[Observation omitted for brevity]"
 SEEN = "the text of a.py " * 9
@@ -200,12 +200,7 @@ def test_turns_answer_as_the_dicts_of_the_design_do() -> None:
 @row("what M = 5, 10 and 20 trade", "84 % of the tokens are observations")
 def test_what_windows_trade_is_measured_on_ones_own_sessions(tmp_path: Path) -> None:
     path = tmp_path / "session.json"
-    history: list[Any] = [{"role": "user", "content": "Go."}]
-    for number in range(30):
-        call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
-        history.append({"role": "assistant", "content": "I look.", "tool_calls": [call]})
-        history.append({"role": "tool", "tool_call_id": str(number), "content": "a line of the log\n" * 300})
-    path.write_bytes(json.dumps(history).encode())
+    path.write_bytes(dumps(turns_of([(7, 5_400)] * 30)))
     shown = recede_command("replay", "--all", path).stdout.decode()
     assert all(f"sliding:window={window}" in shown for window in (5, 10, 20))
     assert "window" in recede_command("replay", "--curve", path).stdout.decode()
@@ -234,12 +229,7 @@ def test_contexts_grow_as_in_the_design() -> None:
 
 @row("about half of the tokens")
 def test_half_of_the_tokens_without_a_cache() -> None:
-    history: list[Any] = [{"role": "user", "content": "Go."}]
-    for number in range(60):
-        call = {"id": str(number), "type": "function", "function": {"name": "run", "arguments": "{}"}}
-        history.append({"role": "assistant", "content": "I look. " * 60, "tool_calls": [call]})
-        history.append({"role": "tool", "tool_call_id": str(number), "content": "a line of the log\n" * 200})
-    session = replay(history, ["sliding:window=10", "break_even:window=10"], system_chars=0)
+    session = replay(turns_of([(480, 3_600)] * 60), ["sliding:window=10", "break_even:window=10"], system_chars=0)
     raw, sliding, even = session.policies
     chars = [sum(turn.view_chars for turn in one.turns) for one in (raw, sliding)]
     assert 0.3 < chars[1] / chars[0] < 0.6

@@ -12,7 +12,7 @@ from typing import Any
 
 import published
 import pytest
-from children import recede_command
+from children import run
 from transcript_files import BAD, FILES, lines
 
 from recede import transcripts
@@ -22,13 +22,6 @@ HISTORY = [{"type": "message", **message} for message in [user("Fix the test."),
 SESSION = lines(*({"type": "response_item", "payload": message} for message in HISTORY))
 RUNS = dumps([{"traj": HISTORY}, {"traj": HISTORY[:3]}])
 BUDGET = ("--design", "--fill", "0.9", "--max-input-chars", "3000")
-
-
-def run(*arguments: str | Path, code: int = 0, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    done = recede_command(*arguments, stdin=stdin)
-    assert done.returncode == code, done.stderr.decode()
-    assert b"Traceback" not in done.stderr
-    return done
 
 
 def written(folder: Path, **files: bytes) -> list[Path]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import children
 import pytest
-from children import recede_command
 from transcript_files import BAD, FILES, lines
 
 import recede
@@ -25,11 +25,7 @@ POLICIES = ("--policy", "sliding:window=10", "--policy", "stepped:window=10,chun
 NAMES = ["raw", "sliding:window=10", "stepped:window=10,chunk=10"]
 
 
-def run(*arguments: str | Path, code: int = 0, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    done = recede_command("replay", *arguments, stdin=stdin)
-    assert done.returncode == code, done.stderr.decode()
-    assert b"Traceback" not in done.stderr
-    return done
+run = functools.partial(children.run, "replay")
 
 
 def lines_of(*arguments: str | Path, stdin: bytes = b"") -> list[str]:

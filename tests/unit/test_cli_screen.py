@@ -16,18 +16,12 @@ from recede import costs, transcripts
 from recede.cli.played import Session
 from recede.cli.screen import Asked, screen
 from recede.cli.tables import compact, gain, middle, span_of, words_of
-from support import dumps, tool_result, tool_use, turns, turns_of, user
+from support import dumps, put, tool_result, tool_use, turns, turns_of, user
 
 LONG = [user("Fix the test."), *turns(60, chars=4_000)]
 SHORT = [user("Hello."), *turns(3, chars=50)]
 MASKED = "break_even:window=10"
 VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "FILE_STORE_PATH", "XDG_CONFIG_HOME")
-
-
-def put(path: Path, data: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
 
 
 def claude_log(

@@ -15,14 +15,14 @@ from typing import Any
 
 import published
 import pytest
-from children import recede_command
+from children import recede_command, run
 from transcript_files import lines
 
 import recede
 from recede.cli.files import likeness
 from recede.cli.sessions import chosen, usual_places
 from recede.cli.tables import words_of
-from support import dumps, turns, user
+from support import dumps, put, turns, user
 
 HISTORY = [user("Fix the test."), *turns(8, chars=500)]
 BUDGET = ("--design", "--fill", "0.9", "--max-input-chars", "3000")
@@ -47,12 +47,6 @@ VARIABLES = (
     "XDG_CONFIG_HOME",
     "PI_CODING_AGENT_DIR",
 )
-
-
-def put(path: Path, data: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
 
 
 @pytest.fixture
@@ -86,13 +80,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def found(home: Path, *files: str, **filters: Any) -> list[str]:
     return [str(Path(one.path).relative_to(home).as_posix()) for one in chosen(files, **filters)]
-
-
-def run(*arguments: object, code: int = 0, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    done = recede_command(*arguments, stdin=stdin)
-    assert done.returncode == code, done.stderr.decode()
-    assert b"Traceback" not in done.stderr
-    return done
 
 
 # What is found
