@@ -1,18 +1,12 @@
-"""What the recorded agents quote: the shares that the rule was measured with, and the definition on every session."""
+"""What the recorded agents quote: the shares that the rule was measured with."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
-from shared_data import CORPUS, each_file, need
+from shared_data import CORPUS, need
 
-from definitions.misses import quotations
-from oracle.turns import Turns
-from oracle.walk import walk
-from recede import transcripts
-from recede.costs import misses
 from support import ROOT
 
 sys.path.append(str(ROOT / "benches"))
@@ -47,29 +41,3 @@ def test_shares_of_the_corpus_are_those_measured_before() -> None:
         if abs(100 * bench.share_of(groups[name], window) - share) > 0.3
     }
     assert far == NOT_SHOWN_YET | SHOWN_AGAIN
-
-
-@each_file("claude_code", "codex", "gemini", "mini_swe", "openai_parts", "openhands", "pi", "swe_agent")
-def test_recorded_sessions_quote_what_the_definition_says(path: Path) -> None:
-    need(CORPUS)
-    for session in transcripts.read_all(path):
-        expected, requests = [], 0
-        for context in session.contexts:
-            outline = walk(context.messages)
-            starts = Turns(outline).starts
-            first = sum(start < context.shown for start in starts)
-            for one in quotations(context.messages, context.shown, never_masked(context.messages)):
-                earlier = starts[one.request - 1] if one.request else 0
-                if outline.results[one.result].message < earlier:
-                    expected.append((one.request - first + requests, one.text))
-            requests += len(starts) - first
-        assert [(one.request, one.text) for one in misses(session).quoted] == expected
-
-
-def never_masked(messages: list[dict[str, object]]) -> set[int]:
-    """The results that no policy masks: too short, or with references of tools."""
-    from recede.designs import mask_observations
-
-    masked = walk(mask_observations(messages, keep_results=0, boundary="sliding").messages).results
-    pairs = zip(walk(messages).results, masked, strict=True)
-    return {before.index for before, now in pairs if before.text.joined == now.text.joined}
