@@ -92,7 +92,7 @@ def test_every_door_of_a_provider_sends_the_same(options: dict[str, Any]) -> Non
     need(CORPUS)
     for path in PATHS:
         masked = next(session for session in shortest(path) if recede.reduce(session.history).masked_count)
-        assert max(check(session, options) for session in (*shortest(path)[:3], masked)) > 0
+        assert max(check(session, options) for session in (shortest(path)[0], masked)) > 0
 
 
 @pytest.mark.slow

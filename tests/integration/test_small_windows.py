@@ -24,7 +24,7 @@ WINDOWS = {32_000: 24_000, 128_000: 100_000}
 """The tokens of a model's window, and the limit."""
 SHAPES = ("anthropic", "chat", "responses")
 DOORS = ("wrap", "proxy")
-TURNS = 40
+TURNS = 28
 PROMPT = "Be brief. " * 1_200
 SAID = "a request is over max_input_tokens although old results are masked"
 
@@ -82,7 +82,7 @@ def test_no_request_is_longer_than_the_window(
         server.window = window
         history: list[Any] = [user("Find the bug.")]
         for number in range(TURNS):
-            history += turn_of(shape, 100 * number, calls=8 if number == 20 else 1)
+            history += turn_of(shape, 100 * number, calls=8 if number == 14 else 1)
             ask(client, shape, history)
         assert server.refusals == []
         assert len(server.requests) == TURNS
