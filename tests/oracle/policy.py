@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from oracle.provider import ProviderCache
+from recede.reduction._options import OPTIONS
 
 NOW = 1 << 60
 """The current request, among those with a cold cache."""
@@ -20,13 +21,12 @@ class Policy(SimpleNamespace):
     """
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        defaults: dict[str, Any] = {"goal": "mask", "is_off": False, "keep_results": 0, "keep_by_tool": ()}
-        defaults |= {"exclude_tools": (), "keep_errors": False, "keep_matching": ()}
-        defaults |= {"provider": "", "terms_by_shape": (), "pins_boundary": False}
-        defaults |= {"summaries": None, "max_overcost": 0.1}
+        defaults: dict[str, Any] = {name: option.parameter for name, option in OPTIONS.items()}
+        defaults |= {"goal": "mask", "is_off": False, "keep_results": 0}
+        defaults |= {"provider": "", "terms_by_shape": (), "pins_boundary": False, "summaries": None}
         defaults |= {"max_cost": None, "is_limit": False, "trigger": 0, "fill_millionths": None, "clip_results": None}
         defaults |= {"summary_max_chars": 1_400, "ask_summary": False, "model": None}
-        defaults |= {"least_removed": 64, "max_result_chars": None, "image_chars": 6_400, "markers": (), "stubs": ()}
+        defaults |= {"least_removed": 64, "image_chars": 6_400, "markers": (), "stubs": ()}
         defaults |= {"keep_messages": None, "keep_turns": None, "masks_unseen": False, "skips_masks": False}
         defaults |= {"max_observation_chars": None, "lines_form": False, "keeps_dispatch": False, "min_masked_chars": 0}
         defaults |= {"strict_pairs": False, "summary_role": None}
