@@ -25,7 +25,6 @@ pub(crate) enum Moved {
 }
 
 /// The mark in the observation of a result, and where it goes; None if there is none, or its block has one.
-#[inline]
 pub(crate) fn moved(data: &[u8], outline: &Outline, result: usize) -> Option<Moved> {
     let facts = &outline.results[result];
     let is_list = facts.frame.may_hold_marks() && data[facts.value.start] == b'[';

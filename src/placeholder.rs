@@ -273,7 +273,6 @@ impl<'a> Placeholder<'a> {
     }
 
     /// Whether a whole observation is a placeholder: a built-in one, or one of the policy.
-    #[inline]
     pub(crate) fn is_placeholder(&self, outline: &Outline, source: &dyn Source, result: usize) -> bool {
         let begins = |prefix: &[u8]| prefix.is_empty() || source.observation_begins(outline, result, prefix);
         let has_bracket = begins(b"[");

@@ -19,7 +19,6 @@ pub(crate) trait Reader<'a> {
     fn cursor(&mut self) -> &mut Cursor<'a>;
 
     /// The members or elements of the container at the cursor, which this bracket closes; `read` reads the keys of members as well.
-    #[inline]
     fn each(&mut self, bracket: u8, mut read: impl FnMut(&mut Self, usize) -> Read<()>) -> Read<()> {
         self.cursor().open()?;
         if self.cursor().close(bracket) {
@@ -76,7 +75,6 @@ impl<'a> Cursor<'a> {
 
     /// Skips white space and returns the next byte without consuming it; 0, which is never valid there, at the end of
     /// the input.
-    #[inline]
     pub(crate) fn peek(&mut self) -> u8 {
         loop {
             match self.data.get(self.at) {
@@ -88,7 +86,6 @@ impl<'a> Cursor<'a> {
     }
 
     /// Consumes this byte if it is next.
-    #[inline]
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         // Not `+= usize::from(is_next)`, which rustc 1.95 can miscompile: rust-lang/rust#158206.
         let is_next = self.peek() == byte;
@@ -99,7 +96,6 @@ impl<'a> Cursor<'a> {
     }
 
     /// Consumes the byte, or stops.
-    #[inline]
     pub(crate) fn expect(&mut self, byte: u8) -> Read<()> {
         if self.take(byte) { Ok(()) } else { self.unexpected() }
     }
@@ -110,7 +106,6 @@ impl<'a> Cursor<'a> {
     }
 
     /// Consumes the bracket that opens a container.
-    #[inline]
     pub(crate) fn open(&mut self) -> Read<()> {
         if self.depth == MAX_DEPTH {
             return self.stop(Kind::Depth, self.at);
@@ -121,7 +116,6 @@ impl<'a> Cursor<'a> {
     }
 
     /// Inside a container: consumes its closing bracket, if it is next, and returns whether it was.
-    #[inline]
     pub(crate) fn close(&mut self, bracket: u8) -> bool {
         let is_closed = self.take(bracket);
         if is_closed {
@@ -131,7 +125,6 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether another element of a container follows this one.
-    #[inline]
     pub(crate) fn more(&mut self, bracket: u8) -> Read<bool> {
         match self.peek() {
             b',' => {
@@ -148,13 +141,11 @@ impl<'a> Cursor<'a> {
     }
 
     /// The string at the cursor, its opening quote included.
-    #[inline]
     pub fn string(&mut self) -> Read<Counted> {
         if self.peek() == b'"' { self.string_here() } else { self.unexpected() }
     }
 
     /// The string whose opening quote is the next byte.
-    #[inline]
     pub(crate) fn string_here(&mut self) -> Read<Counted> {
         let start = self.at + 1;
         if let Some(length) = short(self.data, start) {
@@ -180,7 +171,6 @@ impl<'a> Cursor<'a> {
     }
 
     /// The string that starts at `start`, after its opening quote, if it is valid. The cursor does not move.
-    #[inline]
     pub(crate) fn find(&mut self, start: usize) -> Option<Counted> {
         if let Some(length) = short(self.data, start) {
             return Some(Counted::plain(start, start + length));
@@ -191,7 +181,6 @@ impl<'a> Cursor<'a> {
 
     /// The size, as by [`Cursor::value`], and the end of the value at `at`, if it is valid. It is nested this many levels deeper
     /// than the cursor, which does not move.
-    #[inline]
     pub(crate) fn value_at(&mut self, at: usize, levels: usize) -> Option<(usize, usize)> {
         let before = (self.at, self.depth);
         (self.at, self.depth) = (at, self.depth + levels);
@@ -203,7 +192,6 @@ impl<'a> Cursor<'a> {
 
     /// A member's key and its colon, if the key is short and plain and the colon follows at once; and where it is.
     /// Else nothing but white space is read.
-    #[inline]
     pub(crate) fn short_key(&mut self) -> Option<(&'a [u8], usize)> {
         if self.data.get(self.at) != Some(&b'"') {
             self.peek();
@@ -215,7 +203,6 @@ impl<'a> Cursor<'a> {
     }
 
     /// A member's key and its colon.
-    #[inline]
     pub(crate) fn key(&mut self) -> Read<Counted> {
         let key = self.string()?;
         if self.data.get(self.at) == Some(&b':') {
@@ -227,7 +214,6 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skips a member's key and its colon. Returns the key's characters.
-    #[inline]
     fn key_chars(&mut self) -> Read<usize> {
         match self.short_key() {
             Some((key, _)) => Ok(key.len()),
@@ -237,7 +223,6 @@ impl<'a> Cursor<'a> {
 
     /// Skips any value. Returns its size as compact JSON, by this count: 1 for each bracket, comma and colon,
     /// a string's characters plus 2, a literal's length, and 4 for a number.
-    #[inline]
     pub fn value(&mut self) -> Read<usize> {
         match self.peek() {
             b'"' => Ok(self.string_here()?.chars() + 2),
@@ -251,7 +236,6 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skips any value and returns its span.
-    #[inline]
     pub(crate) fn span(&mut self) -> Read<Span> {
         self.peek();
         let start = self.at;

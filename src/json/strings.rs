@@ -110,7 +110,6 @@ fn character_width(data: &[u8], surrogates: bool) -> Option<usize> {
 }
 
 /// Marks the bytes that follow an odd run of backslashes; branch-free, with a carry from block to block.
-#[inline]
 pub(super) fn find_escaped(slash: u64, carry: &mut u64) -> u64 {
     const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
     let starts = slash & !*carry;
@@ -128,7 +127,6 @@ pub(super) struct Rare {
 }
 
 impl Rare {
-    #[inline]
     pub(crate) fn new() -> Self {
         Rare { minus: 0, after_high: usize::MAX }
     }
@@ -157,7 +155,6 @@ impl Rare {
         Some(())
     }
 
-    #[inline]
     fn unit(&mut self, unit: u32, at: usize) {
         match unit {
             0xD800..=0xDBFF => self.after_high = at + 6,

@@ -38,7 +38,6 @@ impl Grams {
 
     /// Adds a code point. Returns the gram that it ends, once there are enough: an odd number whose first bits depend on all code
     /// points.
-    #[inline]
     fn push(&mut self, char: u32) -> Option<u64> {
         let oldest = core::mem::replace(&mut self.last[self.count % GRAM_CHARS], char);
         let doubled = |char: u32| u64::from(char) * 2;

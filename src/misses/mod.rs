@@ -159,7 +159,6 @@ fn is_examined(part: Part, every: usize) -> bool {
 struct Ranks(Vec<u32>);
 
 impl Ranks {
-    #[inline]
     fn show(&mut self, gram: u32, rank: u32) {
         let shown = &mut self.0[gram as usize];
         *shown = rank.saturating_add(1).max(*shown);

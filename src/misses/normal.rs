@@ -14,7 +14,6 @@ pub(super) struct Normalizer {
 impl Normalizer {
     /// Passes the code points of a text on; `is_numbered`: without line numbers and marks of differences at line starts.
     /// Returns whether there were any.
-    #[inline]
     pub(crate) fn read(&mut self, text: &[u8], is_numbered: bool, mut push: impl FnMut(u32)) -> bool {
         let text = if memchr2(b'\\', ESCAPE, text).is_some() { self.unescaped(text) } else { text };
         let (mut at, mut is_space, mut is_line_start, mut has_numbers) = (0, false, is_numbered, false);
@@ -126,7 +125,6 @@ fn is_white(char: u32) -> bool {
 }
 
 /// The first code point of a text, a lone surrogate too, and its bytes; (0, 0) at the end.
-#[inline]
 fn code_point(text: &[u8]) -> (u32, usize) {
     let continued = |at: usize| text.get(at).map_or(0, |byte| u32::from(byte & 0x3F));
     match text.first() {

@@ -32,7 +32,6 @@ impl Table {
     }
 
     /// The number of a gram, which is added if it is new.
-    #[inline]
     pub(crate) fn number(&mut self, gram: u64) -> u32 {
         let place = self.place(gram);
         if self.keys[place] != 0 {
@@ -47,7 +46,6 @@ impl Table {
     }
 
     /// The number of a gram that was added.
-    #[inline]
     pub(crate) fn find(&self, gram: u64) -> Option<u32> {
         let (word, bit) = self.filter_bit(gram);
         if self.filter[word] & bit == 0 {
@@ -73,14 +71,12 @@ impl Table {
         self.filter[word] |= bit;
     }
 
-    #[inline]
     fn filter_bit(&self, gram: u64) -> (usize, u64) {
         let hash = gram >> (64 - self.bits - FILTER_BITS);
         ((hash / 64) as usize, 1 << (hash % 64))
     }
 
     /// The place of a gram, or the place where it would be.
-    #[inline]
     fn place(&self, gram: u64) -> usize {
         let mut place = (gram >> (64 - self.bits)) as usize;
         while self.keys[place] != 0 && self.keys[place] != gram {

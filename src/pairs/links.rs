@@ -43,7 +43,6 @@ impl Links {
     }
 
     /// The messages that are tied to this one.
-    #[inline]
     pub(crate) fn of(&self, message: usize) -> &[u32] {
         self.tied.get(&(message as u32)).map_or(&[], Vec::as_slice)
     }

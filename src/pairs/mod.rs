@@ -123,7 +123,6 @@ impl Pairs {
     }
 
     /// The tool of a result, if known.
-    #[inline]
     pub fn name_of(&self, outline: &Outline, result: usize) -> Name {
         self.call_of(result).map_or_else(|| own_name(outline, result), |call| outline.calls[call].name)
     }

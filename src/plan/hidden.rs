@@ -70,13 +70,11 @@ impl Hidden {
     }
 
     /// Whether a message is hidden.
-    #[inline]
     pub(crate) fn has(&self, message: usize) -> bool {
         message < self.settled && self.shown.binary_search(&(message as u32)).is_err()
     }
 
     /// How many messages of the view precede this one, its summary not counted.
-    #[inline]
     pub(crate) fn shown_before(&self, message: usize) -> usize {
         if message >= self.settled {
             return message - self.settled + self.shown.len();

@@ -57,7 +57,6 @@ impl<'a> Masker<'a> {
         }
     }
 
-    #[inline]
     pub(crate) fn is_exempt(&self, result: usize) -> bool {
         let PlanContext { outline, policy, .. } = self.context;
         (policy.exempt.errors && outline.results[result].is_error) || self.carries_instructions(result)

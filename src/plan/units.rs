@@ -83,7 +83,6 @@ impl Paid {
 }
 
 /// How many content blocks a message has in a view. A result is one, masked or not; so is a text.
-#[inline]
 pub(crate) fn blocks_of(outline: &Outline, message: usize) -> usize {
     let pairs = outline.calls_of(message).len().max(outline.results_of(message).len());
     (outline.messages[message].blocks as usize).max(pairs).max(1)

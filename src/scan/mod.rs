@@ -166,7 +166,6 @@ pub(crate) fn has_field(data: &[u8], outline: &Outline, name: &str) -> bool {
 }
 
 /// The decoded bytes of a string: its own, unless its counts say that it may have escapes.
-#[inline]
 fn decoded<'a>(data: &'a [u8], text: &Counted) -> Cow<'a, [u8]> {
     let raw = text.raw(data);
     if text.minus == 0 {
@@ -194,7 +193,6 @@ struct Scan<'a> {
 }
 
 impl<'a> Reader<'a> for Scan<'a> {
-    #[inline]
     fn cursor(&mut self) -> &mut Cursor<'a> {
         &mut self.cursor
     }
@@ -217,7 +215,6 @@ impl Scan<'_> {
     }
 
     /// Stops a bounded scan that has so many values.
-    #[inline]
     fn bound(&mut self, values: usize) -> Read<()> {
         if self.is_bounded && values > FREE_VALUES + self.cursor.at / LEAST_BYTES {
             return self.cursor.stop(Kind::Size, self.cursor.at);

@@ -7,7 +7,6 @@ use crate::shape::{Frame, QuickMessage, Recorder, quick_message};
 
 impl Scan<'_> {
     /// Reads the message at the cursor if it has a common layout; otherwise nothing changes.
-    #[inline]
     pub(super) fn quick_message(&mut self) -> bool {
         let (data, start) = (self.cursor.data, self.cursor.at);
         let (first_call, first_result) = (self.outline.calls.len(), self.outline.results.len());
@@ -33,23 +32,19 @@ impl Scan<'_> {
 }
 
 impl Recorder for Scan<'_> {
-    #[inline]
     fn string(&mut self, start: usize) -> Option<Counted> {
         self.cursor.find(start)
     }
 
-    #[inline]
     fn size(&mut self, at: usize, depth: usize) -> Option<(usize, usize)> {
         self.cursor.value_at(at, depth)
     }
 
-    #[inline]
     fn text(&mut self, text: &Counted) -> usize {
         self.outline.pieces.push(Span { start: text.start, end: text.end });
         text.chars()
     }
 
-    #[inline]
     fn call(&mut self, id: &Counted, name: Option<&Counted>, block: u32) -> usize {
         let data = self.cursor.data;
         let id = Some(self.outline.keep_from(data, id));
@@ -59,7 +54,6 @@ impl Recorder for Scan<'_> {
         name.map_or(0, Counted::chars) + CALL_CHARS
     }
 
-    #[inline]
     fn result(&mut self, id: &Counted, text: &Counted, block: u32) -> usize {
         let data = self.cursor.data;
         let first_piece = self.outline.pieces.len() as u32;

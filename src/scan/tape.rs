@@ -63,7 +63,6 @@ impl Scan<'_> {
     }
 
     /// Records a value. Returns its size.
-    #[inline]
     fn record(&mut self, key: Option<Key>, is_opened: bool, level: usize) -> Read<usize> {
         let byte = self.cursor.peek();
         if byte != b'"' {
@@ -133,7 +132,6 @@ impl Scan<'_> {
     }
 
     /// A member's key, if some shape may ask for it; its characters; and where it is.
-    #[inline]
     fn key(&mut self) -> Read<(Option<Key>, usize, usize)> {
         if let Some((key, at)) = self.cursor.short_key() {
             return Ok((Key::of(key), key.len(), at));
@@ -147,7 +145,6 @@ impl Scan<'_> {
     }
 
     /// Ends the container at this place.
-    #[inline]
     fn close(&mut self, place: usize, size: usize, members: u32, keys: Keys) {
         let (end, next) = (self.cursor.at, self.tape.entries.len() as u32);
         let entry = &mut self.tape.entries[place];
@@ -156,7 +153,6 @@ impl Scan<'_> {
 }
 
 impl Entry {
-    #[inline]
     fn of(kind: ValueKind, key: Option<Key>, place: usize) -> Entry {
         let next = place as u32 + 1;
         let keys = Keys::default();
@@ -176,7 +172,6 @@ impl<'a> Node<'a> {
         Node { tape, place: 0 }
     }
 
-    #[inline]
     fn entry(&self) -> &'a Entry {
         &self.tape.entries[self.place as usize]
     }
@@ -185,7 +180,6 @@ impl<'a> Node<'a> {
         (self.entry().kind == kind).then_some(self)
     }
 
-    #[inline]
     fn inner(&self) -> impl Iterator<Item = Node<'a>> + use<'a> {
         let (Node { tape, place }, end) = (*self, self.entry().next);
         let mut next = place + 1;
@@ -211,7 +205,6 @@ impl<'a> Node<'a> {
         Counted { start, end, minus: size }
     }
 
-    #[inline]
     pub(crate) fn decoded(&self) -> Cow<'a, [u8]> {
         decoded(self.tape.data, &self.counted())
     }
@@ -222,27 +215,22 @@ impl<'a> Value for Node<'a> {
     type Text = Node<'a>;
     type Stop = Error;
 
-    #[inline]
     fn object(&self) -> Option<&Self> {
         self.is(ValueKind::Object)
     }
 
-    #[inline]
     fn text(&self) -> Option<&Self> {
         self.is(ValueKind::Text)
     }
 
-    #[inline]
     fn items(&self) -> Option<impl Iterator<Item = Self>> {
         self.is(ValueKind::List).map(Node::inner)
     }
 
-    #[inline]
     fn length(&self) -> usize {
         self.is(ValueKind::List).map_or(0, |list| list.entry().members as usize)
     }
 
-    #[inline]
     fn is_null(&self) -> bool {
         self.entry().kind == ValueKind::Null
     }
@@ -255,7 +243,6 @@ impl<'a> Value for Node<'a> {
         Some(self.span().start)
     }
 
-    #[inline]
     fn get(object: &Self, key: Key) -> Result<Option<Self>, Error> {
         if !object.entry().keys.has(key) {
             return Ok(None);
@@ -263,12 +250,10 @@ impl<'a> Value for Node<'a> {
         Ok(object.inner().find(|member| member.entry().key == Some(key)))
     }
 
-    #[inline]
     fn members(object: &Self) -> usize {
         object.entry().members as usize
     }
 
-    #[inline]
     fn repeated(object: &Self, keys: Keys) -> Option<(Key, usize)> {
         let mut repeated = object.tape.repeated.iter();
         let (_, key, at) = repeated.find(|(place, key, _)| *place == object.place && keys.has(*key))?;
@@ -289,7 +274,6 @@ impl<'a> Value for Node<'a> {
         object.size(depth)
     }
 
-    #[inline]
     fn read<T>(text: &Self, read: impl FnOnce(&[u8]) -> T) -> T {
         read(&text.decoded())
     }

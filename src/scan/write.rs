@@ -24,19 +24,16 @@ struct Pieces<'a> {
 }
 
 impl<'n> Texts<Node<'n>> for Pieces<'_> {
-    #[inline]
     fn text(&mut self, outline: &mut Outline, text: &Node<'n>) -> Result<usize, Error> {
         let text: Counted = text.counted();
         outline.pieces.push(Span { start: text.start, end: text.end });
         Ok(text.chars())
     }
 
-    #[inline]
     fn begin_observation(&mut self, outline: &Outline) {
         self.first = outline.pieces.len();
     }
 
-    #[inline]
     fn end_observation(&mut self, outline: &mut Outline, result: &RawResult<Node<'n>>, facts: &mut ToolResult) {
         if !result.frame.holds_text() {
             outline.pieces.truncate(self.first); // it was counted, but is no text

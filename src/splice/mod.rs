@@ -289,7 +289,6 @@ impl<'a> ViewWriter<'a> {
     }
 
     /// Copies input, with the marks that are written there.
-    #[inline]
     fn copy(&mut self, mut at: usize, end: usize) {
         while let Some((span, text)) = self.marks.edits.get(self.edited).filter(|(span, _)| span.start < end) {
             self.out.input(at, span.start);
