@@ -5,7 +5,7 @@
 //! from the cache has cost a given part of what writing the cache again costs, the boundary moves, if the bound on cost permits it.
 
 use super::context::PlanContext;
-use super::outcome::{Masked, Move};
+use super::outcome::Masked;
 use super::state::State;
 use super::step::Step;
 use super::units::Bill;
@@ -30,12 +30,13 @@ impl State {
         }
         self.old_turns.waste = self.old_turns.waste.saturating_add(step.wasted);
         self.take(context, step);
+        let is_moved = step.moved.is_some() || step.hiding.is_some();
+        self.paid.marked = if !is_moved && self.is_pinned(context) { self.paid.boundary } else { 0 };
         if let Some(bill) = &step.bill {
-            let is_moved = step.moved.is_some() || step.hiding.is_some();
-            self.pay(context, bill, is_moved, step.hiding.as_ref().and_then(|hiding| hiding.call));
+            self.paid.pay(bill, is_moved, step.hiding.as_ref().and_then(|hiding| hiding.call));
         }
         self.requests += 1;
-        (self.before, self.new_gain, self.is_rewritten) = (end, 0, false);
+        (self.before, self.is_rewritten) = (end, false);
     }
 
     pub(super) fn moves_boundary(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> bool {
@@ -50,13 +51,6 @@ impl State {
         let max_cost = || context.max_cost_at(end).filter(|_| !policy.limit.is_kept);
         let is_over = || max_cost().is_some_and(|max| self.cost > max);
         pays || (policy.terms.boundary.remembers() && is_over())
-    }
-
-    /// Characters that a move to the window writes to the cache again: of the view after it, those that the previous request had sent
-    /// and the cache does not keep.
-    fn written_again(&self, context: PlanContext) -> usize {
-        let masked_before = self.gain.saturating_sub(self.new_gain); // without an earlier request all of it is new
-        self.chars_before(self.before).saturating_sub(masked_before).saturating_sub(self.kept_chars(context))
     }
 
     /// The step that moves the boundary now, rounded by the policy or not; None if nothing would change.
@@ -75,9 +69,9 @@ impl State {
         }
         now.sort_unstable_by_key(|one| one.result);
         let cost = self.cost_with(context, &now, &[]);
-        let written_again = self.written_again(context);
-        let moved = Some(Move { request: self.requests, masked: now.len(), removed: moved, written_again });
-        Some(Step { masked: now, cost, moved, boundary: self.next_boundary(policy), ..Step::default() })
+        let moved = Some(self.move_by(context, &now, now.len()));
+        let boundary = now.last().map_or(0, |last| last.result as usize + 1);
+        Some(Step { masked: now, cost, moved, boundary, ..Step::default() })
     }
 
     /// Moves the boundary as far as the policy permits, if that removes enough. Returns the newly masked observations, in order. For

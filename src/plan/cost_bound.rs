@@ -65,11 +65,6 @@ impl ProviderCache {
 }
 
 impl State {
-    /// Characters of the beginning of the view that stay in the cache at a move to the window.
-    pub(super) fn kept_chars(&self, context: PlanContext) -> usize {
-        self.kept_before(context, self.first)
-    }
-
     /// Characters of the beginning of the view that stay in the cache where this observation is the first that changes.
     pub(super) fn kept_before(&self, context: PlanContext, first: Option<u32>) -> usize {
         let PlanContext { outline, policy, .. } = context;
@@ -84,7 +79,7 @@ impl State {
 
     /// Whether this request is marked at the boundary, at a move at the old one. The mark gives way where the client's previous one
     /// is out of reach of its newest.
-    fn is_pinned(&self, context: PlanContext) -> bool {
+    pub(super) fn is_pinned(&self, context: PlanContext) -> bool {
         let new = self.before..self.messages();
         context.policy.terms.pins_boundary
             && new.map(|message| blocks_of(context.outline, message)).sum::<usize>()
@@ -104,7 +99,7 @@ impl State {
         let is_short = raw_chars < policy.terms.cache.min_chars();
         let raw_sent = if is_cold { 0 } else { self.raw_before(self.before) };
         let raw = Charged::request(raw_chars, if is_short { raw_chars } else { raw_sent });
-        let (sent, kept) = (warm(self.chars_before(self.before)), warm(self.kept_chars(context)));
+        let (sent, kept) = (warm(self.chars_before(self.before)), warm(self.kept_before(context, self.first)));
         let is_raw = chars == raw_chars && !self.is_rewritten;
         let stay = Charged::request(chars, policy.terms.cache.serves(sent))
             .and_written(policy.terms.cache.again(sent, is_cold));
@@ -169,18 +164,6 @@ impl State {
         let (view, again) = (Charged::request(chars, 0), policy.terms.cache.again(0, false));
         self.paid.with_summary(call).is_within(policy, view.and_written(again), *raw, part, read, write)
             && stays_cached(policy.terms.cache, *raw, view, part, read, write)
-    }
-
-    /// Adds what a request was charged, and the call of a model for a summary.
-    pub(super) fn pay(&mut self, context: PlanContext, bill: &Bill, is_moved: bool, call: Option<(usize, usize)>) {
-        let marked = if !is_moved && self.is_pinned(context) { self.paid.boundary } else { 0 };
-        let paid = &mut self.paid;
-        paid.view = paid.view.and(if is_moved { bill.go.and_written(bill.again) } else { bill.stay });
-        paid.raw = paid.raw.and(bill.raw);
-        paid.marked = marked;
-        if let Some(call) = call {
-            *paid = paid.with_summary(call);
-        }
     }
 
     /// Characters of the view up to the last masked observation. What follows results in a message is counted before them.

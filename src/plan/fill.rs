@@ -220,11 +220,12 @@ impl<'a> Filling<'a> {
         let is_word = |message: &usize| self.landmarks.is_said(*message) || self.carries_instructions(*message);
         let words = self.shown().filter(|message| is_word(message) && self.is_in_unit(*message));
         let words = words.filter(|message| *message >= self.landmarks.compacted());
+        let text = |message: usize| self.landmarks.is_said(message).then(|| text_of(self.context, message));
         let mut said: HashSet<Vec<u8>> = HashSet::new();
         let mut others: Vec<(bool, usize, Reverse<usize>)> = vec![];
         for message in words {
             if kept.messages.contains(&message) {
-                said.insert(text_of(self.context, message));
+                said.extend(text(message));
             } else {
                 let size = self.size(self.unit(message).into_iter());
                 others.push((message >= self.state.before, size, Reverse(message)));
@@ -238,11 +239,11 @@ impl<'a> Filling<'a> {
             }
             let unit: Vec<usize> = self.unit(message).into_iter().filter(|one| !kept.messages.contains(one)).collect();
             let cost = self.size(unit.iter().copied());
-            let is_repeated = unit.len() == 1 && said.contains(&text_of(self.context, message));
+            let is_repeated = unit.len() == 1 && text(message).is_some_and(|text| said.contains(&text));
             if cost as i128 * SCALE > left || is_repeated {
                 continue;
             }
-            said.insert(text_of(self.context, message));
+            said.extend(text(message));
             kept.messages.extend(unit);
             kept.cost = kept.cost.saturating_add(cost);
             left -= cost as i128 * SCALE;

@@ -5,6 +5,7 @@ use super::hidden::{Gone, Hidden, Hiding, Standing, share_of};
 use super::outcome::Masked;
 use super::state::State;
 use super::step::Step;
+use super::summarize::earlier_summaries;
 use super::truncate::{Keeping, Landmarks};
 use super::units::message_of;
 use crate::policy::Goal;
@@ -54,7 +55,9 @@ impl State {
         let (landmarks, references) = (&landmarks, Some(&self.references));
         let keeping = Keeping { context, end, window_start: compacted, landmarks, references, alternates: false };
         let kept = keeping.keep_set(self.hidden.shown(compacted..end), |message| !self.hidden.has(message));
-        let is_replaced = |message: &usize| !kept.contains(message) && !landmarks.is_said(*message);
+        let earlier = earlier_summaries(context.outline, context.source, end);
+        let is_said = |message: &usize| landmarks.is_said(*message) && !earlier.contains(message);
+        let is_replaced = |message: &usize| !kept.contains(message) && !is_said(message);
         let messages: Vec<u32> =
             self.hidden.shown(0..compacted).filter(is_replaced).map(|message| message as u32).collect();
         let summary = self.hidden.summary.filter(|summary| summary.request > compacted).map(|summary| {

@@ -69,14 +69,15 @@ impl State {
     /// The step by the rule of the boundary.
     fn own_step(&self, context: PlanContext, end: usize, bill: Option<&Bill>, is_request: bool) -> Step {
         let policy = context.policy;
-        if (is_request || !policy.terms.boundary.remembers())
+        let may_move = is_request || !policy.terms.boundary.remembers();
+        if may_move
             && self.has_begun(context, end)
             && self.moves_boundary(context, end, bill)
             && let Some(step) = self.peek(context, true)
         {
-            return step;
+            return Step { boundary: self.next_boundary(policy), ..step };
         }
-        Step { cost: self.cost, boundary: self.boundary, ..Step::default() }
+        Step { boundary: self.boundary, ..Step::at_rest(self.cost) }
     }
 
     /// A request that would exceed the limit.
@@ -196,19 +197,20 @@ impl State {
 
     /// The move of a step; None if it changes nothing that was sent.
     pub(super) fn move_of(&self, context: PlanContext, step: &Step) -> Option<Move> {
-        let outline = context.outline;
         let changes = step.changes();
-        let first = changes.first()?.result;
-        let before = self.before;
-        let is_sent = |one: &&Masked| message_of(outline, one.result) < before;
-        if message_of(outline, first) >= before && step.masked.is_empty() {
-            return None;
-        }
-        let sent: usize = changes.iter().filter(is_sent).map(|one| one.removed).sum();
-        let written_again =
-            self.chars_before(before).saturating_sub(sent).saturating_sub(self.kept_before(context, Some(first)));
+        let is_sent = message_of(context.outline, changes.first()?.result) < self.before;
+        (is_sent || !step.masked.is_empty()).then(|| self.move_by(context, &changes, step.masked.len()))
+    }
+
+    /// The move that makes these changes, in order. Of the view after it, it writes to the cache again what the previous request had
+    /// sent and the cache does not keep.
+    pub(super) fn move_by(&self, context: PlanContext, changes: &[Masked], masked: usize) -> Move {
+        let sent = changes.iter().filter(|one| message_of(context.outline, one.result) < self.before);
+        let gone: usize = sent.map(|one| one.removed).sum();
+        let kept = self.kept_before(context, changes.first().map(|first| first.result));
+        let written_again = self.chars_before(self.before).saturating_sub(gone).saturating_sub(kept);
         let removed = changes.iter().map(|one| one.removed).sum();
-        Some(Move { request: self.requests, masked: step.masked.len(), removed, written_again })
+        Move { request: self.requests, masked, removed, written_again }
     }
 
     /// Characters of the view after a step.

@@ -56,8 +56,6 @@ pub(crate) struct State {
     /// Maskable observations of the view that are still raw; the characters that masking them would remove, and the first of them.
     pub(super) waiting: Vec<Masked>,
     pub(super) gain: usize,
-    /// The part of the gain in messages since the previous request.
-    pub(super) new_gain: usize,
     pub(super) first: Option<u32>,
     /// Characters that requests since the last move could have saved.
     pub(super) waste: usize,
@@ -205,9 +203,6 @@ impl State {
             return;
         }
         self.gain += masked.removed;
-        if message >= self.before {
-            self.new_gain += masked.removed;
-        }
         self.first = Some(self.first.map_or(masked.result, |first| first.min(masked.result)));
         self.waiting.push(masked);
     }

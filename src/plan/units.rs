@@ -61,6 +61,13 @@ pub(crate) struct Paid {
 }
 
 impl Paid {
+    /// Adds what a request was charged, and the call of a model for a summary.
+    pub(super) fn pay(&mut self, bill: &Bill, is_moved: bool, call: Option<(usize, usize)>) {
+        self.view = self.view.and(if is_moved { bill.go.and_written(bill.again) } else { bill.stay });
+        self.raw = self.raw.and(bill.raw);
+        *self = call.map_or(*self, |call| self.with_summary(call));
+    }
+
     /// After a call of a model for a summary.
     pub(super) fn with_summary(self, (given, said): (usize, usize)) -> Self {
         let calls = (self.calls.0.saturating_add(given), self.calls.1.saturating_add(said));

@@ -192,7 +192,7 @@ def _keep_words(
     if not policy.is_limit or share <= 0:
         return 0
     said = {message.index for message in user_messages(facts.outline)}
-    own = {index: facts.outline.messages[index].own.joined for index in range(fold.end)}
+    own = {index: facts.outline.messages[index].own.joined for index in said}
     instructions = carries_instructions(facts)
     words = [
         message.index
@@ -200,7 +200,7 @@ def _keep_words(
         if (message.index in said or any(instructions[result.index] for result in message.results))
         and message.index not in refused
     ]
-    texts = {own[index] for index in words if index in kept}
+    texts = {own[index] for index in words if index in kept and index in said}
 
     def unit_of(index: int) -> set[int]:
         return joined(facts, [index], refused, fold.end, ties)
@@ -217,9 +217,10 @@ def _keep_words(
             continue
         unit = unit_of(index) - kept
         unit_cost = _PARTS * cost(unit)  # type: ignore[operator]
-        if unit_cost > left or (len(unit) == 1 and own[index] in texts):
+        if unit_cost > left or (len(unit) == 1 and own.get(index) in texts):
             continue
-        texts.add(own[index])
+        if index in said:
+            texts.add(own[index])
         kept |= unit
         left -= unit_cost
     return share - left
