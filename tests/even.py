@@ -33,6 +33,13 @@ def kept_at_least(history: History, budget: int, options: dict[str, Any]) -> Any
     return reduced(history, _policy(_engine.engine, "reduce", rule, masks_unseen=False), None, False)
 
 
+def unsummarized(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of Converse without the summary that was joined to it."""
+    *blocks, last = message["content"] if isinstance(message.get("content"), list) and message["content"] else [None]
+    joined = isinstance(last, dict) and str(last.get("text")).startswith("Conversation summary:")
+    return {**message, "content": blocks} if joined and blocks else message
+
+
 def _broken(messages: History) -> set[tuple[str, Any]]:
     """What is wrong with the pairs; an id is open twice, or used again, by what is between."""
     kinds = {"id_used_again": "id_open_twice"}
@@ -54,8 +61,9 @@ def check_budgets(history: History, count: int, **options: Any) -> None:
         assert view.chars_after == recede.count_chars(view.messages)
         assert view.within_limit or window.chars_after + LEAST_TASK > budget
         assert _broken(view.messages) <= orphans
-        kept = {message["place"] for message in view.messages if "place" in message}
-        whole = {message["place"] for message in view.messages if message is history[message.get("place", 0)]}
+        shown = [message for message in view.messages if "place" in message]
+        kept = {message["place"] for message in shown}
+        whole = {one["place"] for one in shown if unsummarized(one) == history[one["place"]]}
         assert smaller <= kept | replaced and unchanged <= whole | replaced, "a larger budget never keeps less"
         smaller, unchanged = kept, whole
         if view.reduced and chars > budget:

@@ -8,7 +8,7 @@ from typing import Any
 import published
 import pytest
 from answers import numbered, torn
-from even import check_budgets, failing, kept_at_least, summaries_of, task_of
+from even import check_budgets, failing, kept_at_least, summaries_of, task_of, unsummarized
 from generated import histories
 from hypothesis import given
 from hypothesis import strategies as st
@@ -152,8 +152,9 @@ def test_nothing_is_torn_and_nothing_of_the_caller_changes(
         reduction = published.reduce(history, max_input_tokens=budget // 4, token_counter=counter, **options)
     assert history == before
     assert torn(history, reduction.messages) == []
-    orphans = {(kind, call_id) for kind, _, call_id in findings(reduction.messages) if kind != "open_call"}
-    assert orphans <= {(kind, call_id) for kind, _, call_id in findings(history)}
+    orphans = {call_id for kind, _, call_id in findings(reduction.messages) if kind != "open_call"}
+    # What is wrong with an id depends on what is between.
+    assert orphans <= {call_id for _, _, call_id in findings(history)}
     own = {id(message) for message in history}
     shown = [message["place"] for message in reduction.messages if "place" in message]
     assert shown == sorted(set(shown))
@@ -187,9 +188,10 @@ def test_a_summarizer_that_fails_or_does_not_help_leaves_the_same_messages(
     assert failed.reduction_stage == "fallback" and failed.within_limit
 
     def messages_of(reduction: recede.Reduction) -> History:
-        return [message for message in reduction.messages if message.get("place", -1) not in {-1, *replaced}]
+        shown = [message for message in reduction.messages if message.get("place", -1) not in {-1, *replaced}]
+        return [unsummarized(message) for message in shown]
 
     assert messages_of(helped) == messages_of(failed) == messages_of(useless)
     given = {message["place"] for message in asked[0]}
-    assert given.isdisjoint(task_of(history)), "the view has the task itself"
+    assert given.isdisjoint(task_of(history)[-1:]), "the view has the newest of the task"
     assert given.isdisjoint(places(helped)), "and the summarizer gets what the view has not"
