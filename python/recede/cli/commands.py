@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 
 import click
 
@@ -21,6 +22,13 @@ class _Group(click.Group):
         if not args or (args[0].startswith("-") and args[0] not in ("-h", "--help", "--version")):
             args = ["replay", *args]
         return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands and Path(args[0]).exists():
+            ctx.fail(f"no such command: to read {args[0]!r} type recede replay {args[0]}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         try:
