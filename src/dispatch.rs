@@ -1,5 +1,6 @@
 //! Dispatch blocks: the word that begins one, the search for it, and what replaces a text that has some.
 
+use crate::json::Needle;
 use crate::text::count_chars;
 use memchr::memmem::Finder;
 use std::sync::OnceLock;
@@ -10,6 +11,9 @@ pub const BEGIN_DISPATCH: &str = "BEGIN_DISPATCH_RESULT";
 const END: &str = "END_DISPATCH_RESULT";
 const DISPATCH_HEAD: &str = "[dispatch output masked — ";
 const DISPATCH_TAIL: &str = " chars]";
+
+/// The scan looks for `N_` and `H_`, its rarest pairs of letters in text.
+pub static NEEDLE: Needle = Needle::new(BEGIN_DISPATCH, 4, 13);
 
 /// A finder of [`BEGIN_DISPATCH`]; built once, since every observation is searched.
 pub(crate) fn begin_dispatch() -> &'static Finder<'static> {

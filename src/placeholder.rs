@@ -149,6 +149,19 @@ impl<'a> Placeholder<'a> {
         }
     }
 
+    /// The placeholder as a number and the text around it, where it names one number and no text.
+    pub(crate) fn around_number(&self, facts: &ObservationFacts) -> Option<(&[u8], usize, &[u8])> {
+        let (before, field, after) = match self.template(facts).0.as_slice() {
+            [(before, Some(field))] => (before, *field, &[][..]),
+            [(before, Some(field)), (after, None)] => (before, *field, after.as_slice()),
+            _ => return None,
+        };
+        match facts.field(field) {
+            FieldValue::Number(number) => Some((before, number, after)),
+            FieldValue::Text(_) => None,
+        }
+    }
+
     pub fn write(&self, facts: &ObservationFacts, out: &mut Vec<u8>) {
         for (literal, field) in self.template(facts).0 {
             out.extend_from_slice(literal);

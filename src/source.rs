@@ -117,7 +117,8 @@ impl Source for Bytes<'_> {
 
     fn observation_may_hold_dispatch(&self, outline: &Outline, result: usize) -> bool {
         // A block may begin in one piece and continue in the next.
-        outline.results[result].pieces > 1 || self.raw_pieces(outline, result).any(may_begin_in)
+        let facts = &outline.results[result];
+        facts.pieces > 1 || (facts.may_hold_dispatch && self.raw_pieces(outline, result).any(may_begin_in))
     }
 
     fn pieces(&self, outline: &Outline, message: usize) -> Vec<Vec<u8>> {

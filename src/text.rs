@@ -9,13 +9,16 @@ pub struct Counted {
     pub end: usize,
     /// Bytes minus code points of the decoded text; 0 for plain ASCII without escapes.
     pub minus: usize,
+    /// False only if it does not contain the needle: neither the word, nor a `\uXXXX` escape of one of its letters.
+    /// Strings of [`Counted::plain`] are not searched.
+    pub may_hold_needle: bool,
 }
 
 impl Counted {
     /// A short string of plain ASCII without escapes.
     #[inline]
     pub(crate) fn plain(start: usize, end: usize) -> Self {
-        Counted { start, end, minus: 0 }
+        Counted { start, end, minus: 0, may_hold_needle: false }
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! A cursor in the input, which reads the strict grammar of RFC 8259.
 
 use super::block::{Scanner, short, short_key};
+use super::needle::Needle;
 use super::strings::Fault;
 use crate::error::Kind;
 use crate::outline::Span;
@@ -51,13 +52,16 @@ pub struct Cursor<'a> {
     found: Counted,
     depth: usize,
     scanner: Scanner,
+    needle: &'a Needle,
     surrogates: bool,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning of `data`; `surrogates` accepts what `surrogatepass` writes.
-    pub fn new(data: &'a [u8], scanner: Scanner, surrogates: bool) -> Self {
-        Cursor { data, at: 0, fault: None, found: Counted::plain(0, 0), depth: 0, scanner, surrogates }
+    /// At the beginning of `data`; `surrogates` accepts what `surrogatepass` writes, and long strings are searched for
+    /// `needle`.
+    #[must_use]
+    pub fn new(data: &'a [u8], scanner: Scanner, surrogates: bool, needle: &'a Needle) -> Self {
+        Cursor { data, at: 0, fault: None, found: Counted::plain(0, 0), depth: 0, scanner, needle, surrogates }
     }
 
     #[cold]
@@ -162,7 +166,7 @@ impl<'a> Cursor<'a> {
     #[inline(never)]
     fn find_long(&mut self, start: usize) -> Read<()> {
         if self.found.start != start {
-            match self.scanner.string(self.data, start, self.surrogates) {
+            match self.scanner.string(self.data, start, self.surrogates, self.needle) {
                 Ok(found) => self.found = found,
                 Err(fault) => return self.stop(fault.kind, fault.at),
             }
@@ -175,7 +179,7 @@ impl<'a> Cursor<'a> {
         if let Some(length) = short(self.data, start) {
             return Some(Counted::plain(start, start + length));
         }
-        self.found = self.scanner.find(self.data, start)?;
+        self.found = self.scanner.find(self.data, start, self.needle)?;
         Some(self.found)
     }
 

@@ -3,6 +3,7 @@
 mod block;
 mod cursor;
 mod decode;
+mod needle;
 mod strings;
 
 pub use crate::text::Counted;
@@ -11,4 +12,5 @@ pub use cursor::{Cursor, MAX_DEPTH};
 pub(crate) use cursor::{Read, Reader};
 pub(crate) use decode::push_code_point;
 pub use decode::{decode, newlines, skip_chars};
+pub(crate) use needle::Needle;
 pub use strings::{Fault, plain};

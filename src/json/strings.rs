@@ -8,6 +8,7 @@
 //! A scanner only detects invalid strings. [`plain`] then reads the string again, byte by byte, and reports the first fault; it
 //! is also the test oracle.
 
+use super::needle::Needle;
 use crate::error::Kind;
 use crate::text::Counted;
 
@@ -15,12 +16,12 @@ use crate::text::Counted;
 pub(super) struct Found {
     /// After the closing quote; 0 if the string is invalid.
     pub next: usize,
-    /// [`Counted::minus`].
-    pub minus: usize,
+    /// [`Counted::minus`] twice, and one more for [`Counted::may_hold_needle`].
+    pub facts: usize,
 }
 
 impl Found {
-    pub(crate) const FAULT: Found = Found { next: 0, minus: 0 };
+    pub(crate) const FAULT: Found = Found { next: 0, facts: 0 };
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub struct Fault {
 ///
 /// `surrogates` accepts surrogates encoded in three bytes, as `surrogatepass` writes them.
 pub fn plain(data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
-    let mut counted = Counted { start, end: start, minus: 0 };
+    let mut counted = Counted { start, end: start, minus: 0, may_hold_needle: true };
     let mut at = start;
     let mut after_high = usize::MAX; // where a low surrogate would complete the pair
     loop {
@@ -122,18 +123,19 @@ pub(super) fn find_escaped(slash: u64, carry: &mut u64) -> u64 {
 /// Handles the uncommon escapes, besides the 1 that each subtracts from the count of characters.
 pub(super) struct Rare {
     pub minus: usize,
+    pub may_hold_needle: bool,
     /// The place where the low half of a surrogate pair would be.
     after_high: usize,
 }
 
 impl Rare {
     pub(crate) fn new() -> Self {
-        Rare { minus: 0, after_high: usize::MAX }
+        Rare { minus: 0, may_hold_needle: false, after_high: usize::MAX }
     }
 
     /// Reads the escapes whose letters are at `bits`; None if one is wrong.
     #[inline(never)]
-    pub(crate) fn read(&mut self, data: &[u8], base: usize, mut bits: u64) -> Option<()> {
+    pub(crate) fn read(&mut self, data: &[u8], base: usize, mut bits: u64, needle: &Needle) -> Option<()> {
         while bits != 0 {
             let at = base + bits.trailing_zeros() as usize;
             bits &= bits - 1;
@@ -146,7 +148,9 @@ impl Rare {
                         return None;
                     }
                     self.minus += 4;
-                    self.unit(a << 12 | b << 8 | c << 4 | d, at - 1);
+                    let unit = a << 12 | b << 8 | c << 4 | d;
+                    self.may_hold_needle |= needle.may_contain(unit);
+                    self.unit(unit, at - 1);
                 }
                 b'/' | b'b' | b'f' | b'r' => {}
                 _ => return None,
@@ -178,7 +182,7 @@ const HEX: [u8; 256] = {
 
 /// The body of every scanner, over blocks of 64 bytes; `masks`, `special` and `Gathered` depend on the instruction set.
 macro_rules! scan_body {
-    ($data:ident, $start:ident) => {{
+    ($data:ident, $start:ident, $needle:ident) => {{
         let (mut carry, mut minus) = (0u64, 0usize);
         let (mut gathered, mut rare) = (Gathered::new(), Rare::new());
         let mut pad = [0u8; 64];
@@ -190,6 +194,7 @@ macro_rules! scan_body {
                     let masks = masks(block);
                     let escaped = find_escaped(masks.slash, &mut carry);
                     let (stop, uncommon) = (masks.quote & !escaped, escaped & !masks.common);
+                    gathered.add_hints(block, $needle);
                     if stop | uncommon != 0 {
                         break 'event (block, escaped, stop, uncommon);
                     }
@@ -201,12 +206,13 @@ macro_rules! scan_body {
                 pad[..rest.len()].copy_from_slice(rest);
                 let masks = masks(&pad);
                 let escaped = find_escaped(masks.slash, &mut carry);
+                gathered.add_hints(&pad, $needle);
                 (&pad, escaped, masks.quote & !escaped, escaped & !masks.common)
             };
             let at = $data.len() - rest.len();
             let inside = stop.wrapping_sub(1) & !stop; // the bits below the closing quote, or all
             minus += (escaped & inside).count_ones() as usize;
-            if uncommon & inside != 0 && rare.read($data, at, uncommon & inside).is_none() {
+            if uncommon & inside != 0 && rare.read($data, at, uncommon & inside, $needle).is_none() {
                 return Found::FAULT;
             }
             if stop != 0 {
@@ -215,7 +221,9 @@ macro_rules! scan_body {
                     let Some(continuations) = count_continuations(&$data[$start..end]) else { return Found::FAULT };
                     minus += continuations;
                 }
-                return Found { next: end + 1, minus: minus + rare.minus };
+                let may_hold_needle =
+                    rare.may_hold_needle || (gathered.has_hints() && $needle.is_in(&$data[$start..end]));
+                return Found { next: end + 1, facts: (minus + rare.minus) << 1 | usize::from(may_hold_needle) };
             }
             gathered.add_special(block);
             let Some(after) = rest.get(64..) else { return Found::FAULT };

@@ -2,6 +2,7 @@
 
 use super::{Part, Texts};
 use crate::clip::Clip;
+use crate::dispatch::NEEDLE;
 use crate::json::{Cursor, Read, Reader, Scanner, decode};
 use crate::outline::{Outline, Span};
 use crate::source::{Bytes, Source};
@@ -100,7 +101,7 @@ impl Context<'_> {
 }
 
 fn cursor(data: &[u8], at: usize) -> Cursor<'_> {
-    let mut cursor = Cursor::new(data, Scanner::detect(), true);
+    let mut cursor = Cursor::new(data, Scanner::detect(), true, &NEEDLE);
     cursor.at = at;
     cursor
 }

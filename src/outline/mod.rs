@@ -117,6 +117,8 @@ pub struct ToolResult {
     pub is_pinned: bool,
     /// The frame of its text.
     pub frame: Frame,
+    /// False only if its text has no dispatch block.
+    pub may_hold_dispatch: bool,
 }
 
 /// The facts of a history.

@@ -142,6 +142,7 @@ impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
             first_byte: 0,
             is_error: result.is_error,
             is_pinned: false,
+            may_hold_dispatch: false,
             frame: result.frame,
         };
         self.texts.end_observation(self.outline, result, &mut facts);

@@ -4,13 +4,14 @@ use super::convert::to_str;
 use super::dicts::Dicts;
 use super::guard::guarded;
 use super::marks::marks_on;
+use super::placeholders::PlaceholderTexts;
 use super::values::Any;
 use super::values::name;
 use super::walk::walk;
 use crate::clip::{CutParts, PartFacts};
 use crate::marks::{FIELD, LEVELS};
 use crate::outline::{Message, Outline};
-use crate::placeholder::{Form, Placeholder};
+use crate::placeholder::Form;
 use crate::plan::{Cut, Masked, Plan, facts};
 use crate::policy::Policy;
 use crate::shape::{Frame, Key, Path, REFERENCE, STREAMS, Shape, Wrap};
@@ -32,10 +33,9 @@ pub(super) fn apply<'py>(
         return Ok(dicts.given.clone());
     }
     let py = dicts.list.py();
-    let placeholder = Placeholder::of(policy);
-    let turns = placeholder.names_turn().then_some(&plan.turns);
-    let whole = placeholder.whole().map(|text| to_str(py, text)).transpose()?;
-    let masker = MessageMasker { dicts, outline, plan, turns, placeholder, whole };
+    let texts = PlaceholderTexts::of(py, policy);
+    let turns = texts.placeholder.names_turn().then_some(&plan.turns);
+    let mut masker = MessageMasker { dicts, outline, plan, turns, texts };
     // Our list becomes the view: a message is not read after it was masked there.
     let view = dicts.list.clone();
     let message_of = |result: u32| outline.results[result as usize].message as usize;
@@ -89,20 +89,24 @@ struct MessageMasker<'a, 'py> {
     outline: &'a Outline,
     plan: &'a Plan,
     turns: Option<&'a Turns>,
-    placeholder: Placeholder<'a>,
-    /// The text of a placeholder without fields.
-    whole: Option<Bound<'py, PyString>>,
+    texts: PlaceholderTexts<'a, 'py>,
 }
 
 impl<'py> MessageMasker<'_, 'py> {
-    fn text(&self, masked: &Masked) -> PyResult<Bound<'py, PyString>> {
+    fn text(&mut self, masked: &Masked) -> PyResult<Bound<'py, PyString>> {
         if masked.form == Form::Placeholder
-            && let Some(text) = &self.whole
+            && let Some(text) = self.texts.whole()?
         {
-            return Ok(text.clone());
+            return Ok(text);
         }
-        let (placeholder, result) = (&self.placeholder, masked.result as usize);
+        let result = masked.result as usize;
         let facts = facts(self.outline, &self.plan.pairs, self.turns, result);
+        if masked.form == Form::Placeholder
+            && let Some(text) = self.texts.around_number(&facts)?
+        {
+            return Ok(text);
+        }
+        let placeholder = &self.texts.placeholder;
         let facts = placeholder.with_handle(facts, self.outline, self.dicts, result);
         let text = placeholder.render(&masked.form, &facts, || match masked.form {
             Form::Restored { source } => {
@@ -133,7 +137,7 @@ impl<'py> MessageMasker<'_, 'py> {
     }
 
     /// A copy of a message with some of its observations masked.
-    fn message(&self, index: usize, masked: &[Masked]) -> PyResult<Bound<'py, PyDict>> {
+    fn message(&mut self, index: usize, masked: &[Masked]) -> PyResult<Bound<'py, PyDict>> {
         let (dicts, outline) = (self.dicts, self.outline);
         with_texts(dicts, outline, index, masked.iter().map(|one| Ok((one.result as usize, self.text(one)?))))
     }

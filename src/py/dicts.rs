@@ -4,7 +4,7 @@ use super::convert::{Walked, bytes_of, with_text};
 use super::cpython;
 use super::values::{Any, Dict, Names, cast, compact_chars, name};
 use crate::clip::handle_of_whole;
-use crate::dispatch::BEGIN_DISPATCH;
+use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::error::{Error, Kind};
 use crate::handle::Handle;
 use crate::marks::FIELD;
@@ -15,6 +15,9 @@ use pyo3::IntoPyObjectExt;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
+
+/// Bytes of the next observation to prefetch while one is searched.
+const LINES_AHEAD: usize = 1024;
 
 /// A history as a list of dicts.
 pub(super) struct Dicts<'py> {
@@ -177,6 +180,19 @@ fn begins(text: &Bound<PyString>, prefix: &str) -> PyResult<bool> {
     text.call_method1(intern!(text.py(), "startswith"), (prefix,))?.is_truthy()
 }
 
+/// False only if a text has no dispatch block.
+pub(super) fn may_hold_dispatch(text: &Bound<PyString>) -> bool {
+    // An ASCII str is UTF-8 already; for others Python would keep an encoded copy, so it searches them itself. A capital G is
+    // rare there, and one letter is found much faster than a word.
+    if cpython::is_ascii(text)
+        && let Ok(ascii) = text.to_str()
+    {
+        return begin_dispatch().find(ascii.as_bytes()).is_some();
+    }
+    let holds = |part: &Bound<PyString>| text.contains(part).unwrap_or(true);
+    holds(intern!(text.py(), "G")) && holds(intern!(text.py(), BEGIN_DISPATCH))
+}
+
 impl Source for Dicts<'_> {
     fn observation(&self, outline: &Outline, result: usize) -> Vec<u8> {
         let mut pieces = Pieces(vec![], 0);
@@ -205,8 +221,12 @@ impl Source for Dicts<'_> {
     }
 
     fn observation_may_hold_dispatch(&self, _: &Outline, result: usize) -> bool {
-        let text = self.values[result].as_ref().and_then(cast::<PyString>);
-        text.is_none_or(|text| text.contains(intern!(text.py(), BEGIN_DISPATCH)).unwrap_or(true))
+        let Some(value) = &self.values[result] else { return false };
+        let Some(text) = cast::<PyString>(value) else { return true };
+        if let Some(Some(next)) = self.values.get(result + 1) {
+            cpython::prefetch(next, LINES_AHEAD);
+        }
+        may_hold_dispatch(text)
     }
 
     fn pieces(&self, _: &Outline, message: usize) -> Vec<Vec<u8>> {

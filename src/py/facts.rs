@@ -48,6 +48,7 @@ pub(super) fn outline_of_facts(list: &Bound<'_, PyList>) -> PyResult<Outline> {
                 first_byte: 0,
                 is_error: flag(result, 5, false)?,
                 is_pinned: flag(result, 6, false)?,
+                may_hold_dispatch: false,
                 frame: Frame::Text,
             });
             block += 1;

@@ -12,6 +12,7 @@ mod guard;
 mod marks;
 mod named;
 mod new_bytes;
+mod placeholders;
 mod reduction;
 mod replay;
 mod request;

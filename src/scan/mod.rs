@@ -2,8 +2,8 @@
 //!
 //! **What the input is like.** Nine tenths of a history are a few long strings, and the rest is small and alike: some serializer
 //! wrote the same fields in the same order, message after message. So strings are read 64 bytes at a time (`json/block`), and one
-//! pass finds the end of a string, checks its UTF-8 and its escapes, and counts its characters as decoded. An escape costs
-//! arithmetic, not a branch.
+//! pass finds the end of a string, checks its UTF-8 and its escapes, counts its characters as decoded, and says whether it may
+//! hold the begin of a dispatch block. An escape costs arithmetic, not a branch.
 //!
 //! **Why a tape.** Fields may come in any order: the role may follow the content, and only the whole message says which shape it
 //! has. A message is therefore recorded on a tape first (`tape.rs`): of the keys that some shape reads, kinds, places and sizes,
@@ -33,6 +33,7 @@ mod quick;
 mod tape;
 mod write;
 
+use crate::dispatch::NEEDLE;
 use crate::error::{Error, Kind};
 use crate::json::{Counted, Cursor, Fault, Read, Reader, Scanner, decode};
 use crate::outline::{Call, Outline, Span};
@@ -139,7 +140,7 @@ pub(crate) fn elements(data: &[u8], span: Span) -> Option<Vec<Span>> {
 
 /// Reads each member or element of the value at `span`, which was scanned before; None if it is not in these brackets.
 fn each(data: &[u8], span: Span, [open, close]: [u8; 2], mut read: impl FnMut(&mut Cursor) -> Read<()>) -> Option<()> {
-    let mut cursor = Cursor::new(&data[..span.end], Scanner::detect(), true);
+    let mut cursor = Cursor::new(&data[..span.end], Scanner::detect(), true, &NEEDLE);
     cursor.at = span.start;
     if cursor.peek() != open {
         return None;
@@ -200,7 +201,7 @@ impl<'a> Reader<'a> for Scan<'a> {
 
 impl<'a> Scan<'a> {
     fn of(data: &'a [u8], surrogates: bool, scanner: Scanner, outline: Outline) -> Self {
-        let cursor = Cursor::new(data, scanner, surrogates);
+        let cursor = Cursor::new(data, scanner, surrogates, &NEEDLE);
         Scan { cursor, outline, index: None, fault: None, tape: Tape::of(data), is_bounded: false }
     }
 }

@@ -73,6 +73,7 @@ impl Recorder for Scan<'_> {
             is_error: false,
             is_pinned: false,
             frame: Frame::Text,
+            may_hold_dispatch: text.may_hold_needle,
         };
         self.outline.results.push(result);
         chars

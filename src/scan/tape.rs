@@ -27,6 +27,7 @@ enum ValueKind {
 struct Entry {
     kind: ValueKind,
     key: Option<Key>,
+    may_hold_dispatch: bool,
     /// The entry after its last descendant.
     next: u32,
     /// Recorded members of an object, or elements of a list.
@@ -68,9 +69,9 @@ impl Scan<'_> {
         if byte != b'"' {
             return self.record_other(byte, key, is_opened, level);
         }
-        let Counted { start, end, minus } = self.cursor.string_here()?;
+        let Counted { start, end, minus, may_hold_needle: may_hold_dispatch } = self.cursor.string_here()?;
         let place = self.tape.entries.len();
-        self.push(Entry { start, end, size: minus, ..Entry::of(ValueKind::Text, key, place) });
+        self.push(Entry { may_hold_dispatch, start, end, size: minus, ..Entry::of(ValueKind::Text, key, place) });
         Ok(end - start - minus + 2)
     }
 
@@ -156,7 +157,7 @@ impl Entry {
     fn of(kind: ValueKind, key: Option<Key>, place: usize) -> Entry {
         let next = place as u32 + 1;
         let keys = Keys::default();
-        Entry { kind, key, next, members: 0, keys, start: 0, end: 0, size: 0 }
+        Entry { kind, key, may_hold_dispatch: false, next, members: 0, keys, start: 0, end: 0, size: 0 }
     }
 }
 
@@ -201,8 +202,8 @@ impl<'a> Node<'a> {
 
     /// The value as a string.
     pub(crate) fn counted(&self) -> Counted {
-        let Entry { start, end, size, .. } = *self.entry();
-        Counted { start, end, minus: size }
+        let Entry { start, end, size, may_hold_dispatch, .. } = *self.entry();
+        Counted { start, end, minus: size, may_hold_needle: may_hold_dispatch }
     }
 
     pub(crate) fn decoded(&self) -> Cow<'a, [u8]> {

@@ -315,7 +315,7 @@ def test_only_py_knows_python() -> None:
 
 
 def test_json_knows_no_rule_of_masking() -> None:
-    """Whoever asks for a dispatch block looks for it."""
+    """It is given the word that begins a dispatch block, as a needle."""
     for path in (CORE / "json").rglob("*.rs"):
         assert "dispatch" not in path.read_text(encoding="utf-8").lower(), path
 

@@ -1,6 +1,7 @@
 //! Between raw and decoded text, and the counts of both.
 
 use crate::common::Random;
+use recede::dispatch::NEEDLE;
 use recede::json::{Scanner, decode, newlines, skip_chars};
 use recede::text::{clip, count_chars, encode_text};
 
@@ -55,7 +56,7 @@ fn decodes_each_piece_and_all_together() {
         assert_eq!(decoded[4..].escape_ascii().to_string(), wanted.escape_ascii().to_string());
         assert!(decoded.starts_with(b"kept"));
         // Counts: of the scan, and of the decoded text.
-        let counted = Scanner::detect().string(&[&raw[..], b"\""].concat(), 0, true).unwrap();
+        let counted = Scanner::detect().string(&[&raw[..], b"\""].concat(), 0, true, &NEEDLE).unwrap();
         assert_eq!(counted.chars(), count_chars(&wanted), "{:?}", raw.escape_ascii());
         assert_eq!(newlines(&raw), wanted.split(|byte| *byte == b'\n').count() - 1);
         // As many raw bytes as decoded characters.
@@ -93,7 +94,7 @@ fn encoding_and_decoding_give_the_same_text() {
         encode_text(&text, &mut raw);
         let data = [&raw[..], b"\""].concat();
         // Strict: what is written never needs surrogates in three bytes.
-        assert_eq!(Scanner::detect().string(&data, 0, false).unwrap().end, raw.len());
+        assert_eq!(Scanner::detect().string(&data, 0, false, &NEEDLE).unwrap().end, raw.len());
         let mut decoded = vec![];
         decode(&raw, &mut decoded);
         assert_eq!(decoded, text, "{:?}", raw.escape_ascii());

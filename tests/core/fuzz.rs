@@ -253,7 +253,10 @@ fn told(outline: &Outline, back: &impl Fn(usize) -> usize) -> Vec<usize> {
         told.extend([back(result.value.start), back(result.value.end), result.chars, result.newlines as usize]);
         told.extend([result.message, result.block, result.images].map(|count| count as usize));
         told.extend([result.first_piece as usize, result.pieces as usize, usize::from(result.first_byte)]);
-        told.push(usize::from(result.is_error));
+        // Of a text too short for a block the hint depends on what stands behind it: near the end of the input the
+        // scanner is asked, which takes a `BEGIN_DISPATCH_RESULT` alone for one, and else the look for short strings.
+        let may_hold = result.may_hold_dispatch && result.value.end - result.value.start > 40;
+        told.extend([result.is_error, may_hold].map(usize::from));
     }
     told.extend(outline.pieces.iter().flat_map(|piece| [back(piece.start), back(piece.end)]));
     told
@@ -328,14 +331,25 @@ fn counts(data: &[u8], surrogates: bool, outline: &Outline) -> Result<(), String
     for result in &outline.results {
         let first = result.first_piece as usize;
         let mut chars = 0;
+        let mut text = vec![];
         for piece in &outline.pieces[first..first + result.pieces as usize] {
             chars += slowly(piece)?.chars();
+            decode(piece.of(data), &mut text);
         }
         if result.frame.holds_text() && chars != result.chars {
             return Err(format!("{result:?} has {chars} characters"));
         }
+        // Of several pieces the planner asks in any case.
+        if result.pieces == 1 && !result.may_hold_dispatch && holds_dispatch(&text) {
+            return Err(format!("{result:?} holds a dispatch block"));
+        }
     }
     Ok(())
+}
+
+fn holds_dispatch(text: &[u8]) -> bool {
+    let begin = memchr::memmem::find(text, b"BEGIN_DISPATCH_RESULT");
+    begin.is_some_and(|begin| memchr::memmem::find(&text[begin..], b"END_DISPATCH_RESULT").is_some())
 }
 
 /// What masking makes of an accepted history is one too, of as many messages and pairs.

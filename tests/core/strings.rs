@@ -1,8 +1,9 @@
 //! Every scanner of this machine against the one that goes byte by byte.
 
 use crate::common::{Random, STEP};
+use recede::dispatch::NEEDLE;
 use recede::error::Kind;
-use recede::json::{Cursor, Fault, Scanner, decode, newlines, plain};
+use recede::json::{Counted, Cursor, Fault, Scanner, decode, newlines, plain};
 
 /// Behind the closing quote: all that a scanner must not look at.
 const BEHIND: &[u8] =
@@ -81,11 +82,13 @@ impl Judge {
             self.cases += 1;
             self.faults += usize::from(wanted.is_err());
             for (name, scanner) in &self.scanners {
-                let found = scanner.string(data, start, surrogates);
+                let found = scanner.string(data, start, surrogates, &NEEDLE);
                 match (wanted, found) {
                     (Ok(wanted), Ok(found)) => {
-                        assert_eq!(found, wanted, "{name} at {start} of {:?}", data.escape_ascii());
+                        let same = Counted { may_hold_needle: wanted.may_hold_needle, ..found } == wanted;
+                        assert!(same, "{name} at {start} of {:?}: {found:?}, not {wanted:?}", data.escape_ascii());
                         check_newlines(&data[start..found.end]);
+                        check_hints(name, data, &found);
                     }
                     _ => assert_eq!(wanted.err(), found.err(), "{name} at {start} of {:?}", data.escape_ascii()),
                 }
@@ -105,6 +108,30 @@ fn check_newlines(raw: &[u8]) {
     decode(raw, &mut decoded);
     let wanted = decoded.split(|byte| *byte == b'\n').count() - 1;
     assert_eq!(newlines(raw), wanted, "{:?}", raw.escape_ascii());
+}
+
+fn check_hints(name: &str, data: &[u8], found: &Counted) {
+    let text = &data[found.start..found.end];
+    let holds = |needle: &[u8]| text.windows(needle.len()).any(|window| window == needle);
+    let unicode_escape = {
+        let mut at = 0;
+        let mut is_there = false;
+        while at < text.len() {
+            is_there |= text[at..].starts_with(b"\\u");
+            at += 1 + usize::from(text[at] == b'\\');
+        }
+        is_there
+    };
+    let mut decoded = vec![];
+    decode(text, &mut decoded);
+    if decoded.windows(21).any(|window| window == b"BEGIN_DISPATCH_RESULT") {
+        assert!(found.may_hold_needle, "{name}: {:?}", text.escape_ascii());
+    }
+    // `plain` always hints: without one, it was the scanner itself that answered.
+    let is_clean = !unicode_escape && !holds(b"BEGIN_DISPATCH_RESULT");
+    if is_clean && core::str::from_utf8(text).is_ok() {
+        assert!(!found.may_hold_needle, "{name} leaves this to plain: {}", text.escape_ascii());
+    }
 }
 
 fn fault<T>(kind: Kind, at: usize) -> Result<T, Fault> {
@@ -191,7 +218,7 @@ fn every_sequence_at_every_place() {
 #[test]
 fn the_cursor_reads_short_strings_as_plain_does() {
     let read = |data: &[u8]| {
-        let mut cursor = Cursor::new(data, Scanner::detect(), false);
+        let mut cursor = Cursor::new(data, Scanner::detect(), false, &NEEDLE);
         let found = match cursor.string() {
             Ok(found) => {
                 assert_eq!((found.start, found.end + 1), (1, cursor.at));

@@ -59,13 +59,14 @@ fn continuation(block: &[u8; 64]) -> u64 {
 
 struct Gathered {
     special: uint8x16_t,
+    hints: uint16x8_t,
 }
 
 impl Gathered {
     #[inline]
     #[target_feature(enable = "neon")]
     fn new() -> Self {
-        Gathered { special: vdupq_n_u8(0) }
+        Gathered { special: vdupq_n_u8(0), hints: vdupq_n_u16(0) }
     }
 
     #[inline]
@@ -79,8 +80,23 @@ impl Gathered {
 
     #[inline]
     #[target_feature(enable = "neon")]
+    fn add_hints(&mut self, block: &[u8; 64], needle: &Needle) {
+        for part in parts(block) {
+            let pairs = vandq_u16(vreinterpretq_u16_u8(part), vdupq_n_u16(needle.mask));
+            self.hints = vorrq_u16(self.hints, vceqq_u16(pairs, vdupq_n_u16(needle.hint)));
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
     fn has_special(&self) -> bool {
         vmaxvq_u8(self.special) != 0
+    }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn has_hints(&self) -> bool {
+        vmaxvq_u16(self.hints) != 0
     }
 }
 
@@ -89,6 +105,6 @@ fn count_continuations(text: &[u8]) -> Option<usize> {
     count_continuations_body!(text)
 }
 #[target_feature(enable = "neon")]
-pub(crate) fn scan(data: &[u8], start: usize) -> Found {
-    scan_body!(data, start)
+pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+    scan_body!(data, start, needle)
 }

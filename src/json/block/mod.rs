@@ -1,6 +1,7 @@
 //! 64 bytes at a time, with the instruction set of this CPU. The only unsafe code of the core: loads within a reference to 64
 //! bytes, and calls through pointers that were chosen by CPU detection. For what it gains see docs/decisions/0004.
 
+use super::needle::Needle;
 use super::strings::{Fault, Found, Rare, count_continuations_body, find_escaped, plain, scan_body};
 use crate::text::Counted;
 use std::sync::OnceLock;
@@ -25,8 +26,8 @@ struct Masks {
 /// A string scanner for this machine's CPU.
 #[derive(Clone, Copy)]
 pub struct Scanner {
-    // unsafe because it may need instructions that a CPU lacks; `available` lists those of this one.
-    scan: unsafe fn(&[u8], usize) -> Found,
+    // unsafe because they may need instructions that a CPU lacks; `available` lists those of this one.
+    scan: unsafe fn(&[u8], usize, &Needle) -> Found,
 }
 
 const WORD: Scanner = Scanner { scan: word::scan };
@@ -64,18 +65,19 @@ impl Scanner {
         found
     }
 
-    /// The string that starts at `start`, after its opening quote.
+    /// The string that starts at `start`, after its opening quote, with a hint whether it contains `needle`.
     #[inline]
-    pub fn string(self, data: &[u8], start: usize, surrogates: bool) -> Result<Counted, Fault> {
-        self.find(data, start).map_or_else(|| plain(data, start, surrogates), Ok)
+    pub fn string(self, data: &[u8], start: usize, surrogates: bool, needle: &Needle) -> Result<Counted, Fault> {
+        self.find(data, start, needle).map_or_else(|| plain(data, start, surrogates), Ok)
     }
 
     /// Validates a string, and returns it.
     #[inline]
-    pub(super) fn find(self, data: &[u8], start: usize) -> Option<Counted> {
+    pub(super) fn find(self, data: &[u8], start: usize, needle: &Needle) -> Option<Counted> {
         // SAFETY: `available` has only scanners that the CPU supports.
-        let Found { next, minus } = unsafe { (self.scan)(data, start) };
-        Some(Counted { start, end: next.checked_sub(1)?, minus })
+        let Found { next, facts } = unsafe { (self.scan)(data, start, needle) };
+        let end = next.checked_sub(1)?;
+        Some(Counted { start, end, minus: facts >> 1, may_hold_needle: facts & 1 != 0 })
     }
 }
 

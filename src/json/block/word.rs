@@ -1,9 +1,10 @@
 //! Eight bytes at a time in a plain register: the portable fallback.
 
-use super::{Found, Masks, Rare, count_continuations_body, find_escaped, scan_body};
+use super::{Found, Masks, Needle, Rare, count_continuations_body, find_escaped, scan_body};
 
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
+const PAIRS: u64 = 0x0001_0001_0001_0001;
 
 #[inline]
 fn words(block: &[u8; 64]) -> [u64; 8] {
@@ -67,12 +68,13 @@ fn continuation(block: &[u8; 64]) -> u64 {
 
 struct Gathered {
     special: u64,
+    has_hints: bool,
 }
 
 impl Gathered {
     #[inline]
     fn new() -> Self {
-        Gathered { special: 0 }
+        Gathered { special: 0, has_hints: false }
     }
 
     #[inline]
@@ -83,8 +85,22 @@ impl Gathered {
     }
 
     #[inline]
+    fn add_hints(&mut self, block: &[u8; 64], needle: &Needle) {
+        for word in words(block) {
+            let other = (word & (PAIRS * u64::from(needle.mask))) ^ (PAIRS * u64::from(needle.hint));
+            // Exact for the lowest pair that is zero, and so for whether there is one.
+            self.has_hints |= other.wrapping_sub(PAIRS) & !other & (PAIRS << 15) != 0;
+        }
+    }
+
+    #[inline]
     fn has_special(&self) -> bool {
         self.special != 0
+    }
+
+    #[inline]
+    fn has_hints(&self) -> bool {
+        self.has_hints
     }
 }
 
@@ -92,6 +108,6 @@ fn count_continuations(text: &[u8]) -> Option<usize> {
     count_continuations_body!(text)
 }
 
-pub(crate) fn scan(data: &[u8], start: usize) -> Found {
-    scan_body!(data, start)
+pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+    scan_body!(data, start, needle)
 }

@@ -9,7 +9,7 @@ use core::arch::x86_64::*;
 macro_rules! block {
     (
         $feature:literal, $vector:ty, $width:literal, $common:ident,
-        $load:path, $set:path, $zero:path, $equal:path, $greater:path, $or:path, $mask:path
+        $load:path, $set:path, $set_pairs:path, $zero:path, $equal:path, $equal_pairs:path, $greater:path, $and:path, $or:path, $mask:path
     ) => {
         #[inline]
         #[target_feature(enable = $feature)]
@@ -58,13 +58,14 @@ macro_rules! block {
         /// Accumulated over all blocks of a string.
         struct Gathered {
             special: $vector,
+            hints: $vector,
         }
 
         impl Gathered {
             #[inline]
             #[target_feature(enable = $feature)]
             fn new() -> Self {
-                Gathered { special: $zero() }
+                Gathered { special: $zero(), hints: $zero() }
             }
 
             #[inline]
@@ -77,8 +78,23 @@ macro_rules! block {
 
             #[inline]
             #[target_feature(enable = $feature)]
+            fn add_hints(&mut self, block: &[u8; 64], needle: &Needle) {
+                let (mask, hint) = ($set_pairs(needle.mask.cast_signed()), $set_pairs(needle.hint.cast_signed()));
+                for part in parts(block) {
+                    self.hints = $or(self.hints, $equal_pairs($and(part, mask), hint));
+                }
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
             fn has_special(&self) -> bool {
                 $mask(self.special) != 0
+            }
+
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn has_hints(&self) -> bool {
+                $mask(self.hints) != 0
             }
         }
     };
@@ -93,9 +109,12 @@ pub(crate) mod sse2 {
         common,
         _mm_loadu_si128,
         _mm_set1_epi8,
+        _mm_set1_epi16,
         _mm_setzero_si128,
         _mm_cmpeq_epi8,
+        _mm_cmpeq_epi16,
         _mm_cmpgt_epi8,
+        _mm_and_si128,
         _mm_or_si128,
         _mm_movemask_epi8
     );
@@ -118,8 +137,8 @@ pub(crate) mod sse2 {
         count_continuations_body!(text)
     }
     #[target_feature(enable = "sse2")]
-    pub(crate) fn scan(data: &[u8], start: usize) -> Found {
-        scan_body!(data, start)
+    pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+        scan_body!(data, start, needle)
     }
 }
 
@@ -132,9 +151,12 @@ pub(crate) mod avx2 {
         common,
         _mm256_loadu_si256,
         _mm256_set1_epi8,
+        _mm256_set1_epi16,
         _mm256_setzero_si256,
         _mm256_cmpeq_epi8,
+        _mm256_cmpeq_epi16,
         _mm256_cmpgt_epi8,
+        _mm256_and_si256,
         _mm256_or_si256,
         _mm256_movemask_epi8
     );
@@ -245,7 +267,7 @@ pub(crate) mod avx2 {
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub(crate) fn scan(data: &[u8], start: usize) -> Found {
-        scan_body!(data, start)
+    pub(crate) fn scan(data: &[u8], start: usize, needle: &Needle) -> Found {
+        scan_body!(data, start, needle)
     }
 }

@@ -190,11 +190,11 @@ impl Log {
         let outline = &mut self.outline;
         let pieces = outline.pieces.len() as u32;
         let results = outline.results_of(place);
-        for (known, ToolResult { value, first_piece, pieces: count, first_byte, .. }) in
+        for (known, ToolResult { value, first_piece, pieces: count, first_byte, may_hold_dispatch, .. }) in
             outline.results[results].iter_mut().zip(read.results)
         {
             (known.value, known.first_piece, known.pieces) = (value, pieces + first_piece, count);
-            known.first_byte = first_byte;
+            (known.first_byte, known.may_hold_dispatch) = (first_byte, may_hold_dispatch);
         }
         outline.messages[place].first_piece = pieces;
         outline.pieces.extend(read.pieces);
