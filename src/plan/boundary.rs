@@ -63,8 +63,8 @@ impl State {
         let boundary = if is_rounded { policy.rounded(older_end) } else { older_end };
         let is_passed = |one: &&Masked| (one.result as usize) < boundary;
         let mut now: Vec<Masked> = self.waiting.iter().filter(is_passed).cloned().collect();
-        let moved: usize = now.iter().map(|one| one.removed).sum();
-        if now.is_empty() || self.removed + moved < policy.design.min_masked_chars {
+        let removed: usize = now.iter().map(|one| one.removed).sum();
+        if now.is_empty() || self.removed + removed < policy.design.min_masked_chars {
             return None;
         }
         now.sort_unstable_by_key(|one| one.result);

@@ -239,11 +239,13 @@ impl<'a> Filling<'a> {
             }
             let unit: Vec<usize> = self.unit(message).into_iter().filter(|one| !kept.messages.contains(one)).collect();
             let cost = self.size(unit.iter().copied());
-            let is_repeated = unit.len() == 1 && text(message).is_some_and(|text| said.contains(&text));
-            if cost as i128 * SCALE > left || is_repeated {
+            if cost as i128 * SCALE > left {
                 continue;
             }
-            said.extend(text(message));
+            let is_new = text(message).is_none_or(|text| said.insert(text));
+            if unit.len() == 1 && !is_new {
+                continue;
+            }
             kept.messages.extend(unit);
             kept.cost = kept.cost.saturating_add(cost);
             left -= cost as i128 * SCALE;

@@ -17,7 +17,6 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
-use std::collections::HashMap;
 
 /// Validated options, and what they say of single requests; opaque to Python.
 #[pyclass(frozen, name = "Policy", module = "recede._core")]
@@ -223,7 +222,6 @@ impl Parameter for Template {
 }
 
 /// Decoded text, which is a str in Python: UTF-8, lone surrogates in three bytes each.
-#[derive(PartialEq, Eq, Hash)]
 pub(super) struct Text(pub Vec<u8>);
 
 impl<'py> FromPyObject<'_, 'py> for Text {
@@ -257,9 +255,12 @@ impl<'py> FromPyObject<'_, 'py> for Costs {
 
     /// The costs of each message, of each observation raw and masked, and of texts that were asked for.
     fn extract(costs: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (messages, observations, texts): (_, _, HashMap<Text, usize>) = costs.extract()?;
-        let texts = texts.into_iter().map(|(Text(text), cost)| (text, cost)).collect();
-        Ok(Costs { messages, observations, texts })
+        let (messages, observations, texts): (_, _, Bound<'py, PyDict>) = costs.extract()?;
+        let counted = |(text, cost): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
+            let Text(text) = text.extract()?;
+            Ok((text, cost.extract()?))
+        };
+        Ok(Costs { messages, observations, texts: texts.iter().map(counted).collect::<PyResult<_>>()? })
     }
 }
 

@@ -42,7 +42,7 @@ impl<'n> Texts<Node<'n>> for Pieces<'_> {
         }
         let pieces = &outline.pieces[self.first..];
         facts.value = result.value.map_or(Span::default(), Node::span);
-        facts.may_hold_dispatch = self.may_hold_dispatch && !pieces.is_empty();
+        facts.may_hold_dispatch = self.may_hold_dispatch;
         facts.first_byte = pieces.first().map_or(0, |piece| self.data[piece.start]);
         (facts.first_piece, facts.pieces) = (self.first as u32, pieces.len() as u32);
     }

@@ -255,7 +255,7 @@ impl PySession {
         mark: Option<(Vec<u8>, usize)>,
     ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
-            let given = summary.clone().unwrap_or_default();
+            let summary = summary.unwrap_or_default();
             if mark.is_some() || self.shared.look(py, Session::reads_texts) {
                 self.write_all(py)?;
             }
@@ -267,7 +267,7 @@ impl PySession {
                 if !texts.is_empty() {
                     session.set_text_costs(text_costs(texts));
                 }
-                let update = session.update_view(&given, store)?;
+                let update = session.update_view(&summary, store)?;
                 let moves = if matches!(update, Update::Done) { session.new_moves() } else { vec![] };
                 let told = session.told(&update);
                 Ok((update, moves, told))
@@ -281,7 +281,7 @@ impl PySession {
                 Update::AskTextCosts(texts) => count_request(py, texts),
                 Update::AskTexts => {
                     self.write_all(py)?;
-                    self.update_view(py, summary, None, None)
+                    self.update_view(py, Some(summary), None, None)
                 }
             }
         })
