@@ -144,7 +144,7 @@ def own_options(*, reduces: bool = False) -> st.SearchStrategy[dict[str, Any]]:
         "max_result_chars": st.none() | st.integers(60, 300),
     }
     if reduces:
-        optional["max_input_tokens"] = st.none() | st.integers(0, 400) | st.integers(0, 3_000)
+        optional["max_input_tokens"] = st.none() | st.integers(1, 400) | st.integers(1, 3_000)
     return st.fixed_dictionaries({}, optional=optional)
 
 
