@@ -163,7 +163,8 @@ def test_a_request_masker_that_is_told_at_once_hides_what_a_history_hides(
     history = History(keep=keep, provider=CHEAP, summarizer=summarizer)
     for count, message in enumerate(messages, 1):
         history.append(message)
-        if message["role"] == "assistant":
+        # A request without an answer is none for a history; a proxy uses its text where that pays again.
+        if message["role"] == "assistant" or any(one["role"] != "assistant" for one in messages[count : count + 1]):
             continue
         body = json.dumps({"messages": messages[:count]}).encode()
         path = "/v1/chat/completions"

@@ -44,11 +44,10 @@ def test_repaired_json_is_the_repaired_list_and_keeps_every_other_byte(data: Any
     assert json.loads(after) == recede.repair_pairs(given)
     if after is text:
         return
-    before = [text[start:end] for start, end in elements(text)]
+    before = iter([text[start:end] for start, end in elements(text)])
     written = [after[start:end] for start, end in elements(after)]
-    unchanged = [one for one, message in zip(before, given, strict=True) if message in json.loads(after)]
-    places = iter(written)
-    assert all(one in places for one in unchanged), "messages that stay are as they were written, in order"
+    unchanged = [one for one, message in zip(written, json.loads(after), strict=True) if message in given]
+    assert all(one in before for one in unchanged), "messages that stay are as they were written, in order"
     assert after[: after.index("[")] == text[: text.index("[")]
     assert recede.repair_pairs(f'{{"x": 1e999, "messages" :{text} }}') == f'{{"x": 1e999, "messages" :{after} }}'
 
