@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import published
+from answers import numbered
 
 import recede
 from definitions.cache import Block, Seen, Sent, served
@@ -13,6 +14,7 @@ from oracle.apply import built
 from oracle.outline import Message
 from oracle.placeholder import Masked
 from oracle.shape import PLAIN
+from oracle.turns import Turns
 from oracle.value import Changed, Member, NewText
 from oracle.walk import walk
 from recede._recall import PLACEHOLDER
@@ -45,7 +47,8 @@ def check_replay(
         system_chars=SYSTEM,
         summary_chars=summary_chars,
     ).policies
-    calls: list[int] = []
+    outline, history = walk(history), numbered(history)
+    turns, calls = Turns(outline), list[int]()
     is_exact = summary_chars == 0 or summary_chars > 22  # the first line is there in any case
 
     def summarizer(messages: list[Any], previous: str | None) -> str:
@@ -63,15 +66,16 @@ def check_replay(
         session.extend(history[len(session) : turn.messages])
         made = len(calls)
         view, stats = session.view(), session.stats()
-        sent.append(Sent(_seen(view, turn.messages), turn.messages))
+        sent.append(Sent(_seen(view, turn.messages, outline.messages), turn.messages))
         if is_exact:
             assert turn.view_chars == SYSTEM + recede.count_chars(view) == SYSTEM + stats.view_chars
         assert turn.masked_count == stats.masked_count
         assert not is_exact or turn.summary_input_chars == sum(calls[made:])
         assert turn.summary_output_chars == summary_chars * len(calls[made:])
         assert turn.answer_chars == whole.answer_chars
-        shown = published.reduce(view, max_input_chars=0, enabled=False).turns
-        assert turn.summarized_turns == stats.turns - shown
+        places = [message["place"] for message in view if "place" in message]
+        shown = {turns.begun[place] for place in places if outline.messages[place].is_agent_made}
+        assert turn.summarized_turns == stats.turns - len(shown)
     if is_exact:
         read = served(cache_facts(cache, prices, None, SYSTEM), sent, is_pinned=False)
         for turn, (view_chars, cached_chars, written_chars) in zip(policy.turns, read, strict=True):
@@ -84,18 +88,18 @@ def check_replay(
     return len(calls)
 
 
-def _seen(view: list[Any], end: int) -> list[Seen]:
+def _seen(view: list[Any], end: int, raw: list[Message]) -> list[Seen]:
     """The messages of a view. The newest are the newest of the history, which has so many."""
-    messages = walk(view).messages
+    messages = [(source, raw[source["place"]].blocks if "place" in source else 0) for source in view]
     return [
-        Seen(end - len(view) + place, _blocks(source, message))
-        for place, (source, message) in enumerate(zip(view, messages, strict=True))
+        Seen(end - len(view) + place, _blocks(source, message, blocks))
+        for place, ((source, blocks), message) in enumerate(zip(messages, walk(view).messages, strict=True))
     ]
 
 
-def _blocks(source: Any, message: Message) -> tuple[Block, ...]:
-    """The content blocks. All but the observations counts for the first one."""
-    count = max(message.blocks, len(message.calls), len(message.results), 1)
+def _blocks(source: Any, message: Message, blocks: int) -> tuple[Block, ...]:
+    """The content blocks, no fewer than it came with. All but the observations counts for the first one."""
+    count = max(blocks, message.blocks, len(message.calls), len(message.results), 1)
     # A result without a response shows nothing that could be hidden.
     no_texts = {one.block: NO_TEXT for one in message.results if one.text.joined or one.text.images or one.text.json}
     change = Changed(Member([source], 0))
