@@ -73,6 +73,12 @@ def __getattr__(name: str) -> object:
             # `from recede import ...` drops the text of an AttributeError.
             is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"
             break
+    else:
+        from recede._errors import meant
+
+        said += meant(name, [*__all__, *_MODULES])
+        if name.startswith("Recede"):
+            said += ": adapters are in recede.integrations, such as recede.integrations.langchain.RecedeMiddleware"
     raise (ImportError if is_import else AttributeError)(said)
 
 

@@ -119,6 +119,8 @@ class TranscriptError(RecedeError, ValueError):
         seen: str | None = None,
     ) -> None:
         what, advice = _WORDS[kind]
+        if kind == "syntax" and offset == 0:
+            advice += ", in UTF-8 without a byte order mark"
         if seen is not None:
             what = f"{what}, but {printable(seen)}"
         places = [

@@ -37,8 +37,11 @@ def write_whole(path: str | os.PathLike[str], pieces: Iterable[bytes], mode: int
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            error.filename = os.fspath(path)  # that which was given
         raise
 
 

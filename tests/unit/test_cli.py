@@ -228,6 +228,13 @@ def test_a_new_file_can_be_read_by_those_who_may_read_its_source(
         os.umask(umask)
 
 
+def test_a_folder_that_is_missing_is_named_by_the_path_that_was_given() -> None:
+    from recede._files import write_whole
+
+    with pytest.raises(FileNotFoundError, match=r": 'no/folder/x'$"):
+        write_whole("no/folder/x", [b""])
+
+
 def test_a_file_is_written_whole_or_not_at_all_by_one_function_that_gives_nothing_away(tmp_path: Path) -> None:
     """What stands beside the old file has its mode before the first byte comes."""
     from recede._files import write_whole
@@ -570,3 +577,27 @@ def test_without_the_extra_one_line_says_how_to_get_it(tmp_path: Path, missing: 
 def test_a_boundary_that_does_not_exist_names_all_that_do(wrong: str) -> None:
     said = refused("reduce", "-", "--boundary", wrong, code=2)
     assert f"'{wrong}' is not one of 'break_even', 'sliding', and no number of results from 1" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("reduce", "--placeholder", "{foo}"), "--placeholder has an unknown field {foo}; its fields are {chars}"),
+        (("reduce", "--placeholder", "gone {"), "--placeholder is no template (Single '{' encountered in format"),
+        (("reduce", "--max-input-tokens", "128k"), "'128k' is no whole number: write 128000"),
+        (("reduce", "--max-input-tokens", "8,000"), "'8,000' is no whole number: write 8000"),
+        (("stats", "--keep", "ten"), "'ten' is no whole number"),
+        (("stats", "--keep", "-1"), "-1 is not in the range x>=0"),
+        (("replay", "--curve", "--all"), "--curve and --all are tables of their own: ask for one at a time"),
+        (("replay", "--misses", "--study"), "--misses and --study are tables of their own"),
+    ],
+)
+def test_wrong_usage_says_what_is_taken(array: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = recede_command(*arguments, array, columns=200)
+    assert done.returncode == 2 and said in done.stderr.decode()
+
+
+def test_the_repr_of_python_is_told_from_json(tmp_path: Path) -> None:
+    path = tmp_path / "history.json"
+    path.write_text(repr([user("Go.")]))
+    assert "it looks like the repr of Python objects: write them with json.dump" in run("stats", path).stderr.decode()

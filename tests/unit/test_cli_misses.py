@@ -11,8 +11,8 @@ import pytest
 from children import recede_command as run
 
 import recede
-from recede.cli.comparison import RECORDED, list_table
-from recede.cli.played import STUDY
+from recede.cli.comparison import RECORDED, list_table, misses_text
+from recede.cli.played import STUDY, Session
 from recede.cli.tables import money, tenths
 from recede.costs import Quotation, WindowChoice, WindowCurve
 from support import ROOT, user
@@ -62,6 +62,22 @@ def test_each_request_that_the_screen_counts_is_listed_with_its_place(paths: lis
     assert "\x1b" not in out
     assert "quoted: 1.1 % with a window of 10 is low: recorded sessions have 4.2 %" in out
     assert f"| 10 | 72 % | {tenths(RECORDED)} |" in (ROOT / "docs/quality.md").read_text("utf-8")
+
+
+def test_an_empty_list_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "short.json"
+    path.write_text(json.dumps(session(9)))
+    out = run("replay", path, "--misses").stdout.decode()
+    assert out == "quoted: no request wrote text that masking had hidden by then\n"
+
+
+def test_the_share_of_another_window_than_the_default_is_named_too(paths: list[Path]) -> None:
+    listed = recede.costs.replay(session(90), ["break_even:window=10", "break_even:window=30"], with_misses=True)
+    one = Session("one", "messages", listed, {})
+    said = misses_text([one], "break_even:window=30")
+    assert re.search(
+        r"quoted: 1\.1 % with the advised window of 30, as listed; 1\.1 % with a window of 10 is low", said
+    )
 
 
 def test_the_list_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

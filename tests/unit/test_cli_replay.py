@@ -233,7 +233,7 @@ def test_a_damaged_file_ends_with_one_line(tmp_path: Path, name: str) -> None:
     [
         (("--keep", "5"), "recede replay takes --since, --project, --misses, "),
         (("--set", "keep=5"), "there is no setting 'keep'; there are system_chars, summary_chars, "),
-        (("--set", "min_results=five"), "min_results: 'five' is not a valid integer"),
+        (("--set", "min_results=five"), "min_results: 'five' is no whole number"),
         (("--set", "pauses=off"), "pauses: 'off' is not one of 'logged', 'timed', 'none'"),
         (("--set", "elongation=nan"), "elongation: nan is no share"),
         (("--price", "openai,summary="), "'summary=' has no value, such as summary=openai"),

@@ -177,6 +177,9 @@ def test_only_short_sessions_say_so_first(home: Path) -> None:
     assert not any("to get it" in line or "saved by" in line for line in found)
     tiny = shown("replay", "-", stdin=dumps([user("Go."), *turns(60, chars=9)]))
     assert tiny[0].startswith("nothing would be saved: your tool results are too small")
+    ended = shown("replay", "-", stdin=dumps([user("Go."), *turns(34, chars=10_000)]))
+    assert ended[0] == "nothing would be saved: your sessions ended before their masks had paid;"
+    assert any("% more" in line for line in ended)
     told = [message for number in range(50) for message in (user("?"), {"role": "assistant", "content": f"{number}"})]
     assert shown("replay", "-", stdin=dumps(told))[0].endswith("your sessions have no tool results to mask")
 

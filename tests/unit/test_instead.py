@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import io
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import published
@@ -211,3 +213,55 @@ def test_clients_of_openai_are_wrapped(statement: str, error: type[Exception]) -
         exec(statement, {"recede": recede})
     assert not hasattr(recede.integrations, "openai")
     assert not hasattr(recede.integrations, "nothing")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "but None: pass a list"),
+        ((user("Go."),), r"but a tuple \(make a list of it\)"),
+        (iter([user("Go.")]), r"but a list_iterator \(make a list of it\)"),
+        ((one for one in [user("Go.")]), r"but a generator \(make a list of it\)"),
+        (user("Go."), r"but one message \(put it in a list\)"),
+        ({"message": [user("Go.")]}, "but a dict with the fields 'message'"),
+        (io.StringIO("[]"), r"but an open file \(give what its \.read\(\) returns\)"),
+        (SimpleNamespace(to_dict=list), r"\(its list is \.to_dict\('records'\)\)"),
+        (SimpleNamespace(tolist=list), r"\(its list is \.tolist\(\)\)"),
+    ],
+)
+def test_what_is_no_list_is_named(given: Any, said: str) -> None:
+    with pytest.raises(recede.TranscriptError, match=f"^not a history, .*{said}"):
+        recede.reduce(given)
+
+
+def test_a_masker_names_what_is_no_list() -> None:
+    with pytest.raises(recede.TranscriptError, match="not a history, but a str: pass a list"):
+        Masker().masks("session")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("data", ["\ufeff[]", b"\xef\xbb\xbf[]", "[]".encode("utf-16"), "Hello."])
+def test_a_byte_order_mark_is_named(data: Any) -> None:
+    with pytest.raises(recede.TranscriptError, match=r"at byte 0: .* in UTF-8 without a byte order mark"):
+        recede.reduce(data)
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "said"),
+    [
+        (lambda history: history.append([user("Go.")]), recede.TranscriptError, r"a list \(extend takes several\)"),
+        (lambda history: history.extend(user("Go.")), TypeError, "not dict: append takes one message"),
+        (lambda history: history.extend('{"role": "user"}'), TypeError, "not str: append_json takes one message"),
+        (lambda history: history.recall(None), TypeError, "its number, its handle or the id of its call, not NoneType"),
+        (lambda _: recede.History(store="a.store"), TypeError, r"recede\.store\.TurnStore\('a\.store'\) opens one"),
+        (lambda _: recede.mask, AttributeError, "did you mean 'masker'"),
+        (lambda _: recede.history, AttributeError, "did you mean 'History'"),
+        (lambda _: recede.RecedeMiddleware, AttributeError, r"recede\.integrations\.langchain\.RecedeMiddleware"),
+        (lambda _: recede.integrations.langchian, AttributeError, "did you mean 'langchain'"),
+        (lambda _: recede.integrations.langgraph, AttributeError, "did you mean 'langchain'"),
+    ],
+)
+def test_a_slip_of_a_newcomer_names_what_was_meant(
+    use: Callable[[Any], Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        use(recede.History())

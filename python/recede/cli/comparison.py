@@ -255,12 +255,18 @@ def list_table(found: Sequence[tuple[str, Quotation]]) -> str:
 
 def misses_text(sessions: Sequence[Session], policy: str) -> str:
     """The list, and whether the share of requests that quote is low or high beside that of the recorded sessions."""
-    share = quoted_share([session.replay for session in sessions], MASKED)
-    said = "quoted: no texts were read"
-    if share is not None:
-        high = "low" if share < RECORDED / 2 else "high" if share > 2 * RECORDED else "usual"
-        said = f"quoted: {tenths(share)} with a window of 10 is {high}: recorded sessions have {tenths(RECORDED)}"
-    return f"{list_table(listed(sessions, policy))}\n{prose([said, ''])}"
+    replays, found = [session.replay for session in sessions], listed(sessions, policy)
+    here, share = quoted_share(replays, policy), quoted_share(replays, MASKED)
+    if here is None or share is None:
+        return "quoted: no texts were read\n"
+    high = "low" if share < RECORDED / 2 else "high" if share > 2 * RECORDED else "usual"
+    said = f"{tenths(share)} with a window of 10 is {high}: recorded sessions have {tenths(RECORDED)}"
+    if policy != MASKED:
+        said = f"{tenths(here)} with the advised window of {policy.rpartition('=')[2]}, as listed; {said}"
+    if not found:
+        nothing = "no request wrote text that masking had hidden by then"
+        said = f"{nothing}; {said}" if share else nothing
+    return "\n".join([*([list_table(found)] if found else []), prose([f"quoted: {said}", ""])])
 
 
 def quoted_lines(sessions: Sequence[Session]) -> list[str]:

@@ -332,6 +332,8 @@ def likeness(head: bytes) -> str | None:
         return "a WebP image"
     if head[257:262] == b"ustar":
         return "a tar archive: unpack it first"
+    if re.match(rb"\s*\[?\s*\{\s*'", head):
+        return "the repr of Python objects: write them with json.dump"
     if head.lstrip(b" \t\r\n\0")[:1] in (b"{", b"[", b"") or head.startswith(b"\x1f\x8b"):
         return None
     is_text = all(byte >= 32 or byte in b"\t\n\r\f\x1b" for byte in head)

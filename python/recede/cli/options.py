@@ -46,13 +46,27 @@ def _type_of(kind: Kind) -> dict[str, Any]:
     if kind.annotation == "bool":
         return {"is_flag": True}
     if kind.annotation.startswith("int"):
-        return {"type": click.IntRange(min=int(kind.least)), "metavar": "N"}
+        return {"type": Whole(min=int(kind.least)), "metavar": "N"}
     if kind.annotation.startswith("float"):
         type_ = _NumberOrNone if _may_be_none(kind) else click.FloatRange
         return {"type": type_(min=kind.least, max=kind.most, min_open=kind.most is not None), "metavar": "N"}
     if kind.annotation.startswith("Collection"):
         return {"multiple": True, "metavar": "TEXT" if kind is TEXTS else "NAME"}
     return {"metavar": "TEXT"}
+
+
+class Whole(click.IntRange):
+    """A whole number; what is none is named with what was probably meant."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            short = re.fullmatch(r"(\d+)[kK]", str(value))
+            plain = str(value).replace(",", "").replace("_", "")
+            meant = f"{short[1]}000" if short else plain if plain.isdecimal() else ""
+            words = f"{value!r} is no whole number{f': write {meant}' if meant else ''}"
+            self.fail(error.message if "in the range" in error.message else words, param, ctx)
 
 
 class _ChoiceOrNumber(click.Choice[str]):
@@ -114,7 +128,9 @@ def usage_error(error: Exception) -> click.UsageError:
     """An error of the library, with the options as they are typed."""
     message = str(error)
     for parameter in click.get_current_context().command.params:
-        message = message.replace(str(parameter.name), parameter.opts[-1])
+        name = str(parameter.name)
+        if "_" in name or re.match(rf"{name}\b", message):  # elsewhere a name without it may be a word
+            message = message.replace(name, parameter.opts[-1], -1 if "_" in name else 1)
     return click.UsageError(message)
 
 

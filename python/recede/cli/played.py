@@ -150,6 +150,10 @@ class Played(NamedTuple):
 
 def planned(asked: Any, claude_plan: str | None) -> Plan:
     """Choose what is played for these options of the command; a policy may be unknown."""
+    flags = {"misses": "--misses", "curve": "--curve", "is_all": "--all", "study": "--study", "check": "--check"}
+    shown = [flag for name, flag in flags.items() if getattr(asked, name)]
+    if len(shown) > 1:
+        raise click.UsageError(f"{' and '.join(shown)} are tables of their own: ask for one at a time")
     tables = (asked.policies, curve_policies() if asked.curve else (), STUDY if asked.study else ())
     wanted = next(filter(None, (*tables, replay_policies() if asked.is_all else ())), ())
     is_screen = not wanted

@@ -19,7 +19,7 @@ import click
 
 from recede import StoreError
 from recede.cli.notices import BadFile, errors_of, log_shown, say
-from recede.cli.options import given, policy_options, usage_error
+from recede.cli.options import Whole, given, policy_options, usage_error
 from recede.proxy import RequestMasker
 from recede.proxy.launch import always, given_urls, nothing_sent, pointed, started, upstreams_of
 
@@ -119,7 +119,7 @@ _GROUP_SECONDS = 1.0  # in which a command that has one ends, so that it is not 
     context_settings={"allow_interspersed_args": False},
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65_535), metavar="N",
+    "--port", type=Whole(0, 65_535), metavar="N",
     help="Where to listen; 0 is any free port.  [default: 8787; with a command any free one]",
 )  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
@@ -304,7 +304,9 @@ async def _child(command: tuple[str, ...], environment: dict[str, str]) -> int:
         process = await asyncio.create_subprocess_exec(*command, env=environment)
     except OSError as error:
         code = 127 if isinstance(error, FileNotFoundError) else 126
-        raise NotStartedError(f"{command[0]}: {error.strerror or error}", code) from None
+        is_name = code == 127 and os.sep not in command[0]
+        why = "no such command: install it, or give its path" if is_name else error.strerror or error
+        raise NotStartedError(f"{command[0]}: {why}", code) from None
     for number in early:
         pass_on(number)
     code = await process.wait()

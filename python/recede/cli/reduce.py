@@ -77,6 +77,10 @@ def reduce(design: bool, **options: Any) -> None:
       recede reduce logs/* --max-input-tokens 8000 -o reduced
     """
     own, masking = {name: options.pop(name) for name in _OWN}, given(options)
+    try:
+        masked(b"[]", **masking)  # reports a wrong value before any file is read
+    except ValueError as error:
+        raise usage_error(error) from None
     _run(**own, reduce=lambda data: masked(data, **masking))
 
 

@@ -155,7 +155,8 @@ def screen(sessions: Sequence[Session], asked: Asked) -> list[str]:
     sent, less = (raw.tokens, masked.tokens) if is_plan else (raw.dollars, masked.dollars)
     saves = less < (1 - _LEAST) * sent
     has_results = any(session.results for session in sessions if session.requests)
-    lines = [] if saves else [*_nothing(sessions, asked.unread, has_results=has_results), ""]
+    costs_more = less > (1 + _LEAST) * sent
+    lines = [] if saves else [*_nothing(sessions, asked.unread, has_results=has_results, costs_more=costs_more), ""]
     if more is not None and not saves:
         lines[0] = lines[0].replace("nothing would be saved", "masks save nothing")
     is_logged = any(session.is_logged for session in sessions)
@@ -306,7 +307,7 @@ def _not_read(asked: Asked, *, is_said: bool) -> list[str]:
     return [f"  {said}" for said in (asked.damaged, unread) if said]
 
 
-def _nothing(sessions: Sequence[Session], unread: Unread, *, has_results: bool) -> list[str]:
+def _nothing(sessions: Sequence[Session], unread: Unread, *, has_results: bool, costs_more: bool) -> list[str]:
     middle_one = round(median(session.results for session in sessions if session.requests))
     if not has_results:
         if said := unread.words(has_results=False):
@@ -316,5 +317,10 @@ def _nothing(sessions: Sequence[Session], unread: Unread, *, has_results: bool) 
         return [
             f"nothing would be saved: your sessions are short: {counted(middle_one, 'tool result')} at the median;",
             f"masking begins to pay after about {LONG_SESSION}",
+        ]
+    if costs_more:
+        return [
+            "nothing would be saved: your sessions ended before their masks had paid;",
+            "by default no session costs more than 10 % over sending everything",
         ]
     return ["nothing would be saved: your tool results are too small for masking to pay"]

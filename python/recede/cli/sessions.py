@@ -19,7 +19,7 @@ from click.core import ParameterSource
 from recede import transcripts
 from recede._errors import printable
 from recede.cli.notices import BadFile, say
-from recede.cli.options import all_of
+from recede.cli.options import Whole, all_of
 from recede.cli.tables import middle
 
 # What is held in memory: a line, or a file that is one value. --max-bytes sets it, too.
@@ -29,7 +29,7 @@ _MOST_PACKED = 64  # times its size: sessions are packed to a fifth or a tenth
 
 max_bytes_option = click.option(
     "--max-bytes",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     default=transcripts.MAX_BYTES,
     show_default=True,
     metavar="N",

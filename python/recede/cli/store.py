@@ -13,6 +13,7 @@ import click
 from recede import StoreError
 from recede.cli.files import for_screen, keep_apart, read_bytes, write, write_json
 from recede.cli.notices import BadFile, bad_file, errors_of, name_of
+from recede.cli.options import Whole
 from recede.cli.sessions import max_bytes_option
 from recede.cli.tables import prose
 from recede.store import TurnStore
@@ -207,7 +208,7 @@ def _add_turn(opened: TurnStore, texts: list[str], timestamp: float, masked: boo
 
 @store.command(short_help="Print the full observation of turns.")
 @_file
-@click.argument("turns", type=click.IntRange(min=1), nargs=-1, required=True)
+@click.argument("turns", type=Whole(min=1), nargs=-1, required=True)
 @_json
 def recall(file: str, turns: tuple[int, ...], as_json: bool) -> None:
     """Print the full observations of TURNS of the store FILE, masked or not.

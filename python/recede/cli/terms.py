@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from recede.cli.options import Whole
 from recede.costs import CACHES, SUMMARY_CHARS, SYSTEM_CHARS, Prices, read_prices
 
 
@@ -52,7 +53,7 @@ class Settings(NamedTuple):
     pauses: str = "logged"
 
 
-_COUNT = click.IntRange(min=0)
+_COUNT = Whole(min=0)
 _TYPES: dict[str, click.ParamType[Any]] = {
     "elongation": click.FloatRange(0, 1),
     "pauses": click.Choice(("logged", "timed", "none")),

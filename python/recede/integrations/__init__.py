@@ -15,4 +15,13 @@ def __getattr__(name: str) -> object:
     try:
         return import_module(f"{__name__}.{name}")
     except ImportError as error:  # `hasattr` expects this one
-        raise AttributeError(str(error)) from error
+        said = str(error)
+        if error.name == f"{__name__}.{name}":
+            from pkgutil import iter_modules
+
+            from recede._errors import meant
+
+            known = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
+            is_langchain = name in ("langgraph", "deepagents")
+            said += "; did you mean 'langchain'?" if is_langchain else meant(name, known)
+        raise AttributeError(said) from error

@@ -12,10 +12,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from recede import _engine
-from recede._errors import TranscriptError
 from recede._forks import lock_of
 from recede.masker._conversation import KnownConversation
 from recede.reduction._counting import has_limits
+from recede.reduction._input import not_a_list
 from recede.session._known import NEWEST, KnownMessages
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class ConversationFinder(Generic[_M]):
     ) -> KnownConversation:
         """The conversation of these messages, brought up to date; where nothing is around them, as in its last view."""
         if not isinstance(messages, (list, tuple)):
-            raise TranscriptError("history")
+            raise not_a_list(messages)
         given = list(messages)
         if not given:
             return self._new(None, provider, static or 0)  # nothing to remember

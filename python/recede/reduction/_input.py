@@ -50,8 +50,28 @@ def forms_of(messages: list[Any], fault: TranscriptError) -> Forms:
     if body_key(messages) is not None:
         raise TranscriptError("request") from fault
     if forms is None:
-        raise fault
+        raise not_a_list(messages) if fault.kind == "history" else fault
     return forms
+
+
+def not_a_list(value: Any) -> TranscriptError:
+    """The error for a value that is no list of messages, which names what it is."""
+    name = type(value).__name__
+    seen = "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+    if isinstance(value, dict):
+        fields = ", ".join(map(repr, list(value)[:5]))
+        seen = "one message (put it in a list)" if "role" in value else f"a dict with the fields {fields or 'of none'}"
+    elif hasattr(value, "to_dict"):
+        seen += " (its list is .to_dict('records'))"
+    elif hasattr(value, "tolist"):
+        seen += " (its list is .tolist())"
+    elif hasattr(value, "read"):
+        seen = "an open file (give what its .read() returns)"
+    elif hasattr(value, "__iter__") and not isinstance(value, (str, bytes)):
+        seen += " (make a list of it)"
+    elif hasattr(value, "__aiter__"):
+        seen += " (make a list of it: [one async for one in it])"
+    return TranscriptError("history", seen=seen)
 
 
 def copy_of(messages: list[Any]) -> list[Any]:

@@ -130,6 +130,8 @@ class History(HistoryReader):
             StoreError: it is appended, but not stored; the write is retried with the next message. If the store is
                 closed, the history is unchanged.
         """
+        if isinstance(message, (list, tuple)):
+            raise TranscriptError("message", message_index=len(self), seen="a list (extend takes several)")
         for one in messages_of(message) if is_object(message) else (message,):
             with self._lock:
                 self._live.append_object(one)
@@ -145,6 +147,9 @@ class History(HistoryReader):
 
     def extend(self, messages: Iterable[Any]) -> None:
         """Append messages one by one: those before an invalid one stay."""
+        if isinstance(messages, (dict, str, bytes)):
+            door = "append" if isinstance(messages, dict) else "append_json"
+            raise TypeError(f"extend takes a list of messages, not {type(messages).__name__}: {door} takes one message")
         for message in messages:
             self.append(message)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +130,7 @@ def refuse_other_stores(store: Any) -> None:
     from recede.store._turn_store import TurnStore  # only if a store is used
 
     if not isinstance(store, TurnStore):
-        raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}")
+        opened = f": recede.store.TurnStore({str(store)!r}) opens one" if isinstance(store, (str, os.PathLike)) else ""
+        raise TypeError(f"store must be a TurnStore or None, not {type(store).__name__}{opened}")
     if len(store) or (store.count_records("session") and _engine.engine.stored_options(store._store) is None):
         raise ValueError(f"{store.path} holds the turns of a manager: give the history a store of its own")

@@ -78,6 +78,9 @@ class HistoryReader:
         Raises:
             LookupError: there is no such observation, or it has images and no text.
         """
+        if not isinstance(observation, (int, str)):
+            what = type(observation).__name__
+            raise TypeError(f"observation must be its number, its handle or the id of its call, not {what}")
         with self._lock:
             found: tuple[str, int] | None = self._live.core.recall(observation)
         if found is None:
