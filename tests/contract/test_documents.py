@@ -69,6 +69,7 @@ def test_a_block_that_needs_a_package_or_a_file_says_so(document: Path) -> None:
         named = {
             one.split()[0].split(".")[0] for found in _IMPORT.findall(block[1]) for one in "".join(found).split(",")
         }
+        named |= set(re.findall(r"\b(anthropic|openai)\.[A-Z]", block[1]))  # a line that is to be put into an agent
         for name in named - sys.stdlib_module_names - {"recede"}:
             has_said = re.search(rf"pip install[^\n]*\b{name}|`{name}`|\"{name}\[|brings {name}", said)
             assert has_said, f"{name}: {block[1][:60]}"
