@@ -682,7 +682,7 @@ def test_every_option_can_be_in_the_settings(tmp_path: Path, monkeypatch: pytest
         ("[proxy]\nexclude-tool = [true]\n", "[proxy] exclude-tool must be a list, not [True]"),
         ("[proxy]\nkeep = true\n", "[proxy] keep must be one value, not True"),
         ('[proxy]\nobserve = "yes"\n', "[proxy] observe must be true or false, not 'yes'"),
-        ('[proxy]\nkeep = "many"\n', "[proxy] keep: 'many' is not a valid"),
+        ('[proxy]\nkeep = "many"\n', "[proxy] keep: 'many' is no whole number"),
         ('[proxy]\nkeep-matching = ["*"]\n', "--keep-matching has '*', which any text matches"),
         ("proxy = 3\n", "proxy must be a table: [proxy]"),
         ("[proxy\n", "recede.toml: "),
