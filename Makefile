@@ -71,7 +71,7 @@ test-rust: setup ## The tests of the core, without Python
 	MAKEFLAGS= cargo test --quiet
 
 test-python: build tools ## The tests of the package, but for the slow ones
-	$(python) -m pytest -n 2 --dist worksteal -m "not slow"
+	$(python) -m pytest -n 3 --dist worksteal -m "not slow"  # on two cores, since tests wait for servers and processes
 
 test-integrations: build ## The contract of the adapters, with an environment for each framework (ONLY=langchain,... SLOW=yes)
 	$(python) scripts/integrations.py $(if $(ONLY),--only $(ONLY)) $(if $(WHERE_POSSIBLE),--where-possible) $(if $(SLOW),--slow)

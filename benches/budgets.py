@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import product
 from matplotlib.figure import Figure
 from pictures import save
 
 import recede
+from recede.designs import HistoryReducer
 
 SESSION = Path(__file__).parents[1] / "examples" / "session.json"
 TOKENS = range(250, 30_001, 250)
@@ -23,7 +23,7 @@ def main() -> None:
     axes = figure.add_subplot()
     axes.plot(TOKENS, TOKENS, "k:", linewidth=0.8, label="budget")
     for name, (style, fill) in RULES.items():
-        views = [product.reduce_json(session, max_input_tokens=tokens, fill=fill) for tokens in TOKENS]
+        views = [HistoryReducer(fill=fill, max_input_tokens=tokens).reduce_json(session) for tokens in TOKENS]
         axes.plot(TOKENS, [recede.designs.approx_tokens(view.chars_after) for view in views], style, label=name)
     axes.set(xlabel="budget in tokens", ylabel="tokens of the view", title="What is kept of examples/session.json")
     axes.grid(alpha=0.3)

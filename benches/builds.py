@@ -24,7 +24,7 @@ import formatting
 import histories
 import measuring
 
-CALLS = ("reduce", "mask_observations", "reduce_json", "mask_observations_json")
+CALLS = ("dicts", "bytes")
 PAIRS = 21
 NANOSECONDS = 20_000_000  # that a side runs at a stretch, at least
 PACKAGE = measuring.HERE.parent / "python" / "recede"
@@ -32,13 +32,11 @@ PACKAGE = measuring.HERE.parent / "python" / "recede"
 
 def call_of(name: str, path: str) -> Callable[[], Any]:
     """The call, on the history in a file, at half of its size: all that can be masked is, or nearly."""
-    import product
+    import recede
 
-    work = getattr(product, name)
     data = Path(path).read_bytes()
-    given = data if name.endswith("_json") else json.loads(data)
-    options = {"max_input_chars": len(data) // 2} if name.startswith("reduce") else {"keep_messages": 10}
-    return lambda: work(given, **options)
+    given = data if name == "bytes" else json.loads(data)
+    return lambda: recede.reduce(given, boundary="sliding")
 
 
 def side(name: str, path: str) -> None:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))  # the oracle
 
 import orjson
-import product
 
 import histories
 import oracle
@@ -19,51 +18,55 @@ import recede
 import rivals
 import tuned
 from histories import Message, Shape, Style
-from recede.reduction._policy import compiled
+from recede.reduction._policy import own_policy
 
 Contender = Callable[[], Any]
 
 ORACLE_LIMIT = 10_000  # beyond, the oracle is too slow to be worth the wait
 
 # Names that the table asks for again.
-REDUCE_JSON = "**recede.reduce_json**"
+REDUCE = "**recede.reduce**"
 ORACLE = "the oracle in plain Python"
 ORJSON_TUNED = "orjson + tuned loop, same telemetry"
 ORJSON_SIMPLEST = "orjson + simplest loop"
 JSON_TUNED = "json + tuned loop, same telemetry"
-MSGSPEC_COUNTING = "msgspec, raw contents, characters counted"
-MSGSPEC_BYTES = "msgspec, raw contents, bytes instead of characters"
+MSGSPEC = "msgspec, contents that stay bytes"
 WARM_COPY = "(copy into warm memory)"
 FRESH_COPY = "(copy into new memory)"
-REDUCE = "**recede.reduce**"
 TUNED = "tuned loop, same telemetry"
-SIMPLEST_DISPATCH = "simplest loop, dispatch blocks kept"
+SIMPLEST = "simplest loop: no telemetry, no check"
+
+# What is measured: the rule that a plain loop has, since no loop of ours decides when masking pays.
+OPTIONS: dict[str, Any] = {"keep": tuned.KEEP, "boundary": "sliding", "provider": "none"}
 
 
 class Case(NamedTuple):
-    """A history in both forms, and a budget that only masking meets."""
+    """A history in both forms."""
 
     data: bytes
     messages: list[Message]
-    budget: int
     shape: Shape = "openai"
 
 
 def make_case(size: int, shape: Shape = "openai", style: Style = "compact", seed: int = 0) -> Case:
     """The messages are parsed from the bytes, as an agent would hold them."""
     data = histories.serialized(size, shape=shape, style=style, seed=seed)
-    messages = orjson.loads(data)
-    return Case(data, messages, recede.count_chars(messages) - 1, shape)
+    return Case(data, orjson.loads(data), shape)
 
 
-def oracle_reduce(case: Case) -> Any:
-    """`recede.reduce` by the oracle."""
-    return oracle.reduce(case.messages, compiled(oracle, "reduce", {"max_input_chars": case.budget}))
+def reduced(history: list[Message] | bytes | str | bytearray) -> Any:
+    """`recede.reduce` as it is measured."""
+    return recede.reduce(history, **OPTIONS)
 
 
-def oracle_reduce_json(case: Case) -> Any:
-    """`recede.reduce_json` by the oracle."""
-    return oracle.reduce_json(case.data, False, compiled(oracle, "reduce", {"max_input_chars": case.budget}))
+def oracle_reduce(messages: list[Message]) -> Any:
+    """The same by the oracle."""
+    return oracle.reduce(messages, own_policy(oracle, OPTIONS, reduces=True))
+
+
+def oracle_reduce_json(data: bytes) -> Any:
+    """The same of bytes."""
+    return oracle.reduce_json(data, False, own_policy(oracle, OPTIONS, reduces=True))
 
 
 def agree(name: str, theirs: object, ours: object) -> None:
@@ -86,73 +89,60 @@ def own_figures(ours: Any) -> tuple[Any, ...]:
 
 def compare_answers(case: Case) -> None:
     """Every rival gives the view of recede, the tuned ones its telemetry too."""
-    data, messages, budget, shape = case
-    ours = product.reduce(messages, max_input_chars=budget)
-    ours_json = product.reduce_json(data, max_input_chars=budget)
-    agree("reduce_json and reduce", (json.loads(ours_json.json), *ours_json[1:-1]), tuple(ours)[:-1])
+    data, messages, shape = case
+    ours, ours_json = reduced(messages), reduced(data)
+    agree("reduce of bytes", (json.loads(ours_json.json), *ours_json[1:-1]), tuple(ours)[:-1])
     agree("simplest", rivals.SIMPLEST[shape](messages), ours.messages)
-    answer = rivals.orjson_tuned(data, max_input_chars=budget, shape=shape)
+    answer = rivals.orjson_tuned(data, shape)
     agree("orjson_tuned", (json.loads(answer[0]), *answer[1:]), own_figures(ours))
-    agree("tuned", tuned.TUNED[shape](messages, max_input_chars=budget), own_figures(ours))
+    agree("tuned", tuned.TUNED[shape](messages), own_figures(ours))
     if shape != "openai":
         return
-    careless = tuned.tuned(messages, max_input_chars=budget, dispatch=False)
-    agree("tuned without dispatch", careless, own_figures(ours))
-    agree("simplest with dispatch", rivals.simplest_dispatch(messages), ours.messages)
-    for rival in (rivals.orjson_simplest, rivals.orjson_simplest_dispatch, rivals.json_simplest):
+    for rival in (rivals.orjson_simplest, rivals.json_simplest, rivals.msgspec_raw):
         agree(rival.__name__, json.loads(rival(data)), ours.messages)
-    answer = rivals.json_tuned(data, max_input_chars=budget)
+    answer = rivals.json_tuned(data)
     agree("json_tuned", (json.loads(answer[0]), *answer[1:]), own_figures(ours))
-    counted = rivals.msgspec_counting(data)
-    agree("msgspec_counting", json.loads(counted), ours.messages)
-    agree("msgspec_bytes", rivals.same_but_for_sizes(rivals.msgspec_bytes(data), counted), True)
     if len(messages) <= ORACLE_LIMIT:
-        agree("oracle", tuple(oracle_reduce(case)), tuple(ours))
-        agree("oracle of reduce_json", tuple(oracle_reduce_json(case)), tuple(ours_json))
+        agree("oracle", tuple(oracle_reduce(messages)), tuple(ours))
+        agree("oracle of bytes", tuple(oracle_reduce_json(data)), tuple(ours_json))
 
 
 def bytes_contenders(case: Case) -> dict[str, Contender]:
     """Bytes in, bytes out."""
-    data, _, budget, shape = case
+    data, _, shape = case
     contenders: dict[str, Contender] = {
-        REDUCE_JSON: lambda: product.reduce_json(data, max_input_chars=budget),
-        ORJSON_TUNED: lambda: rivals.orjson_tuned(data, max_input_chars=budget, shape=shape),
+        REDUCE: lambda: reduced(data),
+        ORJSON_TUNED: lambda: rivals.orjson_tuned(data, shape),
         ORJSON_SIMPLEST: lambda: orjson.dumps(rivals.SIMPLEST[shape](orjson.loads(data))),
     }
     if shape != "openai":
         return contenders
     contenders |= {
-        "orjson + simplest loop, dispatch blocks kept": lambda: rivals.orjson_simplest_dispatch(data),
-        JSON_TUNED: lambda: rivals.json_tuned(data, max_input_chars=budget),
+        JSON_TUNED: lambda: rivals.json_tuned(data),
         "json + simplest loop": lambda: rivals.json_simplest(data),
-        MSGSPEC_COUNTING: lambda: rivals.msgspec_counting(data),
-        MSGSPEC_BYTES: lambda: rivals.msgspec_bytes(data),
+        MSGSPEC: lambda: rivals.msgspec_raw(data),
         "(orjson.loads alone)": lambda: orjson.loads(data),
         WARM_COPY: rivals.warm_copy(data),
         FRESH_COPY: lambda: rivals.fresh_copy(data),
     }
     if len(case.messages) <= ORACLE_LIMIT:
-        contenders[ORACLE] = lambda: oracle_reduce_json(case)
+        contenders[ORACLE] = lambda: oracle_reduce_json(data)
     return contenders
 
 
 def dict_contenders(case: Case) -> dict[str, Contender]:
     """List of dicts in, list of dicts out."""
-    _, messages, budget, shape = case
+    _, messages, shape = case
     contenders: dict[str, Contender] = {
-        REDUCE: lambda: product.reduce(messages, max_input_chars=budget),
-        TUNED: lambda: tuned.TUNED[shape](messages, max_input_chars=budget),
+        REDUCE: lambda: reduced(messages),
+        TUNED: lambda: tuned.TUNED[shape](messages),
     }
     if shape != "openai":
         return contenders
     contenders |= {
-        "tuned loop, no look for dispatch blocks": lambda: tuned.tuned(
-            messages, max_input_chars=budget, dispatch=False
-        ),
-        SIMPLEST_DISPATCH: lambda: rivals.simplest_dispatch(messages),
-        "simplest loop: no telemetry, no check": lambda: rivals.simplest(messages),
+        SIMPLEST: lambda: rivals.simplest(messages),
         "(copy of the list)": messages.copy,
     }
-    if len(messages) <= ORACLE_LIMIT:
-        contenders[ORACLE] = lambda: oracle_reduce(case)
+    if len(case.messages) <= ORACLE_LIMIT:
+        contenders[ORACLE] = lambda: oracle_reduce(messages)
     return contenders

@@ -150,7 +150,7 @@ def measure(corpus: _Corpus, folder: Path, threads: int) -> list[tuple[str, floa
     local = note("read, reduce, write", seconds(lambda: written(map(reducer, batches(corpus)), out)))
     found.append(("the last / the two before", local / (read + stored + kernel), 0.0, 0.0))
     note("read, stats", seconds(lambda: exhaust(map(Stats(threads=threads), batches(corpus)))))
-    note("a plain loop of reduce_json, nothing written", seconds(lambda: exhaust(plain_loop(corpus))))
+    note("a plain loop of `reduce`, nothing written", seconds(lambda: exhaust(plain_loop(corpus))))
     first = next(batches(corpus))
     sample = first["messages"].slice(0, _MOST_DICTS).to_pylist()
     note(

@@ -34,13 +34,13 @@ def memory(plan: Plan) -> Section:
                 for form in ("bytes", "str", "bytearray"):
                     if form != "bytes" and size == "1 GB":
                         continue
-                    found = in_child("peak_memory", path=path, form=form, budget=told["budget"])
+                    found = in_child("peak_memory", path=path, form=form)
                     claim, row = _peak(f"{size}, {style}, {form}", form, found, told["records"])
                     rows.append(row)
                     if style == "compact":
                         claims.append(claim)
     header = ["input", "input object", "copy", "output", "messages, calls, results", "peak", "limit", "peak / limit"]
-    return Section(claims, f"## Peak memory of reduce_json\n\n{formatting.markdown(header, rows)}")
+    return Section(claims, f"## Peak memory of `reduce`\n\n{formatting.markdown(header, rows)}")
 
 
 def session_memory(plan: Plan) -> Section:
@@ -114,8 +114,8 @@ def instructions(plan: Plan) -> Section:
             rows.append([name, f"{len(data):,}", f"{count:,}", f"{count / len(data):.2f}", f"{count / 1_000:,.0f}"])
     header = ["1,000 messages, seed 0", "bytes", "instructions", "a byte", "a message"]
     details = (
-        f"## Instructions\n\nOf one masking of the core, bytes to bytes, as callgrind counts them (scanner {scanner};"
-        f" valgrind knows no AVX-512); the same in every run of a build.\n\n"
+        f"## Instructions\n\nOf one masking of the core, bytes to bytes, as callgrind counts them (scanner {scanner});"
+        f" the same in every run of a build.\n\n"
         f"{formatting.markdown(header, rows)}"
     )
     return Section(claims, details)
@@ -128,7 +128,7 @@ def against_copies(plan: Plan) -> Section:
     for size, messages in plan.copies.items():
         found = in_child("against_copies", messages=messages, seconds=plan.seconds)
         times = found["times"]
-        ours = times[contenders.REDUCE_JSON]
+        ours = times[contenders.REDUCE]
         rates.append(found["bytes"] / ours)
         row = [size, time(ours), formatting.rate(found["bytes"], ours)]
         for copy, ratios in shares.items():
@@ -139,13 +139,13 @@ def against_copies(plan: Plan) -> Section:
     claims = []
     for copy, (small, large) in shares.items():
         apart = max(small, large) / min(small, large)
-        what = f"reduce_json / {copy.strip('()')}, {first} against {last}"
+        what = f"reduce / {copy.strip('()')}, {first} against {last}"
         figure = f"{apart:.2f} apart ({ratio(small)} at {first}, {ratio(large)} at {last})"
         is_met = apart <= 1.5 if copy == contenders.WARM_COPY else None
         claims.append(Claim("6", what, figure, "within 1.5" if is_met is not None else "", is_met))
     own = max(rates) / min(rates)
-    claims.append(Claim("6", f"reduce_json a byte, {first} against {last}", f"{own:.2f} apart"))
-    header = ["", "reduce_json", "rate", "warm copy", "reduce_json / it", "fresh copy", "reduce_json / it"]
+    claims.append(Claim("6", f"reduce a byte, {first} against {last}", f"{own:.2f} apart"))
+    header = ["", "reduce", "rate", "warm copy", "reduce / it", "fresh copy", "reduce / it"]
     return Section(claims, f"## Beside plain copies\n\n{formatting.markdown(header, rows)}")
 
 
@@ -186,8 +186,8 @@ def hostile(plan: Plan) -> Section:
     header = ["", "size", "records", "masking", "", "times the mean", "a record"]
     header += ["three stages", "", "times the mean", "a record"]
     details = (
-        f"## Hostile shapes\n\n`mask_observations_json(keep_results=1)`, and `reduce_json(max_input_chars=100)`, which"
-        f" goes through all three stages. A record is a message, a call or a result. The mean is that of the mix,"
+        f'## Hostile shapes\n\n`reduce(data, keep=1, boundary="sliding")`, and `reduce(data, max_input_tokens=25)`,'
+        f" which goes through all three stages. A record is a message, a call or a result. The mean is that of the mix,"
         f" {megabytes(mix['bytes'])}.\n\n{formatting.markdown(header, rows)}"
     )
     return Section(claims, details)

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import product
 from optimum import SYSTEM_CHARS, least_cost
 from recorded import corpus
 from replayed import percent
 
+import recede
 from claims import Claim, Plan, Section
 from formatting import markdown
 from recede import transcripts
@@ -104,7 +104,7 @@ def long_sessions() -> Iterator[list[Any]]:
 
 
 def _is_long(messages: list[Any]) -> bool:
-    tools = product.mask_observations(messages, keep_results=0, boundary="sliding").tools.values()
+    tools = recede.reduce(messages, keep=0, boundary="sliding").tools.values()
     return sum(tool.observations for tool in tools) >= MIN_OBSERVATIONS
 
 

@@ -20,15 +20,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import product
-
 ROOT = Path(__file__).parents[1]
 TOKENS = 32_000
 FILES = 4
 WAYS = {
     "copy": "read and write alone",
     "arrow": "`recede.arrow`",
-    "rows": "a function for each row, `reduce_json`",
+    "rows": "a function for each row",
     "dicts": "the same through dicts",
 }
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -41,7 +39,7 @@ def by_row(text: str | None) -> str | None:
     import recede
 
     try:
-        view = product.reduce_json(text or "", max_input_tokens=TOKENS)
+        view = recede.reduce(text or "", max_input_tokens=TOKENS)
     except recede.TranscriptError:
         return None
     return view.json.decode() if view.chars_before else None
@@ -52,7 +50,7 @@ def by_dicts(text: str | None) -> str | None:
     import recede
 
     try:
-        view = product.reduce(json.loads(text or ""), max_input_tokens=TOKENS)
+        view = recede.reduce(json.loads(text or ""), max_input_tokens=TOKENS)
     except (recede.TranscriptError, ValueError, RecursionError):
         return None
     return json.dumps(view.messages, ensure_ascii=False, separators=(",", ":")) if view.chars_before else None

@@ -64,13 +64,13 @@ def comparison(columns: dict[str, dict[str, float]], rates: dict[str, Callable[[
 
 
 def processor() -> tuple[str, str]:
-    """Its name, and the widest vectors that it has."""
+    """Its name, and the vector instructions that the scanner uses on it."""
     try:
         cpuinfo = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)
     except OSError:
         return platform.processor() or platform.machine(), ""
     facts = {key.strip(): value.strip() for key, value in cpuinfo.items()}
-    vectors = next((name for name in ("avx512bw", "avx2") if name in facts.get("flags", "").split()), "")
+    vectors = "avx2" if "avx2" in facts.get("flags", "").split() else ""
     return facts.get("model name", platform.processor()), vectors
 
 

@@ -19,11 +19,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-import product
 from economy import CORPUS, MIN_OBSERVATIONS, PRICES
 from figures import NOT_HERE
 from replayed import percent
 
+import recede
 from definitions.cache import Seen, Sent, seen, served
 from formatting import markdown
 from oracle.walk import walk
@@ -68,7 +68,7 @@ def table(ways: dict[str, Callable[[Messages], Messages]]) -> str:
 
 def _masked(rule: str) -> Callable[[Messages], Messages]:
     def view(messages: Messages) -> Messages:
-        return product.mask_observations(messages, keep_results=10, boundary=rule, provider="anthropic").messages
+        return recede.reduce(messages, boundary=rule, provider="anthropic").messages
 
     return view
 
@@ -107,7 +107,7 @@ def _sessions() -> Iterator[transcripts.Transcript]:
         except (ValueError, OSError):
             continue  # no history
         for one in found:
-            tools = product.mask_observations(one.messages, keep_results=0, boundary="sliding").tools.values()
+            tools = recede.reduce(one.messages, keep=0, boundary="sliding").tools.values()
             if sum(tool.observations for tool in tools) >= MIN_OBSERVATIONS:
                 yield one
 

@@ -35,18 +35,12 @@ def prepared(name: str, messages: list[Any], known: int) -> Callable[[], Any]:
 
     options: dict[str, Any] = {"keep": KEEP}
     reduce: Any = partial(recede.reduce, **options)
-    reduce_json: Any = reduce
-    if hasattr(recede, "mask_observations"):
-        options = {"keep": KEEP, "boundary": "break_even", "provider": "anthropic"}
-        words = {"boundary": "break_even", "provider": "anthropic", "keep_results": KEEP}
-        reduce = partial(recede.mask_observations, **words)
-        reduce_json = partial(recede.mask_observations_json, **words)
     begun, ends = messages[:known], iter(range(known + 2, len(messages), 2))
     if name == "reduce of dicts":
         return lambda: reduce(begun)
     if name == "reduce of bytes":
         data = json.dumps(begun, ensure_ascii=False, separators=(",", ":")).encode()
-        return lambda: reduce_json(data)
+        return lambda: reduce(data)
     if name == "a turn of a History":
         history = recede.History(**options)
         history.extend(begun)

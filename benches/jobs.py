@@ -14,7 +14,6 @@ from typing import Any
 
 import maskers
 import orjson
-import product
 
 import contenders
 import histories
@@ -26,7 +25,7 @@ from contenders import Case, make_case, oracle
 from histories import Shape, Style
 from recede.reduction._policy import own_policy
 
-NO_BUDGET = 1 << 60
+HOSTILE_TOKENS = 25
 SMALL_SEED = 1_527  # of the first 3,000, the one whose 20 messages come nearest to 20 KB
 # How messages, calls and results stand in what `histories.serialized` writes as compact OpenAI chat.
 _CALL, _RESULT = b'"type":"function"', b'{"role":"tool"'
@@ -52,35 +51,14 @@ def from_dicts(messages: int, shape: Shape, seconds: float) -> dict[str, Any]:
 
 def untouched(messages: int, seconds: float) -> dict[str, Any]:
     """Times where nothing is masked; the answer must be the input itself."""
-    case = make_case(messages)
-    data, dicts, _, _ = case
-
-    def within_limit_json() -> Any:
-        return product.reduce_json(data, max_input_chars=NO_BUDGET).json
-
-    def nothing_old_json() -> Any:
-        return product.mask_observations_json(data, keep_results=messages).json
-
-    def within_limit() -> Any:
-        return product.reduce(dicts, max_input_chars=NO_BUDGET).messages
-
-    def nothing_old() -> Any:
-        return product.mask_observations(dicts, keep_results=messages).messages
-
-    for name, view, given in (
-        ("reduce_json within the budget", within_limit_json(), data),
-        ("mask_observations_json, nothing to mask", nothing_old_json(), data),
-        ("reduce within the budget", within_limit(), dicts),
-        ("mask_observations, nothing to mask", nothing_old(), dicts),
-    ):
-        if view is not given:
-            raise SystemExit(f"{name} gives another object back than came in")
+    data, dicts, _ = make_case(messages)
+    nothing_old: dict[str, Any] = {**contenders.OPTIONS, "keep": messages}
+    if recede.reduce(data, **nothing_old).json is not data or recede.reduce(dicts, **nothing_old).messages is not dicts:
+        raise SystemExit("another object comes back than came in")
     racing = {
-        "reduce_json, within the budget": within_limit_json,
-        "mask_observations_json, nothing to mask": nothing_old_json,
-        "reduce, within the budget": within_limit,
-        "mask_observations, nothing to mask": nothing_old,
-        contenders.REDUCE_JSON: lambda: product.reduce_json(data, max_input_chars=case.budget),
+        "bytes": partial(recede.reduce, data, **nothing_old),
+        "dicts": partial(recede.reduce, dicts, **nothing_old),
+        contenders.REDUCE: lambda: contenders.reduced(data),
         contenders.WARM_COPY: rivals.warm_copy(data),
     }
     return {"bytes": len(data), "times": measuring.best_times(racing, seconds)}
@@ -91,10 +69,10 @@ def two_threads(messages: int, seconds: float) -> dict[str, Any]:
     cases = [make_case(messages, seed=seed) for seed in (0, 1)]
 
     def ours(case: Case) -> None:
-        product.reduce_json(case.data, max_input_chars=case.budget)
+        contenders.reduced(case.data)
 
     def theirs(case: Case) -> None:
-        rivals.orjson_tuned(case.data, max_input_chars=case.budget)
+        rivals.orjson_tuned(case.data)
 
     times: dict[str, list[float]] = {}
     for name, reduce in (("recede", ours), ("orjson", theirs)):
@@ -139,21 +117,20 @@ def _at_once(reduce: Callable[[Case], None], cases: list[Case], repeats: int) ->
 
 def write_history(path: str, pieces: int, messages: int, style: Style) -> dict[str, int]:
     """Write a file of so many pieces, one after the other, each of so many messages; say what it holds."""
-    records = chars = 0
+    records = 0
     with Path(path).open("wb") as file:
         for piece in range(pieces):
             data = histories.serialized(messages, seed=piece % 5, style=style)
             compact = data.replace(b'": ', b'":') if style == "ascii" else data
             records += messages + compact.count(_CALL) + compact.count(_RESULT)
-            chars += product.reduce_json(data, max_input_chars=NO_BUDGET).chars_before
             file.write((b"," if piece else b"[") + data[1:-1])
         file.write(b"]")
-    return {"records": records, "budget": chars - 1}
+    return {"records": records}
 
 
-def peak_memory(path: str, form: str, budget: int) -> dict[str, int]:
+def peak_memory(path: str, form: str) -> dict[str, int]:
     """Bytes of the input object, of its UTF-8 form, of the output, and of the peak above what was there before."""
-    product.reduce_json(histories.serialized(20), max_input_chars=1_000)  # what is made once is there before
+    contenders.reduced(histories.serialized(20))  # what is made once is there before
     before = measuring.resident()
     data: Any = Path(path).read_bytes()
     utf8 = len(data)
@@ -163,7 +140,7 @@ def peak_memory(path: str, form: str, budget: int) -> dict[str, int]:
         data = bytearray(data)
     # A form other than bytes is made from bytes that are gone now, but not from the peak.
     measuring.forget_peak()
-    view = product.reduce_json(data, max_input_chars=budget).json
+    view = contenders.reduced(data).json
     peak = measuring.peak() - before
     if len(view) >= utf8:
         raise SystemExit("nothing was masked")
@@ -215,9 +192,8 @@ def stored_history(path: str, turns: int) -> dict[str, int]:
 def against_copies(messages: int, seconds: float) -> dict[str, Any]:
     """Times of a reduction and of plain copies of the same size."""
     data = histories.serialized(messages)
-    budget = product.reduce_json(data, max_input_chars=NO_BUDGET).chars_before - 1
     racing = {
-        contenders.REDUCE_JSON: lambda: product.reduce_json(data, max_input_chars=budget),
+        contenders.REDUCE: lambda: contenders.reduced(data),
         contenders.WARM_COPY: rivals.warm_copy(data),
         contenders.FRESH_COPY: lambda: rivals.fresh_copy(data),
     }
@@ -248,21 +224,21 @@ def hostile(scale: float, seconds: float) -> dict[str, Any]:
         "only CJK": histories.only_cjk(size),
         "deep nesting": b"[" + b",".join([deep] * (size // len(deep))) + b"]",
     }
+    mask = partial(recede.reduce, keep=1, boundary="sliding", provider="none")
     rows = {}
     for name, data in shapes.items():
-        seen = product.reduce_json(data, max_input_chars=NO_BUDGET)
-        answer = product.mask_observations_json(data, keep_results=1)
+        answer = mask(data)
         if name in lists or name in ("the mix", "deep nesting"):
             # Where the oracle takes minutes, a plain reader at least must agree that this is a history.
             messages = orjson.loads(data)
-            contenders.agree(name, recede.count_chars(messages), seen.chars_before)
+            contenders.agree(name, recede.count_chars(messages), answer.chars_before)
             records = len(messages) + sum(tool.observations for tool in answer.tools.values())
             records += sum(len(message.get("tool_calls") or ()) for message in messages)
         else:
             records = 9  # two pairs and four more messages around the one
         racing = {
-            "mask": lambda data=data: product.mask_observations_json(data, keep_results=1),
-            "stages": lambda data=data: product.reduce_json(data, max_input_chars=100),
+            "mask": partial(mask, data),
+            "stages": partial(recede.reduce, data, max_input_tokens=HOSTILE_TOKENS),
         }
         times = measuring.best_times(racing, seconds)
         rows[name] = {"bytes": len(data), "records": records, **times}
@@ -276,22 +252,22 @@ def small(seconds: float) -> dict[str, Any]:
     racing = {
         name: contender
         for name, contender in contenders.bytes_contenders(case).items()
-        if name in (contenders.REDUCE_JSON, contenders.ORJSON_TUNED, contenders.ORJSON_SIMPLEST)
+        if name in (contenders.REDUCE, contenders.ORJSON_TUNED, contenders.ORJSON_SIMPLEST)
     }
     racing |= {
         f"dicts: {name}": contender
         for name, contender in contenders.dict_contenders(case).items()
-        if name in (contenders.REDUCE, contenders.TUNED, contenders.SIMPLEST_DISPATCH)
+        if name in (contenders.REDUCE, contenders.TUNED)
     }
     return {"bytes": len(case.data), "times": measuring.best_times(racing, seconds)}
 
 
 def break_even(messages: int, seconds: float) -> dict[str, Any]:
     """Times of a boundary that pays for itself, also with a mark at it, beside one that slides."""
-    slides: dict[str, Any] = {"keep_results": 10, "boundary": "sliding"}
-    pays: dict[str, Any] = {"keep_results": 10, "boundary": "break_even"}
+    slides: dict[str, Any] = {"keep": 10, "boundary": "sliding"}
+    pays: dict[str, Any] = {"keep": 10, "provider": "ideal"}
     pinned = {**pays, "provider": "anthropic"}
-    data, dicts, _, _ = make_case(messages)
+    data, dicts, _ = make_case(messages)
     marked = orjson.loads(histories.serialized(messages, shape="anthropic"))
     blocks = [block for message in marked if isinstance(message["content"], list) for block in message["content"]]
     blocks[-1]["cache_control"] = {"type": "ephemeral"}  # as the client of each request does
@@ -301,19 +277,16 @@ def break_even(messages: int, seconds: float) -> dict[str, Any]:
         ("break-even", pays, data, dicts),
         ("pinned", pinned, orjson.dumps(marked), marked),
     ):
-        found = product.mask_observations_json(raw, **options)
-        contenders.agree(rule, json.loads(found.json), product.mask_observations(given, **options).messages)
+        found = recede.reduce(raw, **options)
+        contenders.agree(rule, json.loads(found.json), recede.reduce(given, **options).messages)
         if not found.boundary_moves:
             raise SystemExit("the boundary never moved")
         if rule == "pinned" and found.json.count(b"cache_control") != 2:
             raise SystemExit("the boundary is not marked")
-        for form, mask, history in (
-            ("bytes", product.mask_observations_json, raw),
-            ("dicts", product.mask_observations, given),
-        ):
+        for form, history in (("bytes", raw), ("dicts", given)):
             name = f"{form}, {rule}"
-            racing[name] = partial(mask, history, **options)
-            racing[f"{name}: sliding"] = partial(mask, history, **slides)
+            racing[name] = partial(recede.reduce, history, **options)
+            racing[f"{name}: sliding"] = partial(recede.reduce, history, **slides)
             ratios[name] = measuring.cpu_ratio(racing[name], racing[f"{name}: sliding"], seconds / 4)
     return {"bytes": len(data), "times": measuring.best_times(racing, seconds), "ratios": ratios}
 

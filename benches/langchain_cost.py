@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import product
 from headroom_cost import Messages, table
 
 from oracle.walk import walk
+from recede.designs import mask_observations
 
 TRIGGERS = (100_000, 30_000)
 
@@ -40,7 +40,7 @@ def cleared(trigger: int) -> Callable[[Messages], Messages]:
                 counted[id(message)] = message, tokens(message)
         if sum(counted[id(message)][1] for message in messages) <= trigger:
             return messages
-        masked = product.mask_observations(messages, keep_results=3, boundary="sliding", placeholder="[cleared]")
+        masked = mask_observations(messages, keep_results=3, boundary="sliding", placeholder="[cleared]")
         return masked.messages  # type: ignore[no-any-return]
 
     return view

@@ -1,4 +1,4 @@
-"""What one would write without recede: each rival masks the observations older than the last N messages.
+"""What one would write without recede: each rival masks all results but the last N.
 
 Each is the fastest form we know, and its answer is compared with that of recede before it is measured. The simplest
 loops only mask. Those that also tell what recede tells stand in benches/tuned.py.
@@ -13,77 +13,53 @@ import msgspec
 import orjson
 
 from histories import Message, Shape
-from tuned import BEGIN, KEEP, LONGEST_PLACEHOLDER, TUNED, Answer, masked_text
+from tuned import KEEP, LEAST, PLACEHOLDER, TUNED, Answer
 
-PLACEHOLDER = "[Observation omitted for brevity]"
-
-# The simplest loops: no telemetry, no pair check, no budget; text contents only.
+# The simplest loops: no telemetry, no pair check; text contents only.
 
 
 def simplest(messages: list[Message], keep: int = KEEP) -> list[Message]:
     """OpenAI chat and ChatMessage: mask old observations, nothing else."""
-    view = []
-    for message in messages[:-keep]:
-        if message["role"] == "tool":
-            text = message["content"]
-            placeholder = f"[observation masked — {len(text)} chars]"
-            if len(placeholder) < len(text):
-                message = message.copy()
-                message["content"] = placeholder
-        view.append(message)
-    return view + messages[-keep:]
-
-
-def simplest_dispatch(messages: list[Message], keep: int = KEEP) -> list[Message]:
-    """`simplest` that keeps dispatch blocks and leaves placeholders alone: the view is that of recede on any text."""
-    view = []
-    for message in messages[:-keep]:
-        if message["role"] == "tool":
-            text = message["content"]
-            if len(text) > LONGEST_PLACEHOLDER and BEGIN not in text:
-                left = f"[observation masked — {len(text)} chars]"
-            else:
-                left = masked_text(text)
-            if left is not text:
-                message = message.copy()
-                message["content"] = left
-        view.append(message)
-    return view + messages[-keep:]
+    view = messages.copy()
+    old = [index for index, message in enumerate(messages) if message["role"] == "tool"][:-keep]
+    for index in old:
+        message = messages[index]
+        if len(message["content"]) >= LEAST:
+            view[index] = message = message.copy()
+            message["content"] = PLACEHOLDER
+    return view
 
 
 def simplest_anthropic(messages: list[Message], keep: int = KEEP) -> list[Message]:
     """Anthropic messages: the same for `tool_result` blocks."""
-    view = []
-    for message in messages[:-keep]:
-        blocks = message["content"]
-        if message["role"] == "user" and type(blocks) is list:
-            masked_blocks = []
-            for block in blocks:
-                if block["type"] == "tool_result":
-                    text = block["content"]
-                    placeholder = f"[observation masked — {len(text)} chars]"
-                    if len(placeholder) < len(text):
-                        block = block.copy()
-                        block["content"] = placeholder
-                masked_blocks.append(block)
-            message = message.copy()
-            message["content"] = masked_blocks
-        view.append(message)
-    return view + messages[-keep:]
+    view = messages.copy()
+    for index in range(len(messages) - 1, -1, -1):
+        blocks = messages[index]["content"]
+        if type(blocks) is not list:
+            continue
+        for place in range(len(blocks) - 1, -1, -1):
+            block = blocks[place]
+            if block["type"] != "tool_result":
+                continue
+            if keep:
+                keep -= 1
+            elif len(block["content"]) >= LEAST:
+                if view[index] is messages[index]:
+                    view[index] = {**view[index], "content": blocks.copy()}
+                view[index]["content"][place] = {**block, "content": PLACEHOLDER}
+    return view
 
 
 def simplest_responses(messages: list[Message], keep: int = KEEP) -> list[Message]:
     """OpenAI Responses: the same for `function_call_output` items."""
-    view = []
-    for message in messages[:-keep]:
-        if message.get("type") == "function_call_output":
-            text = message["output"]
-            placeholder = f"[observation masked — {len(text)} chars]"
-            if len(placeholder) < len(text):
-                message = message.copy()
-                message["output"] = placeholder
-        view.append(message)
-    return view + messages[-keep:]
+    view = messages.copy()
+    old = [index for index, item in enumerate(messages) if item.get("type") == "function_call_output"][:-keep]
+    for index in old:
+        item = messages[index]
+        if len(item["output"]) >= LEAST:
+            view[index] = item = item.copy()
+            item["output"] = PLACEHOLDER
+    return view
 
 
 SIMPLEST: dict[Shape, Callable[[list[Message]], list[Message]]] = {
@@ -102,21 +78,15 @@ def orjson_simplest(data: bytes) -> bytes:
     return orjson.dumps(simplest(orjson.loads(data)))
 
 
-def orjson_simplest_dispatch(data: bytes) -> bytes:
-    """The same with dispatch blocks kept: one search through all bytes is cheaper than one for each text."""
-    mask = simplest_dispatch if BEGIN.encode() in data else simplest
-    return orjson.dumps(mask(orjson.loads(data)))
-
-
-def orjson_tuned(data: bytes, *, max_input_chars: int, shape: Shape = "openai") -> Answer:
+def orjson_tuned(data: bytes, shape: Shape = "openai") -> Answer:
     """orjson and the tuned loop; the first field of the answer is the view as bytes."""
-    answer = TUNED[shape](orjson.loads(data), max_input_chars=max_input_chars)
+    answer = TUNED[shape](orjson.loads(data))
     return (orjson.dumps(answer[0]), *answer[1:]) if answer[1] else (data, *answer[1:])
 
 
-def json_tuned(data: bytes, *, max_input_chars: int) -> Answer:
+def json_tuned(data: bytes) -> Answer:
     """The standard library and the tuned loop."""
-    answer = TUNED["openai"](json.loads(data), max_input_chars=max_input_chars)
+    answer = TUNED["openai"](json.loads(data))
     if not answer[1]:
         return (data, *answer[1:])
     return (json.dumps(answer[0], ensure_ascii=False, separators=(",", ":")).encode(), *answer[1:])
@@ -139,29 +109,17 @@ class RawMessage(msgspec.Struct, omit_defaults=True, gc=False):
 
 _decode_messages = msgspec.json.Decoder(list[RawMessage]).decode
 _encode = msgspec.json.Encoder().encode
+_RAW_PLACEHOLDER = msgspec.Raw(f'"{PLACEHOLDER}"'.encode())
 
 
-def msgspec_counting(data: bytes) -> bytes:
-    """msgspec with raw contents; those that are masked are decoded, for their characters."""
+def msgspec_raw(data: bytes) -> bytes:
+    """msgspec with contents that stay bytes; those that may be short are decoded, for their characters."""
     messages = _decode_messages(data)
-    for message in messages[:-KEEP]:
-        if message.role == "tool":
-            size = len(orjson.loads(memoryview(message.content)))  # faster than msgspec here
-            placeholder = f"[observation masked — {size} chars]"
-            if len(placeholder) < size:
-                message.content = msgspec.Raw(f'"{placeholder}"'.encode())
-    return _encode(messages)
-
-
-def msgspec_bytes(data: bytes) -> bytes:
-    """The same without the count that raw contents lack: the placeholder tells bytes, escapes included."""
-    messages = _decode_messages(data)
-    for message in messages[:-KEEP]:
-        if message.role == "tool":
-            size = len(memoryview(message.content)) - 2
-            placeholder = f"[observation masked — {size} chars]"
-            if len(placeholder) < size:
-                message.content = msgspec.Raw(f'"{placeholder}"'.encode())
+    for message in [one for one in messages if one.role == "tool"][:-KEEP]:
+        size = len(memoryview(message.content)) - 2
+        # A character is at most the 12 bytes of two escapes.
+        if size >= 12 * LEAST or len(orjson.loads(memoryview(message.content))) >= LEAST:
+            message.content = _RAW_PLACEHOLDER
     return _encode(messages)
 
 
@@ -171,6 +129,9 @@ def msgspec_bytes(data: bytes) -> bytes:
 def fresh_copy(data: bytes) -> bytearray:
     """A copy into new memory."""
     return bytearray(data)
+
+
+_OMITTED = "[Observation omitted for brevity]"
 
 
 class NaiveContexts:
@@ -188,8 +149,8 @@ class NaiveContexts:
         first = len(self.turns) - self.window
         for number, (reasoning, action, observation) in enumerate(self.turns):
             shown = observation
-            if number < first and len(PLACEHOLDER) < len(observation):
-                shown = PLACEHOLDER
+            if number < first and len(_OMITTED) < len(observation):
+                shown = _OMITTED
             parts.append(f"\nTurn {number + 1}:\nReasoning: {reasoning}\nAction: {action}\nObservation: {shown}\n")
         return "\n".join(parts)
 
@@ -202,16 +163,3 @@ def warm_copy(data: bytes) -> Callable[[], None]:
         target[:] = data
 
     return copy
-
-
-def same_but_for_sizes(view: bytes, other: bytes) -> bool:
-    """Whether two views differ only in what comes of another size: the placeholders, and texts about as short."""
-    pairs = list(zip(json.loads(view), json.loads(other), strict=True))
-    return all(
-        ours == theirs
-        or (
-            (ours | {"content": ""} == theirs | {"content": ""})
-            and len(ours["content"]) < LONGEST_PLACEHOLDER > len(theirs["content"])
-        )
-        for ours, theirs in pairs
-    )

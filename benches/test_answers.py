@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import maskers
-import product
 import pytest
 
 import contenders
 import histories
 import jobs
 import measuring
-import recede
 import table
 import tuned
 from claims import FULL, QUICK, Claim, Plan, Section, at_least
@@ -27,9 +25,8 @@ def test_answers_agree(size: int) -> None:
 
 
 def test_another_answer_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuned, "masked_text", lambda text: text[:1])
+    monkeypatch.setattr(tuned, "LEAST", 4_000)
     case = contenders.make_case(100)
-    case.messages[5]["content"] = "short"
     with pytest.raises(SystemExit, match="gives another answer than recede"):
         contenders.compare_answers(case)
 
@@ -56,14 +53,12 @@ def test_answers_agree_in_every_shape(shape: histories.Shape) -> None:
 
 def _plant(messages: list[histories.Message], shape: histories.Shape) -> None:
     """Change some old observations into the texts that masking treats in another way."""
-    block = "BEGIN_DISPATCH_RESULT kept END_DISPATCH_RESULT"
     texts = [
-        f"{'x' * 99}{block}{'y' * 99}{block}",
-        f"x{block}",
-        block,
-        "BEGIN_DISPATCH_RESULT never closed " * 9,
+        tuned.PLACEHOLDER,
+        "x" * tuned.LEAST,
+        "é" * (tuned.LEAST - 1),
+        f"BEGIN_DISPATCH_RESULT{'x' * tuned.LEAST}END_DISPATCH_RESULT",
         "[observation masked — 5 chars]",
-        f"[dispatch output masked — 7 chars]\n{block}",
         "short",
         "",
     ]
@@ -94,10 +89,9 @@ def test_tuned_loops_answer_as_recede_on_odd_histories(shape: histories.Shape, d
             "call_[0-9a-f]{16}", lambda found: ids.setdefault(found[0], f"call_{len(ids) % 3}"), json.dumps(messages)
         )
         messages = json.loads(text)
-    budget = recede.count_chars(messages) - 1
-    ours = contenders.own_figures(product.reduce(messages, max_input_chars=budget))
-    assert tuned.clear(messages, max_input_chars=budget) == ours
-    assert tuned.TUNED[shape](messages, max_input_chars=budget) == ours
+    ours = contenders.own_figures(contenders.reduced(messages))
+    assert tuned.clear(messages) == ours
+    assert tuned.TUNED[shape](messages) == ours
 
 
 SHORT = 0.001
@@ -159,7 +153,7 @@ def test_a_history_in_pieces_is_one_and_its_records_are_counted(tmp_path: Path, 
     messages = json.loads(path.read_bytes())
     calls = sum(len(message.get("tool_calls") or ()) for message in messages)
     results = sum(message["role"] == "tool" for message in messages)
-    assert told == {"records": 100 + calls + results, "budget": recede.count_chars(messages) - 1}
+    assert told == {"records": 100 + calls + results}
 
 
 @pytest.mark.skipif(not measuring.can_measure_memory(), reason="this system does not tell the peak of memory")
@@ -167,9 +161,9 @@ def test_a_history_in_pieces_is_one_and_its_records_are_counted(tmp_path: Path, 
 @pytest.mark.parametrize("form", ["bytes", "str", "bytearray"])
 def test_peak_memory_holds_input_and_output(tmp_path: Path, form: str) -> None:
     path = tmp_path / "history.json"
-    told = jobs.write_history(str(path), 1, 12_000, "compact")  # much more than an interpreter may have free
+    jobs.write_history(str(path), 1, 12_000, "compact")  # much more than an interpreter may have free
     # In a child, as the table does: here the memory may have been there before.
-    found = measuring.in_child("peak_memory", path=str(path), form=form, budget=told["budget"])
+    found = measuring.in_child("peak_memory", path=str(path), form=form)
     assert found["utf8"] == path.stat().st_size
     assert found["peak"] > 0.9 * (found["input"] + found["output"])
 

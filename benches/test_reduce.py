@@ -18,8 +18,8 @@ pytestmark = pytest.mark.benchmark(disable_gc=True, min_rounds=5, max_time=1.0, 
 
 SIZES = (100, 1_000, 10_000, 100_000)
 # The contenders do not depend on the case but in their closures; a small one gives their names.
-BYTES_NAMES = tuple(contenders.bytes_contenders(contenders.Case(b"[]", [], 0)))
-DICT_NAMES = tuple(contenders.dict_contenders(contenders.Case(b"[]", [], 0)))
+BYTES_NAMES = tuple(contenders.bytes_contenders(contenders.Case(b"[]", [])))
+DICT_NAMES = tuple(contenders.dict_contenders(contenders.Case(b"[]", [])))
 
 
 @functools.lru_cache(maxsize=1)

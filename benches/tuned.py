@@ -1,4 +1,4 @@
-"""Python loops that tell what `recede.reduce` tells where masking suffices: the same view and telemetry.
+"""Python loops that tell what `recede.reduce` tells: the same view and telemetry.
 
 Each answers with a tuple in the order of `recede.Reduction`, and trusts that the history is of the one shape it is
 written for. They are the fastest we know; benches/test_answers.py holds them against recede on odd histories too.
@@ -6,38 +6,19 @@ written for. They are the fastest we know; benches/test_answers.py holds them ag
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from histories import Message, Shape
 
-BEGIN = "BEGIN_DISPATCH_RESULT"
 KEEP = 4
-# No placeholder of ours is longer, so a longer text without a dispatch block is masked without a further look.
-LONGEST_PLACEHOLDER = 80
-_BLOCK = re.compile("BEGIN_DISPATCH_RESULT.*?END_DISPATCH_RESULT", re.DOTALL)
-_MASKED = re.compile(r"\[observation masked — [0-9]+ (?:chars(?:, [0-9]+ images)?|lines(?:, [0-9]+ images)? omitted)\]")
-_DISPATCH_HEAD = re.compile(r"\[dispatch output masked — [0-9]+ chars\]")
+PLACEHOLDER = "[old tool output cleared to save context]"
+LEAST = len(PLACEHOLDER) + 64  # a shorter text stays
 
 
 def masked_text(text: str) -> str:
-    """The text that masking leaves, by the rules for a text alone: the clear form, for rare cases and for checks."""
-    if _MASKED.fullmatch(text):
-        return text
-    blocks = _BLOCK.findall(text)
-    if blocks:
-        head = _DISPATCH_HEAD.match(text)
-        if head and text[head.end() :] == "".join("\n" + block for block in blocks):
-            return text
-        kept = "\n".join(blocks)
-        outside = len(text) - sum(map(len, blocks))
-        for candidate in (f"[dispatch output masked — {outside} chars]\n{kept}", kept):
-            if len(candidate) < len(text):
-                return candidate
-        return text
-    placeholder = f"[observation masked — {len(text)} chars]"
-    return placeholder if len(placeholder) < len(text) else text
+    """The text that masking leaves."""
+    return PLACEHOLDER if len(text) >= LEAST else text
 
 
 # The clear form of the whole answer: what the tuned loops fall back to, and are checked against.
@@ -91,36 +72,39 @@ def _results(message: Message) -> list[tuple[str, str]]:
     return [(block["tool_use_id"], _text(block["content"])) for block in blocks if block["type"] == "tool_result"]
 
 
-def _masked(message: Message) -> Message:
+def _masked(message: Message, count: int) -> Message:
+    """The message with the first `count` of its results masked."""
     if "output" in message:
         return {**message, "output": masked_text(_text(message["output"]))}
     content = message["content"]
     if message["role"] == "tool":
         return {**message, "content": masked_text(_text(content))}
-    masked_blocks = [
-        {**block, "content": masked_text(_text(block["content"]))} if block["type"] == "tool_result" else block
-        for block in content
-    ]
-    return {**message, "content": masked_blocks}
+    blocks = []
+    for block in content:
+        if block["type"] == "tool_result" and count:
+            count -= 1
+            block = {**block, "content": masked_text(_text(block["content"]))}
+        blocks.append(block)
+    return {**message, "content": blocks}
 
 
 def _is_agent(message: Message) -> bool:
     return message.get("role") == "assistant" or message.get("type") == "function_call"
 
 
-def _window_start(messages: list[Message], keep: int) -> int:
-    """Index of the last but `keep` of the messages that are no system messages."""
-    start = len(messages)
-    while keep and start:
-        start -= 1
-        if messages[start].get("role") not in ("system", "developer"):
-            keep -= 1
-    return 0 if keep else start
+def _window_start(messages: list[Message], keep: int) -> tuple[int, int]:
+    """Index of the message with the oldest of the last `keep` results, and how many results in it are older."""
+    for index in reversed(range(len(messages))):
+        results = len(_results(messages[index]))
+        if results >= keep:
+            return index, results - keep
+        keep -= results
+    return 0, 0
 
 
-def clear(messages: list[Message], *, max_input_chars: int, preserve_recent_raw_turns: int = KEEP) -> Answer:
-    """The answer of recede, where masking suffices."""
-    start = _window_start(messages, preserve_recent_raw_turns)
+def clear(messages: list[Message], keep: int = KEEP) -> Answer:
+    """The answer of recede."""
+    start, older = _window_start(messages, keep)
     view = messages.copy()
     tools: dict[str, list[int]] = {}
     nearest: dict[str, tuple[int, str, list[int]]] = {}
@@ -138,73 +122,68 @@ def clear(messages: list[Message], *, max_input_chars: int, preserve_recent_raw_
             calls.append(call)
             chars += size
         results = _results(message)
-        for id, text in results:
+        for place, (id, text) in enumerate(results):
             _, name, answers = nearest.get(id, (index, "", []))
             answers.append(index)
             if id not in nearest:
                 orphans.add(index)
-            boundary += index < start
-            left = masked_text(text) if index < start else text
+            is_old = index < start or (index == start and place < older)
+            boundary += is_old
+            left = masked_text(text) if is_old else text
             tool = tools.setdefault(name, [0, 0, 0, 0])
             for field, value in enumerate((1, left is not text, len(text), len(text) - len(left))):
                 tool[field] += value
             chars += len(text)
             if left is not text:
-                view[index] = _masked(message)
+                view[index] = _masked(message, older if index == start else len(results))
     end = len(messages)
     while end and _results(messages[end - 1]):
         end -= 1
     while end and _is_agent(messages[end - 1]):  # the last run: its calls are open
         end -= 1
     orphans.update(index for index, _, answers in calls if not answers and index < end)
-    return _answer(messages, view, max_input_chars, chars, tools, boundary, turns, tuple(sorted(orphans)))
+    return _answer(messages, view, chars, tools, boundary, turns, tuple(sorted(orphans)))
 
 
 def _answer(
     messages: list[Message],
     view: list[Message],
-    max_input_chars: int,
     chars: int,
     tools: dict[str, Any],
     boundary: int,
     turns: int,
     orphans: tuple[int, ...] = (),
 ) -> Answer:
-    """The decision, and the fields in the order of `recede.Reduction`; tools: (observations, masked, chars, gone)."""
+    """The fields in the order of `recede.Reduction`; tools: (observations, masked, chars, removed chars)."""
     masked = sum(tool[1] for tool in tools.values())
     gone = sum(tool[3] for tool in tools.values())
-    if chars <= max_input_chars:
-        report = {name: (tool[0], 0, tool[2], 0) for name, tool in tools.items()}
-        return (messages, False, 0, "ok", None, 0, 0, report, chars, chars, True, orphans, None, 0, None, turns, ())
-    if chars - gone > max_input_chars:
-        raise NotImplementedError("only the masking stage has a rival")
-    changed = next(index for index, message in enumerate(view) if message is not messages[index])
     report = {name: tuple(tool) for name, tool in tools.items()}
-    return (view, True, 0, "ok", "masking", masked, gone, report, chars, chars - gone, True, orphans, changed, boundary,
-            None, turns, ())  # fmt: skip
+    stage = first_changed = None
+    if masked:
+        stage = "masking"
+        first_changed = next(index for index, message in enumerate(view) if message is not messages[index])
+    return (view if masked else messages, masked > 0, 0, "ok", stage, masked, gone, report, chars, chars - gone, None,
+            orphans, first_changed, boundary, None, turns, ())  # fmt: skip
 
 
 # The tuned loops: the same in one pass, and nothing called in the loop that can be left out. Whatever is unusual, such
 # as an orphan, an id that is open twice, or a content that is no string, goes to the clear form.
 
-# Of one tool: sizes of masked observations, what masking removed from each, sizes of the others.
-_Tool = tuple[list[int], list[int], list[int]]
+# Of one tool: sizes of masked observations, and of the others.
+_Tool = tuple[list[int], list[int]]
 
 
 def _sums(tools: dict[str, _Tool]) -> dict[str, tuple[int, int, int, int]]:
     return {
-        name: (len(sizes) + len(raw), len(sizes), sum(sizes) + sum(raw), sum(removed))
-        for name, (sizes, removed, raw) in tools.items()
+        name: (len(sizes) + len(raw), len(sizes), sum(sizes) + sum(raw), sum(sizes) - len(PLACEHOLDER) * len(sizes))
+        for name, (sizes, raw) in tools.items()
         if sizes or raw
     }
 
 
-def tuned(
-    messages: list[Message], *, max_input_chars: int, preserve_recent_raw_turns: int = KEEP, dispatch: bool = True
-) -> Answer:
-    """OpenAI chat. Without `dispatch` it does less than recede: it does not look for dispatch blocks."""
-    start = _window_start(messages, preserve_recent_raw_turns)
-    careless = not dispatch
+def tuned(messages: list[Message], keep: int = KEEP) -> Answer:
+    """OpenAI chat."""
+    start, _ = _window_start(messages, keep)
     view = messages.copy()
     tools: dict[str, _Tool] = {}
     open_calls: dict[str, _Tool] = {}
@@ -225,21 +204,12 @@ def tuned(
             size = len(content)
             if index < start:
                 boundary += 1
-                if size > LONGEST_PLACEHOLDER and (careless or BEGIN not in content):
-                    placeholder = f"[observation masked — {size} chars]"
-                    sizes, removed, _ = tool
-                    sizes.append(size)
-                    removed.append(size - len(placeholder))
-                    view[index] = masked = message.copy()
-                    masked["content"] = placeholder
-                    continue
-                left = masked_text(content)
-                if left is not content:
+                if size >= LEAST:
                     tool[0].append(size)
-                    tool[1].append(size - len(left))
-                    view[index] = {**message, "content": left}
+                    view[index] = masked = message.copy()
+                    masked["content"] = PLACEHOLDER
                     continue
-            tool[2].append(size)
+            tool[1].append(size)
         else:
             if type(content) is str:
                 chars += len(content)
@@ -260,7 +230,7 @@ def tuned(
                         try:
                             open_calls[call["id"]] = tools[name]
                         except KeyError:
-                            open_calls[call["id"]] = tools[name] = ([], [], [])
+                            open_calls[call["id"]] = tools[name] = ([], [])
                     count = len(calls)
                     if len(open_calls) != count:
                         break
@@ -271,18 +241,15 @@ def tuned(
         if not open_calls:
             report = _sums(tools)
             chars += sum(tool[2] for tool in report.values())
-            return _answer(messages, view, max_input_chars, chars, report, boundary, turns)
-    return clear(messages, max_input_chars=max_input_chars, preserve_recent_raw_turns=preserve_recent_raw_turns)
+            return _answer(messages, view, chars, report, boundary, turns)
+    return clear(messages, keep)
 
 
-def tuned_chat_message(
-    messages: list[Message], *, max_input_chars: int, preserve_recent_raw_turns: int = KEEP
-) -> Answer:
+def tuned_chat_message(messages: list[Message], keep: int = KEEP) -> Answer:
     """ChatMessage: calls have no names, so one tool holds all observations."""
-    start = _window_start(messages, preserve_recent_raw_turns)
+    start, _ = _window_start(messages, keep)
     view = messages.copy()
     sizes: list[int] = []
-    removed: list[int] = []
     raw: list[int] = []
     open_calls: set[str] = set()
     answer = open_calls.remove
@@ -302,18 +269,10 @@ def tuned_chat_message(
                 break
             if index < start:
                 boundary += 1
-                if size > LONGEST_PLACEHOLDER and BEGIN not in content:
-                    placeholder = f"[observation masked — {size} chars]"
+                if size >= LEAST:
                     sizes.append(size)
-                    removed.append(size - len(placeholder))
                     view[index] = masked = message.copy()
-                    masked["content"] = placeholder
-                    continue
-                left = masked_text(content)
-                if left is not content:
-                    sizes.append(size)
-                    removed.append(size - len(left))
-                    view[index] = {**message, "content": left}
+                    masked["content"] = PLACEHOLDER
                     continue
             raw.append(size)
         else:
@@ -334,15 +293,15 @@ def tuned_chat_message(
                 agent_before = False
     else:
         if not open_calls:
-            report = _sums({"": (sizes, removed, raw)})
+            report = _sums({"": (sizes, raw)})
             chars += sum(tool[2] for tool in report.values())
-            return _answer(messages, view, max_input_chars, chars, report, boundary, turns)
-    return clear(messages, max_input_chars=max_input_chars, preserve_recent_raw_turns=preserve_recent_raw_turns)
+            return _answer(messages, view, chars, report, boundary, turns)
+    return clear(messages, keep)
 
 
-def tuned_anthropic(messages: list[Message], *, max_input_chars: int, preserve_recent_raw_turns: int = KEEP) -> Answer:
+def tuned_anthropic(messages: list[Message], keep: int = KEEP) -> Answer:
     """Anthropic messages whose results have strings."""
-    start = _window_start(messages, preserve_recent_raw_turns)
+    start, older = _window_start(messages, keep)
     view = messages.copy()
     tools: dict[str, _Tool] = {}
     open_calls: dict[str, _Tool] = {}
@@ -370,22 +329,18 @@ def tuned_anthropic(messages: list[Message], *, max_input_chars: int, preserve_r
                     usual = False
                     break
                 size = len(content)
-                if index < start:
+                if index < start or (index == start and older > 0):
+                    older -= index == start
                     boundary += 1
-                    if size > LONGEST_PLACEHOLDER and BEGIN not in content:
-                        left = f"[observation masked — {size} chars]"
-                    else:
-                        left = masked_text(content)
-                    if left is not content:
+                    if size >= LEAST:
                         tool[0].append(size)
-                        tool[1].append(size - len(left))
                         if masked_blocks is None:
                             view[index] = masked = message.copy()
                             masked["content"] = masked_blocks = blocks.copy()
                         masked_blocks[position] = block = block.copy()
-                        block["content"] = left
+                        block["content"] = PLACEHOLDER
                         continue
-                tool[2].append(size)
+                tool[1].append(size)
             elif kind == "tool_use":
                 name = block["name"]
                 id = block["id"]
@@ -396,7 +351,7 @@ def tuned_anthropic(messages: list[Message], *, max_input_chars: int, preserve_r
                 try:
                     open_calls[id] = tools[name]
                 except KeyError:
-                    open_calls[id] = tools[name] = ([], [], [])
+                    open_calls[id] = tools[name] = ([], [])
             elif kind == "text":
                 chars += len(block["text"])
         if not usual:
@@ -405,13 +360,13 @@ def tuned_anthropic(messages: list[Message], *, max_input_chars: int, preserve_r
         if not open_calls:
             report = _sums(tools)
             chars += sum(tool[2] for tool in report.values())
-            return _answer(messages, view, max_input_chars, chars, report, boundary, turns)
-    return clear(messages, max_input_chars=max_input_chars, preserve_recent_raw_turns=preserve_recent_raw_turns)
+            return _answer(messages, view, chars, report, boundary, turns)
+    return clear(messages, keep)
 
 
-def tuned_responses(messages: list[Message], *, max_input_chars: int, preserve_recent_raw_turns: int = KEEP) -> Answer:
+def tuned_responses(messages: list[Message], keep: int = KEEP) -> Answer:
     """OpenAI Responses whose outputs are strings."""
-    start = _window_start(messages, preserve_recent_raw_turns)
+    start, _ = _window_start(messages, keep)
     view = messages.copy()
     tools: dict[str, _Tool] = {}
     open_calls: dict[str, _Tool] = {}
@@ -432,17 +387,12 @@ def tuned_responses(messages: list[Message], *, max_input_chars: int, preserve_r
             size = len(output)
             if index < start:
                 boundary += 1
-                if size > LONGEST_PLACEHOLDER and BEGIN not in output:
-                    left = f"[observation masked — {size} chars]"
-                else:
-                    left = masked_text(output)
-                if left is not output:
+                if size >= LEAST:
                     tool[0].append(size)
-                    tool[1].append(size - len(left))
                     view[index] = masked = item.copy()
-                    masked["output"] = left
+                    masked["output"] = PLACEHOLDER
                     continue
-            tool[2].append(size)
+            tool[1].append(size)
             continue
         if kind == "function_call":
             name = item["name"]
@@ -453,7 +403,7 @@ def tuned_responses(messages: list[Message], *, max_input_chars: int, preserve_r
             try:
                 open_calls[id] = tools[name]
             except KeyError:
-                open_calls[id] = tools[name] = ([], [], [])
+                open_calls[id] = tools[name] = ([], [])
             is_agent = True
         else:
             content = item["content"]
@@ -472,8 +422,8 @@ def tuned_responses(messages: list[Message], *, max_input_chars: int, preserve_r
         if not open_calls:
             report = _sums(tools)
             chars += sum(tool[2] for tool in report.values())
-            return _answer(messages, view, max_input_chars, chars, report, boundary, turns)
-    return clear(messages, max_input_chars=max_input_chars, preserve_recent_raw_turns=preserve_recent_raw_turns)
+            return _answer(messages, view, chars, report, boundary, turns)
+    return clear(messages, keep)
 
 
 TUNED: dict[Shape, Callable[..., Answer]] = {
