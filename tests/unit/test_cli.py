@@ -560,6 +560,9 @@ def test_version_and_help() -> None:
     assert ok("--version").decode() == f"recede {recede.__version__} ({scanner}), Python {python}\n"
     for command in ((), ("reduce",), ("stats",)):
         assert b"Usage: recede" in ok(*command, "--help")
+    for command in ("reduce", "stats", "store"):
+        done = run(command)
+        assert b"\nOptions:\n" in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("missing", ["click", "rich"])

@@ -40,7 +40,8 @@ class _Group(click.Group):
                 options = (one.opts[-1] for one in error.ctx.command.params if isinstance(one, click.Option))
                 taken = f"{error.ctx.command_path} takes {', '.join(options)}"
                 error = click.UsageError(f"{error.message} {taken}", error.ctx)
-            error.message = printable(error.message)  # type: ignore[misc]  # it may name a file of others
+            if not isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+                error.message = printable(error.message)  # type: ignore[misc]  # it may name a file of others
             raise error from None
 
 

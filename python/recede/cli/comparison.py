@@ -59,12 +59,17 @@ def _verdict(costs: Sequence[PolicyCost], sessions: Sequence[Session]) -> list[s
     raw, best = costs[0], cheapest_policy(costs)
     if not raw.usage.requests:
         return ["no request was made: the history holds no message of an agent"]
-    amount, is_logged = sum(session.paid for session in sessions), any(session.is_logged for session in sessions)
-    source = f"; the raw history is estimated at {money(raw.cost)}" if is_logged else ", as estimated"
-    lines = [f"you paid: {money(amount)}{source}"]
+    lines = [_paid_line(raw.cost, sessions)]
     if best is raw:
         return [*lines, "cheapest: as it was sent; masking pays off later, or never, in so short a session"]
     return [*lines, f"cheapest: {money(best.cost)}, {gain(best.of_raw)}: {words_of(best.policy)}"]
+
+
+def _paid_line(raw_cost: float, sessions: Sequence[Session]) -> str:
+    """What was paid, beside the estimate that all costs of a table are compared with."""
+    amount, is_logged = sum(session.paid for session in sessions), any(session.is_logged for session in sessions)
+    source = f"; the raw history is estimated at {money(raw_cost)}" if is_logged else ", as estimated"
+    return f"you paid: {money(amount)}{source}"
 
 
 def _notes(costs: Sequence[PolicyCost], sessions: int, elongation: float) -> list[str]:
@@ -299,7 +304,8 @@ def curve_text(curve: WindowCurve, sessions: Sequence[Session]) -> str:
         [f"{one.window}", money(one.cost.cost), percent(one.cost.of_raw), tenths(one.quoted)] for one in curve.choices
     ]
     drawn = table(["window", "cost", "of raw", "quoted"], rows)
-    return f"{drawn}\n{prose([advice(curve), *quoted_lines(sessions), ''])}"
+    paid = _paid_line(compare_costs([session.replay for session in sessions])[0].cost, sessions)
+    return f"{drawn}\n{prose([paid, advice(curve), *quoted_lines(sessions), ''])}"
 
 
 def advice(curve: WindowCurve) -> str:
