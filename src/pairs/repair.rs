@@ -2,9 +2,8 @@
 
 use super::refused::{reasoning_alone, split_results};
 use super::{Pairs, can_be_answered, open_from, shape_of};
-use crate::outline::{Name, Outline, Shape, ToolResult};
+use crate::outline::{Outline, Shape, ToolResult};
 use crate::turns::Turns;
-use core::cmp::Reverse;
 use std::collections::HashMap;
 
 /// A step that repairs orphans, and what providers refuse.
@@ -63,13 +62,8 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
         Places { answers, gone: gone.results, end: (usize::MAX, 0), sibling: ((usize::MAX, Shape::default()), None) };
     // By run and shape, the step that answers in a new message.
     let mut new_messages: HashMap<(usize, Shape), usize> = HashMap::new();
-    // By run, shape and tool, of the calls that are left unanswered the one that an answer without an id would belong to.
-    let mut left: HashMap<(usize, Shape, Name), (usize, Reverse<usize>)> = HashMap::new();
-    // Answers without an id come last, when the calls with one have theirs.
-    let (with_id, without_id): (Vec<usize>, Vec<usize>) =
-        (0..outline.calls.len()).partition(|call| outline.calls[*call].id.is_some());
-    for call in with_id.into_iter().chain(without_id) {
-        let (message, next_same) = (outline.calls[call].message as usize, next_same[call]);
+    for (call, next_same) in next_same.into_iter().enumerate() {
+        let message = outline.calls[call].message as usize;
         if pairs.is_answered(call) || message >= open_from || !can_be_answered(outline, call) {
             continue;
         }
@@ -78,13 +72,7 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
         let shape = shape_of(outline, call);
         let sibling = places.sibling(outline, &pairs, &turns, (run_end, shape), place);
         let goes_before = sibling.map_or(place, |(message, _)| message);
-        let (tool, rank) = ((run_end, shape, outline.calls[call].name), (message, Reverse(call)));
         if next_same != usize::MAX && (outline.calls[next_same].message as usize) < goes_before {
-            let first = left.entry(tool).or_insert(rank);
-            *first = rank.max(*first);
-            continue;
-        }
-        if outline.calls[call].id.is_none() && left.get(&tool).is_some_and(|first| *first > rank) {
             continue;
         }
         if let Some((message, block)) = sibling {

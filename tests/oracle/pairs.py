@@ -319,20 +319,13 @@ def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
     called_again = _called_again(outline)
     siblings = _messages_that_answer(outline, turns, pairs, next_plain, gone)
     new_messages: dict[tuple[int, Shape], list[Place]] = {}  # end of a turn -> the calls that a new message will answer
-    left: dict[tuple[int, Shape, str | None], list[Call]] = defaultdict(list)  # what stays unanswered, by run and tool
-    # Answers without an id come last, when the calls with one have theirs.
-    for call in sorted(outline.calls, key=lambda call: call.id is None):
+    for call in outline.calls:
         end = turns.ends[call.message]
         sibling = siblings.get((end, call.shape))
         place = sibling.index if sibling else next_plain[end + 1]
         is_open = end + 1 >= tail
-        if pairs.is_answered[call.index] or is_open or not _can_be_answered(call, outline.messages[call.message]):
-            continue
-        others = left[end, call.shape, call.name]
-        if called_again[call.index] < place:
-            others.append(call)
-            continue
-        if call.id is None and any((one.message, -one.index) > (call.message, -call.index) for one in others):
+        can_be_answered = _can_be_answered(call, outline.messages[call.message]) and called_again[call.index] >= place
+        if pairs.is_answered[call.index] or is_open or not can_be_answered:
             continue
         here = call.message, call.block
         if sibling:

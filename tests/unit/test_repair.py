@@ -176,26 +176,6 @@ def test_a_call_of_chat_without_an_id_is_answered_by_its_name() -> None:
     assert repaired([custom, user("")])[1] == {"role": "tool", "tool_name": "h", "content": NO_RESULT}
 
 
-@pytest.mark.parametrize(
-    ("run", "answers"),
-    [
-        # The answer without an id comes last: before the other it would belong to the call that has one.
-        ([[None], ["1"]], ["1", None]),
-        ([[None, "1"], [None]], ["1", None, None]),
-        # It would belong to the first call of "1", which stays unanswered, since its id is called again.
-        ([["1", None, "1"]], ["1"]),
-        ([["1", "1", None], ["1"]], ["1"]),
-        ([[None], ["1", "1"]], ["1"]),
-        ([[None, "1", None, "1"]], ["1", None]),
-    ],
-)
-def test_an_answer_without_an_id_belongs_to_its_call(run: list[list[str | None]], answers: list[str | None]) -> None:
-    history = [user("a"), *(call(*ids) for ids in run), user("b")]
-    results = [message for message in repaired(history) if message["role"] == "tool"]
-    assert [message.get("tool_call_id") for message in results] == answers
-    assert results[-1].get("tool_name") == (None if answers[-1] else history[1]["tool_calls"][0]["function"]["name"])
-
-
 def test_an_id_that_is_called_again_before_it_is_answered_is_left_as_it_is() -> None:
     history = [call("x", "x"), user("go on")]
     assert repaired(history) == [history[0], result("x", NO_RESULT), history[1]]
