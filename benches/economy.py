@@ -95,15 +95,16 @@ def _cost(replays: list[Replay]) -> Any:
 
 
 def _long(name: str) -> Iterator[list[Any]]:
-    return (one.messages for one in _sessions(CORPUS / name) if _is_long(one.messages))
+    return (one.messages for one in _sessions(CORPUS / name) if is_long(one.messages))
 
 
 def long_sessions() -> Iterator[list[Any]]:
     """The recorded sessions with many observations."""
-    return filter(_is_long, every_session())
+    return filter(is_long, every_session())
 
 
-def _is_long(messages: list[Any]) -> bool:
+def is_long(messages: list[Any]) -> bool:
+    """Whether a session has many observations."""
     tools = recede.reduce(messages, keep=0, boundary="sliding").tools.values()
     return sum(tool.observations for tool in tools) >= MIN_OBSERVATIONS
 
@@ -146,7 +147,7 @@ def _paused() -> list[Replay]:
     return [
         replay(one.messages, [PINNED], prices=PRICES, system_chars=12_000, times=_times(one))
         for one in _sessions(CORPUS / "claude_code")
-        if _is_long(one.messages)
+        if is_long(one.messages)
     ]
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from economy import CORPUS, MIN_OBSERVATIONS, PRICES
+from economy import CORPUS, PRICES, is_long
 from figures import NOT_HERE
 from replayed import percent
 
@@ -107,8 +107,7 @@ def _sessions() -> Iterator[transcripts.Transcript]:
         except (ValueError, OSError):
             continue  # no history
         for one in found:
-            tools = recede.reduce(one.messages, keep=0, boundary="sliding").tools.values()
-            if sum(tool.observations for tool in tools) >= MIN_OBSERVATIONS:
+            if is_long(one.messages):
                 yield one
 
 

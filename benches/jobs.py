@@ -224,7 +224,7 @@ def hostile(scale: float, seconds: float) -> dict[str, Any]:
         "only CJK": histories.only_cjk(size),
         "deep nesting": b"[" + b",".join([deep] * (size // len(deep))) + b"]",
     }
-    mask = partial(recede.reduce, keep=1, boundary="sliding", provider="none")
+    mask = partial(recede.reduce, **{**contenders.OPTIONS, "keep": 1})
     rows = {}
     for name, data in shapes.items():
         answer = mask(data)

@@ -20,14 +20,7 @@ from tuned import KEEP, LEAST, PLACEHOLDER, TUNED, Answer
 
 def simplest(messages: list[Message], keep: int = KEEP) -> list[Message]:
     """OpenAI chat and ChatMessage: mask old observations, nothing else."""
-    view = messages.copy()
-    old = [index for index, message in enumerate(messages) if message["role"] == "tool"][:-keep]
-    for index in old:
-        message = messages[index]
-        if len(message["content"]) >= LEAST:
-            view[index] = message = message.copy()
-            message["content"] = PLACEHOLDER
-    return view
+    return _masked(messages, [index for index, one in enumerate(messages) if one["role"] == "tool"][:-keep], "content")
 
 
 def simplest_anthropic(messages: list[Message], keep: int = KEEP) -> list[Message]:
@@ -52,13 +45,17 @@ def simplest_anthropic(messages: list[Message], keep: int = KEEP) -> list[Messag
 
 def simplest_responses(messages: list[Message], keep: int = KEEP) -> list[Message]:
     """OpenAI Responses: the same for `function_call_output` items."""
+    results = [index for index, one in enumerate(messages) if one.get("type") == "function_call_output"]
+    return _masked(messages, results[:-keep], "output")
+
+
+def _masked(messages: list[Message], old: list[int], field: str) -> list[Message]:
     view = messages.copy()
-    old = [index for index, item in enumerate(messages) if item.get("type") == "function_call_output"][:-keep]
     for index in old:
-        item = messages[index]
-        if len(item["output"]) >= LEAST:
-            view[index] = item = item.copy()
-            item["output"] = PLACEHOLDER
+        message = messages[index]
+        if len(message[field]) >= LEAST:
+            view[index] = message = message.copy()
+            message[field] = PLACEHOLDER
     return view
 
 
