@@ -304,7 +304,8 @@ def curve_text(curve: WindowCurve, sessions: Sequence[Session]) -> str:
         [f"{one.window}", money(one.cost.cost), percent(one.cost.of_raw), tenths(one.quoted)] for one in curve.choices
     ]
     drawn = table(["window", "cost", "of raw", "quoted"], rows)
-    paid = _paid_line(compare_costs([session.replay for session in sessions])[0].cost, sessions)
+    [raw] = compare_costs([session.under(["raw"]).replay for session in sessions])
+    paid = _paid_line(raw.cost, sessions)
     return f"{drawn}\n{prose([paid, advice(curve), *quoted_lines(sessions), ''])}"
 
 

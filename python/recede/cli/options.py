@@ -60,13 +60,13 @@ class Whole(click.IntRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter as error:
+            int(value)
+        except ValueError:
             short = re.fullmatch(r"(\d+)[kK]", str(value))
             plain = str(value).replace(",", "").replace("_", "")
             meant = f"{short[1]}000" if short else plain if plain.isdecimal() else ""
-            words = f"{value!r} is no whole number{f': write {meant}' if meant else ''}"
-            self.fail(error.message if "in the range" in error.message else words, param, ctx)
+            self.fail(f"{value!r} is no whole number{f': write {meant}' if meant else ''}", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class _ChoiceOrNumber(click.Choice[str]):
@@ -129,8 +129,8 @@ def usage_error(error: Exception) -> click.UsageError:
     message = str(error)
     for parameter in click.get_current_context().command.params:
         name = str(parameter.name)
-        if "_" in name or re.match(rf"{name}\b", message):  # elsewhere a name without it may be a word
-            message = message.replace(name, parameter.opts[-1], -1 if "_" in name else 1)
+        pattern = name if "_" in name else rf"^{name}\b"  # elsewhere it may be a word
+        message = re.sub(pattern, parameter.opts[-1], message)
     return click.UsageError(message)
 
 
