@@ -2,9 +2,9 @@
 
 use crate::error::Error;
 use crate::outline::{Outline, Span};
-use crate::pairs::{Repair, repairs};
+use crate::pairs::{MissingId, Repair, missing_ids, repairs};
 use crate::scan::{self, scan};
-use crate::shape::{Key, answering_message};
+use crate::shape::{Key, answering_message, json_string};
 
 /// A step of a repair: an element of the history, or of the blocks of a message, that is dropped or added.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,12 +24,77 @@ pub(crate) enum Added {
     Block(usize, usize),
 }
 
-/// Repairs the orphans of a serialized history; None if it has none.
+/// The id of a call, for a result without it.
+pub(crate) struct IdStep {
+    /// The message of the result, and its block, if results are blocks.
+    pub message: usize,
+    pub block: Option<(&'static str, usize)>,
+    /// The path from there to the id.
+    pub path: Vec<&'static str>,
+    /// The id as JSON.
+    pub id: Vec<u8>,
+}
+
+/// Repairs the orphans of a serialized history, and results without the ids of their calls; None if it has neither.
 pub(crate) fn repair_json(data: &[u8], surrogates: bool) -> Result<Option<Vec<u8>>, Error> {
+    let mend = |data: &[u8], outline: &Outline| {
+        let answer = |call: usize| scan::answer(data, surrogates, outline, call);
+        let steps = steps(outline, answer)?;
+        Ok((!steps.is_empty()).then(|| repaired(data, outline, &steps)))
+    };
     let outline = scan(data, surrogates)?;
-    let answer = |call: usize| scan::answer(data, surrogates, &outline, call);
-    let steps = steps(&outline, answer)?;
-    Ok((!steps.is_empty()).then(|| repaired(data, &outline, &steps)))
+    let ids = id_steps(&outline);
+    if ids.is_empty() {
+        return mend(data, &outline);
+    }
+    let data = with_ids(data, &outline, &ids);
+    let mended = mend(&data, &scan(&data, surrogates)?)?;
+    Ok(Some(mended.unwrap_or(data)))
+}
+
+/// The ids that results of a history need, in the order of their places.
+pub(crate) fn id_steps(outline: &Outline) -> Vec<IdStep> {
+    let step = |MissingId { result, call }| {
+        let result = &outline.results[result];
+        let message = result.message as usize;
+        let facts = &outline.messages[message];
+        let id = outline.calls[call].id.map(|id| json_string(outline.text(id)));
+        IdStep {
+            message,
+            block: facts.shape.path().blocks.map(|field| (field.name(), result.block as usize)),
+            path: facts.shape.id_path(facts.item).iter().map(|key| key.name()).collect(),
+            id: id.unwrap_or_default(),
+        }
+    };
+    missing_ids(outline).into_iter().map(step).collect()
+}
+
+/// The history with these ids.
+fn with_ids(data: &[u8], outline: &Outline, steps: &[IdStep]) -> Vec<u8> {
+    let (mut out, mut copied, mut read) = (vec![], 0, (usize::MAX, vec![]));
+    for IdStep { message, block, path, id } in steps {
+        let mut object = outline.spans[*message];
+        if let Some((field, place)) = block {
+            if read.0 != *message {
+                read = (*message, blocks_of(data, object, field).unwrap_or_default().1);
+            }
+            object = read.1.get(*place).copied().unwrap_or(object);
+        }
+        let [outer @ .., field] = &path[..] else { continue };
+        for key in outer {
+            object = scan::member(data, object, key.as_bytes()).unwrap_or(object);
+        }
+        let old = scan::member(data, object, field.as_bytes());
+        let place = old.unwrap_or(Span { start: object.end - 1, end: object.end - 1 }); // else before its last bracket
+        out.extend_from_slice(&data[copied..place.start]);
+        if old.is_none() {
+            out.extend([b",\"", field.as_bytes(), b"\":"].concat());
+        }
+        out.extend_from_slice(id);
+        copied = place.end;
+    }
+    out.extend_from_slice(&data[copied..]);
+    out
 }
 
 /// The steps that repair a history, in the order of their places. `answer` gives the JSON of an answer to a call.

@@ -42,6 +42,12 @@ pub(crate) fn is_text(mut bytes: &[u8]) -> bool {
     true
 }
 
+/// Whether a text is empty, or white space of ASCII.
+#[inline]
+pub(crate) fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(u8::is_ascii_whitespace)
+}
+
 /// Code points of decoded text.
 pub fn count_chars(text: &[u8]) -> usize {
     text.iter().filter(|byte| !(0x80..0xC0).contains(*byte)).count()

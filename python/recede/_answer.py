@@ -240,7 +240,7 @@ class _Calls:
             return {"type": value["type"]} if "type" in value and "type" not in names else {}
 
     def _id(self, given: str | None) -> str:
-        if not given or given in self._ids:
+        if given is None or not given.strip() or given in self._ids:
             made = (f"recede_{number}" for number in itertools.count(1))
             given = next(one for one in made if one not in self._ids and one not in self._sent_ids)
         self._ids.add(given)

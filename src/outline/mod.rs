@@ -6,7 +6,7 @@ mod write;
 
 use crate::clip::Clip;
 use crate::shape::{Frame, MessageFacts};
-pub use crate::shape::{ItemType, Role, Shape, ToolKind};
+pub use crate::shape::{ItemType, NameUse, Role, Shape, ToolKind};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -115,6 +115,8 @@ pub struct ToolResult {
     pub is_error: bool,
     /// Never masked.
     pub is_pinned: bool,
+    /// What its name is for.
+    pub name_use: NameUse,
     /// The frame of its text.
     pub frame: Frame,
     /// False only if its text has no dispatch block.

@@ -1,7 +1,7 @@
 //! The texts of an Outline: ids, and the names of tools, each of which is kept once.
 
 use super::{Name, Outline};
-use crate::text::{Counted, same};
+use crate::text::{Counted, is_blank, same};
 use std::num::NonZeroU32;
 use std::ops::Range;
 
@@ -57,9 +57,21 @@ impl Outline {
         self.keep_text(|out| out.extend_from_slice(text))
     }
 
+    /// Stores an id; a blank one is none.
+    #[inline]
+    pub(crate) fn keep_id(&mut self, id: &[u8]) -> Option<TextSpan> {
+        (!is_blank(id)).then(|| self.keep(id))
+    }
+
+    /// Stores an id in `data` that has no escapes; a blank one is none.
+    #[inline]
+    pub(crate) fn keep_id_from(&mut self, data: &[u8], id: &Counted) -> Option<TextSpan> {
+        (!is_blank(id.raw(data))).then(|| self.keep_from(data, id))
+    }
+
     /// Stores a text in `data` that has no escapes. For short ids a fixed-size copy that is then truncated is faster.
     #[inline]
-    pub(crate) fn keep_from(&mut self, data: &[u8], text: &Counted) -> TextSpan {
+    fn keep_from(&mut self, data: &[u8], text: &Counted) -> TextSpan {
         let (start, length) = (self.text.len(), text.end - text.start);
         match data[text.start..].first_chunk::<32>() {
             Some(bytes) if length <= bytes.len() => {

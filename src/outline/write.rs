@@ -64,7 +64,7 @@ pub(crate) fn write_message<V: Value, T: Texts<V>>(
 impl<T> MessageWriter<'_, T> {
     #[inline]
     fn id<V: Value>(&mut self, id: Option<&V>) -> Option<TextSpan> {
-        id.and_then(V::text).map(|id| V::read(id, |id| self.outline.keep(id)))
+        id.and_then(V::text).and_then(|id| V::read(id, |id| self.outline.keep_id(id)))
     }
 
     #[inline]
@@ -142,6 +142,7 @@ impl<V: Value, T: Texts<V>> Sink<V> for MessageWriter<'_, T> {
             first_byte: 0,
             is_error: result.is_error,
             is_pinned: false,
+            name_use: result.name_use,
             may_hold_dispatch: false,
             frame: result.frame,
         };

@@ -1,7 +1,7 @@
 //! The faults of the pairs of a history.
 
 use super::refused::{reasoning_alone, split_results};
-use super::{NONE, Pairs, can_be_named, shape_of};
+use super::{NONE, Pairs, can_be_named, lacks_id, shape_of};
 use crate::outline::Outline;
 use crate::turns::Turns;
 use std::collections::HashMap;
@@ -114,7 +114,7 @@ pub fn findings(outline: &Outline) -> Vec<Finding<'_>> {
         let id = seen.id.map(|id| outline.text(id));
         let mut add = |kind| found.push((place, (kind, message, id)));
         let pairs_without_ids = || pairs.call_of(result).is_some_and(|call| pairs_without_ids(outline, &pairs, call));
-        if id.is_none() && seen.name.is_none() && !pairs_without_ids() {
+        if id.is_none() && (lacks_id(outline, &pairs, result) || (seen.name.is_none() && !pairs_without_ids())) {
             add(FindingKind::MissingId);
         }
         match pairs.call_of(result) {

@@ -1,4 +1,5 @@
-//! Outline -> pairs and orphans. A result belongs to the nearest earlier call of its id; without such a call, to an open one.
+//! Outline -> pairs and orphans. A result belongs to the nearest earlier call of its id. Where ids are missing, or calls of a turn
+//! share one, place and tool decide.
 
 mod call_ids;
 mod findings;
@@ -6,12 +7,15 @@ mod links;
 mod open_calls;
 mod refused;
 mod repair;
+mod shared_ids;
 
-use crate::outline::{Call, Half, ItemType, Name, Outline, Shape, ToolKind};
+use crate::outline::{Call, Half, ItemType, Name, NameUse, Outline, Shape, ToolKind, ToolResult};
 use call_ids::CallIds;
+use core::cmp::Reverse;
 pub use findings::{FindingKind, findings};
 pub(crate) use links::Links;
 use open_calls::OpenCalls;
+pub(crate) use repair::{MissingId, missing_ids};
 pub use repair::{Repair, repairs};
 
 const NONE: u32 = u32::MAX;
@@ -47,9 +51,17 @@ impl Pairs {
         self.next_result.resize(new.end, NONE);
         let mut unpaired = vec![];
         for result in new {
-            match self.ids.nearest(outline, result) {
+            let nearest = self.ids.nearest(outline, result);
+            let call = match nearest {
+                Some(call) if self.ids.shared.has(call) => {
+                    let (tool, first_result) = (outline.results[result].name, &self.first_result);
+                    self.ids.shared.call_of(call, tool, |call| first_result[call as usize] != NONE)
+                }
+                call => call,
+            };
+            match call {
                 Some(call) => self.join(result as u32, call),
-                None => unpaired.push(result),
+                None => unpaired.push((result, nearest)),
             }
             if !unpaired.is_empty() && result + 1 == outline.results_of(outline.results[result].message as usize).end {
                 self.join_by_place(outline, unpaired.drain(..));
@@ -66,18 +78,19 @@ impl Pairs {
                 self.unjoin(result as u32, call);
             }
         }
-        self.ids.truncate(calls);
+        self.ids.truncate(outline, calls);
         self.open_calls = OpenCalls::default();
         self.first_result.truncate(calls);
         self.call_of.truncate(results);
         self.next_result.truncate(results);
     }
 
-    /// Pairs the other results of a message, once those with the id of a call are.
-    fn join_by_place(&mut self, outline: &Outline, results: impl Iterator<Item = usize>) {
+    /// Pairs the other results of a message, once those with the id of a call are. Each has the call that it answers again if it
+    /// finds no other.
+    fn join_by_place(&mut self, outline: &Outline, results: impl Iterator<Item = (usize, Option<u32>)>) {
         let mut open_calls = core::mem::take(&mut self.open_calls);
-        for result in results {
-            if let Some(call) = open_calls.call_of(outline, result, |call| self.is_answered(call)) {
+        for (result, answered) in results {
+            if let Some(call) = open_calls.call_of(outline, result, |call| self.is_answered(call)).or(answered) {
                 self.join(result as u32, call);
             }
         }
@@ -164,6 +177,16 @@ impl Pairs {
     }
 }
 
+/// The place of a call among those that results answer by their place: the next one to be answered is the smallest.
+type Place = (Reverse<u32>, u32);
+
+/// The place of a call: of the last message the first one, or the first of its turn where each message is one call.
+fn place_of(outline: &Outline, call: usize) -> Place {
+    let Call { message, .. } = outline.calls[call];
+    let is_one_call = outline.messages[message as usize].shape.is_one_call();
+    (Reverse(if is_one_call { 0 } else { message }), call as u32)
+}
+
 /// The tool that the facts of a result name.
 pub(crate) fn own_name(outline: &Outline, result: usize) -> Name {
     let result = &outline.results[result];
@@ -180,6 +203,14 @@ fn can_be_named(outline: &Outline, call: usize) -> bool {
 fn can_be_answered(outline: &Outline, call: usize) -> bool {
     let item = outline.messages[outline.calls[call].message as usize].item;
     can_be_named(outline, call) && item != ItemType::Call(ToolKind::Computer)
+}
+
+/// Whether a result has no id, nor a name in its place, though its call has one.
+fn lacks_id(outline: &Outline, pairs: &Pairs, result: usize) -> bool {
+    let ToolResult { id, name_use, .. } = outline.results[result];
+    id.is_none()
+        && name_use == NameUse::BesideId
+        && pairs.call_of(result).is_some_and(|call| outline.calls[call].id.is_some())
 }
 
 fn shape_of(outline: &Outline, call: usize) -> Shape {

@@ -1,7 +1,7 @@
 //! Pairs by place: a result that has no id, or whose call has none, answers an open call of its tool.
 
+use super::place_of;
 use crate::outline::{Name, Outline, Shape};
-use core::cmp::Reverse;
 use std::collections::HashMap;
 
 /// The open calls before a message: those of the run, and then of the messages with results, that directly precede it. Each
@@ -14,13 +14,12 @@ pub(crate) struct OpenCalls {
     from: usize,
     /// The start of the run of the last read message.
     run: usize,
-    /// Calls by tool, those without an id and those with one: of the last message the first call is on top. They may be answered by now.
+    /// Calls by tool, those without an id and those with one: the next to be answered is on top. They may be answered by now.
     calls: HashMap<(Shape, Name), [Vec<u32>; 2]>,
 }
 
 impl OpenCalls {
-    /// The call that a result answers by its place: of the last message with an open call of its tool the first. Not both have
-    /// an id. To be asked for the results of a message in order, once those with the id of a call are paired.
+    /// The call that a result answers by its place, an open one of its tool. Not both have an id. To be asked for the results of a message in order, once those with the id of a call are paired.
     pub(crate) fn call_of(
         &mut self,
         outline: &Outline,
@@ -35,8 +34,7 @@ impl OpenCalls {
             calls.last().copied()
         });
         let with_id = with_id.filter(|_| result.id.is_none());
-        let of_last_message = |call: &u32| (outline.calls[*call as usize].message, Reverse(*call));
-        without_id.into_iter().chain(with_id).max_by_key(of_last_message)
+        without_id.into_iter().chain(with_id).min_by_key(|call| place_of(outline, *call as usize))
     }
 
     fn advance_to(&mut self, outline: &Outline, end: usize) {
@@ -51,12 +49,12 @@ impl OpenCalls {
                 (self.from, new) = (self.run, self.run);
             }
         }
-        for message in new..end {
-            for call in outline.calls_of(message).rev() {
-                let facts = &outline.calls[call];
-                for tool in tools_of(outline, facts.message, facts.name) {
-                    self.calls.entry(tool).or_default()[usize::from(facts.id.is_some())].push(call as u32);
-                }
+        let mut calls: Vec<usize> = (outline.calls_before(new)..outline.calls_before(end)).collect();
+        calls.sort_by_key(|call| core::cmp::Reverse(place_of(outline, *call)));
+        for call in calls {
+            let facts = &outline.calls[call];
+            for tool in tools_of(outline, facts.message, facts.name) {
+                self.calls.entry(tool).or_default()[usize::from(facts.id.is_some())].push(call as u32);
             }
         }
         self.end = end;

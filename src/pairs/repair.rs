@@ -1,7 +1,7 @@
 //! Repairs of orphans, as steps.
 
 use super::refused::{reasoning_alone, split_results};
-use super::{Pairs, can_be_answered, open_from, shape_of};
+use super::{Pairs, can_be_answered, lacks_id, open_from, shape_of};
 use crate::outline::{Outline, Shape, ToolResult};
 use crate::turns::Turns;
 use std::collections::HashMap;
@@ -50,12 +50,15 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
         .map(|message| gone.is_whole(outline, message) || gone.holds_results(outline, message))
         .collect();
     let open_from = open_from(outline, outline.messages.len(), |message| answers[message]);
-    // The next call of the same id: a later answer would belong to that one.
+    // The next call of the same id in a later turn: a later answer would belong to that one.
     let mut later: HashMap<&[u8], usize> = HashMap::new();
     let mut next_same = vec![usize::MAX; outline.calls.len()];
     for (call, facts) in outline.calls.iter().enumerate().rev() {
         if let Some(id) = facts.id {
-            next_same[call] = later.insert(outline.text(id), call).unwrap_or(usize::MAX);
+            let next = later.insert(outline.text(id), call).unwrap_or(usize::MAX);
+            let is_of_turn = next != usize::MAX
+                && turns.run_end(outline.calls[next].message as usize) == turns.run_end(facts.message as usize);
+            next_same[call] = if is_of_turn { next_same[next] } else { next };
         }
     }
     let mut places =
@@ -92,6 +95,19 @@ pub fn repairs(outline: &Outline) -> Vec<Repair> {
     }
     steps.sort_by_key(Repair::place);
     steps
+}
+
+/// A result without the id that its call has.
+pub(crate) struct MissingId {
+    pub result: usize,
+    pub call: usize,
+}
+
+/// The results without the id that their calls have.
+pub(crate) fn missing_ids(outline: &Outline) -> Vec<MissingId> {
+    let pairs = Pairs::of(outline);
+    let missing = (0..outline.results.len()).filter(|result| lacks_id(outline, &pairs, *result));
+    missing.filter_map(|result| Some(MissingId { result, call: pairs.call_of(result)? })).collect()
 }
 
 /// What is dropped, or goes to another place.

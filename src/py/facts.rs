@@ -2,7 +2,7 @@
 
 use super::convert::with_text;
 use super::values::Any;
-use crate::outline::{CALL_CHARS, Call, Message, Name, Outline, Span, TextSpan, ToolResult};
+use crate::outline::{CALL_CHARS, Call, Message, Name, NameUse, Outline, Span, TextSpan, ToolResult};
 use crate::shape::{Frame, MessageFacts, role_of};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -48,6 +48,7 @@ pub(super) fn outline_of_facts(list: &Bound<'_, PyList>) -> PyResult<Outline> {
                 first_byte: 0,
                 is_error: flag(result, 5, false)?,
                 is_pinned: flag(result, 6, false)?,
+                name_use: NameUse::BesideId,
                 may_hold_dispatch: false,
                 frame: Frame::Text,
             });
@@ -98,7 +99,7 @@ fn text<'py>(tuple: &Bound<'py, PyTuple>, place: usize) -> PyResult<Option<Bound
 }
 
 fn kept(tuple: &Bound<'_, PyTuple>, place: usize, outline: &mut Outline) -> PyResult<Option<TextSpan>> {
-    Ok(text(tuple, place)?.map(|id| with_text(&id, |id| outline.keep(id))))
+    Ok(text(tuple, place)?.and_then(|id| with_text(&id, |id| outline.keep_id(id))))
 }
 
 fn interned(tuple: &Bound<'_, PyTuple>, place: usize, outline: &mut Outline) -> PyResult<Name> {

@@ -31,7 +31,7 @@ use crate::pairs;
 use crate::placeholder::Placeholder;
 use crate::plan::{self, Costs, Given, Outcome, SummaryInput};
 use crate::reduce::{Reduced, reduce_scanned};
-use crate::repaired::{Added, repair_json, steps};
+use crate::repaired::{Added, IdStep, id_steps, repair_json, steps};
 use crate::scan::{field, scan};
 use crate::shape;
 use crate::source::OneText;
@@ -204,6 +204,19 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
             shape::answer::<Any>(outline.messages[message].shape, &dicts.message(message)?, call.block as usize)
         };
         let list = PyList::empty(py);
+        for IdStep { message, block, path, id } in id_steps(&outline) {
+            list.append(named!(
+                "recede.reduction._exchange.Repair",
+                py,
+                kind = "set_id",
+                message,
+                block = block.map(|(_, place)| place),
+                field = block.map(|(field, _)| field),
+                answer = PyBytes::new(py, &id),
+                source = None::<(usize, usize)>,
+                path
+            )?)?;
+        }
         for step in steps(&outline, answer)? {
             let kind = match (&step.block, &step.added) {
                 (None, None) => "drop_message",
@@ -224,7 +237,8 @@ fn repairs<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
                 block = step.block.map(|(_, place)| place),
                 field = step.block.map(|(field, _)| field),
                 answer = PyBytes::new(py, &answer),
-                source
+                source,
+                path = Vec::<&str>::new()
             )?)?;
         }
         Ok(list)

@@ -2,7 +2,7 @@
 
 use super::Scan;
 use crate::json::Counted;
-use crate::outline::{CALL_CHARS, Call, Message, Span, ToolResult};
+use crate::outline::{CALL_CHARS, Call, Message, NameUse, Span, ToolResult};
 use crate::shape::{Frame, QuickMessage, Recorder, quick_message};
 
 impl Scan<'_> {
@@ -47,7 +47,7 @@ impl Recorder for Scan<'_> {
 
     fn call(&mut self, id: &Counted, name: Option<&Counted>, block: u32) -> usize {
         let data = self.cursor.data;
-        let id = Some(self.outline.keep_from(data, id));
+        let id = self.outline.keep_id_from(data, id);
         let interned = name.map(|name| self.outline.intern(name.raw(data)));
         let message = self.outline.messages.len() as u32;
         self.outline.calls.push(Call { id, name: interned, message, block });
@@ -59,7 +59,7 @@ impl Recorder for Scan<'_> {
         let first_piece = self.outline.pieces.len() as u32;
         let chars = self.text(text);
         let result = ToolResult {
-            id: Some(self.outline.keep_from(data, id)),
+            id: self.outline.keep_id_from(data, id),
             name: None,
             value: Span { start: text.start - 1, end: text.end + 1 },
             chars,
@@ -72,6 +72,7 @@ impl Recorder for Scan<'_> {
             first_byte: data[text.start],
             is_error: false,
             is_pinned: false,
+            name_use: NameUse::BesideId,
             frame: Frame::Text,
             may_hold_dispatch: text.may_hold_needle,
         };

@@ -2,32 +2,39 @@
 
 use super::value::{Value, get_present};
 use super::{Frame, Key, Shape};
-use crate::text::encode_text;
+use crate::text::{encode_text, is_blank};
 
 const NO_RESULT: &[u8] = b"[no result recorded]";
 
 /// The JSON of an answer to a call of this message: a block where results are blocks, else a message.
 pub(crate) fn answer<V: Value>(shape: Shape, message: &V::Object, block: usize) -> Result<Vec<u8>, V::Stop> {
-    let no_result = string(NO_RESULT);
-    let role = (Key::Role, string(b"tool"));
+    let no_result = json_string(NO_RESULT);
+    let role = (Key::Role, json_string(b"tool"));
     Ok(match shape {
         Shape::Plain | Shape::Facts => object(&[]),
         Shape::ChatMessage => {
             let id = text::<V>(message, Key::PairId)?;
-            object(&[role, (Key::PairRole, string(b"result")), (Key::PairId, string(&id)), (Key::Content, no_result)])
+            object(&[
+                role,
+                (Key::PairRole, json_string(b"result")),
+                (Key::PairId, json_string(&id)),
+                (Key::Content, no_result),
+            ])
         }
         Shape::OpenAi => {
             let call = element::<V>(message, Key::ToolCalls, block)?;
-            let named = match member(call.as_ref(), Key::Id)?.filter(|id| id.text().is_some()) {
-                Some(id) => (Key::ToolCallId, string(&read(&id))),
-                None => (Key::ToolName, string(&tool_of_call(call.as_ref())?)),
-            };
+            let named =
+                match member(call.as_ref(), Key::Id)?.filter(|id| id.text().is_some_and(|id| !V::read(id, is_blank))) {
+                    Some(id) => (Key::ToolCallId, json_string(&read(&id))),
+                    None => (Key::ToolName, json_string(&tool_of_call(call.as_ref())?)),
+                };
             object(&[role, named, (Key::Content, no_result)])
         }
         Shape::Responses if message_type::<V>(message)? == b"mcp_approval_request" => {
             let id = text::<V>(message, Key::Id)?;
             // It was not approved.
-            let response = [(Key::Type, string(b"mcp_approval_response")), (Key::ApprovalRequestId, string(&id))];
+            let response =
+                [(Key::Type, json_string(b"mcp_approval_response")), (Key::ApprovalRequestId, json_string(&id))];
             object(&[&response[..], &[(Key::Approve, b"false".to_vec()), (Key::Reason, no_result)]].concat())
         }
         Shape::Responses => {
@@ -36,18 +43,25 @@ pub(crate) fn answer<V: Value>(shape: Shape, message: &V::Object, block: usize) 
                 b"tool_search_call" => b"tool_search_output".to_vec(),
                 kind => [kind, b"_output"].concat(),
             };
-            let id = string(&text::<V>(message, Key::CallId)?);
-            [b"{\"type\":", &string(&named)[..], b",\"call_id\":", &id, b",", fields_of_output(&kind), b"}"].concat()
+            let id = json_string(&text::<V>(message, Key::CallId)?);
+            [b"{\"type\":", &json_string(&named)[..], b",\"call_id\":", &id, b",", fields_of_output(&kind), b"}"]
+                .concat()
         }
         Shape::Anthropic => {
             let id = text_in(element::<V>(message, Key::Content, block)?.as_ref(), Key::Id)?;
-            object(&[(Key::Type, string(b"tool_result")), (Key::ToolUseId, string(&id)), (Key::Content, no_result)])
+            object(&[
+                (Key::Type, json_string(b"tool_result")),
+                (Key::ToolUseId, json_string(&id)),
+                (Key::Content, no_result),
+            ])
         }
         Shape::Converse => {
             let call = member(element::<V>(message, Key::Content, block)?.as_ref(), Key::ToolUse)?;
             let id = text_in(call.as_ref(), Key::ToolUseIdCamel)?;
-            let result =
-                object(&[(Key::ToolUseIdCamel, string(&id)), (Key::Content, framed(Frame::TextBlocks, &no_result))]);
+            let result = object(&[
+                (Key::ToolUseIdCamel, json_string(&id)),
+                (Key::Content, framed(Frame::TextBlocks, &no_result)),
+            ]);
             object(&[(Key::ToolResult, result)])
         }
         Shape::Gemini => {
@@ -59,7 +73,7 @@ pub(crate) fn answer<V: Value>(shape: Shape, message: &V::Object, block: usize) 
             let mut fields = vec![];
             for key in [Key::Id, Key::Name] {
                 if let Some(value) = member(call.as_ref(), key)? {
-                    fields.push((key, string(&read(&value))));
+                    fields.push((key, json_string(&read(&value))));
                 }
             }
             fields.push((Key::Response, framed(Frame::Output, &no_result)));
@@ -81,7 +95,7 @@ fn fields_of_output(kind: &[u8]) -> &'static [u8] {
 /// The JSON of a message with these answers, for a shape whose results are blocks.
 pub(crate) fn answering_message(shape: Shape, answers: &[Vec<u8>]) -> Vec<u8> {
     let blocks = [b"[", &answers.join(&b',')[..], b"]"].concat();
-    object(&[(Key::Role, string(b"user")), (shape.text().0, blocks)])
+    object(&[(Key::Role, json_string(b"user")), (shape.text().0, blocks)])
 }
 
 fn message_type<V: Value>(message: &V::Object) -> Result<Vec<u8>, V::Stop> {
@@ -118,7 +132,8 @@ fn read<V: Value>(value: &V) -> Vec<u8> {
     value.text().map(|text| V::read(text, <[u8]>::to_vec)).unwrap_or_default()
 }
 
-fn string(text: &[u8]) -> Vec<u8> {
+/// A text as a string of JSON.
+pub(crate) fn json_string(text: &[u8]) -> Vec<u8> {
     let mut json = vec![b'"'];
     encode_text(text, &mut json);
     json.push(b'"');

@@ -1,6 +1,7 @@
 //! `ChatMessage`: calls and results are messages with `pairRole` and `pairId`.
 
 use super::RawMessage;
+use super::message::content_result;
 use super::value::{RawCall, Sink, Value};
 use super::words::{PairRole, RoleName};
 
@@ -12,7 +13,7 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
             sink.call(&RawCall { id, name: None, arguments: None, block: 0, depth: 1 })?;
         }
         PairRole::Result if !matches!(message.role, RoleName::System | RoleName::User | RoleName::Assistant) => {
-            message.content_result(message.pair_id.as_ref(), None, sink)?;
+            content_result(&message.result(message.pair_id.as_ref()), sink)?;
         }
         _ => return Ok(false),
     }

@@ -1,7 +1,9 @@
 //! Gemini's contents: calls and results are parts. Fields are read in the spelling of the API and of its Python library.
 
 use super::parts::size_of;
-use super::value::{Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, wrong_content};
+use super::value::{
+    NameUse, Place, RawCall, RawResult, Sink, Value, get_present, object, part, refuse_repeated, wrong_content,
+};
 use super::words::Keys;
 use super::{Frame, Key, Path, RawMessage};
 
@@ -53,8 +55,9 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
             refuse_repeated::<V>(result, RESULT_KEYS, Some(&place))?;
             let (id, name) = (V::get(result, Key::Id)?, V::get(result, Key::Name)?);
             let response = get_present::<V>(result, Key::Response)?;
+            let name_use = if name.is_some() { NameUse::AsId } else { NameUse::BesideId };
             let result = RawResult::of(id.as_ref(), response.as_ref(), block, false);
-            read_response(&RawResult { name: name.as_ref(), ..result }, &place, sink)?;
+            read_response(&RawResult { name: name.as_ref(), name_use, ..result }, &place, sink)?;
         } else if first::<V>(fields, MEDIA)?.is_some() {
             sink.image();
         } else if !V::get(fields, Key::Thought)?.is_some_and(|thought| thought.is_true()) {

@@ -22,6 +22,8 @@ pub(crate) struct RawMessage<'a, V: Value> {
     pub tool_call_id: Option<V>,
     /// Whether it is flagged as an error, if it may be a result and that is read.
     pub is_error: bool,
+    /// Whether it may have fields that were not looked up.
+    pub has_more: bool,
 }
 
 impl<'a, V: Value> RawMessage<'a, V> {
@@ -53,6 +55,7 @@ impl<'a, V: Value> RawMessage<'a, V> {
             && reads_errors
             && (get(Key::IsError)?.is_some_and(|flag| flag.is_true())
                 || word(get(Key::Status)?.as_ref(), |status| status == b"error" || status == b"failed"));
+        let has_more = remaining > 0;
         Ok(RawMessage {
             object,
             role,
@@ -65,6 +68,7 @@ impl<'a, V: Value> RawMessage<'a, V> {
             function_call,
             tool_call_id,
             is_error,
+            has_more,
         })
     }
 
@@ -76,15 +80,15 @@ impl<'a, V: Value> RawMessage<'a, V> {
         Ok(())
     }
 
-    /// Reads the content as the observation of the result with this id, or of the tool with this name.
+    /// A result with this id, whose observation is the content.
     #[inline]
-    pub(crate) fn content_result(
-        &self,
-        id: Option<&V>,
-        name: Option<&V>,
-        sink: &mut impl Sink<V>,
-    ) -> Result<(), V::Stop> {
-        let result = RawResult { name, ..RawResult::of(id, self.content.as_ref(), 0, self.is_error) };
-        observation(&result, BLOCK_KEYS, &Place::of(Key::Content), CONTENT_DEPTH, sink)
+    pub(crate) fn result<'b>(&'b self, id: Option<&'b V>) -> RawResult<'b, V> {
+        RawResult::of(id, self.content.as_ref(), 0, self.is_error)
     }
+}
+
+/// Reads a result whose observation is the content of its message.
+#[inline]
+pub(super) fn content_result<V: Value>(result: &RawResult<V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
+    observation(result, BLOCK_KEYS, &Place::of(Key::Content), CONTENT_DEPTH, sink)
 }

@@ -18,11 +18,12 @@ mod value;
 mod words;
 
 pub(crate) use again::read_observation;
-pub(crate) use answer::{answer, answering_message};
+pub(crate) use answer::{answer, answering_message, json_string};
 pub use frame::Frame;
 pub(crate) use frame::Wrap;
 pub(crate) use quick::{QuickMessage, Recorder, quick_message};
 pub(crate) use responses::STREAMS;
+pub use value::NameUse;
 pub(crate) use value::{RawCall, RawResult, Sink, Value};
 pub(crate) use words::Keys;
 pub use words::{ItemType, Role, ToolKind};
@@ -139,6 +140,24 @@ impl Shape {
     /// Whether results are blocks of a message, which may have several of them and other blocks.
     pub(crate) fn has_blocks(self) -> bool {
         self.path().blocks.is_some()
+    }
+
+    /// Whether each message is at most one call.
+    pub(crate) fn is_one_call(self) -> bool {
+        matches!(self, Shape::ChatMessage | Shape::Responses)
+    }
+
+    /// The path from a result to its id: from its block, or from its message.
+    pub(crate) fn id_path(self, item: ItemType) -> &'static [Key] {
+        match self {
+            Shape::ChatMessage => &[Key::PairId],
+            Shape::Anthropic => &[Key::ToolUseId],
+            Shape::Responses if item == ItemType::ApprovalResponse => &[Key::ApprovalRequestId],
+            Shape::Responses => &[Key::CallId],
+            Shape::Converse => &[Key::ToolResult, Key::ToolUseIdCamel],
+            Shape::Gemini => &[],
+            Shape::Plain | Shape::OpenAi | Shape::Facts => &[Key::ToolCallId],
+        }
     }
 
     /// Whether results must come before all other blocks of their message.

@@ -1,6 +1,7 @@
 //! `OpenAI` chat: an assistant's `tool_calls`, and messages of role `tool`. Ollama has both without ids, and names the tool.
 
-use super::value::{Place, RawCall, Sink, Value, get_present, object, refuse_repeated};
+use super::message::content_result;
+use super::value::{NameUse, Place, RawCall, RawResult, Sink, Value, get_present, object, refuse_repeated};
 use super::words::{Keys, RoleName};
 use super::{Key, RawMessage};
 
@@ -33,16 +34,16 @@ pub(super) fn read<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -
 }
 
 fn read_result<V: Value>(message: &RawMessage<V>, sink: &mut impl Sink<V>) -> Result<(), V::Stop> {
-    let id = message.tool_call_id.as_ref();
-    if id.and_then(V::text).is_some() {
-        return message.content_result(id, None, sink);
+    let result = message.result(message.tool_call_id.as_ref());
+    if !message.has_more {
+        return content_result(&result, sink);
     }
-    let is_text = |name: &V| name.text().is_some();
-    let name = match V::get(message.object, Key::ToolName)?.filter(is_text) {
-        None => V::get(message.object, Key::Name)?,
-        name => name,
+    let of_ollama = V::get(message.object, Key::ToolName)?.filter(|name| name.text().is_some());
+    let (name, name_use) = match of_ollama {
+        None => (V::get(message.object, Key::Name)?, NameUse::BesideId),
+        name => (name, NameUse::AsId),
     };
-    message.content_result(id, name.as_ref(), sink)
+    content_result(&RawResult { name: name.as_ref(), name_use, ..result }, sink)
 }
 
 #[inline]

@@ -60,11 +60,23 @@ pub(crate) struct RawCall<'a, V> {
     pub depth: usize,
 }
 
+/// What the name of a tool is for, in a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NameUse {
+    /// It is a comment: an id is needed.
+    #[default]
+    BesideId,
+    /// It takes the place of an id.
+    AsId,
+}
+
 pub(crate) struct RawResult<'a, V> {
     /// The id, if that is a string.
     pub id: Option<&'a V>,
     /// The tool, if the shape names it.
     pub name: Option<&'a V>,
+    /// What the name is for.
+    pub name_use: NameUse,
     /// The observation, if there is one.
     pub value: Option<&'a V>,
     /// The place among the blocks of its message.
@@ -80,7 +92,7 @@ pub(crate) struct RawResult<'a, V> {
 impl<'a, V: Value> RawResult<'a, V> {
     /// A result whose observation is text.
     pub(crate) fn of(id: Option<&'a V>, value: Option<&'a V>, block: usize, is_error: bool) -> Self {
-        RawResult { id, name: None, value, block, is_error, frame: Frame::Text, chars: 0 }
+        RawResult { id, name: None, name_use: NameUse::BesideId, value, block, is_error, frame: Frame::Text, chars: 0 }
     }
 }
 

@@ -48,6 +48,7 @@ class Result:
     is_leading: bool  # only results precede it, or its shape does not require that
     is_error: bool
     text: Text
+    takes_name: bool = False  # in the place of an id
 
 
 @dataclass(slots=True)

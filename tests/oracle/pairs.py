@@ -38,18 +38,22 @@ class Pairs:
         self.call_of: list[Call | None] = [None] * len(outline.results)
         self.is_answered = [False] * len(outline.calls)
         nearest: dict[str, Call] = {}
+        again: dict[int, Call] = {}  # for a result the call that it answers again if it finds no other
         plain_before = _last_plain(outline.messages)
         for message in outline.messages:
             for exchange in message.exchanges:
                 if isinstance(exchange, Result):
-                    self._pair(exchange, nearest.get(exchange.id) if exchange.id is not None else None)
+                    if (named := nearest.get(exchange.id) if exchange.id is not None else None) is not None:
+                        again[exchange.index] = named
+                        self._pair(exchange, self._of_shared(outline, turns, named, exchange))
                 elif exchange.id is not None:
                     nearest[exchange.id] = exchange
             for result in message.results:
                 if self.call_of[result.index] is None:
                     first = _first_open(turns, plain_before, message.index)
-                    open_calls = (call for one in outline.messages[first : message.index][::-1] for call in one.calls)
-                    self._pair(result, next((call for call in open_calls if self._fit(call, result)), None))
+                    open_calls = [call for one in outline.messages[first : message.index] for call in one.calls]
+                    fitting = [call for call in open_calls if self._fit(call, result)]
+                    self._pair(result, min(fitting, key=_place, default=again.get(result.index)))
         tail = _tail([message.results for message in outline.messages])
         self.is_open = [
             not self.is_answered[call.index] and turns.ends[call.message] + 1 >= tail for call in outline.calls
@@ -92,10 +96,28 @@ class Pairs:
         is_of_tool = not call.shape.names_results if result.name is None else call.name == result.name
         return is_free and is_of_tool and (call.id is None or result.id is None)
 
+    def _of_shared(self, outline: Outline, turns: Turns, named: Call, result: Result) -> Call | None:
+        """The call of a result among those of a turn that share its id; None if all are answered."""
+        sharing = [named]
+        for call in reversed(outline.calls[: named.index]):
+            if turns.ends[call.message] != turns.ends[named.message]:
+                break
+            sharing += [call] if call.id == named.id else []
+        if len(sharing) == 1:
+            return named
+        unanswered = sorted((call for call in sharing if not self.is_answered[call.index]), key=_place)
+        of_tool = [call for call in unanswered if call.name == result.name is not None]
+        return next(iter(of_tool + unanswered), None)
+
     def is_orphan(self, exchange: Call | Result) -> bool:
         if isinstance(exchange, Call):
             return not self.is_answered[exchange.index] and not self.is_open[exchange.index]
         return self.call_of[exchange.index] is None
+
+
+def _place(call: Call) -> tuple[int, int]:
+    """Calls answered by their place are so in this order: the last message first, unless each message is one call."""
+    return 0 if call.shape.is_one_call else -call.message, call.index
 
 
 def _first_open(turns: Turns, plain_before: list[int], message: int) -> int:
@@ -115,6 +137,12 @@ def _can_be_answered(call: Call, asked: Message) -> bool:
 def _is_known(exchange: Call | Result) -> bool:
     """Whether it has an id, or a name in its place."""
     return exchange.id is not None or (exchange.name is not None and exchange.shape.takes_names_for_ids)
+
+
+def _lacks_id(pairs: Pairs, result: Result) -> bool:
+    """Whether a result has no id, nor a name in its place, though its call has one."""
+    call = pairs.call_of[result.index]
+    return result.id is None and not result.takes_name and call is not None and call.id is not None
 
 
 def _pairs_without_ids(pairs: Pairs, exchange: Call | Result) -> bool:
@@ -160,7 +188,8 @@ def findings(outline: Outline) -> list[Finding]:
             kinds: list[FindingKind] = []
             while of_halves and of_halves[0][0] < exchange.block:
                 found.append(of_halves.pop(0)[1])
-            if not _is_known(exchange) and not _pairs_without_ids(pairs, exchange):
+            is_known = _is_known(exchange) or _pairs_without_ids(pairs, exchange)
+            if not is_known or (isinstance(exchange, Result) and _lacks_id(pairs, exchange)):
                 kinds.append("missing_id")
             if isinstance(exchange, Call):
                 if exchange.id is not None:
@@ -316,7 +345,7 @@ def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
     answers = answering()
     tail = _tail(answers)
     next_plain = _next_plain(answers)
-    called_again = _called_again(outline)
+    called_again = _called_again(outline, turns)
     siblings = _messages_that_answer(outline, turns, pairs, next_plain, gone)
     new_messages: dict[tuple[int, Shape], list[Place]] = {}  # end of a turn -> the calls that a new message will answer
     for call in outline.calls:
@@ -338,7 +367,18 @@ def repairs(messages: list[Any], outline: Outline) -> list[Repair]:
                 new_messages[end, call.shape] = calls
             found.append(_Step("add_message", place, None, calls))
     found.sort(key=lambda one: (one.message, -1 if one.block is None else one.block, one.kind[:4] == "drop"))
-    return [step.repair(messages, outline) for step in found]
+    ids = [_id_repair(messages, pairs, result) for result in outline.results if _lacks_id(pairs, result)]
+    return ids + [step.repair(messages, outline) for step in found]
+
+
+def _id_repair(messages: list[Any], pairs: Pairs, result: Result) -> Repair:
+    """The step that gives a result the id of its call."""
+    call, shape = pairs.call_of[result.index], result.shape
+    assert call is not None
+    field, block = (shape.field, result.block) if shape.results_are_blocks else (None, None)
+    path = shape.path_of_id(messages[result.message])
+    answer = json.dumps(call.id, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return Repair("set_id", result.message, block, field, answer, path=path)
 
 
 def _goes(result: Result, pairs: Pairs) -> bool:
@@ -360,14 +400,17 @@ def _place_of_answers(message: Message) -> int:
     return message.leading_results if is_first else message.results[-1].block + 1
 
 
-def _called_again(outline: Outline) -> list[float]:
-    """For each call the message of the next call with its id, or infinity."""
+def _called_again(outline: Outline, turns: Turns) -> list[float]:
+    """For each call the message of the next call with its id in a later turn, or infinity."""
     places: list[float] = [float("inf")] * len(outline.calls)
-    later: dict[str, int] = {}
+    later: dict[str, Call] = {}
     for call in reversed(outline.calls):
         if call.id is not None:
-            places[call.index] = later.get(call.id, float("inf"))
-            later[call.id] = call.message
+            again = later.get(call.id)
+            if again is not None:
+                is_of_turn = turns.ends[again.message] == turns.ends[call.message]
+                places[call.index] = places[again.index] if is_of_turn else again.message
+            later[call.id] = call
     return places
 
 

@@ -16,6 +16,7 @@ from oracle.shape.words import (
     TEXT_TYPES,
     THINKING_TYPES,
     block_type,
+    id_of,
     is_repeated,
     items,
     string,
@@ -223,7 +224,7 @@ class MessageWalk:
             index=len(self.outline.calls),
             message=self.message.index,
             shape=self.message.shape,
-            id=string(call_id),
+            id=id_of(call_id),
             name=string(name),
             block=block,
             arguments=arguments if is_text else "",
@@ -236,10 +237,19 @@ class MessageWalk:
 
     def half(self, half_id: Any, block: int, is_result: bool) -> None:
         """Add a half of a call that the provider runs."""
-        if isinstance(half_id, str):
-            self.message.halves.append(Half(self.message.index, half_id, block, is_result))
+        if (known := id_of(half_id)) is not None:
+            self.message.halves.append(Half(self.message.index, known, block, is_result))
 
-    def result(self, result_id: Any, text: Text, *, name: Any = None, block: int = 0, is_error: bool = False) -> None:
+    def result(
+        self,
+        result_id: Any,
+        text: Text,
+        *,
+        name: Any = None,
+        block: int = 0,
+        is_error: bool = False,
+        takes_name: bool = False,
+    ) -> None:
         """Add a result with its observation."""
         assert self.message.shape is not None
         is_leading = self.message.leading_results == block
@@ -248,12 +258,13 @@ class MessageWalk:
             index=len(self.outline.results),
             message=self.message.index,
             shape=self.message.shape,
-            id=string(result_id),
+            id=id_of(result_id),
             name=string(name),
             block=block,
             is_leading=is_leading or not self.message.shape.wants_results_first,
             is_error=is_error,
             text=text,
+            takes_name=takes_name,
         )
         self.outline.results.append(result)
         self.message.results.append(result)

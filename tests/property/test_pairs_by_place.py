@@ -20,7 +20,7 @@ ENGINES = pytest.mark.parametrize("engine_name", ENGINES)
 Messages = list[dict[str, Any]]
 Place = tuple[int, int]
 
-IDS = st.sampled_from([None, None, "1", "2", 7])
+IDS = st.sampled_from([None, None, "1", "2", "", " ", 7])
 NAMES = st.sampled_from(["f", "g"])
 TEXT = "x" * 90
 
@@ -81,7 +81,7 @@ def exchanges(messages: Messages) -> list[tuple[Place, str, str, str | None, str
     for index, message in enumerate(messages):
         if message["role"] == "tool":
             call_id, names = message["tool_call_id"], [message.get("tool_name"), message.get("name")]
-            name = next((name for name in names if name and not isinstance(call_id, str)), None)
+            name = next((name for name in names if name), None)
             found.append(((index, 0), "result", "openai", call_id, name))
         for block, one in enumerate(message.get("tool_calls") or ()):
             tool = one.get("function") or one["custom"]
@@ -98,7 +98,7 @@ def exchanges(messages: Messages) -> list[tuple[Place, str, str, str | None, str
                     found.append(
                         ((index, block), kind, shape, holder.get("id", holder.get("toolUseId")), holder.get("name"))
                     )
-    return [(*one[:3], one[3] if isinstance(one[3], str) else None, one[4]) for one in found]
+    return [(*one[:3], one[3] if isinstance(one[3], str) and one[3].strip() else None, one[4]) for one in found]
 
 
 def paired(messages: Messages) -> dict[Place, Place]:
@@ -109,12 +109,21 @@ def paired(messages: Messages) -> dict[Place, Place]:
     pairs: dict[Place, Place] = {}
     for index in range(len(messages)):
         here = [one for one in results if one[0][0] == index]
-        for place, _, _, result_id, _ in here:
-            of_id = [call[0] for call in calls if call[3] == result_id is not None and call[0] < place]
-            if of_id:
-                pairs[place] = of_id[-1]
+        again: dict[Place, Place] = {}
+        for place, _, _, result_id, name in here:
+            of_id = [call for call in calls if call[3] == result_id is not None and call[0] < place]
+            sharing = [call for call in of_id if are_of_turn(messages, call[0][0], of_id[-1][0][0])]
+            unanswered = [call for call in sharing if call[0] not in pairs.values()] if len(sharing) > 1 else sharing
+            unanswered.sort(key=lambda call: (name is None or call[4] != name, -call[0][0], call[0][1]))
+            if unanswered:
+                pairs[place] = unanswered[0][0]
+            elif of_id:
+                again[place] = of_id[-1][0]
         for place, _, shape, result_id, name in here:
-            if place in pairs or (shape == "gemini" and name is None):
+            if place in pairs:
+                continue
+            if shape == "gemini" and name is None:
+                pairs |= {place: again[place]} if place in again else {}
                 continue
             fitting = [
                 call[0]
@@ -127,7 +136,14 @@ def paired(messages: Messages) -> dict[Place, Place]:
             ]
             if fitting:
                 pairs[place] = min(fitting, key=lambda call: (-call[0], call[1]))
+            elif place in again:
+                pairs[place] = again[place]
     return pairs
+
+
+def are_of_turn(messages: Messages, one: int, other: int) -> bool:
+    made = [message["role"] in ("assistant", "model") for message in messages[one : other + 1]]
+    return one == other or all(made)
 
 
 def is_open(messages: Messages, results: list[Any], asked: int, at: int) -> bool:
@@ -199,6 +215,7 @@ def test_views_pair_as_the_history_does(
 @ENGINES
 @given(history=HISTORIES)
 def test_repaired_histories_are_whole(engine_name: str, history: Messages) -> None:
+    history = [{**message, "number": number} for number, message in enumerate(history)]
     with using(engine_name):
         mended = recede.repair_pairs(history)
         again = recede.check_pairs(mended).findings
@@ -206,9 +223,10 @@ def test_repaired_histories_are_whole(engine_name: str, history: Messages) -> No
     # Calls of Converse without an id, of others without a name either, and those called again cannot be answered.
     left = [one for one in again if one.kind in KINDS[1:3] and one.id is not None and one.id not in twice]
     assert left == []
-    # Results without an id stay, unless their name says that no call has them.
-    gone = [one for one in history if one["role"] == "tool" and one not in mended]
-    assert [one for one in gone if not isinstance(one["tool_call_id"], str)] == []
+    # Results without an id stay, unless their name says that no call has them; they get that of their call.
+    kept = {one.get("number") for one in mended}
+    gone = [one for one in history if one["role"] == "tool" and one["number"] not in kept]
+    assert [one for one in gone if not isinstance(one["tool_call_id"], str) or not one["tool_call_id"].strip()] == []
 
 
 @pytest.mark.parametrize("has_store", [False, True])

@@ -164,8 +164,9 @@ def test_without_ids_chat_pairs_by_place_and_name() -> None:
         ("call_without_result", 0, "1"),
         ("result_without_call", 1, "2"),
     ]
-    # Where only one side has an id and nothing names the tool, chat is refused.
+    # Where only the call has an id, chat is refused; `name` is a field of OpenAI's.
     assert findings([call("1"), answer("1"), user("")]) == [("missing_id", 1, None)]
+    assert findings([call("1", name="f"), answer("1", name="f"), user("")]) == [("missing_id", 1, None)]
 
 
 def test_views_keep_calls_and_results_without_ids_together() -> None:
@@ -179,8 +180,15 @@ def test_views_keep_calls_and_results_without_ids_together() -> None:
         assert roles.count("tool") == sum("tool_calls" in message for message in view)
 
 
-def test_the_empty_string_is_an_id() -> None:
-    assert findings([call(""), result("", "ok")]) == []
+@pytest.mark.parametrize("blank", ["", " ", "\t\n\r\f "])
+def test_a_blank_id_is_no_id(blank: str) -> None:
+    assert findings([call(blank), result(blank, "ok"), assistant("on"), result(blank, "?")]) == [
+        ("missing_id", 3, None),
+        ("result_without_call", 3, None),
+    ]
+    history = [tool_use(blank), user([tool_result(blank, "ok")])]
+    assert findings(history) == [("missing_id", 0, None), ("missing_id", 1, None)]
+    assert findings([call("\u2003"), result("\u2003", "ok")]) == [], "white space of ASCII alone is blank"
 
 
 def test_ids_are_compared_as_decoded() -> None:
@@ -200,10 +208,9 @@ def test_ids_with_lone_surrogates_pair() -> None:
 def test_id_open_twice_is_said_of_the_later_call() -> None:
     history = [call("x", "x"), result("x", "a"), result("x", "b")]
     assert findings(history) == [
-        ("open_call", 0, "x"),
         ("id_open_twice", 0, "x"),
-        ("second_result", 2, "x"),
     ]
+    assert findings([*history, result("x", "c")])[-1] == ("second_result", 3, "x")
 
 
 def test_an_id_used_again_after_its_result_is_not_open_twice() -> None:

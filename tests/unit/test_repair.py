@@ -176,9 +176,16 @@ def test_a_call_of_chat_without_an_id_is_answered_by_its_name() -> None:
     assert repaired([custom, user("")])[1] == {"role": "tool", "tool_name": "h", "content": NO_RESULT}
 
 
-def test_an_id_that_is_called_again_before_it_is_answered_is_left_as_it_is() -> None:
+def test_calls_that_share_an_id_are_answered_each() -> None:
     history = [call("x", "x"), user("go on")]
-    assert repaired(history) == [history[0], result("x", NO_RESULT), history[1]]
+    assert repaired(history) == [history[0], *[result("x", NO_RESULT)] * 2, history[1]]
+
+
+def test_an_id_that_is_called_again_before_it_is_answered_is_left_as_it_is() -> None:
+    # The answer would belong to the second call, which stands before the place of the first one's answer.
+    again = user([*tool_use("x")["content"], tool_result("x", "a")])
+    history = [tool_use("x"), again, user("go on")]
+    assert recede.repair_pairs(history) == history
 
 
 def test_an_id_that_is_called_again_right_after_its_place_is_answered() -> None:

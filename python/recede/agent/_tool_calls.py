@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -149,10 +150,10 @@ def _words(error: Exception) -> str:
 
 
 def calls_of(message: dict[str, Any]) -> list[ToolCall]:
-    """Find the calls of an assistant message, in order; calls without an id cannot be answered, and are skipped."""
+    """Find the calls of an assistant message, in order; calls without an id, or a blank one, are skipped."""
     calls = [_anthropic_call(block) for block in _dicts(message.get("content")) if block.get("type") == "tool_use"]
     calls += map(_openai_call, _dicts(message.get("tool_calls")))
-    return [call for call in calls if isinstance(call.id, str)]
+    return [call for call in calls if isinstance(call.id, str) and call.id.strip()]
 
 
 def _dicts(values: Any) -> list[dict[str, Any]]:
@@ -186,7 +187,7 @@ def _call(call_id: Any, name: Any, value: Any, fault: str | None) -> ToolCall:
 
 def open_calls(newest_first: Iterable[Any]) -> list[ToolCall]:
     """Find the open calls at the end of a history."""
-    answered: set[Any] = set()
+    answered: Counter[Any] = Counter()
     calls: list[ToolCall] = []
     in_run = False
     for message in newest_first:
@@ -201,7 +202,11 @@ def open_calls(newest_first: Iterable[Any]) -> list[ToolCall]:
         if in_run or not results:
             break
         answered.update(results)
-    return [call for call in calls if call.id not in answered]
+    left = []
+    for call in calls:
+        answered[call.id] -= 1
+        left += [call] if answered[call.id] < 0 else []
+    return left
 
 
 def result_messages(shape: Shape, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> list[dict[str, Any]]:

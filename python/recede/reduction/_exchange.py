@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 
@@ -23,12 +24,13 @@ class CountRequest(NamedTuple):
 class Repair(NamedTuple):
     """A step that repairs orphans."""
 
-    kind: Literal["drop_message", "drop_block", "add_block", "add_message"]
+    kind: Literal["drop_message", "drop_block", "add_block", "add_message", "set_id"]
     message: int  # that is dropped or changed, or before which one is added
     block: int | None  # that is dropped, or before which one is added; None for whole messages
     field: str | None  # that has the blocks; None for whole messages
-    answer: bytes  # the JSON of the block or the message that is added, or nothing
+    answer: bytes  # the JSON of the block, message or id that is added, or nothing
     source: tuple[int, int] | None = None  # the message and place of a block that is added here, and dropped there
+    path: Sequence[str] = ()  # from the message or block to its id
 
 
 class ObservationTexts(NamedTuple):

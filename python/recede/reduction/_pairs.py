@@ -10,6 +10,8 @@ from recede._report import PairReport
 from recede.reduction._input import as_bytes, ask_about, ask_engine, copy_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from recede.reduction._exchange import Repair
     from recede.reduction._input import Json
 
@@ -44,7 +46,8 @@ def repair_pairs(messages: _History) -> _History:
 
     Calls without result are answered by ``[no result recorded]``, in their shape and at the place that providers
     require. Results without call, further results of a call, and reasoning without the item after it are dropped.
-    Results go before the other blocks of their message, and where providers demand it into one message.
+    Results without an id get that of their call, which their place and name tell. Results go before the other blocks of
+    their message, and where providers demand it into one message.
 
     Calls at the end that may still be answered stay open. What has no id, and no name that takes its place, stays;
     so do ``id_open_twice``, ``id_used_again``, ``other_kind`` and ``not_adjacent``.
@@ -89,7 +92,10 @@ def _repaired(messages: list[Any], repairs: list[Repair]) -> list[Any]:
     dropped: set[int | None] = set()
     blocks: dict[int, list[Repair]] = {}
     new: dict[int | None, list[Any]] = {}
+    messages = _with_ids(messages, [repair for repair in repairs if repair.kind == "set_id"])
     for repair in repairs:
+        if repair.kind == "set_id":
+            continue
         if repair.kind == "drop_message":
             dropped.add(repair.message)
         elif repair.kind == "add_message":
@@ -98,6 +104,24 @@ def _repaired(messages: list[Any], repairs: list[Repair]) -> list[Any]:
             blocks.setdefault(repair.message, []).append(repair)
     changed = [_with_blocks(messages, at, blocks[at]) if at in blocks else one for at, one in enumerate(messages)]
     return _mended(changed, dropped, new)
+
+
+def _with_ids(messages: list[Any], repairs: list[Repair]) -> list[Any]:
+    """The messages, with copies of those whose results get the ids of their calls."""
+    messages = [*messages] if repairs else messages
+    for repair in repairs:
+        path = repair.path if repair.field is None else (repair.field, repair.block, *repair.path)
+        messages[repair.message] = _with(messages[repair.message], path, loads(repair.answer))
+    return messages
+
+
+def _with(holder: Any, path: Sequence[Any], value: Any) -> Any:
+    """A copy of nested dicts and lists with this value at a path."""
+    if not path:
+        return value
+    copied = list(holder) if isinstance(holder, list) else dict(holder)
+    copied[path[0]] = _with(holder[path[0]], path[1:], value) if path[1:] else value
+    return copied
 
 
 def _with_blocks(messages: list[Any], index: int, repairs: list[Repair]) -> Any:

@@ -14,6 +14,7 @@ _RESULT_DEPTH = 4  # the same, content
 
 class Anthropic(BlockShape):
     name = "anthropic"
+    id_path = ("tool_use_id",)
     wants_results_first = True
     wants_unique_ids = True
     takes_system_messages = False

@@ -18,6 +18,8 @@ class Shape(ABC):
     """Keys of its own that must not be repeated in a message."""
     results_are_blocks = False
     """Whether it is a `BlockShape`."""
+    is_one_call = False
+    """Whether each message is at most one call."""
     wants_results_first = False
     """Whether results must come before all other blocks of their message."""
     names_results = False
@@ -31,6 +33,8 @@ class Shape(ABC):
     takes_system_messages = True
     """Whether an API of this shape accepts system messages among the others."""
 
+    id_path: tuple[str, ...] = ("tool_call_id",)
+    """The path from a result to its id: from its block, or from its message."""
     field = "content"
     """The field with the text of a message, or with its blocks."""
     result_field = "content"
@@ -53,6 +57,10 @@ class Shape(ABC):
         if marks:
             part[MARK] = marks[-1]
         message.new[self.result_field] = [part, *kept] if marks or kept else texts[0]
+
+    def path_of_id(self, message: dict[str, Any]) -> tuple[str, ...]:
+        """The path to the id of a result of this message."""
+        return self.id_path
 
     def content(self, text: Any) -> Any:
         """The content of a message with this text alone."""

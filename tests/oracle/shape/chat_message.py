@@ -11,6 +11,8 @@ from oracle.value import Member
 
 class ChatMessage(Shape):
     name = "chat_message"
+    is_one_call = True
+    id_path = ("pairId",)
 
     def fits(self, message: dict[str, Any]) -> bool:
         pair_role, role = string(message.get("pairRole")), string(message.get("role"))

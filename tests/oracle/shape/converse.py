@@ -23,6 +23,7 @@ _JSON_DEPTH = 6  # the same, the content of the result, its part
 
 class Converse(BlockShape):
     name = "converse"
+    id_path = ("toolResult", "toolUseId")
     part_type = None
     wants_results_first = True
     wants_one_message = True

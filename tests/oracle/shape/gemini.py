@@ -44,7 +44,10 @@ class Gemini(BlockShape):
             elif result is not None:
                 walk.refuse_repeated(result, _RESULT_KEYS, f"{path}.{result_key}.")
                 text, is_error = _observation(walk, result, f"{path}.{result_key}"), _only(result) == "error"
-                walk.result(result.get("id"), text, name=result.get("name"), block=place, is_error=is_error)
+                name = result.get("name")
+                walk.result(
+                    result.get("id"), text, name=name, block=place, is_error=is_error, takes_name=name is not None
+                )
             elif _first(part, _MEDIA)[0]:
                 walk.message.own.images += 1
             elif isinstance(part.get("text"), str) and part.get("thought") is not True:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oracle.shape.base import Shape
-from oracle.shape.words import BLOCK_KEYS, NO_RESULT, is_flagged, items, string
+from oracle.shape.words import BLOCK_KEYS, NO_RESULT, id_of, is_flagged, items, string
 from oracle.value import Member
 from recede._objects import is_object
 
@@ -29,10 +29,10 @@ class OpenAI(Shape):
     def read(self, walk: Any, message: dict[str, Any]) -> None:
         if message["role"] == "tool":
             text = walk.observation(Member(message, "content"), "content", BLOCK_KEYS)
-            call_id = string(message.get("tool_call_id"))
-            names = (message.get(key) for key in ("tool_name", "name") if call_id is None)
-            name = next((name for name in names if isinstance(name, str)), None)
-            walk.result(call_id, text, name=name, is_error=is_flagged(message))
+            of_ollama = string(message.get("tool_name"))
+            name = message.get("name") if of_ollama is None else of_ollama
+            is_error, takes_name = is_flagged(message), of_ollama is not None
+            walk.result(message.get("tool_call_id"), text, name=name, is_error=is_error, takes_name=takes_name)
             return
         walk.content(message)
         for place, given in enumerate(message["tool_calls"]):
@@ -46,7 +46,7 @@ class OpenAI(Shape):
     def answer(self, calls: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
         ((message, place),) = calls
         call = message["tool_calls"][place]
-        if isinstance(call.get("id"), str):
+        if id_of(call.get("id")) is not None:
             return {"role": "tool", "tool_call_id": call["id"], "content": NO_RESULT}
         tools = (call.get(key) for key in _TOOL_KEYS)
         return {

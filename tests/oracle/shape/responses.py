@@ -34,6 +34,7 @@ _NO_OUTPUT: dict[str, dict[str, Any]] = {
 
 class Responses(Shape):
     name = "responses"
+    is_one_call = True
     result_field = "output"
     part_type = "input_text"
     message_keys = frozenset({"approval_request_id"})
@@ -81,6 +82,9 @@ class Responses(Shape):
             walk.refuse_repeated(message, frozenset({"id"}), "")
             call_id = message.get("id")
         walk.result(call_id, text, is_error=is_flagged(message))
+
+    def path_of_id(self, message: dict[str, Any]) -> tuple[str, ...]:
+        return ("approval_request_id" if message["type"] == _APPROVED else "call_id",)
 
     def mask(self, message: Changed, texts: Mapping[int, Any]) -> None:
         output = message.source.value.get("output")

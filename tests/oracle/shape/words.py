@@ -46,6 +46,11 @@ def string(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def id_of(value: Any) -> str | None:
+    """An id: a string that is not blank."""
+    return value if isinstance(value, str) and value.strip(" \t\n\r\f") else None
+
+
 def is_flagged(message: dict[str, Any]) -> bool:
     """Whether a message that is a result is flagged as an error."""
     return message.get("is_error") is True or string(message.get("status")) in ("error", "failed")
