@@ -65,15 +65,13 @@ def corpus_files() -> list[Path]:
 
 
 def each_file(*formats: str) -> pytest.MarkDecorator:
-    """A test for each file, or each of these formats; slow where it is not one of QUICK."""
+    """A test for each file, or each of these formats; slow if not one of QUICK, and skipped without the sessions."""
     files = [path for path in corpus_files() if path.parent.name in (formats or FORMATS)]
-    return pytest.mark.parametrize(
-        "path",
-        [
-            pytest.param(path, id=name_of(path), marks=[pytest.mark.slow] if files and path.name not in QUICK else [])
-            for path in files or [CORPUS]
-        ],
-    )
+    each = [
+        pytest.param(path, id=name_of(path), marks=[] if path.name in QUICK else [pytest.mark.slow]) for path in files
+    ]
+    skipped = pytest.param(CORPUS, id="absent", marks=pytest.mark.skip(reason=_reason(CORPUS)))
+    return pytest.mark.parametrize("path", each or [skipped])
 
 
 def name_of(path: Path) -> str:
@@ -81,8 +79,13 @@ def name_of(path: Path) -> str:
 
 
 def need(folder: Path) -> None:
+    """Skips the test where this folder is absent; `each_file` does so itself."""
     if not folder.is_dir():
-        pytest.skip(f"{folder} is not there (make corpus)")
+        pytest.skip(_reason(folder))
+
+
+def _reason(folder: Path) -> str:
+    return f"{folder} is not there" + (" (make corpus)" if folder == CORPUS else "")
 
 
 def sources(path: Path) -> list[Source]:

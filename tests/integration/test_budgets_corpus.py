@@ -38,7 +38,6 @@ def newest_of(history: History, outline: Sequence[Any]) -> tuple[float, float]:
 @pytest.mark.parametrize("tokens", [8_000, 20_000])
 @each_file()
 def test_a_compacted_session_has_room_and_keeps_its_task(path: Path, tokens: int) -> None:
-    need(CORPUS)
     for history in histories_of(path):
         summaries: list[int] = []
 

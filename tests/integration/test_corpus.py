@@ -108,7 +108,6 @@ def test_the_corpus_is_complete() -> None:
 
 @each_file()
 def test_invariants(path: Path, record_property: Recorder) -> None:
-    need(CORPUS)
     found = sources(path)
     assert bool(found) is (path.name not in WITHOUT_HISTORY)
     for source in found:
@@ -143,7 +142,6 @@ def assert_engines_agree(source: Source) -> None:
 
 @each_file()
 def test_engines_agree(path: Path, record_property: Recorder) -> None:
-    need(CORPUS)
     budget = MIRROR_CHARS
     for source in sources(path):
         if len(source.text) <= budget:
@@ -156,7 +154,6 @@ def test_engines_agree(path: Path, record_property: Recorder) -> None:
 @pytest.mark.timeout(1_200)
 @each_file()
 def test_engines_agree_on_everything(path: Path) -> None:
-    need(CORPUS)
     for source in sources(path):
         assert_engines_agree(source)
 
@@ -164,7 +161,6 @@ def test_engines_agree_on_everything(path: Path) -> None:
 @each_file()
 def test_cut_transcripts_are_refused(path: Path) -> None:
     """Cut at places spread over the file, and at each byte of its last stretch."""
-    need(CORPUS)
     for source in sources(path)[:2]:
         raw = source.text.strip().encode()
         cuts = [len(raw) * n // 7 for n in range(1, 7)] + list(range(max(1, len(raw) - 40), len(raw)))

@@ -8,7 +8,7 @@ from typing import Any
 import published
 import pytest
 from marks import marks_of
-from shared_data import CORPUS, each_file, need
+from shared_data import each_file
 
 from recede import transcripts
 from sound import as_anthropic
@@ -33,7 +33,6 @@ def marked(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @each_file()
 @pytest.mark.parametrize("rule", ["sliding", "break_even"])
 def test_each_request(path: Path, rule: Any) -> None:
-    need(CORPUS)
     pins = 0
     for transcript in transcripts.read_all(path):
         history = as_anthropic(transcript.messages)

@@ -35,7 +35,6 @@ def counted(session: transcripts.Transcript) -> list[transcripts.LoggedUsage]:
 
 @each_file("claude_code")
 def test_each_message_of_claude_code_counts_once(path: Path) -> None:
-    need(CORPUS)
     messages = {}
     for record in records(path):
         message = record.get("message") if isinstance(record, dict) else None
@@ -64,7 +63,6 @@ def test_claude_code_sessions_but_the_longest_log_785_requests_of_49_million_tok
 
 @each_file("codex")
 def test_the_counts_of_codex_add_up_to_its_own_total(path: Path) -> None:
-    need(CORPUS)
     total: dict[str, int] = {}
     for record in records(path):
         info = record["payload"].get("info") if record["payload"].get("type") == "token_count" else None
@@ -77,7 +75,6 @@ def test_the_counts_of_codex_add_up_to_its_own_total(path: Path) -> None:
 
 @each_file("claude_code", "codex")
 def test_logged_requests_are_those_that_a_replay_makes(path: Path) -> None:
-    need(CORPUS)
     contexts = transcripts.read(path).contexts
     missing = 0
     for context in contexts:

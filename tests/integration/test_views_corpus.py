@@ -51,7 +51,6 @@ def ready(history: Messages) -> Messages:
 @each_file()
 @pytest.mark.parametrize("form", FORMS)
 def test_views_of_recorded_sessions_are_taken(path: Path, form: str, record_property: Any) -> None:
-    need(CORPUS)
     convert, fault = FORMS[form]
     for transcript in transcripts.read_all(path):
         history = ready(convert(transcript.messages))
@@ -81,7 +80,6 @@ def test_views_of_recorded_sessions_are_taken(path: Path, form: str, record_prop
 
 @each_file()
 def test_views_of_recorded_sessions_hold_an_answer_whole_or_not_at_all(path: Path, record_property: Any) -> None:
-    need(CORPUS)
     for transcript in transcripts.read_all(path):
         history = numbered(transcript.messages)
         chars = recede.count_chars(history)
