@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -139,17 +141,29 @@ def names_in(value: Any) -> set[tuple[str, str | None]]:
 
 
 KINDS = ("event", "from", "kind", "part_kind", "role", "run_type", "source", "status", "type")
-LOGS = [path for path in sorted((SHARED / "cases").rglob("*.json*")) if path.suffix in (".json", ".jsonl")]
+NO_LOGS = {"272-question-for-a-summary.json"}  # numbers from which a history is made
+LOGS = [
+    pytest.param(
+        path,
+        id=path.name,
+        marks=pytest.mark.xfail(
+            path.name == "264-images-in-function-response-gemini.json",
+            reason="images in a functionResponse count nothing",
+            strict=True,
+        ),
+    )
+    for path in sorted((SHARED / "cases").rglob("*.json*"))
+    if path.suffix in (".json", ".jsonl") and path.name not in NO_LOGS
+]
 
 
-@pytest.mark.parametrize("path", LOGS or [None], ids=lambda path: path.name if path else "absent")
+@pytest.mark.parametrize("path", LOGS or [pytest.param(None, id="absent")])
 def test_a_newer_version_of_a_log_never_loses_its_text_without_a_word(path: Path | None) -> None:
     """Each field and each kind of the logs of strangers gets another name, as an update of the agent may do."""
     if path is None:
         pytest.skip("needs the cases beside the project")
     is_lines = path.suffix == ".jsonl"
-    whole = [line for line in path.read_bytes().splitlines() if line.endswith(b"}")]
-    values = [json.loads(line) for line in whole] if is_lines else json.loads(path.read_bytes())
+    values = list(whole_lines(path)) if is_lines else json.loads(path.read_bytes())
     if not any(has_text(read) for read in transcripts.read_all(path)):
         return
     for name, kind in names_in(values):
@@ -160,6 +174,13 @@ def test_a_newer_version_of_a_log_never_loses_its_text_without_a_word(path: Path
             continue
         is_said = any(read.unread.messages or "none of its" in " ".join(read.warnings) for read in found)
         assert is_said or any(map(has_text, found)), (name, kind)
+
+
+def whole_lines(path: Path) -> Iterator[Any]:
+    """The values of the lines that are JSON."""
+    for line in path.read_bytes().splitlines():
+        with contextlib.suppress(ValueError):
+            yield json.loads(line)
 
 
 def has_text(read: transcripts.Transcript) -> bool:
