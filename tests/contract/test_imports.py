@@ -39,6 +39,7 @@ PYTHON: dict[str, set[str]] = {
     "_errors": set(),
     "_files": set(),
     "_forks": set(),
+    "_hosts": set(),
     "_objects": set(),
     "types": {"_report", "providers"},
     "_steps": set(),
@@ -61,7 +62,9 @@ PYTHON: dict[str, set[str]] = {
     "clients": LEAVES | {"_encodable", "_models", "masker", "reduction", "summarizers"},
     "agent": LEAVES | {"_answer", "_encodable", "_engine", "reduction", "session"},
     "costs": LEAVES | {"_agents", "_engine", "_models", "reduction", "transcripts"},
-    "proxy": LEAVES | {"_agents", "_encodable", "_engine", "_models", "_summarizer", "_usage"} | {"costs", "reduction"},
+    "proxy": LEAVES
+    | {"_agents", "_encodable", "_engine", "_hosts", "_models", "_summarizer", "_usage"}
+    | {"costs", "reduction"},
     "turns": LEAVES | {"_engine", "_summarizer", "costs", "reduction", "store"},
     "summarizers": LEAVES | {"_answer", "_engine", "_summarizer", "reduction", "turns"},
     "transcripts": LEAVES | {"_usage", "reduction"},
