@@ -202,12 +202,28 @@ AGENTS = {
         user_tools=("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill"),
     ),
     "grok": Agent(
+        "Grok Build",
+        "1.0.41",
+        package="@xai-official/grok",
+        otherwise="it takes its address from its config.toml, or its own variable",
+        setting="set GROK_MODELS_BASE_URL={url}/v1 (the URL of xAI is https://api.x.ai)",
+        is_pointed=False,
+    ),
+    "grok-cli": Agent(  # its command is `grok`, too
         "grok-cli",
         "0.0.34",
         package="@vibe-kit/grok-cli",
         compacts=False,
         otherwise="it takes its address from its own variable",
         setting="set GROK_BASE_URL={url}/v1 (the URL of xAI is https://api.x.ai)",
+        is_pointed=False,
+    ),
+    "vibe": Agent(
+        "Vibe",
+        "3.0.3",
+        package="mistral-vibe",
+        otherwise="it takes its address from its config.toml",
+        setting="set the api_base of its provider there to {url}/v1 (the URL of Mistral is https://api.mistral.ai)",
         is_pointed=False,
     ),
     "mini": Agent(
@@ -226,7 +242,7 @@ AGENTS = {
         setting="name the model openai/…, and set OPENAI_BASE_URL={url}/v1",
     ),
 }
-"""The known agents, by command."""
+"""The known agents, by command; of two with one command, the second one by its package."""
 
 USER_TOOLS: tuple[str, ...] = tuple(dict.fromkeys(tool for agent in AGENTS.values() for tool in agent.user_tools))
 """Tools whose results carry the user's own words, or instructions."""

@@ -33,6 +33,7 @@ import recede
 from provider_server import Failure, Server, calls, serving, text
 from provider_server import call as tool_call
 from recede._agents import AGENTS
+from recede._hosts import TITLES
 from recede.proxy import server as server_module
 from recede.proxy.server import UPSTREAMS, Proxy
 from support import ROOT
@@ -586,6 +587,16 @@ def test_another_host_reaches_only_an_address_that_was_given(other_host: str, ec
     assert len(echo.requests) == 2
 
 
+@pytest.mark.parametrize("path", ["/v1/models", "/recede/stats", "/recede/", "/", "/@x/v1/models"])
+def test_a_page_of_another_site_is_refused_at_every_path(path: str, echo: Upstream, proxy: Proxy) -> None:
+    for site in ("cross-site", "same-site", "Cross-Site "):
+        for headers in ([("Sec-Fetch-Site", site)], [("sec-fetch-site", "none"), ("Sec-Fetch-Site", site)]):
+            assert ask(proxy.url, "GET", path, None, headers).status == 403
+    assert not echo.requests
+    for site in ("none", "same-origin"):
+        assert ask(proxy.url, "GET", "/v1/models", None, [("Sec-Fetch-Site", site)]).status == 200
+
+
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "http://localhost"])
 def test_other_origins_are_refused(origin: str, echo: Upstream, proxy: Proxy) -> None:
     assert ask(proxy.url, "POST", "/v1/messages", b"{}", [("Origin", origin)]).status == 403
@@ -751,11 +762,76 @@ def test_a_request_goes_to_whom_its_key_is_for_and_to_no_one_else(caplog: pytest
             assert found == expected, (method, target, headers)
             assert got.status == (400 if whose is None else 200)
             if whose is None and method != "HEAD":
-                assert "identify its provider" in json.loads(got.body)["error"]["message"]
+                assert re.search("identify its provider|its key is", json.loads(got.body)["error"]["message"])
             for end in ends.values():
                 end.requests.clear()
         assert stats(proxy)["errors"] == sum(whose is None for *_, whose in WHOSE)
     assert "is refused" in caplog.text and KEY not in caplog.text and "AIza" not in caplog.text
+
+
+MODELS: list[tuple[str, str, str, str | None]] = [
+    ("/v1/messages", '{"model": "deepseek-v4-pro"}', "deepseek", "https://api.deepseek.com/anthropic"),
+    ("/messages?beta=true", '{"model": "glm-5.3[1m]"}', "zai", "https://api.z.ai/api/anthropic"),
+    ("/v1/messages/count_tokens", '{"model": "MiniMax-M3"}', "minimax", "https://api.minimax.io/anthropic"),
+    ("/v1/chat/completions", '{"messages": [], "model": "qwen4-max"}', "alibaba", "https://dashscope.aliyuncs.com/c"),
+    ("/chat/completions", '{"model": "mistral-large-4"}', "mistral", "https://api.mistral.ai/v1"),
+    ("/v1/responses", '{"model": "grok-4.7", "previous_response_id": "r"}', "xai", "https://api.x.ai/v1"),
+    ("/v1/responses", '{"model": "claude-opus-5"}', "anthropic", "`recede proxy --upstream URL -- claude`"),
+    ("/v1beta/models/kimi-k3:generateContent", "{}", "moonshot", "`recede proxy --upstream URL -- claude`"),
+    ("/v1beta/models/gpt-5:generateContent", "{}", "openai", "`recede proxy --upstream URL -- claude`"),
+    ("/v1/messages", '{"model": "claude-opus-5"}', "anthropic", None),
+    ("/v1/messages", '{"model": "my-own"}', "", None),
+    ("/v1/messages", "{}", "", None),
+    ("/v1/messages", '{"model": "deepseek', "", None),
+    ("/v1/messages", '{"model": 3}', "", None),
+    ("/v1/responses", '{"model": "gpt-6.2-sol"}', "openai", None),
+    ("/v1/embeddings", '{"model": "qwen4-max"}', "", None),
+]
+
+
+@pytest.mark.parametrize("is_off", [False, True])
+def test_a_model_of_another_maker_does_not_go_to_a_default_upstream(is_off: bool) -> None:
+    off = [("X-Recede", "off")] if is_off else []
+    with three_providers(command="claude") as (proxy, ends):
+        for path, body, maker, told in MODELS:
+            for packed, more in ((body.encode(), []), (gzip.compress(body.encode()), [("Content-Encoding", "gzip")])):
+                got = ask(proxy.url, "POST", path, packed, [JSON, BEARER, *more, *off])
+                sent = [request for end in ends.values() for request in end.requests]
+                assert len(sent) == (told is None) and got.status == (200 if told is None else 400), (path, body)
+                if told is not None:
+                    error = json.loads(got.body)
+                    said = error["error"]["message"]
+                    assert told in said and TITLES[maker] in said
+                    assert error.get("type", "error") == "error" and ("type" in error) == ("messages" in path)
+                for end in ends.values():
+                    end.requests.clear()
+
+
+def test_a_model_of_another_maker_goes_where_somebody_said(echo: Upstream) -> None:
+    with three_providers(are_usual=False) as (proxy, ends):
+        for path, body, _, _ in MODELS:
+            assert ask(proxy.url, "POST", path, body.encode(), [JSON, BEARER]).status == 200
+        assert sum(len(end.requests) for end in ends.values()) == len(MODELS)
+
+
+def test_a_refused_request_is_not_noted() -> None:
+    """So a session that begins at the right upstream later has no pause that never was."""
+    masker = recede.proxy.RequestMasker(keep=10)
+    body = json.dumps({"model": "deepseek-v4-pro", "messages": anthropic_messages(3)}).encode()
+    with three_providers(masker=masker) as (proxy, _):
+        assert ask(proxy.url, "POST", "/v1/messages", body, [JSON]).status == 400
+    assert len(masker._ledger) == 0
+
+
+def test_a_key_of_another_maker_does_not_go_to_a_host_of_the_table() -> None:
+    """Also where somebody gave its address."""
+    with proxying("https://api.deepseek.com/anthropic", command="npx claude") as proxy:
+        for target in ("/v1/messages", "/v1/models", "/anything"):
+            got = ask(proxy.url, "POST", target, b"{}", [JSON, ("x-api-key", KEY)])
+            assert got.status == 400, target
+            assert KEY not in got.body.decode()
+        assert "`recede proxy --upstream https://api.anthropic.com -- npx claude`" in got.body.decode()
+        assert stats(proxy)["errors"] == 3
 
 
 def test_a_key_of_another_company_goes_where_a_variable_says() -> None:

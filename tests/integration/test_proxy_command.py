@@ -27,11 +27,12 @@ from children import forked, in_fork, recede_command
 from proxied import Answer, Request, answer_of, ask, chunked, recording
 
 import recede
+from recede._agents import AGENTS
 from recede.cli.options import given
 from recede.cli.proxy import proxy
 from recede.proxy import RequestMasker
 from recede.proxy._routes import UPSTREAMS
-from recede.proxy.launch import pointed
+from recede.proxy.launch import pointed, started
 from recede.reduction._options import OPTIONS
 
 COMMAND = [sys.executable, "-m", "recede.cli", "proxy"]
@@ -392,6 +393,37 @@ def test_what_is_wrong_is_a_line(tmp_path: Path) -> None:
     assert done.returncode == 2 and b"would come back to this proxy" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["http://a", "http://b"], "two URLs are for the same requests"),
+        (["openai=http://a", "openai=http://b"], "two URLs are for the same requests"),
+        (["chat=http://a"], "no requests are called 'chat'; the names are anthropic, openai, gemini, chatgpt"),
+        (["openai="], "an upstream must be a URL"),
+        (["openai=http://u:secret@a"], "no user and password"),
+    ],
+)
+def test_wrong_upstreams_are_named(typed: list[str], said: str) -> None:
+    given = [word for one in typed for word in ("--upstream", one)]
+    done = recede_command("proxy", "--state", "none", *given)
+    assert done.returncode == 2 and said in done.stderr.decode() and b"secret" not in done.stderr
+
+
+def test_an_upstream_with_a_name_is_that_of_its_form_and_others_go_elsewhere() -> None:
+    script = (
+        "import os, urllib.request\n"
+        "for name, path in (('OPENAI_BASE_URL', '/responses'), ('ANTHROPIC_BASE_URL', '/v1/messages'),\n"
+        "    ('GOOGLE_GEMINI_BASE_URL', '/v1beta/models/x:generateContent')):\n"
+        "    urllib.request.urlopen(urllib.request.Request(os.environ[name] + path, b'{}'))"
+    )
+    with recording(lambda _: [answer_of(b"{}")]) as one, recording(lambda _: [answer_of(b"{}")]) as other:
+        typed = ["--upstream", f"openai={one.url}", "--upstream", f"gemini={one.url}/g", "--upstream", other.url]
+        done = recede_command("proxy", "--state", "none", *typed, "--", sys.executable, "-c", script)
+        assert done.returncode == 0, done.stderr
+        assert [request.target for request in one.requests] == ["/v1/responses", "/g/v1beta/models/x:generateContent"]
+        assert [request.target for request in other.requests] == ["/v1/messages"]
+
+
 def test_another_address_has_a_warning() -> None:
     command = [*COMMAND, "--state", "none", "--host", "0.0.0.0", "--port", "0", "--", sys.executable, "-c", "pass"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30)
@@ -464,7 +496,8 @@ def test_an_agent_that_sent_nothing_is_told_why_that_may_be_and_what_lasts(tmp_p
         ("kimi", "takes its address from its own variables", "KIMI_MODEL_BASE_URL={url}/v1"),
         ("droid", "takes an address for a model of your own", "baseUrl of that in customModels"),
         ("cn", "takes its address from its config.yaml", "apiBase of its model there to {url}/v1/"),
-        ("grok", "takes its address from its own variable", "GROK_BASE_URL={url}/v1"),
+        ("grok", "takes its address from its config.toml", "GROK_MODELS_BASE_URL={url}/v1"),
+        ("vibe", "takes its address from its config.toml", "api_base of its provider there to {url}/v1"),
         ("mini", "its model is of another provider than Anthropic and OpenAI", "api_base in the model_kwargs"),
         ("gptme", "its model is of another provider than Anthropic and OpenAI", "OPENAI_BASE_URL={url}/v1"),
     ):
@@ -479,8 +512,31 @@ def test_an_agent_that_sent_nothing_is_told_why_that_may_be_and_what_lasts(tmp_p
         assert given["ANTHROPIC_BASE_URL"] not in shown
 
 
-def test_what_is_no_agent_or_did_not_start_is_not_told_so(tmp_path: Path) -> None:
+def test_a_command_that_nobody_knows_and_that_sent_nothing_is_told_so(tmp_path: Path) -> None:
     _, said = agent(tmp_path, "someone")
+    assert "someone has sent nothing to the proxy; if it has asked a model, its address is in its code" in said
+    assert "set its base URL to http://127.0.0.1:8787 (http://127.0.0.1:8787/v1 for OpenAI's API)" in said
+    script = "client = {'base_url': 'https://api.deepseek.com'}"
+    done = recede_command("proxy", "--state", "none", "--", sys.executable, "-c", script)
+    assert f"{Path(sys.executable).name} has sent nothing to the proxy" in done.stderr.decode()
+
+
+def test_grok_is_told_from_grok_cli_by_its_package(tmp_path: Path) -> None:
+    for package, title in (("@vibe-kit/grok-cli", "grok-cli"), ("@xai-official/grok", "Grok Build")):
+        folder = tmp_path / title / "node_modules" / package / "dist"
+        folder.mkdir(parents=True)
+        agent(folder, "index.js")
+        (tmp_path / title / "grok").symlink_to(folder / "index.js")
+        assert started((str(tmp_path / title / "grok"),)).agent == next(
+            one for one in AGENTS.values() if one.title == title
+        )
+        assert started(("npx", package)).agent.title == title  # type: ignore[union-attr]
+    (tmp_path / "cline").mkdir()
+    agent(tmp_path / "cline", "someone")
+    assert started((str(tmp_path / "cline" / "someone"),)).agent is None
+
+
+def test_what_did_not_start_or_sends_nothing_is_not_told_so(tmp_path: Path) -> None:
     of_others = [
         agent(tmp_path, *command.split())[1]
         for command in (
@@ -490,7 +546,7 @@ def test_what_is_no_agent_or_did_not_start_is_not_told_so(tmp_path: Path) -> Non
     ]  # fmt: skip
     of_nothing = recede_command("proxy", "--state", "none", "--", str(tmp_path / "none" / "claude")).stderr.decode()
     assert "No such file" in of_nothing
-    for one in (said, *of_others, of_nothing):
+    for one in (*of_others, of_nothing):
         assert "has sent nothing" not in one and "no requests" not in one
 
 
@@ -631,7 +687,7 @@ EVERY_OPTION = """
 [proxy]
 port = 0
 host = "127.0.0.1"
-upstream = "http://127.0.0.1:1"
+upstream = ["http://127.0.0.1:1", "openai=http://127.0.0.1:2"]
 keep = 20
 keep-by-tool = ["Read=20", "Bash=all"]
 exclude-tool = ["Write", "Edit*"]

@@ -7,6 +7,8 @@ import contextlib
 import errno
 import logging
 import os
+import re
+import shlex
 import signal
 import sys
 from collections import deque
@@ -21,6 +23,7 @@ from recede import StoreError
 from recede.cli.notices import BadFile, errors_of, log_shown, say
 from recede.cli.options import Whole, given, policy_options, usage_error
 from recede.proxy import RequestMasker
+from recede.proxy._routes import UPSTREAMS, checked_upstream
 from recede.proxy.launch import always, given_urls, nothing_sent, pointed, started, upstreams_of
 
 _MOST_BYTES = 1 << 20
@@ -123,7 +126,11 @@ _GROUP_SECONDS = 1.0  # in which a command that has one ends, so that it is not 
     help="Where to listen; 0 is any free port.  [default: 8787; with a command any free one]",
 )  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
-@click.option("--upstream", metavar="URL", help="Where all requests go; by default to Anthropic, OpenAI or Gemini.")
+@click.option(
+    "--upstream", "upstream", multiple=True, metavar="[NAME=]URL",
+    help="Where all requests go, by default to Anthropic, OpenAI or Gemini; with a NAME (anthropic, openai, gemini, "
+    "chatgpt) where those of its form go. May be repeated.",
+)  # fmt: skip
 @policy_options
 @click.option(
     "--state", metavar="FILE",
@@ -142,7 +149,7 @@ _GROUP_SECONDS = 1.0  # in which a command that has one ends, so that it is not 
 def proxy(
     port: int | None,
     host: str,
-    upstream: str | None,
+    upstream: tuple[str, ...],
     state: str | None,
     summaries: str | None,
     observe: bool,
@@ -175,7 +182,8 @@ def proxy(
         summaries = None
     environment = dict(os.environ)
     try:
-        upstreams = upstreams_of(given_urls(environment)) if command else {}
+        of_all, typed_upstreams = _typed_upstreams(upstream)
+        upstreams = upstreams_of(given_urls(environment)) if command and of_all is None else {}
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     try:
@@ -187,13 +195,14 @@ def proxy(
     try:
         server = Proxy(
             masker,
-            upstream=upstream,
-            upstreams=upstreams,
+            upstream=of_all,
+            upstreams={**upstreams, **typed_upstreams},
             host=host,
             port=port,
             observe=observe,
             of_command=bool(command),
             agent=started(command).agent,
+            command=shlex.join(command[: started(command).place + 1]),
             folder=Path.cwd().name if command else "",
             summaries=summaries or "",
         )
@@ -214,6 +223,19 @@ def proxy(
     finally:
         masker.close()
     click.get_current_context().exit(code)
+
+
+def _typed_upstreams(typed: tuple[str, ...]) -> tuple[str | None, dict[str, str]]:
+    """Return the upstream of all requests, if one was typed, and those that were typed with a name."""
+    pairs = [re.fullmatch(r"(?:(\w+)=)?(.*)", one, re.DOTALL) for one in typed]
+    named = [(found[1], checked_upstream(found[2])) for found in pairs if found]
+    unknown = next((name for name, _ in named if name not in (None, *UPSTREAMS)), None)
+    if unknown is not None:
+        raise ValueError(f"--upstream: no requests are called {unknown!r}; the names are {', '.join(UPSTREAMS)}")
+    if len({name for name, _ in named}) < len(named):
+        raise ValueError("--upstream: two URLs are for the same requests; NAME=URL names those of one form")
+    urls = dict(named)
+    return urls.pop(None, None), {name: url for name, url in urls.items() if name is not None}
 
 
 def _masker(state: str | None, has_command: bool, **options: Any) -> RequestMasker:

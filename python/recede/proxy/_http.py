@@ -127,11 +127,13 @@ def error_of(provider: str, status: int, message: str) -> web.Response:
     message = f"recede proxy: {message}"
     body: dict[str, Any]
     if provider == "anthropic":
-        kind = {413: "request_too_large", 504: "timeout_error"}.get(status, "api_error")
+        kinds = {400: "invalid_request_error", 413: "request_too_large", 504: "timeout_error"}
+        kind = kinds.get(status, "api_error")
         body = {"type": "error", "error": {"type": kind, "message": message}}
     elif provider == "gemini":
-        kind = {413: "INVALID_ARGUMENT", 504: "DEADLINE_EXCEEDED"}.get(status, "UNAVAILABLE")
+        kind = {400: "INVALID_ARGUMENT", 413: "INVALID_ARGUMENT", 504: "DEADLINE_EXCEEDED"}.get(status, "UNAVAILABLE")
         body = {"error": {"code": status, "message": message, "status": kind}}
     else:
-        body = {"error": {"message": message, "type": "server_error", "param": None, "code": None}}
+        kind = "invalid_request_error" if status in (400, 413) else "server_error"
+        body = {"error": {"message": message, "type": kind, "param": None, "code": None}}
     return web.json_response(body, status=status)

@@ -19,8 +19,9 @@ from recede._models import UnknownModels, model_row
 from recede.costs import CACHES
 from recede.providers import Provider
 from recede.proxy._answers import EncodingError, decoded
+from recede.proxy._keys import RefusedError, credentials, has_login
 from recede.proxy._ledger import ColdRequests
-from recede.proxy._routes import Route, credentials, has_login, route_of
+from recede.proxy._routes import Route, route_of
 from recede.proxy._summaries import AskedSummary, Summaries
 from recede.reduction import _kinds as kinds
 from recede.reduction._counting import OVER_LIMIT, all_costs, counted, has_limits, static_cost_of_json
@@ -202,29 +203,54 @@ class RequestMasker:
         headers: Mapping[str, str] | Iterable[tuple[str, str]],
         body: bytes,
         upstream: str = "",
+        check_model: Callable[[str | None], None] | None = None,
     ) -> MaskedRequest:
-        """`mask` for the body of a POST request on this route, which goes to this upstream."""
+        """`mask` for the body of a POST request on this route, which goes to this upstream.
+
+        `check_model` gets the model that the request names before anything else is done, and may raise `RefusedError`.
+        """
         pairs = headers.items() if isinstance(headers, Mapping) else headers
         named = {name.lower(): value for name, value in pairs}
-        if named.get("x-recede", "").strip().lower() == "off":
+        if _is_off(named) and check_model is None:
             return MaskedRequest(body)
         try:
             agent = agent_named(named.get("user-agent", ""))
-            return self._mask(route, path, agent, named, body, upstream)
+            return self._mask(route, path, agent, named, body, upstream, check_model)
+        except RefusedError:
+            raise
         except EncodingError as error:
             fault = f"encoding {error}"
         except RecedeError as error:
             fault = getattr(error, "kind", type(error).__name__)
         except Exception as error:
             fault = type(error).__name__
+        if _is_off(named):
+            return MaskedRequest(body)
         _log.warning("a request to %s is sent as it came: %s", route.provider, fault)
         return MaskedRequest(body, provider=route.provider, counted=route.is_counted, fault=fault)
 
     def _mask(
-        self, route: Route, path: str, agent: Agent | None, headers: dict[str, str], body: bytes, upstream: str
+        self,
+        route: Route,
+        path: str,
+        agent: Agent | None,
+        headers: dict[str, str],
+        body: bytes,
+        upstream: str,
+        check_model: Callable[[str | None], None] | None,
     ) -> MaskedRequest:
         plain = decoded(body, headers.get("content-encoding", ""), MAX_BODY_BYTES)
-        request = _engine.engine.Request(plain, KEPT_BY_PROVIDER)  # it refuses what would take very much memory
+        try:
+            request = _engine.engine.Request(plain, KEPT_BY_PROVIDER)  # it refuses what would take very much memory
+        except RecedeError:
+            if check_model is not None:
+                check_model(_model_of(path, _model_in(plain)))
+            raise
+        model = _model_of(path, request.model)
+        if check_model is not None:
+            check_model(model)
+        if _is_off(headers):
+            return MaskedRequest(body)
         if request.is_kept_by_provider:
             self._say_kept(plain)
             return MaskedRequest(body)
@@ -236,7 +262,7 @@ class RequestMasker:
             if counter is not None:
                 texts = _engine.engine.texts(history_of(plain), self._policy(cache, None))
                 costs = all_costs(texts, counter, image_chars_of({}))
-        model, points = _model_of(path, request.model), request.points()
+        points = request.points()
         if cache == "anthropic":
             cache = "anthropic_1h" if request.ttl == "1h" else cache
             # Its cache needs marks. Without one no message is cached; bodies that are only counted leave them out.
@@ -343,6 +369,19 @@ class RequestMasker:
     def close(self) -> None:
         """Close the file of the pauses, if there is one."""
         self._ledger.close()
+
+
+def _is_off(headers: Mapping[str, str]) -> bool:
+    return headers.get("x-recede", "").strip().lower() == "off"
+
+
+def _model_in(body: bytes) -> str | None:
+    """Find the model that a body without a history names."""
+    try:
+        named = loads(body)["model"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+    return named if isinstance(named, str) else None
 
 
 def _model_of(path: str, named: str | None) -> str | None:

@@ -8,9 +8,12 @@ import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from recede._hosts import host_row
+from recede.proxy._keys import gemini_key
+
 UNKNOWN = (
-    "neither the path nor the headers of this request identify its provider, or its key is for another one, so it is "
-    "not sent: check the base URL of the client (OpenAI's ends in /v1), or give the proxy its address with --upstream"
+    "neither the path nor the headers of this request identify its provider, so it is not sent: check the base URL of "
+    "the client (OpenAI's ends in /v1), or give the proxy its address with --upstream"
 )
 """The error for a request whose provider is not known."""
 
@@ -37,25 +40,7 @@ _ROUTES = {
 OF_MESSAGES = ("/messages", "/messages/count_tokens")
 """Paths of clients of Anthropic that take the version for a part of the base URL."""
 _OF_GEMINI = ("/v1beta/", "/upload/v1beta/")
-_KEY = re.compile(r"[?&]key=([^&]*)")
-_KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
-# How bearers begin that are no keys: logins of Claude, tokens of OAuth, of Google, of GitHub and its Copilot.
-_LOGINS = ("sk-ant-oat", "eyJ", "ya29.", "gho_", "ghu_", "ghs_", "tid=")
-# How keys begin, and the provider that they are for; "" is another company.
-_KEYS_OF = {
-    "sk-ant-": "anthropic",
-    "sk-proj-": "openai",
-    "AIza": "gemini",
-    "sk-or-": "",  # OpenRouter
-    "xai-": "",  # xAI
-    "gsk_": "",  # Groq
-    "csk-": "",  # Cerebras
-    "fw_": "",  # Fireworks
-    "hf_": "",  # Hugging Face
-    "nvapi-": "",  # NVIDIA
-    "pplx-": "",  # Perplexity
-    "tgp_": "",  # Together
-}
+_WITHOUT_VERSION = frozenset({"/models", *_ROUTES})
 
 
 def route_of(path: str) -> Route | None:
@@ -69,12 +54,12 @@ def route_of(path: str) -> Route | None:
 def provider_of(method: str, path: str, headers: Mapping[str, str], route: Route | None) -> str | None:
     """Find the provider of a request by its headers, path and route; None if they name none, or two.
 
-    What says whose the key is comes before the path. Whether it may have the key, `may_have_key` says.
+    What says whose the key is comes before the path. Whether it may have the key, `refused_key` says.
     """
     names = {name.lower() for name in headers}
     place = path.partition("?")[0]
     keys = set()
-    if place.startswith(_OF_GEMINI) or _KEY.search(path) or any(name.startswith("x-goog-") for name in names):
+    if place.startswith(_OF_GEMINI) or gemini_key(path) or any(name.startswith("x-goog-") for name in names):
         keys.add("gemini")
     if "x-api-key" in names or any(name.startswith("anthropic-") for name in names):
         keys.add("anthropic")
@@ -90,38 +75,6 @@ def provider_of(method: str, path: str, headers: Mapping[str, str], route: Route
     return "openai" if is_of_openai else None
 
 
-def may_have_key(provider: str, path: str, headers: Mapping[str, str]) -> bool:
-    """Whether the keys of a request are for this provider, by how they begin; most do not say."""
-    if "api-key" in headers and "authorization" not in headers:  # Azure's
-        return False
-    found = (
-        next((owner for start, owner in _KEYS_OF.items() if key.startswith(start)), provider)
-        for key in _keys(path, headers)
-    )
-    return all(owner == provider for owner in found)
-
-
-def credentials(path: str, headers: Mapping[str, str]) -> list[str]:
-    """Return what identifies the client of a request; names of headers are in small letters."""
-    found = _KEY.search(path)
-    return [*(headers.get(name, "") for name in _KEYS), found[1] if found else ""]
-
-
-def _keys(path: str, headers: Mapping[str, str]) -> list[str]:
-    """The keys among the credentials, without the word before them, which is "Bearer"."""
-    given = [value.strip() for value in credentials(path, headers)]
-    return [value.partition(" ")[2].lstrip() or value for value in given]
-
-
-def has_login(headers: Mapping[str, str]) -> bool:
-    """Whether a request has the login of a subscription, which belongs to its agent, instead of a key of an API.
-
-    Names of headers are in small letters.
-    """
-    is_oauth = "oauth" in headers.get("anthropic-beta", "")
-    return "chatgpt-account-id" in headers or is_oauth or any(key.startswith(_LOGINS) for key in _keys("", headers))
-
-
 UPSTREAMS = {
     "anthropic": "https://api.anthropic.com",
     "openai": "https://api.openai.com",
@@ -131,12 +84,40 @@ UPSTREAMS = {
 """The URL that requests go to, by provider."""
 
 
-def path_to(upstream: str, path: str) -> str:
-    """Return a request's path at an upstream: clients differ in whether a base URL includes the version."""
-    if upstream.endswith(("/backend-api/codex", "/v1")):
-        return path.removeprefix("/v1")
-    is_short = path.partition("?")[0] in OF_MESSAGES
-    return f"/v1{path}" if is_short else path
+_VERSION = re.compile(r"/v\d+(?:(?:alpha|beta)\d*)?(?=/|$)")
+
+
+def form_of(provider: str, path: str) -> str:
+    """Return the form of a request to a provider, as `recede._hosts` has it."""
+    route = route_of(path)
+    provider = provider if route is None else route.provider
+    is_of_responses = provider == "chatgpt" or "/responses" in path.partition("?")[0]
+    return provider if provider not in ("openai", "chatgpt") else "responses" if is_of_responses else "chat"
+
+
+def url_to(upstream: str, path: str, provider: str) -> str:
+    """Return the URL of a request at an upstream: clients differ in whether a base URL includes the version.
+
+    A host of the table has its own path for each form, whichever of its base URLs was given. Elsewhere the ``/v1`` of
+    OpenAI's forms falls away if any segment of the upstream is a version.
+    """
+    place, form = path.partition("?")[0], form_of(provider, path)
+    own, row = urllib.parse.urlsplit(upstream).path, host_row(upstream)
+    origin = upstream.removesuffix(own)
+    is_of_openai, has_version = form in ("chat", "responses"), bool(_VERSION.search(own))
+    if row is not None and (own in ("", *row.paths.values()) or _VERSION.fullmatch(own)):
+        bases = (base for base in row.paths.values() if base and not _VERSION.fullmatch(base))
+        if any(place.startswith(f"{base}/") for base in bases):  # it is the whole path
+            return origin + path
+        if is_of_openai and form in row.paths:
+            has_version = place.startswith("/v1/") or place in _WITHOUT_VERSION
+            if not has_version:
+                return origin + path
+        own = row.paths.get(form, own)
+    if place in OF_MESSAGES:
+        path = f"/v1{path}"
+    falls_away = own.endswith(("/v1", "/backend-api/codex")) or (is_of_openai and has_version)
+    return origin + own + (path.removeprefix("/v1") if falls_away else path)
 
 
 def name_of(host: str) -> str:

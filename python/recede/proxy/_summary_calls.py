@@ -16,8 +16,9 @@ from yarl import URL
 from recede._summarizer import PROMPT, prompt_text
 from recede._usage import LoggedUsage
 from recede.proxy._answers import AnswerReader, decoded
+from recede.proxy._keys import has_login
 from recede.proxy._masker import MaskedRequest, RequestMasker
-from recede.proxy._routes import has_login, path_to
+from recede.proxy._routes import url_to
 from recede.proxy._summaries import AskedSummary
 from recede.proxy._totals import Totals
 from recede.reduction._kinds import CHARS_PER_TOKEN
@@ -150,7 +151,7 @@ class SummaryCalls:
         url, model = self._upstreams[provider], self._model or masked.model
         call = await asyncio.to_thread(call_of, path, headers, model, asked)
         async with session.post(
-            URL(url + path_to(url, call.path), encoded=True),
+            URL(url_to(url, call.path, provider), encoded=True),
             headers=call.headers,
             data=call.body,
             skip_auto_headers=("Accept",),

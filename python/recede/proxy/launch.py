@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ _RUNNERS: dict[str, tuple[str, ...]] = {
     "uv": ("tool", "run"),
     "yarn": ("dlx", "exec"),
 }
+_FOLDERS = ("node_modules", "tools", "venvs")  # in which npm, uv and pipx have a folder for each package
 _WITH_VALUE = ("-p", "--package", "--from", "--python", "--with", "--spec")
 
 # The variables by which clients find a provider.
@@ -57,7 +59,7 @@ class Started(NamedTuple):
 
 
 def started(command: tuple[str, ...]) -> Started:
-    """Find the agent that a command starts: by its name, or by that of its package.
+    """Find the agent that a command starts: by its package, also that in which it is installed, or by its name.
 
     Example:
         >>> from recede.proxy.launch import started
@@ -69,14 +71,25 @@ def started(command: tuple[str, ...]) -> Started:
     place = _place_in(command)
     name = command[place].lower()
     package = name[: name.find("@", 1)] if "@" in name[1:] else name  # without its version
-    of_package = next((one for one in AGENTS.values() if one.package == package), None)
-    agent = of_package or AGENTS.get(Path(name).stem)
+    agent = _agent_in([package]) or _agent_in(_installed(command[place])) or AGENTS.get(Path(name).stem)
     if place and agent is None:
         place = 0
     following = command[place + 1 : place + 2]
     return Started(
         agent, place, agent is not None and not {*following} & {*agent.subcommands, "--version", "--help", "-h"}
     )
+
+
+def _agent_in(packages: Iterable[str]) -> Agent | None:
+    return next((one for one in AGENTS.values() if one.package and one.package in packages), None)
+
+
+def _installed(program: str) -> list[str]:
+    """List the package that a program is installed in by npm, uv or pipx, with and without its scope."""
+    found = shutil.which(program)
+    names = Path(found).resolve().parts if found else ()
+    place = max((place for place, name in enumerate(names) if name in _FOLDERS), default=None)
+    return [] if place is None else ["/".join(names[place + 1 : end]) for end in (place + 2, place + 3)]
 
 
 def _place_in(command: tuple[str, ...]) -> int:
@@ -145,20 +158,28 @@ def pointed(
 
 def nothing_sent(command: tuple[str, ...]) -> str:
     """A sentence on what to do about a command that has sent nothing to the proxy; empty if that is as it should be."""
-    agent, _, converses = started(command)
-    if agent is None or not converses:
+    agent, place, converses = started(command)
+    if agent is not None and converses:
+        return f"{agent.title} has sent nothing to the proxy; if it has worked, {_otherwise(agent)}"
+    if agent is not None or not command:
         return ""
-    return f"{agent.title} has sent nothing to the proxy; if it has worked, {_otherwise(agent)}"
+    why = "its address is in its code, or in settings of its own"
+    setting = f"set its base URL to {_LASTING} ({_LASTING}/v1 for OpenAI's API)"
+    return (
+        f"{Path(command[place]).name} has sent nothing to the proxy; if it has asked a model, {_lasting(why, setting)}"
+    )
 
 
 def _otherwise(agent: Agent) -> str:
     """Why the requests of an agent may not come, and what lasts."""
     if not agent.setting:
         return agent.otherwise or "it takes its address from elsewhere"
-    return (
-        f"{agent.otherwise}: start `recede proxy` (with `--upstream URL` if its provider is not Anthropic, OpenAI or "
-        f"Google), and {agent.setting.format(url=_LASTING)}"
-    )
+    return _lasting(agent.otherwise, agent.setting.format(url=_LASTING))
+
+
+def _lasting(why: str, setting: str) -> str:
+    service = "start `recede proxy` (with `--upstream URL` if its provider is not Anthropic, OpenAI or Google)"
+    return f"{why}: {service}, and {setting}"
 
 
 def always(command: tuple[str, ...], options: tuple[str, ...] = ()) -> str:
@@ -169,7 +190,7 @@ def always(command: tuple[str, ...], options: tuple[str, ...] = ()) -> str:
     agent, place, converses = started(command)
     if agent is None or not agent.is_pointed or not converses:
         return ""
-    name = next(name for name, one in AGENTS.items() if one is agent)
+    name = Path(command[0]).stem if not place else next(name for name, one in AGENTS.items() if one is agent)
     own = options[:-1] if options[-1:] == ("--",) else options
     run = shlex.join(("recede", "proxy", *own, "--", *(command[: place + 1] if place else (name,))))
     return f"to always do so: alias {name}={shlex.quote(run)}"

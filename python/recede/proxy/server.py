@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import secrets
 import socket
@@ -12,7 +11,6 @@ import time
 import urllib.parse
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -21,22 +19,25 @@ from aiohttp.http import HttpProcessingError
 from yarl import URL
 
 from recede._agents import Agent
+from recede._hosts import Host, host_row
 from recede.proxy._answers import AnswerReader
 from recede.proxy._http import Answer, Request, Server, body_of, error_of, passed_on
+from recede.proxy._keys import RefusedError, refused_key, refused_model
 from recede.proxy._masker import MAX_BODY_BYTES, MaskedRequest, RequestMasker
+from recede.proxy._page import Page
 from recede.proxy._routes import (
     UNKNOWN,
     UPSTREAMS,
     Route,
     checked_upstream,
+    form_of,
     is_address,
-    may_have_key,
     name_of,
     network_proxies,
-    path_to,
     place_of,
     provider_of,
     route_of,
+    url_to,
 )
 from recede.proxy._summary_calls import SummaryCalls
 from recede.proxy._totals import Totals
@@ -52,16 +53,9 @@ _SHORT_BYTES = 1 << 18  # of a body that is masked in less than a millisecond
 _RING_SECONDS = 2
 _MAX_ROW = 16  # proxies one after the other
 _SIZES: dict[str, Any] = {"max_line_size": 1 << 16, "max_field_size": 1 << 16, "max_headers": 1_000}
+_USUAL_ROWS = {name: host_row(url) for name, url in UPSTREAMS.items()}
 _NOT_SENT = frozenset({"host", "content-length", "expect", "x-recede"})
 _ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")  # by aiohttp, unless it is asked not to
-_PAGE = Path(__file__).with_name("page.html")
-_PAGE_HEADERS = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
 
 
 class Proxy:
@@ -70,7 +64,7 @@ class Proxy:
     Args:
         masker: what masks the requests.
         upstream: where all requests go; by default to their provider, by path and headers.
-        upstreams: where requests of a provider go instead, by name.
+        upstreams: where requests of a provider go instead, by its name in `UPSTREAMS`.
         host: the address to listen on.
         port: the port; 0: any that is free.
         observe: requests are sent raw, and what masking would have saved is estimated.
@@ -79,6 +73,7 @@ class Proxy:
             conversation.
         of_command: all requests are of one command; those of no known provider go where its others go.
         agent: the agent that the command starts, if it is known.
+        command: what starts it, for the lines to type that refusals end with.
     """
 
     def __init__(
@@ -92,6 +87,7 @@ class Proxy:
         observe: bool = False,
         of_command: bool = False,
         agent: Agent | None = None,
+        command: str = "",
         folder: str = "",
         summaries: str = "",
     ) -> None:
@@ -99,16 +95,16 @@ class Proxy:
         self.totals = Totals(observe, masker.unknown_models, folder, compacts=agent is not None and agent.compacts)
         self.url = ""  # where it listens, once it does
         self._masker = masker
-        chosen = {name: upstream or (upstreams or {}).get(name) or url for name, url in UPSTREAMS.items()}
+        chosen = {name: (upstreams or {}).get(name) or upstream or url for name, url in UPSTREAMS.items()}
         self.upstreams = {name: checked_upstream(url) for name, url in chosen.items()}
         self.has_requests = False  # whether a request to a provider has come
         self._is_of_command = of_command
         self._of_command = {agent.provider} if agent is not None and agent.provider is not None else set()
-        self._host, self._port = host, port
+        self._host, self._port, self._command = host, port, command
         self._proxies = network_proxies(self.upstreams.values())
         self._summaries = SummaryCalls(masker, self.totals, summaries, self.upstreams, self._proxies)
-        self._changed = asyncio.Event()
-        self._name, self._is_stopping = secrets.token_hex(8), False
+        self._page = Page(self.totals, self._is_ring)
+        self._name = secrets.token_hex(8)
         self._runner: web.ServerRunner | None = None
         self._session: aiohttp.ClientSession | None = None
 
@@ -150,8 +146,7 @@ class Proxy:
 
     async def stop(self) -> None:
         """Accept no more requests, and wait up to half a minute for running ones."""
-        self._is_stopping = True
-        self._changed.set()
+        self._page.stop()
         self._summaries.cancel()
         if self._runner is not None:
             late = asyncio.get_running_loop().call_later(_SHUTDOWN_SECONDS, self.break_off)
@@ -175,7 +170,7 @@ class Proxy:
         path = request.raw_path if request.raw_path.startswith("/") else "/" + request.raw_path
         place = path.partition("?")[0]
         if place == "/recede" or place.startswith("/recede/"):
-            return await self._own(request, place)
+            return await self._page.answer(request, place)
         if request.method == "CONNECT":
             text = "this is no proxy of the network; set the base URL of the client to its address\n"
             return web.Response(status=405, text=f"recede proxy: {text}", headers={"Allow": "GET, POST"})
@@ -188,10 +183,21 @@ class Proxy:
             answer.headers["Connection"] = "close"
             return answer
         if provider is None:
-            _log.warning("%s %s is refused: its provider is not known", request.method, place)
-            self._note_error()
-            return error_of("openai", 400, UNKNOWN)
-        return await self._forward(request, path, provider, route if request.method == "POST" else None)
+            return self._refuse(request, "openai", UNKNOWN)
+        why = self._refusal_of_key(request, path, provider)
+        if why is not None:
+            return self._refuse(request, provider, why)
+        self._of_command |= {provider} if self._is_of_command else set()
+        try:
+            return await self._forward(request, path, provider, route if request.method == "POST" else None)
+        except RefusedError as error:
+            return self._refuse(request, provider, str(error))
+
+    def _refuse(self, request: web.BaseRequest, provider: str, why: str) -> web.Response:
+        """Answer a request that is not sent on, in the form of its provider."""
+        _log.warning("%s %s is refused: %s", request.method, request.raw_path.partition("?")[0], why)
+        self._note_error()
+        return error_of(provider, 400, why)
 
     def _provider(self, request: web.BaseRequest, path: str, route: Route | None) -> str | None:
         """Find the provider of a request. Nothing is guessed: a request has a key, which is for one provider alone."""
@@ -200,20 +206,39 @@ class Proxy:
             found = "openai"  # all go to one place
         if found is None and len(self._of_command) == 1:
             (found,) = self._of_command
-        is_own = found is not None and self.upstreams[found] == UPSTREAMS[found]
-        if found is None or (is_own and not may_have_key(found, path, request.headers)):
-            return None
-        self._of_command |= {found} if self._is_of_command else set()
         return found
+
+    def _refusal_of_key(self, request: web.BaseRequest, path: str, provider: str) -> str | None:
+        """Say why the upstream of a provider must not have the keys of a request; None if it may."""
+        row = self._usual_row(provider)
+        is_usual = row is not None
+        row = row or host_row(self.upstreams[provider])
+        form, headers = form_of(provider, path), request.headers.items()
+        return refused_key(row, is_usual, form, path, headers, self._command)
+
+    def _usual_row(self, provider: str) -> Host | None:
+        """Return the row of the maker to which requests go by default; None if they go elsewhere."""
+        return _USUAL_ROWS[provider] if self.upstreams[provider] == UPSTREAMS[provider] else None
+
+    def _check_model(self, provider: str, path: str, model: str | None) -> None:
+        """Refuse, by default upstreams, what names the model of another maker."""
+        row = self._usual_row(provider)
+        why = None if row is None else refused_model(row, form_of(provider, path), model, self._command)
+        if why is not None:
+            raise RefusedError(why)
 
     def _refusal(self, request: web.BaseRequest) -> str | None:
         """Say why a browser may have been tricked into this request; None if it was not.
 
-        A page of another site has its own Origin; one whose name was bound to this address has its own Host.
+        A page of another site has its own Origin, or says that it is one; one whose name was bound to this address has
+        its own Host.
         """
         host = name_of(request.headers.get("Host", ""))
         if host != "localhost" and host != self._host.lower() and not is_address(host):
             return "the Host of the request must be an IP address or localhost"
+        sites = {value.strip().lower() for value in request.headers.getall("Sec-Fetch-Site", ())}
+        if sites & {"cross-site", "same-site"}:  # a GET of a page has no Origin
+            return "requests of pages of other sites are refused"
         origin = request.headers.get("Origin")
         if origin is not None and origin.partition("://")[2] != request.headers.get("Host", ""):
             return "requests of pages of other origins are refused"
@@ -234,7 +259,8 @@ class Proxy:
             given = await body_of(request, MAX_BODY_BYTES)
             if given is None:
                 return error_of(provider, 413, f"a request has at most {MAX_BODY_BYTES >> 20} MB")
-            mask = partial(self._masker._mask_on, route, path, tuple(request.headers.items()), given, url)
+            check = None if self._usual_row(provider) is None else partial(self._check_model, provider, path)
+            mask = partial(self._masker._mask_on, route, path, tuple(request.headers.items()), given, url, check)
             # The event loop is for work of a millisecond; unpacking, and counting of tokens, may take long.
             is_long = len(given) > _SHORT_BYTES or "Content-Encoding" in request.headers or self._masker.counts_tokens
             masked = await asyncio.to_thread(mask) if is_long else mask()
@@ -255,7 +281,7 @@ class Proxy:
         try:
             async with self._session.request(
                 request.method,
-                URL(url + path_to(url, path), encoded=True),
+                URL(url_to(url, path, provider), encoded=True),
                 headers=headers,
                 data=body,
                 skip_auto_headers=_ADDED,
@@ -293,17 +319,17 @@ class Proxy:
                 reader.end()
                 if is_whole or reader.usage is not None:  # agents leave as soon as they have read what they wait for
                     self.totals.answered(masked, reader.usage, reader.model)
-                    self._changed.set()
+                    self._page.update()
         if reader is None:
             self.totals.passed_on(masked, status)
-            self._changed.set()
+            self._page.update()
         self._log_request(request.method, path, status, masked, time.monotonic() - began)
         return answer
 
     def _note_error(self) -> None:
         self.totals.errors += 1
         self.totals.version += 1
-        self._changed.set()
+        self._page.update()
 
     def _log_request(self, method: str, path: str, status: int, masked: MaskedRequest, seconds: float) -> None:
         done = ""
@@ -331,27 +357,11 @@ class Proxy:
             request.transport.close()
         return answer
 
-    # The page
+    # Rings
 
-    async def _own(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
-        if request.method not in ("GET", "HEAD"):
-            return web.Response(status=405, text="recede proxy: only GET\n", headers={"Allow": "GET"})
-        if path == "/recede":
-            return web.Response(status=307, headers={"Location": "/recede/"})
-        if path == "/recede/":
-            page = _PAGE.read_text("utf-8").replace(">null<", f">{self._stats()}<", 1)
-            return web.Response(text=page, content_type="text/html", headers=_PAGE_HEADERS)
-        if path == "/recede/stats":
-            return web.Response(text=self._stats(), content_type="application/json", headers=_PAGE_HEADERS)
-        if path == "/recede/metrics":
-            return web.Response(text=self.totals.metrics(), content_type="text/plain", headers=_PAGE_HEADERS)
-        if path == "/recede/events":
-            return await self._events(request)
-        if path == "/recede/ring":
-            providers, via = (request.query.get(name, "").split(",") for name in ("providers", "via"))
-            is_ring = self._name in via or len(via) > _MAX_ROW or await self._place_of_ring(providers, via)
-            return web.Response(status=508 if is_ring else 204)
-        return web.Response(status=404, text="recede proxy: there are /recede/, /recede/stats and /recede/metrics\n")
+    async def _is_ring(self, providers: list[str], via: list[str]) -> bool:
+        is_own = self._name in via or len(via) > _MAX_ROW
+        return is_own or await self._place_of_ring(providers, via) is not None
 
     async def _place_of_ring(self, providers: list[str], via: list[str]) -> str | None:
         """Find an upstream that sends requests for these providers back to this proxy, or to an earlier one."""
@@ -376,25 +386,3 @@ class Proxy:
             async with self._session.get(f"{place_of(url)}/recede/ring", params=asked, timeout=limit) as answer:
                 return answer.status == 508
         return False
-
-    def _stats(self) -> str:
-        # Without `<`, which could end the script of the page that they are in.
-        return json.dumps(self.totals.shown(), separators=(",", ":")).replace("<", "\\u003c")
-
-    async def _events(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Send the figures as server-sent events: now, and after changes, at most twice a second."""
-        stream = web.StreamResponse(headers={**_PAGE_HEADERS, "Content-Type": "text/event-stream"})
-        await stream.prepare(request)
-        sent = -1
-        with contextlib.suppress(ConnectionError):
-            while not self._is_stopping:
-                if sent != self.totals.version:
-                    sent = self.totals.version
-                    await stream.write(f"data: {self._stats()}\n\n".encode())
-                self._changed.clear()
-                with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(self._changed.wait(), 15)
-                if sent == self.totals.version:
-                    await stream.write(b": alive\n\n")
-                await asyncio.sleep(0.0 if self._is_stopping else 0.5)
-        return stream
