@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
+
+from recede._model_names import gpt_version, model_names
 
 
 class Model(NamedTuple):
@@ -184,33 +185,6 @@ USUAL_MODELS = {
 }
 """The models whose prices are taken to be those of a provider."""
 
-# Where a model is served from (as in "bedrock:us.anthropic.claude-opus-5"), and what a log writes after its name: a
-# date, a version, a variant, how a router chooses who serves it.
-_BEFORE = re.compile(r"^(?:.*/)?(?:[a-z_-]+:)?(?:(?:[a-z-]{2,6}\.)?anthropic\.)?")
-_AFTER = re.compile(
-    r"(?:-v\d+(?::\d+)?|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest|-preview|\[1m\]|:(?:thinking|beta|exacto|floor|nitro))+$"
-)
-_SWAPPED = re.compile(r"^claude-([\d.-]+)-(opus|sonnet|haiku)$")  # as OpenRouter's names with a date
-# Families of models, with what may be before a name: whoever serves it, the caching is that of its maker.
-_FAMILIES = {
-    "anthropic": re.compile(r"(?:^|[/.:])claude-"),
-    "openai": re.compile(r"(?:^|[/.:])(?:gpt-\d|chatgpt-|codex-|o\d(?:-|$))"),
-    "gemini": re.compile(r"(?:^|[/.:])gemini-\d"),
-}
-_GENERATION = re.compile(r"(?:^|[/.:])gpt-(\d)(?:\.(\d{1,3}))?(?![\d.])")
-
-
-def model_names(model: str, tier: str | None = None) -> tuple[str, ...]:
-    """List the names under which a table may have the model that a log names, served as the tier says."""
-    dated = _BEFORE.sub("", model.strip().lower())
-    name = _AFTER.sub("", dated)
-    names = [model, dated, name]
-    if name.startswith("claude"):
-        name = name.replace(".", "-")
-        # Anthropic's names for the first of a family end in a zero.
-        names += [name, name.removesuffix("-0"), _SWAPPED.sub(r"claude-\2-\1", name)]
-    return tuple(dict.fromkeys(names if tier is None else (f"{name}-{tier}" for name in names)))
-
 
 def model_row(model: str, time: float | None = None, sent_tokens: int = 0, tier: str | None = None) -> Model | None:
     """Find the row of a model by a log's name for it; None if there is none: names are not guessed.
@@ -229,16 +203,8 @@ def model_row(model: str, time: float | None = None, sent_tokens: int = 0, tier:
 
 def new_cache(model: str) -> tuple[float, float] | None:
     """The price of a write, where input costs 1, and the lifetime of an entry, for models of OpenAI from GPT-5.6 on."""
-    found = _GENERATION.search(model.lower())
-    if found is None or (int(found[1]), int(found[2] or 0)) < (5, 6):
-        return None
-    return _NEW_WRITE, _NEW_TTL_SECONDS
-
-
-def model_provider(model: str) -> str | None:
-    """Find the provider of a model by its name; None if it belongs to no known family."""
-    name = model.lower()
-    return next((provider for provider, family in _FAMILIES.items() if family.search(name)), None)
+    version = gpt_version(model)
+    return None if version is None or version < (5, 6) else (_NEW_WRITE, _NEW_TTL_SECONDS)
 
 
 class UnknownModels:

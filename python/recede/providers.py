@@ -11,6 +11,7 @@ __all__ = ["Provider"]
 
 # Larger numbers mean the same; sums in the core do not overflow.
 _LARGEST_PRICE, _LARGEST_COUNT = 1e300, 1 << 40
+_FIRST_FIELDS = 10  # that the first version stored
 # How a policy names the rule of a cache. Without a cache reading costs what writing does, so any prefix may be served.
 _RULES = {"marks": "breakpoints", "prefix": "prefix", "ideal": "ideal", "none": "ideal"}
 
@@ -35,6 +36,7 @@ class Provider(NamedTuple):
         lookback_blocks: how many content blocks before a mark are searched for an entry, the marked one included.
         most_marks: how many marks a request may have.
         output: the price of a token that the model writes, such as those of a summary.
+        verifies_reasoning: whether the provider refuses or drops the model's reasoning after an edit before it.
 
     Example:
         >>> import recede
@@ -52,10 +54,11 @@ class Provider(NamedTuple):
     lookback_blocks: int = 20
     most_marks: int = 4
     output: float = 5.0
+    verifies_reasoning: bool = False
 
     @classmethod
     def of(cls, name: str, model: str | None = None) -> Provider:
-        """A known provider, with the prices and the shortest cached prompt of a model if that is known.
+        """A known provider, with the facts of a model as far as they are known.
 
         Args:
             name: ``"anthropic"``, ``"anthropic_1h"`` (its cache of one hour), ``"openai"``, ``"gemini"``,
@@ -63,7 +66,8 @@ class Provider(NamedTuple):
             model: its name, with or without a date, a provider or a region.
 
         Returns:
-            The provider; as it usually is if the model is not in `recede.costs.MODELS`: names are not guessed.
+            The provider, with the model's prices and its shortest cached prompt; the usual ones if the model is not in
+            `recede.costs.MODELS`: names are not guessed. Whether it verifies reasoning follows from the version.
 
         Raises:
             ValueError: there is no such provider; says which there are.
@@ -71,8 +75,9 @@ class Provider(NamedTuple):
 
         Example:
             >>> import recede
-            >>> recede.Provider.of("anthropic").read, recede.Provider.of("anthropic", "claude-opus-5-5").read
-            (0.1, 0.05)
+            >>> opus = recede.Provider.of("anthropic", "claude-opus-5-5")
+            >>> recede.Provider.of("anthropic").read, opus.read, opus.verifies_reasoning
+            (0.1, 0.05, True)
             >>> recede.Provider.of("openai")[:6]
             ('openai', 'prefix', 0.1, 1.0, 1024, 128)
         """
@@ -81,11 +86,14 @@ class Provider(NamedTuple):
                 raise TypeError(f"the name of a provider or model must be a str, not {type(given).__name__}")
         if name not in PROVIDERS:
             raise ValueError(f"there is no provider {name!r}{_instead(name)}")
-        provider = PROVIDERS[name]
-        if not model or provider.cache == "none":
-            return provider
+        if not model:
+            return PROVIDERS[name]
+        from recede._model_names import verifies_reasoning
         from recede._models import model_row, new_cache  # it takes as long to import as the rest
 
+        provider = PROVIDERS[name]._replace(verifies_reasoning=verifies_reasoning(model))
+        if provider.cache == "none":
+            return provider
         row = model_row(model)
         if row is None:
             newer = new_cache(model) if name == "openai" else None
@@ -118,7 +126,7 @@ class Provider(NamedTuple):
         """
         if not isinstance(model, str):
             raise TypeError(f"the name of a model must be a str, not {type(model).__name__}")
-        from recede._models import model_provider
+        from recede._model_names import model_provider
 
         name = model_provider(model)
         return None if name is None else cls.of(name, model)
@@ -162,7 +170,7 @@ def takes_marks(provider: Provider | str) -> bool:
 
 def _instead(name: str) -> str:
     """The end of the error for a provider that does not exist: a model has its own place."""
-    from recede._models import model_provider  # it takes as long to import as the rest
+    from recede._model_names import model_provider  # it takes as long to import as the rest
 
     provider = model_provider(name)
     if provider in PROVIDERS and "-" in name:
@@ -174,8 +182,8 @@ def checked_provider(name: str, value: Any) -> Provider:
     """Check the option `name`: a provider, its name, or its JSON form."""
     if isinstance(value, str):
         return Provider.of(value)
-    if isinstance(value, list) and len(value) == len(Provider._fields):
-        value = Provider(*value)
+    if isinstance(value, list) and _FIRST_FIELDS <= len(value) <= len(Provider._fields):
+        value = Provider(*value)  # as stored, also by a version that had fewer fields
     if not isinstance(value, Provider):
         raise TypeError(f"{name} must be a name or a Provider, not {type(value).__name__}")
     if value.cache not in _RULES:
@@ -192,6 +200,9 @@ def checked_provider(name: str, value: Any) -> Provider:
             raise TypeError(f"{name}.{field} must be a whole number, not {type(count).__name__}")
         if not 0 <= count <= _LARGEST_COUNT:
             raise ValueError(f"{name}.{field} must be a number from 0 to {_LARGEST_COUNT:,}")
+    if not isinstance(value.verifies_reasoning, bool):
+        kind = type(value.verifies_reasoning).__name__
+        raise TypeError(f"{name}.verifies_reasoning must be True or False, not {kind}")
     return value
 
 

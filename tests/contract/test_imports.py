@@ -45,10 +45,11 @@ PYTHON: dict[str, set[str]] = {
     "_steps": set(),
     "_usage": set(),
     "_off": set(),
-    "_models": set(),
+    "_model_names": set(),
+    "_models": {"_model_names"},
     "_report": {"_bodies", "_off"},
     "_bodies": {"_errors"},
-    "providers": {"_errors", "_models"},
+    "providers": {"_errors", "_model_names", "_models"},
     "_recall": set(),
     "_engine": {"_core"},
     "_encodable": {"_objects"},
@@ -61,7 +62,7 @@ PYTHON: dict[str, set[str]] = {
     "integrations": LEAVES | {"_encodable", "_summarizer", "clients", "masker", "proxy", "reduction"},
     "clients": LEAVES | {"_encodable", "_models", "masker", "reduction", "summarizers"},
     "agent": LEAVES | {"_answer", "_encodable", "_engine", "reduction", "session"},
-    "costs": LEAVES | {"_agents", "_engine", "_models", "reduction", "transcripts"},
+    "costs": LEAVES | {"_agents", "_engine", "_model_names", "_models", "reduction", "transcripts"},
     "proxy": LEAVES
     | {"_agents", "_encodable", "_engine", "_hosts", "_models", "_summarizer", "_usage"}
     | {"costs", "reduction"},

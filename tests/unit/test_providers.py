@@ -9,7 +9,7 @@ import pytest
 
 import recede
 from recede.costs import CACHES, MODELS, PRESETS
-from recede.providers import PROVIDERS, policy_cache
+from recede.providers import PROVIDERS, checked_provider, policy_cache
 
 NAMES = ["anthropic", "anthropic_1h", "openai", "gemini", "bedrock", "ideal", "none"]
 
@@ -21,7 +21,7 @@ def test_the_providers() -> None:
 
 def test_one_of_your_own_has_the_defaults_of_the_table() -> None:
     ours = recede.Provider("ours")
-    assert ours == ("ours", "marks", 0.1, 1.25, 1_024, 0, 300, 20, 4, 5.0)
+    assert ours == ("ours", "marks", 0.1, 1.25, 1_024, 0, 300, 20, 4, 5.0, False)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_prices_are_those_of_the_model(name: str, model: str, facts: tuple[float
 def test_all_else_is_that_of_the_provider() -> None:
     usual, found = recede.Provider.of("anthropic"), recede.Provider.of("anthropic", "claude-opus-5-5")
     assert found.min_tokens == 512
-    assert found._replace(read=usual.read, min_tokens=usual.min_tokens) == usual
+    assert found._replace(read=usual.read, min_tokens=usual.min_tokens, verifies_reasoning=False) == usual
 
 
 @pytest.mark.parametrize("model", [None, ""])
@@ -128,3 +128,58 @@ def test_the_name_of_a_model_is_a_str() -> None:
     wrong: Any = 3
     with pytest.raises(TypeError, match="the name of a model must be a str, not int"):
         recede.Provider.of_model(wrong)
+
+
+@pytest.mark.parametrize(
+    ("model", "verifies"),
+    [
+        ("claude-opus-5", False),
+        ("claude-opus-5-20261101", False),  # of that day, not version 5.20261101
+        ("claude-opus-5@20261101", False),
+        ("us.anthropic.claude-opus-5-20261101-v1:0", False),
+        ("claude-opus-5-20261101-thinking", False),
+        ("claude-opus-5-5", True),
+        ("claude-opus-5-5-20261101", True),
+        ("claude-opus-5.5", True),
+        ("anthropic/claude-5.5-opus-20261101", True),
+        ("claude-opus-5-5-fast", True),
+        ("claude-sonnet-4-6", False),
+        ("claude-sonnet-5-5[1m]", True),
+        ("claude-haiku-5-10", True),
+        ("claude-fable-5", False),
+        ("claude-fable-5-1", True),
+        ("claude-mythos-5", False),
+        ("vertex_ai/claude-mythos-5-2@20261101", True),
+        ("claude-3-7-sonnet", False),
+        ("claude-6", True),
+        ("claude-nova-6", True),
+        ("claude-unheard-of", False),
+        ("my-claude-opus-6-like", False),
+        ("gpt-6.1-sol", False),
+        ("gpt-6.2-sol", True),
+        ("openai/gpt-6.2-astra-2026-11-01", True),
+        ("gpt-6.10", True),
+        ("gpt-7", True),
+        ("gpt-62", True),
+        ("gpt-5.62", False),
+        ("gpt-4o-2024-08-06", False),
+        ("o3", False),
+        ("gemini-4-neon", False),
+        ("deepseek-v4-pro", False),
+    ],
+)
+def test_reasoning_is_verified_from_a_version_of_the_family(model: str, verifies: bool) -> None:
+    assert recede.Provider.of("none", model).verifies_reasoning is verifies
+    found = recede.Provider.of_model(model)
+    assert found is None or found.verifies_reasoning is verifies
+
+
+def test_a_provider_as_the_first_version_stored_it_still_opens() -> None:
+    stored = ["ours", "prefix", 0.2, 1.0, 512, 0, 0, 20, 4, 5.0]
+    assert checked_provider("provider", stored) == recede.Provider(*stored) == (*stored, False)
+
+
+def test_whether_it_verifies_must_be_a_bool() -> None:
+    wrong: Any = recede.Provider("ours", verifies_reasoning=1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"provider\.verifies_reasoning must be True or False, not int"):
+        recede.reduce([], provider=wrong)

@@ -130,7 +130,7 @@ def _asked(providers: ModelProvider, options: Any) -> _Asked | None:
     sent = {**body, **(extra or {})}
     provider = providers.of(sent.get("model"))
     if provider is not None and provider.cache == "marks" and not caches_messages(sent, history):
-        provider = Provider.of("none")
+        provider = Provider.of("none", str(sent.get("model") or ""))
     _model.set(sent.get("model"))
     return _Asked(key, history, {"marks_elsewhere": marks_elsewhere(sent), "provider": provider, "request": sent})
 

@@ -11,7 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recede._models import MODEL_ROWS, Model, model_names, model_row
+from recede._model_names import model_names
+from recede._models import MODEL_ROWS, Model, model_row
 from recede.costs._prices import PRESETS, Cache, Prices
 from recede.providers import PROVIDERS
 

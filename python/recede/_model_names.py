@@ -1,0 +1,92 @@
+"""Names of models: what logs and routers write around them, the families, and the versions that verify reasoning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+# Where a model is served from (as in "bedrock:us.anthropic.claude-opus-5"), and what a log writes after its name: a
+# date, a version, a variant, how a router chooses who serves it.
+_BEFORE = re.compile(r"^(?:.*/)?(?:[a-z_-]+:)?(?:(?:[a-z-]{2,6}\.)?anthropic\.)?")
+_AFTER = re.compile(
+    r"(?:-v\d+(?::\d+)?|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest|-preview|\[1m\]|:(?:thinking|beta|exacto|floor|nitro))+$"
+)
+_SWAPPED = re.compile(r"^claude-([\d.-]+)-(opus|sonnet|haiku|fable|mythos)$")  # as OpenRouter's names with a date
+_CLAUDE = re.compile(r"^claude-(?:([a-z]+)-)?(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
+_GPT = re.compile(r"(?:^|[/.:])gpt-(\d{1,2})(?:\.(\d{1,3}))?(?![\d.])")
+
+Version = tuple[int, int]
+
+
+class Family(NamedTuple):
+    """Models of one maker: how their names begin, and from which version on they verify reasoning.
+
+    `verifies_from` has a version by the second word of a name, and "" for all others; None: none verifies.
+    """
+
+    pattern: re.Pattern[str]
+    verifies_from: Mapping[str, Version | None]
+    date: str
+    source: str
+
+
+_ANTHROPIC_FLOORS = {"fable": (5, 1), "mythos": (5, 1), "": (5, 5)}
+FAMILIES = {
+    "anthropic": Family(
+        re.compile(r"(?:^|[/.:])claude-"),
+        _ANTHROPIC_FLOORS,
+        "2026-11",
+        "platform.claude.com/docs: preserved thinking, prefix checks",
+    ),
+    "openai": Family(
+        re.compile(r"(?:^|[/.:])(?:gpt-\d|chatgpt-|codex-|o\d(?:-|$))"),
+        {"": (6, 2)},
+        "2026-11",
+        "developers.openai.com/api/docs: keep the prefix unchanged, using GPT-6.2",
+    ),
+    "gemini": Family(
+        re.compile(r"(?:^|[/.:])gemini-\d"),
+        {"": None},  # a signature of the current turn must come back, but is bound to no earlier result
+        "2026-11",
+        "ai.google.dev/gemini-api/docs: thought signatures",
+    ),
+}
+"""The families of models by provider."""
+
+
+def model_names(model: str, tier: str | None = None) -> tuple[str, ...]:
+    """List the names under which a table may have the model that a log names, served as the tier says."""
+    dated = _BEFORE.sub("", model.strip().lower())
+    name = _AFTER.sub("", dated)
+    names = [model, dated, name]
+    if name.startswith("claude"):
+        name = name.replace(".", "-")
+        # Anthropic's names for the first of a family end in a zero.
+        names += [name, name.removesuffix("-0"), _SWAPPED.sub(r"claude-\2-\1", name)]
+    return tuple(dict.fromkeys(names if tier is None else (f"{name}-{tier}" for name in names)))
+
+
+def model_provider(model: str) -> str | None:
+    """Find the provider of a model by its name; None if it belongs to no known family."""
+    name = model.lower()
+    return next((provider for provider, family in FAMILIES.items() if family.pattern.search(name)), None)
+
+
+def gpt_version(model: str) -> Version | None:
+    """Return the version that a name of OpenAI's GPT has; None for any other name."""
+    found = _GPT.search(model.lower())
+    return None if found is None else (int(found[1]), int(found[2] or 0))
+
+
+def verifies_reasoning(model: str) -> bool:
+    """Whether a provider refuses or drops the model's reasoning after an edit before it, by the version in its name."""
+    if (version := gpt_version(model)) is not None:
+        family, kind = FAMILIES["openai"], ""
+    else:
+        found = _CLAUDE.match(model_names(model)[-1])
+        if found is None:
+            return False
+        family, kind, version = FAMILIES["anthropic"], found[1] or "", (int(found[2]), int(found[3] or 0))
+    floor = family.verifies_from.get(kind, family.verifies_from[""])
+    return floor is not None and version >= floor
