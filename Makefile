@@ -22,7 +22,7 @@ SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
 .PHONY: help setup tools build release demo test lint lint-rust lint-python fmt test-rust test-python test-integrations test-engines test-slow \
-	test-agents test-types test-site test-arm bench bench-integrations fuzz corpus figures dist docs clean
+	test-agents test-types test-site test-arm bench bench-integrations fuzz corpus figures prices dist docs clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -115,6 +115,9 @@ corpus: setup ## Fetch the recorded sessions that tests and documents measure in
 
 figures: $(if $(CHECK)$(filter no,$(TIMED)),build,release) tools ## Make the tables of the documents again (CHECK=1 only compares, TIMED=no without times, ONLY=kit.md,... some)
 	$(python) benches/figures.py $(if $(CHECK),--check) $(if $(filter no,$(TIMED)),--not-timed) $(if $(ONLY),--only $(ONLY))
+
+prices: build tools ## Hold the table of models against the package genai-prices, and list what differs
+	$(python) scripts/prices.py
 
 dist: setup ## Build the source archive and the wheels for Linux into dist/, and try them (TARGETS=..., PYTHONS=... fewer)
 	@scripts/setup dist

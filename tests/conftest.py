@@ -127,6 +127,7 @@ _WITHOUT_ORACLE = frozenset(
     test_engine
     test_forks
     test_misses
+    test_models_in_sessions
     test_summaries_asked_for
     test_totals
     test_transcripts

@@ -1,6 +1,6 @@
 """The extension module built from src/py: plain data in and out, documented at the public functions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias, final
 
@@ -104,6 +104,7 @@ class Session:
     ) -> list[BoundaryMove]: ...
     def append_dict(self, message: object) -> list[BoundaryMove] | None: ...
     def has_results(self) -> bool: ...
+    def take_terms(self, policy: Policy, options: bytes) -> bool: ...
     def report(
         self, sums: list[int] | None = None, calibrated_chars: int | None = None, is_cold: bool = False
     ) -> None: ...
@@ -183,6 +184,7 @@ def reduce_json(
     policy: Policy,
     costs: _CostsAndTexts | None = None,
     summary: _Summary | None = None,
+    of_model: Callable[..., Policy] | None = None,
 ) -> JsonReduction | SummaryRequest | CountRequest: ...
 def fields(data: bytes, surrogates: bool, names: list[str]) -> Any: ...
 def reduce_column(

@@ -14,7 +14,7 @@ _AFTER = re.compile(
 )
 _SWAPPED = re.compile(r"^claude-([\d.-]+)-(opus|sonnet|haiku|fable|mythos)$")  # as OpenRouter's names with a date
 _CLAUDE = re.compile(r"^claude-(?:([a-z]+)-)?(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
-_GPT = re.compile(r"(?:^|[/.:])gpt-(\d{1,2})(?:\.(\d{1,3}))?(?![\d.])")
+_GPT = re.compile(r"(?:^|[/.:])gpt-(\d|1\d)(?:\.(\d{1,3}))?(?![\d.])")  # Azure has gpt-35
 
 Version = tuple[int, int]
 

@@ -1,16 +1,33 @@
-"""Prices of models: data, with date and source of each row."""
+"""Facts of models: prices, windows, reasoning, with date and source of each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
+from time import time as seconds_now
 from typing import NamedTuple
 
 from recede._model_names import gpt_version, model_names
 
 
+class Reasoning(NamedTuple):
+    """What a model does with its reasoning.
+
+    `kept` is the reasoning of earlier turns that a request still has: ``"all"``, ``"last"`` (of the turn that is open)
+    or ``"none"``. `lowest_effort` asks for the least reasoning; None: there is no such word, and no reasoning unless a
+    request asks for it. `share` is how much of an answer's tokens it takes at that effort.
+    """
+
+    kept: str
+    lowest_effort: str | None
+    share: float
+    date: str
+    source: str
+
+
 class Model(NamedTuple):
-    """The prices of a million tokens of a model, in US dollars.
+    """The facts of a model, with the prices of a million tokens in US dollars.
 
     `write_1h` is the price of input written to the cache of one hour; that of other writes if there is no such cache.
     """
@@ -27,12 +44,36 @@ class Model(NamedTuple):
     window_tokens: int  # longer requests are refused
     ttl_seconds: float = 0  # how long an entry lives after its last use; 0: as its provider has it
     long: tuple[int, float, float] = (1 << 60, 1, 1)  # above so many tokens: how many times as much input, output cost
+    small: str = ""  # a small and cheap model of the same provider; "": this one
+    reasoning: Reasoning = Reasoning("none", None, 0.0, "", "")
 
 
+# What OpenRouter allots to an effort, of `max_tokens` (openrouter.ai/docs, reasoning tokens). It is no bound: others
+# have measured more at "low".
+_SHARES = {None: 0.0, "none": 0.0, "minimal": 0.1, "low": 0.2}
 _QUOTED = ", as others quote it"
 _CLAUDE = "platform.claude.com/docs: pricing, models, prompt caching"
 _OPENAI = "developers.openai.com/api/docs/pricing" + _QUOTED
 _GEMINI = "ai.google.dev/gemini-api/docs/pricing" + _QUOTED
+_THINKING = "platform.claude.com/docs: extended and preserved thinking, effort"
+_ITEMS = "developers.openai.com/api/docs: reasoning, conversation state"
+_THOUGHTS = "ai.google.dev/gemini-api/docs: thinking, thought signatures"
+
+
+def _kept(kept: str, lowest_effort: str | None, source: str) -> Reasoning:
+    return Reasoning(kept, lowest_effort, _SHARES[lowest_effort], "2026-11", source)
+
+
+# Opus 4.5, Sonnet 4.6 and all that came later keep thinking of all turns; earlier models that of the open turn.
+_CLAUDE_ALL = _kept("all", "low", _THINKING)
+_CLAUDE_LAST = _kept("last", None, _THINKING)
+_CLAUDE_NONE = _kept("none", None, _THINKING)
+# Reasoning items of earlier turns are read from GPT-5.6 on (`reasoning.context`), and left out before.
+_GPT_LAST = {effort: _kept("last", effort, _ITEMS) for effort in ("none", "minimal", "low")}
+_GPT_ALL = {effort: _kept("all", effort, _ITEMS) for effort in ("none", "low")}
+_GPT_NONE = _kept("none", None, _ITEMS)
+# Signatures of the open turn must come back; those of earlier ones may be left out. 2.5 takes numbers, and no words.
+_GEMINI_LAST = {effort: _kept("last", effort, _THOUGHTS) for effort in (None, "minimal", "low")}
 
 
 def _claude(
@@ -43,14 +84,31 @@ def _claude(
     cached: float | None = None,
     read: str = "",
     window: int = 1_000_000,
+    small: str = "claude-haiku-5-5",
+    reasoning: Reasoning = _CLAUDE_ALL,
 ) -> Model:
     # Writing costs 1.25 times the input for five minutes, twice for an hour; reading a tenth unless `cached` says more.
     cached = round(input / 10 if cached is None else cached, 4)
-    return Model("anthropic", date, _CLAUDE + read, input, cached, input * 1.25, input * 2, output, least, window)
+    prices = input, cached, input * 1.25, input * 2, output
+    return Model("anthropic", date, _CLAUDE + read, *prices, least, window, small=small, reasoning=reasoning)
 
 
-def _openai(date: str, input: float, cached: float, output: float, window: int = 272_000) -> Model:
-    return Model("openai", date, _OPENAI, input, cached, input, input, output, 1_024, window)
+def _old_claude(date: str, input: float, output: float, least: int, read: str = "") -> Model:
+    small = "claude-haiku-4-5"
+    return _claude(date, input, output, least, None, read, 200_000, small, _CLAUDE_LAST)
+
+
+def _openai(
+    date: str,
+    input: float,
+    cached: float,
+    output: float,
+    window: int = 272_000,
+    small: str = "gpt-5-nano",
+    reasoning: Reasoning = _GPT_LAST["none"],
+) -> Model:
+    prices = input, cached, input, input, output
+    return Model("openai", date, _OPENAI, *prices, 1_024, window, small=small, reasoning=reasoning)
 
 
 # From GPT-5.6 on, writing to the cache costs 1.25 times the input, and an entry lives for 30 minutes
@@ -59,17 +117,29 @@ _NEW_WRITE, _NEW_TTL_SECONDS = 1.25, 1_800.0
 _MOST_UNKNOWN = 20  # names of models
 
 
-def _openai_new(date: str, input: float, cached: float, output: float) -> Model:
+def _openai_new(
+    date: str, input: float, cached: float, output: float, effort: str = "none", small: str = "gpt-6-luna"
+) -> Model:
     write = round(input * _NEW_WRITE, 4)
     long = 272_000, 2.0, 1.5
-    return Model("openai", date, _OPENAI, input, cached, write, write, output, 1_024, 922_000, _NEW_TTL_SECONDS, long)
+    prices, facts = (input, cached, write, write, output), (1_024, 922_000, _NEW_TTL_SECONDS, long)
+    return Model("openai", date, _OPENAI, *prices, *facts, small, _GPT_ALL[effort])
 
 
-def _gemini(date: str, input: float, output: float, least: int, cached: float | None = None) -> Model:
+def _gemini(
+    date: str,
+    input: float,
+    output: float,
+    least: int,
+    cached: float | None = None,
+    effort: str | None = "minimal",
+    small: str = "gemini-3.1-flash-lite",
+) -> Model:
     # Prompts up to 200,000 tokens; longer ones cost up to twice as much. Cached input costs a tenth unless `cached`
     # says more; the storage of explicit caches is not included.
     cached = round(input / 10 if cached is None else cached, 4)
-    return Model("gemini", date, _GEMINI, input, cached, input, input, output, least, 1_048_576)
+    prices, reasoning = (input, cached, input, input, output), _GEMINI_LAST[effort]
+    return Model("gemini", date, _GEMINI, *prices, least, 1_048_576, small=small, reasoning=reasoning)
 
 
 def _times(row: Model, times: float, output_times: float) -> Model:
@@ -94,62 +164,64 @@ _STANDARD: Mapping[str, Model] = {
     "claude-opus-4-8": _claude("2026-07", 5.0, 25.0, 1_024),
     "claude-opus-4-7": _claude("2026-06", 5.0, 25.0),
     "claude-opus-4-6": _claude("2026-10", 5.0, 25.0, 4_096),
-    "claude-opus-4-5": _claude("2026-10", 5.0, 25.0, 4_096, window=200_000),
-    "claude-opus-4-1": _claude("2025-08", 15.0, 75.0, 1_024, window=200_000),
-    "claude-opus-4": _claude("2025-08", 15.0, 75.0, 1_024, window=200_000),
+    "claude-opus-4-5": _old_claude("2026-10", 5.0, 25.0, 4_096)._replace(reasoning=_CLAUDE_ALL),
+    "claude-opus-4-1": _old_claude("2025-08", 15.0, 75.0, 1_024),
+    "claude-opus-4": _old_claude("2025-08", 15.0, 75.0, 1_024),
     "claude-sonnet-5-5": _claude("2026-10", 2.0, 10.0, cached=0.1, read=_QUOTED),
     "claude-sonnet-5": _claude("2026-10", 2.0, 10.0, 1_024),
     "claude-sonnet-4-6": _claude("2026-06", 3.0, 15.0, read=_QUOTED),
-    "claude-sonnet-4-5": _claude("2026-06", 3.0, 15.0, 1_024, read=_QUOTED, window=200_000),
-    "claude-sonnet-4": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED, window=200_000),
-    "claude-3-7-sonnet": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED, window=200_000),
-    "claude-3-5-sonnet": _claude("2025-08", 3.0, 15.0, 1_024, read=_QUOTED, window=200_000),
-    "claude-haiku-5-5": _claude("2026-10", 0.1, 0.5, read=_QUOTED)._replace(long=(100_000, 5.0, 5.0)),
-    "claude-haiku-4-5": _claude("2026-10", 1.0, 5.0, 4_096, window=200_000),
-    "claude-3-5-haiku": _claude("2025-08", 0.8, 4.0, read=_QUOTED, window=200_000),
-    "gpt-6.2-sol": _openai_new("2026-11", 2.0, 0.1, 10.0),
-    "gpt-6.2-astra": _openai_new("2026-11", 8.0, 0.4, 40.0),
-    "gpt-6.1-sol": _openai_new("2026-09", 2.0, 0.1, 10.0),
+    "claude-sonnet-4-5": _old_claude("2026-06", 3.0, 15.0, 1_024, _QUOTED),
+    "claude-sonnet-4": _old_claude("2025-08", 3.0, 15.0, 1_024, _QUOTED),
+    "claude-3-7-sonnet": _old_claude("2025-08", 3.0, 15.0, 1_024, _QUOTED),
+    "claude-3-5-sonnet": _old_claude("2025-08", 3.0, 15.0, 1_024, _QUOTED)._replace(
+        small="claude-3-5-haiku", reasoning=_CLAUDE_NONE
+    ),
+    "claude-haiku-5-5": _claude("2026-10", 0.1, 0.5, read=_QUOTED, small="")._replace(long=(100_000, 5.0, 5.0)),
+    "claude-haiku-4-5": _old_claude("2026-10", 1.0, 5.0, 4_096)._replace(small=""),
+    "claude-3-5-haiku": _old_claude("2025-08", 0.8, 4.0, 2_048, _QUOTED)._replace(small="", reasoning=_CLAUDE_NONE),
+    "gpt-6.2-sol": _openai_new("2026-11", 2.0, 0.1, 10.0, "low"),
+    "gpt-6.2-astra": _openai_new("2026-11", 8.0, 0.4, 40.0, "low"),
+    "gpt-6.1-sol": _openai_new("2026-09", 2.0, 0.1, 10.0, "low"),
     "gpt-6.1-terra": _openai_new("2026-10", 1.0, 0.05, 5.0),
-    "gpt-6-astra": _openai_new("2026-09", 10.0, 1.0, 50.0),
+    "gpt-6-astra": _openai_new("2026-09", 10.0, 1.0, 50.0, "low"),
     "gpt-6-sol": _openai_new("2026-09", 2.0, 0.2, 10.0),
-    "gpt-6-luna": _openai_new("2026-09", 0.1, 0.01, 0.5),
-    "gpt-5.6": _openai_new("2026-08", 4.0, 0.4, 20.0),
-    "gpt-5.6-sol": _openai_new("2026-08", 4.0, 0.4, 20.0),
-    "gpt-5.6-terra": _openai_new("2026-07", 2.0, 0.2, 12.0),
-    "gpt-5.6-luna": _openai_new("2026-07", 0.2, 0.02, 1.2),
-    "gpt-5.5": _openai("2026-06", 5.0, 0.5, 30.0, window=922_000),
-    "gpt-5.4": _openai("2026-06", 2.5, 0.25, 15.0, window=922_000),
-    "gpt-5.4-mini": _openai("2026-06", 0.75, 0.075, 4.5),
-    "gpt-5.4-nano": _openai("2026-06", 0.2, 0.02, 1.25),
-    "gpt-5.3-codex": _openai("2026-05", 1.75, 0.175, 14.0),
-    "gpt-5.2-codex": _openai("2026-05", 1.75, 0.175, 14.0),
+    "gpt-6-luna": _openai_new("2026-09", 0.1, 0.01, 0.5, small=""),
+    "gpt-5.6": _openai_new("2026-08", 4.0, 0.4, 20.0, small="gpt-5.6-luna"),
+    "gpt-5.6-sol": _openai_new("2026-08", 4.0, 0.4, 20.0, small="gpt-5.6-luna"),
+    "gpt-5.6-terra": _openai_new("2026-07", 2.0, 0.2, 12.0, small="gpt-5.6-luna"),
+    "gpt-5.6-luna": _openai_new("2026-07", 0.2, 0.02, 1.2, small=""),
+    "gpt-5.5": _openai("2026-06", 5.0, 0.5, 30.0, window=922_000, small="gpt-5.4-nano"),
+    "gpt-5.4": _openai("2026-06", 2.5, 0.25, 15.0, window=922_000, small="gpt-5.4-nano"),
+    "gpt-5.4-mini": _openai("2026-06", 0.75, 0.075, 4.5, small="gpt-5.4-nano"),
+    "gpt-5.4-nano": _openai("2026-06", 0.2, 0.02, 1.25, small=""),
+    "gpt-5.3-codex": _openai("2026-05", 1.75, 0.175, 14.0, reasoning=_GPT_LAST["low"]),
+    "gpt-5.2-codex": _openai("2026-05", 1.75, 0.175, 14.0, reasoning=_GPT_LAST["low"]),
     "gpt-5.2": _openai("2026-05", 1.75, 0.175, 14.0),
-    "gpt-5.1-codex-max": _openai("2026-05", 1.25, 0.125, 10.0),
-    "gpt-5.1-codex": _openai("2026-05", 1.25, 0.125, 10.0),
+    "gpt-5.1-codex-max": _openai("2026-05", 1.25, 0.125, 10.0, reasoning=_GPT_LAST["low"]),
+    "gpt-5.1-codex": _openai("2026-05", 1.25, 0.125, 10.0, reasoning=_GPT_LAST["low"]),
     "gpt-5.1": _openai("2026-05", 1.25, 0.125, 10.0),
-    "gpt-5-codex": _openai("2026-05", 1.25, 0.125, 10.0),
-    "gpt-5": _openai("2026-05", 1.25, 0.125, 10.0),
-    "gpt-5-mini": _openai("2025-12", 0.25, 0.025, 2.0),
-    "gpt-5-nano": _openai("2025-12", 0.05, 0.005, 0.4),
-    "gpt-4.1": _openai("2025-12", 2.0, 0.5, 8.0, window=1_047_576),
-    "gpt-4.1-mini": _openai("2025-12", 0.4, 0.1, 1.6, window=1_047_576),
-    "gpt-4o": _openai("2025-12", 2.5, 1.25, 10.0, window=128_000),
-    "gpt-4o-2024-05-13": _openai("2025-12", 5.0, 5.0, 15.0, window=128_000),
-    "gpt-4o-mini": _openai("2025-12", 0.15, 0.075, 0.6, window=128_000),
-    "gemini-4-neon": _gemini("2026-11", 3.0, 15.0, 4_096, cached=0.15),
-    "gemini-4-hydrogen": _gemini("2026-11", 1.5, 7.5, 4_096, cached=0.075),
+    "gpt-5-codex": _openai("2026-05", 1.25, 0.125, 10.0, reasoning=_GPT_LAST["low"]),
+    "gpt-5": _openai("2026-05", 1.25, 0.125, 10.0, reasoning=_GPT_LAST["minimal"]),
+    "gpt-5-mini": _openai("2025-12", 0.25, 0.025, 2.0, reasoning=_GPT_LAST["minimal"]),
+    "gpt-5-nano": _openai("2025-12", 0.05, 0.005, 0.4, small="", reasoning=_GPT_LAST["minimal"]),
+    "gpt-4.1": _openai("2025-12", 2.0, 0.5, 8.0, window=1_047_576, small="gpt-4.1-mini", reasoning=_GPT_NONE),
+    "gpt-4.1-mini": _openai("2025-12", 0.4, 0.1, 1.6, window=1_047_576, small="", reasoning=_GPT_NONE),
+    "gpt-4o": _openai("2025-12", 2.5, 1.25, 10.0, window=128_000, small="gpt-4o-mini", reasoning=_GPT_NONE),
+    "gpt-4o-2024-05-13": _openai("2025-12", 5.0, 5.0, 15.0, window=128_000, small="gpt-4o-mini", reasoning=_GPT_NONE),
+    "gpt-4o-mini": _openai("2025-12", 0.15, 0.075, 0.6, window=128_000, small="", reasoning=_GPT_NONE),
+    "gemini-4-neon": _gemini("2026-11", 3.0, 15.0, 4_096, cached=0.15, effort="low"),
+    "gemini-4-hydrogen": _gemini("2026-11", 1.5, 7.5, 4_096, cached=0.075, effort="low"),
     "gemini-3.8-flash": _gemini("2026-09", 0.75, 3.75, 4_096),
     "gemini-3.6-flash": _gemini("2026-09", 0.75, 3.75, 4_096),
     "gemini-3.7-flash": _gemini("2026-09", 0.75, 3.75, 4_096),
     "gemini-3.5-flash": _gemini("2026-06", 1.5, 9.0, 4_096),
-    "gemini-3.1-pro": _gemini("2026-06", 2.0, 12.0, 4_096),
-    "gemini-3-pro": _gemini("2026-01", 2.0, 12.0, 4_096),
+    "gemini-3.1-pro": _gemini("2026-06", 2.0, 12.0, 4_096, effort="low"),
+    "gemini-3-pro": _gemini("2026-01", 2.0, 12.0, 4_096, effort="low"),
     "gemini-3-flash": _gemini("2026-06", 0.5, 3.0, 1_024),
-    "gemini-3.1-flash-lite": _gemini("2026-06", 0.25, 1.5, 1_024),
-    "gemini-2.5-pro": _gemini("2026-06", 1.25, 10.0, 2_048),
-    "gemini-2.5-flash": _gemini("2026-06", 0.3, 2.5, 2_048),
-    "gemini-2.5-flash-lite": _gemini("2026-06", 0.1, 0.4, 2_048),
+    "gemini-3.1-flash-lite": _gemini("2026-06", 0.25, 1.5, 1_024, small=""),
+    "gemini-2.5-pro": _gemini("2026-06", 1.25, 10.0, 2_048, effort=None, small="gemini-2.5-flash-lite"),
+    "gemini-2.5-flash": _gemini("2026-06", 0.3, 2.5, 2_048, effort=None, small="gemini-2.5-flash-lite"),
+    "gemini-2.5-flash-lite": _gemini("2026-06", 0.1, 0.4, 2_048, effort=None, small=""),
 }
 # Fast mode has prices of its own, by the pages of the models; those of other models are not known.
 _FAST_TIMES = {
@@ -166,7 +238,7 @@ MODEL_ROWS: Mapping[str, Model] = {
 }
 """Models by name, at the prices of standard requests, or of fast ones; batch, priority and regional prices differ."""
 
-# What a model cost earlier: until the first moment, in UTC, of a day.
+# What models cost until the first moment, in UTC, of a day, the oldest first; and from one on.
 EARLIER_ROWS: Mapping[str, tuple[tuple[str, Model], ...]] = {
     "claude-sonnet-5-5": (("2026-10-07", _claude("2026-09", 2.0, 10.0, read=_QUOTED)),),
     "gpt-5.6": (("2026-08-21", _openai_new("2026-07", 5.0, 0.5, 30.0)),),
@@ -174,7 +246,11 @@ EARLIER_ROWS: Mapping[str, tuple[tuple[str, Model], ...]] = {
     "gpt-5.6-terra": (("2026-07-30", _openai_new("2026-07", 2.5, 0.25, 15.0)),),
     "gpt-5.6-luna": (("2026-07-30", _openai_new("2026-07", 1.0, 0.1, 6.0)),),
 }
-"""Earlier prices by model, the oldest first: each with the day from which on it was another."""
+# Announced for 2027 (ai.google.dev/gemini-api/docs/pricing, as genai-prices 0.2 quotes it, November 2026).
+_TWICE_FROM_2027 = ("gemini-3.6-flash", "gemini-3.7-flash", "gemini-3.8-flash")
+LATER_ROWS: Mapping[str, tuple[tuple[str, Model], ...]] = {
+    name: (("2027-01-01", _times(_STANDARD[name], 2, 2)),) for name in _TWICE_FROM_2027
+}
 
 USUAL_MODELS = {
     "anthropic": "claude-sonnet-4-6",
@@ -189,16 +265,28 @@ USUAL_MODELS = {
 def model_row(model: str, time: float | None = None, sent_tokens: int = 0, tier: str | None = None) -> Model | None:
     """Find the row of a model by a log's name for it; None if there is none: names are not guessed.
 
-    The prices are those of a moment in Unix seconds (None: those of today), for a prompt of that many tokens.
+    The prices are those of a moment in Unix seconds (None: now), for a prompt of that many tokens.
     """
     found = next((name for name in model_names(model, tier) if name in MODEL_ROWS), None)
     if found is None:
         return None
-    earlier = () if time is None else EARLIER_ROWS.get(found, ())
-    days = ((datetime.fromisoformat(f"{day}T00:00+00:00").timestamp(), row) for day, row in earlier)
-    row = next((row for moment, row in days if (time or 0.0) < moment), MODEL_ROWS[found])
+    row = _row_at(found, seconds_now() if time is None else time)
     above, times, output_times = row.long
     return _times(row, times, output_times) if sent_tokens > above else row
+
+
+def _row_at(name: str, time: float) -> Model:
+    """The row of a name in the table, with the prices of a moment."""
+    for day, row in EARLIER_ROWS.get(name, ()):
+        if time < _first_second(day):
+            return row
+    rows = [row for day, row in LATER_ROWS.get(name, ()) if time >= _first_second(day)]
+    return rows[-1] if rows else MODEL_ROWS[name]
+
+
+@cache
+def _first_second(day: str) -> float:
+    return datetime.fromisoformat(f"{day}T00:00+00:00").timestamp()
 
 
 def new_cache(model: str) -> tuple[float, float] | None:

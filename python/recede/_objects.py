@@ -245,6 +245,12 @@ def messages_of(response: Any) -> list[Any]:
     return [response]
 
 
+def model_of(response: Any) -> Any:
+    """Return the model that a client's response names; None of any other object."""
+    is_response = hasattr(response, "choices") or hasattr(response, "stop_reason") or hasattr(response, "output")
+    return getattr(response, "model", None) if is_response else None
+
+
 def text_of(message: dict[str, Any] | None) -> str:
     if message is None:
         return ""

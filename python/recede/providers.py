@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from recede._errors import meant, one_of
@@ -12,6 +14,7 @@ __all__ = ["Provider"]
 # Larger numbers mean the same; sums in the core do not overflow.
 _LARGEST_PRICE, _LARGEST_COUNT = 1e300, 1 << 40
 _FIRST_FIELDS = 10  # that the first version stored
+_MOST_NAMES, _MOST_CHARS = 256, 100  # of models, whose facts are remembered, and of one
 # How a policy names the rule of a cache. Without a cache reading costs what writing does, so any prefix may be served.
 _RULES = {"marks": "breakpoints", "prefix": "prefix", "ideal": "ideal", "none": "ideal"}
 
@@ -126,10 +129,7 @@ class Provider(NamedTuple):
         """
         if not isinstance(model, str):
             raise TypeError(f"the name of a model must be a str, not {type(model).__name__}")
-        from recede._model_names import model_provider
-
-        name = model_provider(model)
-        return None if name is None else cls.of(name, model)
+        return _of_model(model)
 
 
 PROVIDERS = {
@@ -178,10 +178,39 @@ def _instead(name: str) -> str:
     return meant(name, PROVIDERS) or one_of(PROVIDERS)
 
 
+@lru_cache(maxsize=_MOST_NAMES)
+def _of_model(model: str, served_as: str | None = None) -> Provider | None:
+    """The provider of a model; in a shape of Bedrock, Claude is served by that."""
+    from recede._model_names import model_provider  # it takes as long to import as the rest
+    from recede._models import model_row
+
+    row = model_row(model)
+    name = model_provider(model) or (row and row.provider)
+    if name is None:
+        return None
+    return Provider.of("bedrock" if (name, served_as) == ("anthropic", "bedrock") else name, model)
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def named_provider(name: str) -> Provider:
+    """Find a provider by its name, by a model's, or by both, as in ``"anthropic_1h:claude-opus-5-5"``."""
+    if name in PROVIDERS:
+        return PROVIDERS[name]
+    before, _, rest = name.partition(":")
+    provider, model = (before, rest) if before in PROVIDERS and rest else (None, name)
+    if (found := _of_model(model)) is not None:
+        return found if provider is None else Provider.of(provider, model)
+    if provider is not None:
+        raise ValueError(f"the model {model!r} is not known: give a recede.Provider with its facts")
+    near = meant(name, PROVIDERS)
+    more = "" if near else ", or a known model; for any other give a recede.Provider with its facts"
+    raise ValueError(f"there is no provider {name!r}{near or one_of(PROVIDERS)}{more}")
+
+
 def checked_provider(name: str, value: Any) -> Provider:
-    """Check the option `name`: a provider, its name, or its JSON form."""
+    """Check the option `name`: a provider, its name, that of a model, or its JSON form."""
     if isinstance(value, str):
-        return Provider.of(value)
+        return named_provider(value)
     if isinstance(value, list) and _FIRST_FIELDS <= len(value) <= len(Provider._fields):
         value = Provider(*value)  # as stored, also by a version that had fewer fields
     if not isinstance(value, Provider):
@@ -211,6 +240,19 @@ def saved_provider(value: Any) -> Any:
     if not isinstance(value, Provider):
         return value
     return value.name if PROVIDERS.get(value.name) == value else list(value._replace(ttl_seconds=0))
+
+
+def provider_of_model(model: Any, served_as: str | None = None) -> Provider | None:
+    """The provider of a model that a request or response names, in a shape of the provider `served_as`; else None."""
+    return _of_model(model[:_MOST_CHARS], served_as) if isinstance(model, str) and model else None
+
+
+def settled(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options in which the facts of a model stand for its name, so that what is stored keeps them."""
+    provider = options.get("provider", "auto")
+    if not isinstance(provider, str) or provider == "auto" or provider in PROVIDERS:
+        return dict(options)
+    return {**options, "provider": named_provider(provider)}
 
 
 def policy_cache(provider: Provider) -> tuple[str, int, int, int, int]:

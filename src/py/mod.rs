@@ -42,7 +42,7 @@ use marks::DictMarks;
 use named::named;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{IntoPyDict, PyBytes, PyList, PyString};
 use reduction::{json_reduction, reduction};
 use std::sync::atomic::{AtomicBool, Ordering};
 use values::Any;
@@ -80,25 +80,28 @@ fn reduce<'py>(
     })
 }
 
-/// Reduces serialized input; see `recede.reduce_json`.
+/// Reduces serialized input; see `recede.reduce_json`. `of_model` is called with the model of a request that names one, and gives its
+/// policy.
 #[pyfunction]
-#[pyo3(signature = (data, surrogates, policy, costs=None, summary=None))]
+#[pyo3(signature = (data, surrogates, policy, costs=None, summary=None, of_model=None))]
 fn reduce_json<'py>(
     data: &Bound<'py, PyBytes>,
     surrogates: bool,
-    policy: &PyPolicy,
+    policy: &Bound<'py, PyPolicy>,
     costs: Option<Costs>,
     summary: Option<SummaryInput>,
+    of_model: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
-        let py = data.py();
-        let (bytes, rules, requests) = (data.as_bytes(), &policy.policy, &policy.requests);
+        let (py, bytes) = (data.py(), data.as_bytes());
+        let outline = py.detach(|| scan(bytes, surrogates)).map_err(|error| transcript_error(py, &error))?;
+        let model = of_model.and_then(|of_model| Some((of_model, request::text_field(bytes, &outline, "model")?)));
+        let own = model.map(|(of_model, model)| of_model.call((), Some(&[("model", model)].into_py_dict(py)?)));
+        let own = own.transpose()?.map(Bound::cast_into::<PyPolicy>).transpose()?;
+        let PyPolicy { policy: rules, requests } = own.as_ref().unwrap_or(policy).get();
         let summary = summary.unwrap_or_default();
-        let reduced = py.detach(|| {
-            let outline = scan(bytes, surrogates)?;
-            Ok(reduce_scanned(bytes, outline, rules, Given { requests, costs: costs.as_ref(), summary: &summary }))
-        });
-        match reduced.map_err(|error| transcript_error(py, &error))? {
+        let given = Given { requests, costs: costs.as_ref(), summary: &summary };
+        match py.detach(|| reduce_scanned(bytes, outline, rules, given)) {
             Reduced::AskSummary(outline, asked) => {
                 let span = |message: usize| (outline.spans[message].start, outline.spans[message].end);
                 let spans: Vec<(usize, usize)> = asked.dropped.into_iter().map(span).collect();

@@ -48,15 +48,14 @@ impl PyRequest {
         guarded(|| {
             let (py, bytes) = (data.py(), data.as_bytes());
             let outline = py.detach(|| scan_bounded(bytes)).map_err(|error| transcript_error(py, &error))?;
-            let text_of = |value: Option<Span>| Some(String::from_utf8_lossy(&text(value?.of(bytes))?).into_owned());
             Ok(PyRequest {
                 data: data.clone().unbind(),
                 is_kept_by_provider: kept_by_provider.into_iter().any(|name| has_field(bytes, &outline, &name)),
                 messages: outline.messages.len(),
-                model: text_of(field(bytes, &outline, "model")),
-                ttl: text_of(newest_in_body(bytes, &outline).and_then(|mark| member(bytes, mark, b"ttl"))),
+                model: text_field(bytes, &outline, "model"),
+                ttl: newest_in_body(bytes, &outline).and_then(|mark| text_of(bytes, member(bytes, mark, b"ttl")?)),
                 caches_messages: caches_messages(bytes, &outline),
-                retention: text_of(field(bytes, &outline, "prompt_cache_retention")),
+                retention: text_field(bytes, &outline, "prompt_cache_retention"),
                 outline: Mutex::new(Some(outline)),
             })
         })
@@ -130,6 +129,15 @@ impl PyRequest {
             }
         })
     }
+}
+
+/// The text of a field of a request beside its messages.
+pub(super) fn text_field(data: &[u8], outline: &Outline, name: &str) -> Option<String> {
+    text_of(data, field(data, outline, name)?)
+}
+
+fn text_of(data: &[u8], value: Span) -> Option<String> {
+    Some(String::from_utf8_lossy(&text(value.of(data))?).into_owned())
 }
 
 fn masked_once() -> PyErr {

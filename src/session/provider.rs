@@ -1,6 +1,9 @@
-//! The provider whose prompt cache a session assumes: the shape of its first call or result decides, and no later message changes it.
+//! The provider whose prompt cache a session assumes: the shape of its first call or result decides, and no later message changes it. A
+//! caller may learn the model until the boundary moves.
 
-use super::Session;
+use super::{Result, Session};
+use crate::policy::Policy;
+use crate::store::Store;
 use std::sync::Arc;
 
 impl Session {
@@ -26,6 +29,24 @@ impl Session {
         if self.decided.take_if(|decided| *decided >= messages).is_some() {
             self.policy = self.given.clone();
         }
+    }
+
+    /// Takes the policy with the terms of a model, and stores the options that have them. Its requests are charged again, so once the
+    /// boundary has moved or a summary was made nothing happens. Returns whether it was taken.
+    pub fn take_terms(&mut self, policy: &Policy, options: &[u8], store: Option<&mut Store>) -> Result<bool> {
+        if !self.state.moves.is_empty() || self.events.summaries().next().is_some() {
+            return Ok(false);
+        }
+        self.check_store(store.as_deref())?;
+        if let Some(store) = store {
+            Session::store_options(store, options)?;
+        }
+        self.given = Arc::new(policy.clone());
+        let shape = self.decided.map(|message| self.log.outline.messages[message].shape);
+        self.policy = shape.and_then(|shape| self.given.decided(shape)).map_or_else(|| self.given.clone(), Arc::new);
+        self.fold_again(self.unrequested.unwrap_or(self.len()));
+        self.forget_view_after(0);
+        Ok(true)
     }
 
     /// Whether views have marks at the boundary.

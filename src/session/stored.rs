@@ -53,8 +53,15 @@ impl Session {
 
     /// Uses a store, with what happened in it. The caller appends its messages again; returns how many there are.
     pub fn open(&mut self, store: &mut Store, options: &[u8]) -> Result<usize> {
-        let stored = Session::stored_options(store)?;
-        if stored.as_deref() != Some(options) && !store.is_read_only() {
+        Session::store_options(store, options)?;
+        let known = self.load(store)?;
+        self.stored = Stored { is_used: true, known, ..Stored::default() };
+        Ok(known)
+    }
+
+    /// Writes the options to a store that has others.
+    pub(super) fn store_options(store: &mut Store, options: &[u8]) -> Result<()> {
+        if Session::stored_options(store)?.as_deref() != Some(options) && !store.is_read_only() {
             store.change(|changes| {
                 if changes.last(RecordKind::Session) == 0 {
                     changes.append(RecordKind::Session, &[], &[])?;
@@ -62,9 +69,7 @@ impl Session {
                 changes.replace(RecordKind::Session, 1, &[], &header(options))
             })?;
         }
-        let known = self.load(store)?;
-        self.stored = Stored { is_used: true, known, ..Stored::default() };
-        Ok(known)
+        Ok(())
     }
 
     /// Takes over what happened in a store, as far as it has the messages for that. The caller appends these; returns how many there

@@ -57,12 +57,14 @@ def shortest(path: str) -> list[Session]:
     return sorted((one for one in sessions() if one.path == path), key=lambda one: len(json.dumps(one.history)))
 
 
-def check(session: Session, options: dict[str, Any]) -> int:
-    """How many results the last view of the session masks."""
-    proxy, masker, history = RequestMasker(**options), Masker(**options), recede.History(**options)
-    told = Masker(provider=PATHS[session.path], **options)
+def check(session: Session, options: dict[str, Any], model: str | None = None) -> int:
+    """How many results the last view of the session masks; of bodies that name this model, if one is given."""
+    proxy, masker, named = RequestMasker(**options), Masker(**options), {} if model is None else {"provider": model}
+    history, told = recede.History(**options, **named), Masker(**{"provider": PATHS[session.path], **options, **named})
     masked, is_whole = 0, True
     for body in session.bodies():
+        if model is not None:
+            body = body.replace(b'"model":"claude"', b'"model":"%s"' % model.encode(), 1)
         request = json.loads(body)
         sent = proxy.mask("POST", session.path, OTHER_AGENT, body)
         view = json.loads(sent.body)
@@ -75,7 +77,7 @@ def check(session: Session, options: dict[str, Any]) -> int:
         is_whole = is_whole and not of_request.dropped_count and of_request.within_limit is not False
         assert (of_json.json == sent.body) or not is_whole
         history.extend(map(without_marks, messages[len(history) :]))
-        reduction = recede.reduce(messages, **options)
+        reduction = recede.reduce(messages, **options, **named)
         assert without_marks(history.view()) == without_marks(reduction.messages)
         if not is_limited(options):  # else the prompt of the request counts, too
             assert without_marks(reduction.messages) == without_marks(shown)
@@ -94,6 +96,23 @@ def test_every_door_of_a_provider_sends_the_same(options: dict[str, Any]) -> Non
     for path in PATHS:
         masked = next(session for session in shortest(path) if recede.reduce(session.history).masked_count)
         assert max(check(session, options) for session in (shortest(path)[0], masked)) > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "model"),
+    [
+        ("/v1/messages", "claude-opus-5-5"),
+        ("/v1/messages", "us.anthropic.claude-fable-5-2-20261101-v1:0"),
+        ("/v1/responses", "gpt-5.6-sol"),
+        ("/v1/responses", "gpt-4o"),
+    ],
+)
+def test_every_door_takes_the_facts_of_the_model_in_a_body(path: str, model: str) -> None:
+    need(CORPUS)
+    masked = next(session for session in shortest(path) if recede.reduce(session.history).masked_count)
+    for session in (masked, *shortest(path)[len(shortest(path)) // 2 :][:2]):
+        check(session, {}, model)
+    assert check(masked, {"keep": 3, "max_overcost": None}, model) > 0
 
 
 @pytest.mark.slow

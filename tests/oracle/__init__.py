@@ -10,6 +10,7 @@ Sessions, managers of turns, replays and stores are the core's alone.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from oracle.apply import apply, changes_of
@@ -66,9 +67,13 @@ def reduce_json(
     policy: Policy,
     costs: Costs | None = None,
     summary: Given = None,
+    of_model: Callable[..., Policy] | None = None,
 ) -> JsonReduction | SummaryRequest | CountRequest:
-    """The same for bytes; dropped messages are given by their spans."""
+    """The same for bytes; dropped messages are given by their spans. A request may name a model, with a policy."""
     messages, body = scan(data, surrogates=surrogates)
+    (model,) = fields(data, surrogates, ["model"])
+    if of_model is not None and model is not None and isinstance(model := json.loads(model), str):
+        policy = of_model(model=model)
     outline = walk(messages)
     facts = Facts(outline, policy, costs)
     plan = make_plan(facts, summary)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from recede.reduction._kinds import BOUNDARY, TEXTS, WINDOWS, Kind
+from recede.reduction._kinds import BOUNDARY, PROVIDER, TEXTS, WINDOWS, Kind
 from recede.reduction._options import OPTIONS, Option
 
 _NONE = object()  # None as typed; None itself means that nothing was typed
@@ -41,6 +41,8 @@ def _type_of(kind: Kind) -> dict[str, Any]:
         return {"type": _ChoiceOrNumber(kind.choices), "metavar": "|".join((*kind.choices, "N"))}
     if kind is WINDOWS:
         return {"type": _ToolWindow(), "multiple": True, "metavar": "TOOL=N"}
+    if kind is PROVIDER:
+        return {"type": _ChoiceOrModel(kind.choices), "metavar": f"[{'|'.join((*kind.choices, 'MODEL'))}]"}
     if kind.choices:
         return {"type": click.Choice(kind.choices)}
     if kind.annotation == "bool":
@@ -77,6 +79,17 @@ class _ChoiceOrNumber(click.Choice[str]):
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
             self.fail(f"{error.message.rstrip('.')}, and no number of results from 1", param, ctx)
+
+
+class _ChoiceOrModel(click.Choice[str]):
+    """A provider or a model by its name; the library knows which there are."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            PROVIDER.check("provider", value)
+        except (TypeError, ValueError) as error:
+            self.fail(str(error), param, ctx)
+        return value
 
 
 class _ToolWindow(click.ParamType):  # type: ignore[type-arg]

@@ -52,8 +52,8 @@ def _of_row(row: Model) -> ModelPrices:
     return ModelPrices(prices, row.write_1h, row.provider, row.date, row.source, row.ttl_seconds)
 
 
-MODELS: Mapping[str, ModelPrices] = {name: _of_row(row) for name, row in MODEL_ROWS.items()}
-"""Prices by model, for standard requests; batch, priority and regional prices differ."""
+MODELS: Mapping[str, ModelPrices] = {name: _of_row(model_row(name) or row) for name, row in MODEL_ROWS.items()}
+"""Prices of today by model, for standard requests; batch, priority and regional prices differ."""
 
 
 def model_prices(

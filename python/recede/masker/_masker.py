@@ -15,6 +15,7 @@ from recede._summarizer import Asking, Steps
 from recede.masker._conversation import KnownConversation
 from recede.masker._facts import AdapterReader, DictReader
 from recede.masker._finder import ConversationFinder, MaskerStats
+from recede.providers import checked_provider, provider_of_model
 from recede.reduction._counting import OVER_LIMIT, approx_tokens, static_cost
 from recede.reduction._kinds import FLAG, optional_function, whole_number
 from recede.reduction._masks import Masks, report_move
@@ -138,7 +139,7 @@ class Masker(ConversationFinder[_M]):
         messages: list[_M],
         *,
         marks_elsewhere: int = MARKS_ELSEWHERE,
-        provider: Provider | None = None,
+        provider: Provider | str | None = None,
         request: Mapping[str, Any] | None = None,
     ) -> list[_M]:
         """The messages to send: a new list, whose unmasked messages are the given objects.
@@ -148,10 +149,10 @@ class Masker(ConversationFinder[_M]):
         Args:
             messages: the conversation.
             marks_elsewhere: how many cache marks this request has besides those of its messages.
-            provider: at the prices of its model, in place of the option. A conversation keeps that of the first call
-                that names one with a cache as long as it is remembered: views must not change where the model does.
+            provider: in place of the option. A conversation keeps that of the first call that names one with a cache as
+                long as it is remembered: views must not change where the model does.
             request: the request that has these messages: its system prompt and tools count towards the limit and the
-                trigger.
+                trigger, and its model says whose cache it is, unless a provider is given here or as an option.
         """
         return drive(self._viewing(messages, marks_elsewhere, provider, request))
 
@@ -160,17 +161,25 @@ class Masker(ConversationFinder[_M]):
         messages: list[_M],
         *,
         marks_elsewhere: int = MARKS_ELSEWHERE,
-        provider: Provider | None = None,
+        provider: Provider | str | None = None,
         request: Mapping[str, Any] | None = None,
     ) -> list[_M]:
         """`view`, awaiting a summarizer that is async."""
         return await drive_async(self._viewing(messages, marks_elsewhere, provider, request))
 
     def _viewing(
-        self, messages: list[_M], marks_elsewhere: int, provider: Provider | None, request: Mapping[str, Any] | None
+        self,
+        messages: list[_M],
+        marks_elsewhere: int,
+        provider: Provider | str | None,
+        request: Mapping[str, Any] | None,
     ) -> Steps[list[_M]]:
         if is_off():
             return list(messages)
+        if provider is not None:
+            provider = checked_provider("provider", provider)
+        elif request is not None and self._options.get("provider", "auto") == "auto":
+            provider = provider_of_model(request.get("model"))
         static = static_cost(request, self._counter) if request is not None and self._has_limits else 0
 
         def shown(conversation: KnownConversation) -> tuple[list[BoundaryMove], list[_M]]:

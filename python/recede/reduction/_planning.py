@@ -45,8 +45,8 @@ def reduce_messages(policy: Any, messages: list[Any], options: Any) -> Reduction
     return _reported(answer, error)  # type: ignore[no-any-return]
 
 
-def reduce_bytes(policy: Any, data: Json, options: Any) -> JsonReduction:
-    """Reduce serialized input, likewise."""
+def reduce_bytes(policy: Any, data: Json, options: Any, of_model: Callable[..., Any] | None = None) -> JsonReduction:
+    """Reduce serialized input, likewise; `of_model` gives the Policy for the model that a request names."""
     engine = _engine.engine
     raw, surrogates = as_bytes(data)
     counter = options.get("token_counter")
@@ -55,11 +55,11 @@ def reduce_bytes(policy: Any, data: Json, options: Any) -> JsonReduction:
         # The strict reader validates it for json.
         engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))
         costs = all_costs(engine.texts(history_of(raw), policy), counter, image_chars_of(options))
-    answer, error = engine.reduce_json(raw, surrogates, policy, costs), None
+    answer, error = engine.reduce_json(raw, surrogates, policy, costs, None, of_model), None
     if type(answer) is not JsonReduction:
         answer, error = _answered(
             answer,
-            lambda summary: engine.reduce_json(raw, surrogates, policy, costs, summary),
+            lambda summary: engine.reduce_json(raw, surrogates, policy, costs, summary, of_model),
             lambda span: loads(raw[slice(*span)]),
             options,
             costs,

@@ -9,7 +9,7 @@ from typing import Any
 from recede._errors import meant
 from recede._off import is_off
 from recede._recall import PLACEHOLDER, with_handle
-from recede.providers import Provider, policy_cache
+from recede.providers import Provider, policy_cache, provider_of_model
 from recede.reduction._kinds import BOUNDARIES, CEILING, CHARS_PER_TOKEN, MIN_KEEP, whole_number
 from recede.reduction._options import DESIGN_OPTIONS, OPTIONS, SESSION_DEFAULTS
 
@@ -78,17 +78,21 @@ def own_policy(
     summarizer: Any = None,
     recall: bool = False,
     static: int = 0,
+    model: Any = None,
     **parameters: Any,
 ) -> Any:
     """The Policy of a door, which drops messages over its limit if it `reduces`, and else only masks and cuts.
 
-    `static` is what system prompt and tools take of the limit and of the trigger, in quarter tokens. `parameters` are
-    added to those of the options.
+    `static` is what system prompt and tools take of the limit and of the trigger, in quarter tokens. `model` is the one
+    that a request names, whose facts are taken unless the options name a provider. `parameters` are added to those of
+    the options.
     """
     summarizes = summarizer is not None
     if summarizes:
         DESIGN_OPTIONS["summarizer"].check("summarizer", summarizer)
-    parameters |= {"recall": recall, "static": static}
+    if model is None or options.get("provider", "auto") != "auto" or provider_of_model(model) is None:
+        model = None
+    parameters |= {"recall": recall, "static": static, "model": model}
     return _once(_own_policy, (engine, reduces, summarizes), options, parameters)
 
 
@@ -100,6 +104,7 @@ def _own_policy(
     *,
     recall: bool,
     static: int,
+    model: str | None,
     **parameters: Any,
 ) -> Any:
     refuse_unknown(options)
@@ -109,7 +114,7 @@ def _own_policy(
     if limit is not None and trigger > limit:
         raise ValueError(f"trigger_tokens must be at most max_input_tokens, which is {limit}, not {trigger}")
     rule = (boundary, 0.0, 0.0) if isinstance(boundary, str) else ("stepped", float(boundary), 0.0)
-    own |= _terms(rule, provider, keep if summarizes else None)
+    own |= _terms(rule, provider, keep if summarizes else None, model)
     own |= {"keep_results": keep, "ask_summary": summarizes, "least_removed": LEAST_REMOVED}
     if own["placeholder"] is None:
         own["placeholder"] = OPTIONS["placeholder"].check("placeholder", PLACEHOLDER)
@@ -243,27 +248,34 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
     return option
 
 
-def _terms(rule: tuple[str, float, float], provider: Provider | str, tail: int | None = None) -> dict[str, Any]:
+def _terms(
+    rule: tuple[str, float, float], provider: Provider | str, tail: int | None = None, model: str | None = None
+) -> dict[str, Any]:
     """The terms of the assumed cache: of any history, and of one whose shape names another provider or takes marks.
 
     With a `tail`, summaries of turns that are older than it are made when they pay, by the model of the conversation.
+    A `model` that is known says more than the shape.
     """
 
     def of(one: Provider) -> tuple[Any, ...]:
         read, write = float(one.read), float(one.write)
-        model = None, (read, write, 1.0, float(one.output)), tail, (SUMMARY_CHARS, SUMMARY_PROMPT_CHARS)
+        by_model = None, (read, write, 1.0, float(one.output)), tail, (SUMMARY_CHARS, SUMMARY_PROMPT_CHARS)
         boundary = (rule[0], read, write) if rule[0] == "break_even" else rule
-        return one.name, boundary, policy_cache(one), None if tail is None else model
+        return one.name, boundary, policy_cache(one), None if tail is None else by_model
+
+    def assumed(name: str) -> Provider:
+        if isinstance(provider, Provider):
+            return provider
+        return provider_of_model(model, name) or Provider.of(name)
 
     by_shape = []
     for shape, name in _NAMED.items():
-        one = Provider.of(name) if provider == "auto" else provider
-        pins = shape == _MARKED and one.cache == "marks"  # type: ignore[union-attr]
-        if provider == "auto" or pins:
-            by_shape.append((shape, (*of(one), pins)))  # type: ignore[arg-type]
-    terms = of(Provider.of(_UNNAMED) if isinstance(provider, str) else provider)
+        one = assumed(name)
+        pins = shape == _MARKED and one.cache == "marks"
+        if pins or not isinstance(provider, Provider):
+            by_shape.append((shape, (*of(one), pins)))
     names = ("provider", "boundary", "cache", "summaries")
-    return {**dict(zip(names, terms, strict=True)), "terms_by_shape": by_shape}
+    return {**dict(zip(names, of(assumed(_UNNAMED)), strict=True)), "terms_by_shape": by_shape}
 
 
 def _boundary(option: dict[str, Any]) -> tuple[str, float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from recede import _engine
@@ -83,16 +84,18 @@ def reduce(  # noqa: D417 - more is an error
     if isinstance(messages, (bytes, bytearray, memoryview, str)):
         refuse_path(messages)
         static = static_cost_of_json(*as_bytes(messages), counter) if has_limits(options) else 0
-        return reduce_bytes(_policy(options, summarizer, MARKS_ELSEWHERE, static), messages, own)
+        policy = partial(_policy, options, summarizer, MARKS_ELSEWHERE, static)
+        return reduce_bytes(policy(), messages, own, policy)
     key: Any = body_key(messages)
     given: Any = messages
     if key is None:
         return reduce_messages(_policy(options, summarizer, MARKS_ELSEWHERE), given, own)
     static = static_cost(given, counter) if has_limits(options) else 0
-    reduction = reduce_messages(_policy(options, summarizer, marks_elsewhere(given), static), given[key], own)
+    policy = _policy(options, summarizer, marks_elsewhere(given), static, given.get("model"))
+    reduction = reduce_messages(policy, given[key], own)
     return reduction._replace(request=given if reduction.messages is given[key] else {**given, key: reduction.messages})
 
 
-def _policy(options: Any, summarizer: Any, marks: int, static: int = 0) -> Any:
-    engine = _engine.engine
-    return own_policy(engine, options, reduces=True, summarizer=summarizer, marks_elsewhere=marks, static=static)
+def _policy(options: Any, summarizer: Any, marks: int, static: int = 0, model: Any = None) -> Any:
+    own: Any = {"summarizer": summarizer, "marks_elsewhere": marks, "static": static, "model": model}
+    return own_policy(_engine.engine, options, reduces=True, **own)

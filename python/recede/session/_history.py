@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from recede import _engine
 from recede._errors import StoreError, TranscriptError
-from recede._objects import is_object, messages_of
+from recede._objects import is_object, messages_of, model_of
 from recede._report import BoundaryMove
 from recede.reduction._input import as_bytes
 from recede.reduction._kinds import optional_function, optional_summarizer, whole_number
@@ -132,7 +132,13 @@ class History(HistoryReader):
         """
         if isinstance(message, (list, tuple)):
             raise TranscriptError("message", message_index=len(self), seen="a list (extend takes several)")
-        for one in messages_of(message) if is_object(message) else (message,):
+        if not is_object(message):
+            with self._lock:
+                self._live.append_object(message)
+            return
+        with self._lock:
+            self._live.take_model(model_of(message))
+        for one in messages_of(message):
             with self._lock:
                 self._live.append_object(one)
 

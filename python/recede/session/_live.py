@@ -108,6 +108,7 @@ class LiveSession:
     def __init__(self, options: HistoryOptions, store: TurnStore | None, on_move: Any) -> None:
         if store is not None:
             refuse_other_stores(store)
+            options = options.as_stored(_engine.engine.stored_options(store._store))
         self.options = options
         self.store = store
         self.callbacks = Callbacks(options, on_move)
@@ -159,6 +160,15 @@ class LiveSession:
         else:
             self.messages.add(len(self.core) - 1, message, False)
             self.callbacks.report_moves(moves)
+
+    def take_model(self, model: Any) -> None:
+        """Take the facts of the model that a response names, if none is named yet and the boundary has not moved."""
+        options = self.options.for_model(model)
+        if options is None:
+            return
+        self.prepare()
+        if self.core.take_terms(options.policy, options.tag()):
+            self.options = options
 
     def message(self, index: int) -> Any:
         return self.messages.at(self.core, index)

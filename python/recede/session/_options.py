@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from recede import _engine
 from recede._bodies import unique
 from recede._errors import TranscriptError
-from recede.providers import saved_provider, takes_marks
+from recede.providers import checked_provider, provider_of_model, saved_provider, settled, takes_marks
 from recede.reduction._kinds import optional_function, optional_summarizer, whole_number
 from recede.reduction._policy import block_policy, image_chars_of, own_policy, refuse_unknown
 
@@ -61,7 +61,7 @@ class HistoryOptions:
         if calibrate and not has_limit:
             raise TypeError("calibrate is for a limit: give max_input_tokens")
         flags = {name: True for name, flag in (("calibrate", calibrate), ("recall", recall)) if flag}
-        given = {**options, **flags, **({} if summarizer is None else {"summarizer": summarizer})}
+        given = {**settled(options), **flags, **({} if summarizer is None else {"summarizer": summarizer})}
         return cls(policy, given, drops=has_limit or summarizer is not None)
 
     @classmethod
@@ -78,6 +78,20 @@ class HistoryOptions:
         chunk = options.pop("mask_chunk", None)
         policy = block_policy(_engine.engine, keep, chunk, options, max_tokens=max_input_tokens)
         return cls(policy, given, threshold_tokens=threshold_tokens, drops=False)
+
+    def for_model(self, model: Any) -> HistoryOptions | None:
+        """These options with the facts of a known model; None if they name a provider, or the model is not known."""
+        provider = provider_of_model(model)
+        if provider is None or _DESIGN in self.given or self.given.get("provider", "auto") != "auto":
+            return None
+        return self.of(**{**self.given, "provider": provider})
+
+    def as_stored(self, tag: bytes | None) -> HistoryOptions:
+        """These options, with the provider of a stored session unless they name one."""
+        stored = {} if tag is None else saved_options(tag)
+        if "provider" in self.given or stored.get("provider", "auto") == "auto" or _DESIGN in {**self.given, **stored}:
+            return self
+        return self.of(**{**self.given, "provider": checked_provider("provider", stored["provider"])})
 
     @property
     def pins(self) -> bool:

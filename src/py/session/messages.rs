@@ -172,6 +172,11 @@ impl PySession {
         })
     }
 
+    /// Takes the terms of a model in this policy, which these options have, until the boundary has moved. Returns whether it did.
+    fn take_terms(&self, py: Python<'_>, policy: &PyPolicy, options: &[u8]) -> PyResult<bool> {
+        guarded(|| self.shared.change(py, |session, store| session.take_terms(&policy.policy, options, store)))
+    }
+
     /// Takes reports of the provider: new sums, how many characters a thousand tokens have, that the cache is cold.
     #[pyo3(signature = (sums=None, calibrated_chars=None, is_cold=false))]
     fn report(
