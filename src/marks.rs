@@ -1,4 +1,5 @@
-//! Cache marks: the `cache_control` of a block or of a part, after which a provider writes an entry of its prompt cache.
+//! Cache marks: the `cache_control` of a block or of a part, or its `prompt_cache_breakpoint`, after which a provider writes an entry of its
+//! prompt cache. Both move; only the first is written by us, and counted.
 //!
 //! A mark inside of an observation moves when that is replaced: to the block of its result; where the message itself is the
 //! result, to the one part that has the new text. So no mark is lost.
@@ -10,18 +11,35 @@ use crate::shape::{Key, REFERENCE};
 /// The field of a mark.
 pub(crate) const FIELD: &str = "cache_control";
 
+/// All names of the field of a mark.
+pub(crate) const FIELDS: [&str; 2] = ["prompt_cache_breakpoint", FIELD];
+
 /// How deep parts of a block may have marks: a result has documents, and these have texts.
 pub(crate) const LEVELS: usize = 2;
+
+/// A mark in the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// The name of its field.
+    pub field: &'static str,
+    pub value: Span,
+}
 
 /// The new place of a mark whose observation is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moved {
     /// After the observation, as a new field of its block.
-    After(Span),
+    After(Mark),
     /// Over the null that the block has in its place.
-    Over(Span, Span),
+    Over(Mark, Span),
     /// Around the new text, in its part.
-    Around(Span),
+    Around(Mark),
+}
+
+/// The mark of a part, null or not: of both names that which moves.
+pub(crate) fn mark_of(data: &[u8], part: Span) -> Option<Mark> {
+    let mark = |field: &&'static str| Some(Mark { field, value: member(data, part, field.as_bytes())? });
+    FIELDS.iter().rev().find_map(mark)
 }
 
 /// The mark in the observation of a result, and where it goes; None if there is none, or its block has one.
@@ -36,22 +54,28 @@ fn moved_from_list(data: &[u8], outline: &Outline, result: usize) -> Option<Move
     if !may_hold_mark(data, facts.value, outline.pieces_of_result(result)) {
         return None;
     }
-    let mark = marked_in(data, facts.value, LEVELS - 1).pop()?;
+    let mark = marks_on(data, facts.value, LEVELS - 1, &FIELDS).pop()?;
     let message = &outline.messages[facts.message as usize];
     let Some(blocks) = message.shape.path().blocks else {
         return Some(Moved::Around(mark));
     };
     let block = block_at(data, outline.spans[facts.message as usize], blocks, facts.block as usize)?;
-    match member(data, block, FIELD.as_bytes()) {
+    match member(data, block, mark.field.as_bytes()) {
         None => Some(Moved::After(mark)),
         Some(own) if is_null(data, own) => Some(Moved::Over(mark, own)),
         Some(_) => None,
     }
 }
 
-/// The field of a mark, after others.
-pub(crate) fn next_field(mark: &[u8]) -> Vec<u8> {
-    [b",\"", FIELD.as_bytes(), b"\":", mark].concat()
+impl Mark {
+    /// The same field, after others.
+    pub(crate) fn next_field(self, data: &[u8]) -> Vec<u8> {
+        next_field(self.field, self.value.of(data))
+    }
+}
+
+fn next_field(field: &str, value: &[u8]) -> Vec<u8> {
+    [b",\"", field.as_bytes(), b"\":", value].concat()
 }
 
 fn is_null(data: &[u8], value: Span) -> bool {
@@ -80,7 +104,7 @@ fn may_be_marked(data: &[u8], outline: &Outline) -> impl DoubleEndedIterator<Ite
 /// False only if no key in these bytes is that of a mark, whose letters may be written as escapes.
 fn may_name_mark(bytes: &[u8]) -> bool {
     let is_letter = |at: usize| bytes[at..].starts_with(b"\\u00");
-    memchr::memmem::find(bytes, FIELD.as_bytes()).is_some() || memchr::memchr_iter(b'\\', bytes).any(is_letter)
+    memchr::memmem::find(bytes, b"cache_").is_some() || memchr::memchr_iter(b'\\', bytes).any(is_letter)
 }
 
 /// A block that has marks: its own, or those of its parts.
@@ -89,7 +113,7 @@ pub(crate) struct Marked {
     pub message: usize,
     /// The place in the content.
     pub block: usize,
-    /// How many marks it has.
+    /// How many marks it has; 0: the mark of the body is for it.
     pub count: usize,
     /// Whether it keeps them in any case.
     pub stays: bool,
@@ -138,8 +162,19 @@ impl Marks {
             let own = field(data, outline, FIELD).filter(|mark| !is_null(data, *mark));
             marks.elsewhere = count(tools) + count(system) + usize::from(own.is_some());
             marks.on_tools = if count(system) > 0 { count(tools) } else { 0 };
+            marks = if own.is_some() { marks.with_automatic(outline) } else { marks };
         }
         marks
+    }
+
+    /// Those of a request whose body has a mark for the last block, besides the one that the block may have.
+    pub(crate) fn with_automatic(mut self, outline: &Outline) -> Self {
+        let Some(message) = outline.messages.len().checked_sub(1) else { return self };
+        let block = (outline.messages[message].blocks as usize).saturating_sub(1);
+        if self.blocks.last().is_none_or(|newest| (newest.message, newest.block) != (message, block)) {
+            self.blocks.push(Marked { message, block, count: 0, stays: true });
+        }
+        self
     }
 
     fn add_message(&mut self, data: &[u8], span: Span, message: usize) {
@@ -166,7 +201,11 @@ impl Marks {
         let mut edits = vec![];
         for (message, block, source) in &pins.added {
             let source = self.blocks[*source];
-            let mark = block_of(source.message, source.block).and_then(|block| marks_in(data, block).first().copied());
+            let mark = if source.count == 0 {
+                field(data, outline, FIELD)
+            } else {
+                block_of(source.message, source.block).and_then(|block| marks_in(data, block).first().copied())
+            };
             let (Some(block), Some(mark)) = (block_of(*message, *block), mark) else { continue };
             edits.push(added(data, block, mark.of(data)));
         }
@@ -188,15 +227,15 @@ impl Marks {
     }
 }
 
-/// The parts of a list that name tools, without their marks: one in an observation that is replaced has moved.
+/// The parts of a list that name tools, each without its newest mark: one in an observation that is replaced has moved.
 pub(crate) fn references(data: &[u8], list: Span) -> Vec<Vec<u8>> {
     let is_reference = |part: &Span| {
         let kind = member(data, *part, b"type").and_then(|kind| text(kind.of(data)));
         kind.as_deref() == Some(REFERENCE.as_bytes())
     };
     let unmarked = |part: Span| {
-        let mark = member(data, part, FIELD.as_bytes()).filter(|mark| !is_null(data, *mark));
-        let gone = mark.map_or(Span { start: part.end, end: part.end }, |mark| field_around(data, mark));
+        let mark = marks_within(data, part, 0, &FIELDS).pop();
+        let gone = mark.map_or(Span { start: part.end, end: part.end }, |mark| field_around(data, mark.value));
         [&data[part.start..gone.start], &data[gone.end..part.end]].concat()
     };
     elements(data, list).unwrap_or_default().into_iter().filter(is_reference).map(unmarked).collect()
@@ -276,7 +315,7 @@ pub(crate) fn remarked(message: &[u8], marks: &[WantedMark]) -> Vec<u8> {
         }
         Some(content) if message[content.start] == b'"' => {
             let part = |mark: &WantedMark| {
-                let (text, end) = (content.of(message), [&next_field(mark.value)[..], b"}]"].concat());
+                let (text, end) = (content.of(message), [&next_field(FIELD, mark.value)[..], b"}]"].concat());
                 (content, [b"[{\"type\":\"text\",\"text\":", text, &end].concat())
             };
             edits.extend(marks.first().map(part));
@@ -298,20 +337,21 @@ pub(crate) fn remarked(message: &[u8], marks: &[WantedMark]) -> Vec<u8> {
 fn added(data: &[u8], block: Span, mark: &[u8]) -> (Span, Vec<u8>) {
     let end = Span { start: block.end - 1, end: block.end - 1 };
     let null = member(data, block, FIELD.as_bytes()).filter(|own| is_null(data, *own));
-    null.map_or((end, next_field(mark)), |null| (null, mark.to_vec()))
+    null.map_or((end, next_field(FIELD, mark)), |null| (null, mark.to_vec()))
 }
 
 /// The values of all marks of a block, the newest last: those of its parts, then its own.
 fn marks_in(data: &[u8], block: Span) -> Vec<Span> {
-    marks_within(data, block, LEVELS)
+    marks_within(data, block, LEVELS, &[FIELD]).into_iter().map(|mark| mark.value).collect()
 }
 
-fn marks_within(data: &[u8], block: Span, levels: usize) -> Vec<Span> {
+fn marks_within(data: &[u8], block: Span, levels: usize, fields: &[&'static str]) -> Vec<Mark> {
     if data[block.start] != b'{' {
         return vec![];
     }
-    let own = member(data, block, FIELD.as_bytes()).filter(|mark| !is_null(data, *mark));
-    let inner = if levels > 0 { marked_in(data, parts_of(data, block), levels - 1) } else { vec![] };
+    let mark = |field: &&'static str| Some(Mark { field, value: member(data, block, field.as_bytes())? });
+    let own = fields.iter().filter_map(mark).filter(|mark| !is_null(data, mark.value));
+    let inner = if levels > 0 { marks_on(data, parts_of(data, block), levels - 1, fields) } else { vec![] };
     inner.into_iter().chain(own).collect()
 }
 
@@ -329,8 +369,13 @@ fn parts_of(data: &[u8], block: Span) -> Span {
 
 /// The values of the marks on elements of a list, if it is one, and on their parts for so many levels.
 fn marked_in(data: &[u8], list: Span, levels: usize) -> Vec<Span> {
+    marks_on(data, list, levels, &[FIELD]).into_iter().map(|mark| mark.value).collect()
+}
+
+/// The marks of these names on elements of a list, if it is one, and on their parts for so many levels.
+fn marks_on(data: &[u8], list: Span, levels: usize, fields: &[&'static str]) -> Vec<Mark> {
     let elements = elements(data, list).unwrap_or_default();
-    elements.into_iter().flat_map(|element| marks_within(data, element, levels)).collect()
+    elements.into_iter().flat_map(|element| marks_within(data, element, levels, fields)).collect()
 }
 
 /// The field with this value, and a comma beside it.

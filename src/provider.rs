@@ -10,6 +10,8 @@ pub enum CacheRule {
     Prefix,
     /// A prefix that ends where a request was marked.
     Breakpoints,
+    /// A whole earlier request, or one with its answer.
+    Entries,
 }
 
 /// A provider's prompt cache, as the rule of the boundary assumes it.
@@ -25,4 +27,6 @@ pub struct ProviderCache {
     pub lookback_blocks: usize,
     /// A request has at most this many marks.
     pub most_marks: usize,
+    /// The most characters of system prompt and tools where they have no entry of their own: a move writes them again. Else 0.
+    pub system_chars: usize,
 }

@@ -1,9 +1,12 @@
 """Providers on this machine that keep their prompt caches by the rules, and count what these served.
 
 With Anthropic, an entry is a whole prefix of blocks that ends at a mark of an earlier request. A request reads the
-longest one that ends at a mark of its own or fewer than 20 blocks before one, and writes the rest up to its last mark.
-With OpenAI and Gemini, each prefix of an earlier request is an entry, and OpenAI serves it in steps. Below the minimum
-nothing is cached; an entry that is not used lives for five minutes. Nothing here is shared with the package.
+longest one that ends at a mark of its own or fewer than 20 positions before one, and writes the rest up to its last
+mark; a run of calls is one position, and so is one of results. A mark of the body is for the last block.
+With OpenAI and Gemini, each prefix of an earlier request is an entry, and OpenAI serves it in steps. From GPT-5.6 on an
+entry ends at the newest message of the user or of a tool, and at marks; a request looks for one at up to 20 earlier
+such messages, and reads it whole. Below the minimum nothing is cached; an entry that is not used lives for five
+minutes, or for 30. Nothing here is shared with the package.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ MIN_TOKENS = 2_048
 # The least tokens that OpenAI and Gemini cache, and the steps in which they serve them.
 PREFIXES = {"/v1/chat/completions": (1_024, 128), "/v1/responses": (1_024, 128), ":generateContent": (4_096, 1)}
 IMAGE_CHARS = 6_400
-TTL_SECONDS = 300.0
+TTL_SECONDS, LONG_TTL_SECONDS = 300.0, 1_800.0
 CHARS_PER_TOKEN = 4
 
 Block = dict[str, Any]
@@ -48,17 +51,24 @@ class CachingProvider:
         """The usage of a request to Anthropic, or why it is refused."""
         chars, digest, marks = 0, hashlib.blake2b(), []
         ends: list[tuple[int, bytes]] = []  # of each block: the chars up to it, and the prefix
+        runs: list[bool] = []
+        before = None
         for role, block in _blocks(body):
             plain, is_marked = _unmarked(block)
+            kind = block.get("type")
+            runs.append(kind == before and kind in ("tool_use", "tool_result"))
+            before = kind
             digest.update(orjson.dumps([role, plain]))
             chars += _chars(plain)
             if is_marked:
                 marks.append(len(ends))
             ends.append((chars // CHARS_PER_TOKEN, digest.digest()))
+        if body.get("cache_control") is not None and len(ends) - 1 not in marks:
+            marks.append(len(ends) - 1)
         if len(marks) > MOST_MARKS:
             return f"A maximum of {MOST_MARKS} blocks with cache_control may be provided. Found {len(marks)}."
         marks = [mark for mark in marks if ends[mark][0] >= MIN_TOKENS]
-        hit = max((self._hit(ends, mark) for mark in marks), default=-1)
+        hit = max((self._hit(ends, runs, mark) for mark in marks), default=-1)
         read = ends[hit][0] if hit >= 0 else 0
         for place in {hit, *marks} - {-1}:
             self.entries[ends[place][1]] = self.seconds
@@ -86,18 +96,52 @@ class CachingProvider:
         self._add(read, 0, ends[-1][0] - read)
         return ends[-1][0], read
 
+    def count_entries(self, body: dict[str, Any], least: int = 1_024) -> tuple[int, int, int]:
+        """The tokens of a request to OpenAI from GPT-5.6 on, those that the cache served, and those written to it."""
+        chars, digest = sum(len(tool["description"]) for tool in body["tools"]), hashlib.blake2b()
+        history = history_of(body)
+        ends: list[tuple[int, bytes]] = []
+        for message in history:
+            chars += _chars(message)
+            digest.update(orjson.dumps(_without_breakpoints(message)))
+            ends.append((chars // CHARS_PER_TOKEN, digest.digest()))
+        followers = [*history[1:], None]
+        eligible = [
+            place
+            for place, (message, after) in enumerate(zip(history, followers, strict=True))
+            if message.get("role") == "user" or (_is_result(message) and not (after and _is_result(after)))
+        ]
+        marked = [place for place, message in enumerate(history) if message != _without_breakpoints(message)]
+        looked = [*eligible[-21:], *marked[:2], *marked[-50:]]
+        hits = [place for place in looked if self._lives(ends[place][1], LONG_TTL_SECONDS)]
+        written = [place for place in {*eligible[-1:], *marked[-3:]} if ends[place][0] >= least]
+        hit = max(hits, default=-1)
+        read = ends[hit][0] if hit >= 0 else 0
+        for place in {hit, *written} - {-1}:
+            self.entries[ends[place][1]] = self.seconds
+        whole, new = ends[-1][0], max((ends[place][0] for place in written), default=0) - read
+        self._add(read, max(0, new), whole - read - max(0, new))
+        return whole, read, max(0, new)
+
     def _add(self, read: int, written: int, plain: int) -> None:
         self.requests += 1
         self.read, self.written, self.plain = self.read + read, self.written + written, self.plain + plain
 
-    def _lives(self, prefix: bytes) -> bool:
-        return self.seconds - self.entries.get(prefix, -1e9) <= TTL_SECONDS
+    def _lives(self, prefix: bytes, seconds: float = TTL_SECONDS) -> bool:
+        return self.seconds - self.entries.get(prefix, -1e9) <= seconds
 
-    def _hit(self, ends: list[tuple[int, bytes]], mark: int) -> int:
-        """The block at which the longest living entry ends that a mark finds; -1 if there is none."""
-        for place in range(mark, max(-1, mark - LOOKBACK_BLOCKS), -1):
+    def _hit(self, ends: list[tuple[int, bytes]], runs: list[bool], mark: int) -> int:
+        """The block at which the longest living entry ends that a mark finds; -1 if there is none.
+
+        `runs` says of each block whether it continues a run.
+        """
+        positions = LOOKBACK_BLOCKS
+        for place in range(mark, -1, -1):
             if self._lives(ends[place][1]):
                 return place
+            positions -= not runs[place]
+            if not positions:
+                break
         return -1
 
 
@@ -113,6 +157,17 @@ def _blocks(body: dict[str, Any]) -> Iterator[tuple[str, Block]]:
     for role, content in [("system", body.get("system", ())), *((m["role"], m["content"]) for m in body["messages"])]:
         for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
             yield role, block
+
+
+def _is_result(message: dict[str, Any]) -> bool:
+    return message.get("role") == "tool" or str(message.get("type")).endswith("_call_output")
+
+
+def _without_breakpoints(value: Any) -> Any:
+    """A message without the marks of OpenAI."""
+    if isinstance(value, dict):
+        return {name: _without_breakpoints(one) for name, one in value.items() if name != "prompt_cache_breakpoint"}
+    return list(map(_without_breakpoints, value)) if isinstance(value, list) else value
 
 
 def _unmarked(block: Block) -> tuple[Block, bool]:

@@ -34,12 +34,12 @@ def blocks_of(message: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any], li
         yield place, block, parts if isinstance(parts, list) else []
 
 
-def marks_of(messages: list[dict[str, Any]]) -> dict[Place, list[Any]]:
-    """The marks of each block that has one, the newest last: those of its parts, then its own."""
+def marks_of(messages: list[dict[str, Any]], name: str = "cache_control") -> dict[Place, list[Any]]:
+    """The marks of this name of each block that has one, the newest last: those of its parts, then its own."""
     found = {}
     for index, message in enumerate(messages):
         for place, block, parts in blocks_of(message):
-            marks = [one["cache_control"] for one in [*parts, block] if one.get("cache_control") is not None]
+            marks = [one[name] for one in [*parts, block] if one.get(name) is not None]
             if marks:
                 found[index, place] = marks
     return found
@@ -76,14 +76,16 @@ def histories_of_clients(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 @st.composite
-def marked_histories(draw: st.DrawFn, shape: Any = "anthropic", one_in: int = 3) -> list[dict[str, Any]]:
-    """Histories of a shape with marks on blocks and on parts of results."""
+def marked_histories(
+    draw: st.DrawFn, shape: Any = "anthropic", one_in: int = 3, names: tuple[str, ...] = ("cache_control",)
+) -> list[dict[str, Any]]:
+    """Histories of a shape with marks of these names on blocks and on parts of results."""
     history = copy.deepcopy(draw(histories(shape, max_turns=6)))
     for message in history:
         for _, block, parts in blocks_of(message):
             for one in [block, *parts] if block else parts:
                 if draw(st.integers(1, one_in)) == 1:
-                    one["cache_control"] = draw(st.sampled_from(_MARKS))
+                    one[draw(st.sampled_from(names))] = draw(st.sampled_from(_MARKS))
     return history
 
 

@@ -397,9 +397,14 @@ def handle_of(id: str, text: str) -> str:
     return hashlib.sha256(b"%d:%b%b" % (len(data[0]), *data)).hexdigest()[:12]
 
 
-OF_RULES = {"ideal": "ideal", "prefix": "openai", "breakpoints": "anthropic"}
+OF_RULES = {
+    "ideal": recede.Provider.of("ideal"),
+    "prefix": recede.Provider.of("openai"),
+    "entries": recede.Provider.of("openai", "gpt-5.6"),
+    "breakpoints": recede.Provider.of("anthropic"),
+}
 
 
 def priced(rule: str = "ideal", read: float = 0.1, write: float = 1.25) -> recede.Provider:
     """A provider whose cache has this rule, at these prices."""
-    return recede.Provider.of(OF_RULES[rule])._replace(read=read, write=write)
+    return OF_RULES[rule]._replace(read=read, write=write)

@@ -16,7 +16,10 @@ _LARGEST_PRICE, _LARGEST_COUNT = 1e300, 1 << 40
 _FIRST_FIELDS = 10  # that the first version stored
 _MOST_NAMES, _MOST_CHARS = 256, 100  # of models, whose facts are remembered, and of one
 # How a policy names the rule of a cache. Without a cache reading costs what writing does, so any prefix may be served.
-_RULES = {"marks": "breakpoints", "prefix": "prefix", "ideal": "ideal", "none": "ideal"}
+_RULES = {"marks": "breakpoints", "prefix": "prefix", "entries": "entries", "ideal": "ideal", "none": "ideal"}
+# The most characters of system prompt and tools for which the bound on cost holds where they have no entry of their
+# own: 10,000 tokens. More would delay the first move of all others.
+_MOST_SYSTEM_CHARS = 40_000
 
 
 class Provider(NamedTuple):
@@ -29,6 +32,8 @@ class Provider(NamedTuple):
             - ``"marks"``: only where an earlier request was marked (``cache_control``).
             - ``"prefix"``: everywhere; a request reads what it shares with the beginning of the request before, in
               steps of `step_tokens`.
+            - ``"entries"``: at the end of each request, and only whole; a request finds those of the last
+              `lookback_blocks` requests.
             - ``"ideal"``: the same without steps and minimum; entries live forever.
             - ``"none"``: nowhere.
         read: the price of a token that is read from the cache.
@@ -36,7 +41,8 @@ class Provider(NamedTuple):
         min_tokens: the shortest prompt that is cached.
         step_tokens: the steps in which prefixes are served; 0: any length.
         ttl_seconds: how long an entry lives after its last use.
-        lookback_blocks: how many content blocks before a mark are searched for an entry, the marked one included.
+        lookback_blocks: how many content blocks before a mark are searched for an entry, the marked one included; with
+            ``"entries"``, how many earlier requests.
         most_marks: how many marks a request may have.
         output: the price of a token that the model writes, such as those of a summary.
         verifies_reasoning: whether the provider refuses or drops the model's reasoning after an edit before it.
@@ -48,7 +54,7 @@ class Provider(NamedTuple):
     """
 
     name: str
-    cache: Literal["marks", "prefix", "ideal", "none"] = "marks"
+    cache: Literal["marks", "prefix", "entries", "ideal", "none"] = "marks"
     read: float = 0.1
     write: float = 1.25
     min_tokens: int = 1_024
@@ -97,10 +103,12 @@ class Provider(NamedTuple):
         provider = PROVIDERS[name]._replace(verifies_reasoning=verifies_reasoning(model))
         if provider.cache == "none":
             return provider
+        newer = new_cache(model) if name == "openai" else None
+        if newer is not None:
+            provider = provider._replace(cache="entries", write=newer[0], step_tokens=0, ttl_seconds=newer[1])
         row = model_row(model)
         if row is None:
-            newer = new_cache(model) if name == "openai" else None
-            return provider if newer is None else provider._replace(write=newer[0], ttl_seconds=newer[1])
+            return provider
         write = row.write_1h if name == "anthropic_1h" else row.write
         ttl_seconds = row.ttl_seconds or provider.ttl_seconds
         read, write, output = (price / row.input for price in (row.cached, write, row.output))
@@ -141,8 +149,10 @@ PROVIDERS = {
         Provider("anthropic", min_tokens=2_048),
         Provider("anthropic_1h", write=2.0, min_tokens=2_048, ttl_seconds=3_600),
         # From 1,024 tokens on in steps of 128; cleared after 5 to 10 minutes without use, of which the least is
-        # assumed; writing is free. With models from GPT-5.6 on, 30 minutes, and writing costs 1.25 times the input
-        # (developers.openai.com/api/docs, prompt caching).
+        # assumed; writing is free. With models from GPT-5.6 on, 30 minutes after its last use, and writing costs 1.25
+        # times the input; an entry is read only whole. It ends at the newest message of a user or tool of a request,
+        # and a request finds those of up to 20 earlier such messages (developers.openai.com/api/docs, prompt caching,
+        # November 2026).
         Provider("openai", cache="prefix", write=1.0, step_tokens=128, output=8.0),
         # Implicit caching, from 4,096 tokens on with Gemini 3.1 and newer; writing is free. How long an entry lives is
         # not documented: that of the others is assumed (ai.google.dev/gemini-api/docs, caching, October 2026).
@@ -255,7 +265,7 @@ def settled(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, "provider": named_provider(provider)}
 
 
-def policy_cache(provider: Provider) -> tuple[str, int, int, int, int]:
+def policy_cache(provider: Provider) -> tuple[str, int, int, int, int, int]:
     """Return what an engine's Policy knows about a provider's cache."""
     numbers = provider.min_tokens, provider.step_tokens, provider.lookback_blocks, provider.most_marks
-    return (cache_rule(provider), *numbers)
+    return (cache_rule(provider), *numbers, _MOST_SYSTEM_CHARS if provider.cache == "entries" else 0)

@@ -33,7 +33,8 @@ impl State {
         let is_moved = step.moved.is_some() || step.hiding.is_some();
         self.paid.marked = if !is_moved && self.is_pinned(context) { self.paid.boundary } else { 0 };
         if let Some(bill) = &step.bill {
-            self.paid.pay(bill, is_moved, step.hiding.as_ref().and_then(|hiding| hiding.call));
+            let call = step.hiding.as_ref().and_then(|hiding| hiding.call);
+            self.paid.pay(bill, is_moved, self.is_rewritten, call);
         }
         self.requests += 1;
         (self.before, self.is_rewritten) = (end, false);

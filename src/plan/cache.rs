@@ -3,7 +3,8 @@
 //! With the prefix rule a request reads what it shares with the previous one, from a minimum on and in whole steps. With
 //! breakpoints the cache has entries only where a request was marked: a request reads the longest entry that ends at a mark of
 //! its own or few blocks before one, and writes the rest up to its last mark. So after a change in the middle hardly any entry but
-//! that of the system prompt is found, unless a mark was kept at the boundary.
+//! that of the system prompt is found, unless a mark was kept at the boundary. With entries the end of each request is such a mark,
+//! and a request finds the ends of the requests before it: after a change in the middle not even that of the system prompt.
 //!
 //! Entries are compared with the previous request alone: those of a view that a late result brings back, since it undoes a
 //! summary, are taken to be gone.
@@ -47,6 +48,11 @@ pub(crate) enum Rule {
     /// After each mark of a request.
     Breakpoints {
         /// How many blocks before a mark an entry may end, the marked one included.
+        lookback: usize,
+    },
+    /// After each request.
+    Entries {
+        /// How many requests are looked back upon.
         lookback: usize,
     },
 }
@@ -101,7 +107,7 @@ impl Cache {
     pub(super) fn serves(&self, chars: usize) -> usize {
         match self.rule {
             _ if !self.takes(chars) => 0,
-            Rule::Breakpoints { .. } | Rule::Prefix { step: 0 } => chars,
+            Rule::Breakpoints { .. } | Rule::Entries { .. } | Rule::Prefix { step: 0 } => chars,
             Rule::Prefix { step } => {
                 let more = (self.tokens(chars) - self.min_tokens) / step * step;
                 ((self.min_tokens + more) as f64 * self.chars_per_token) as usize
@@ -128,7 +134,7 @@ impl Cache {
 
     /// Characters that each request reads and writes. `is_pinned`: it is also marked at the boundary.
     pub(crate) fn serve(&self, requests: &[usize], sent: &[Sent], is_pinned: bool) -> Vec<Served> {
-        let mut session = CachedSession { cache: self, is_pinned, before: None, entries: BTreeMap::new() };
+        let mut session = CachedSession { cache: self, is_pinned, requests: 0, before: None, entries: BTreeMap::new() };
         let requests = sent.iter().zip(self.seconds(requests));
         let served = requests.map(|(sent, now)| {
             let view = self.system_chars + sent.view.chars;
@@ -152,11 +158,21 @@ impl Cache {
 struct CachedSession<'a> {
     cache: &'a Cache,
     is_pinned: bool,
+    requests: usize,
     /// The previous request, and when it was made.
     before: Option<(Sent, f64)>,
-    /// Entries of a cache with breakpoints that are a prefix of the previous request, by their number of blocks: characters, and
-    /// when each was last used.
-    entries: BTreeMap<usize, (usize, f64)>,
+    /// Whole entries that are a prefix of the previous request, by their number of blocks.
+    entries: BTreeMap<usize, Entry>,
+}
+
+/// A prefix that is served only whole.
+#[derive(Clone, Copy)]
+struct Entry {
+    chars: usize,
+    /// When it was last used.
+    used: f64,
+    /// The last request that ended with it.
+    request: usize,
 }
 
 impl CachedSession<'_> {
@@ -164,9 +180,11 @@ impl CachedSession<'_> {
     fn request(&mut self, sent: Sent, now: f64) -> usize {
         let read = match self.cache.rule {
             Rule::Prefix { .. } => self.read_prefix(sent, now),
-            Rule::Breakpoints { lookback } => self.read_entries(sent, now, lookback),
+            Rule::Breakpoints { lookback } => self.read_marked(sent, now, lookback),
+            Rule::Entries { lookback } => self.read_whole(sent, now, lookback),
         };
         self.before = Some((sent, now));
+        self.requests += 1;
         read
     }
 
@@ -178,23 +196,48 @@ impl CachedSession<'_> {
         self.cache.serves(self.cache.system_chars + sent.same_chars)
     }
 
-    fn read_entries(&mut self, sent: Sent, now: f64, lookback: usize) -> usize {
-        let cache = self.cache;
+    fn read_marked(&mut self, sent: Sent, now: f64, lookback: usize) -> usize {
         let marks = self.marks(sent);
-        let same = cache.system_blocks() + sent.same_blocks;
-        // Only those after the change, since all others may be many.
-        while self.entries.last_key_value().is_some_and(|(blocks, _)| *blocks > same) {
-            self.entries.pop_last();
-        }
+        self.forget_changed(sent);
         let found = marks.iter().filter_map(|mark| {
             let next = mark.blocks + 1;
             let mut within_reach = self.entries.range(next.saturating_sub(lookback)..next).rev();
-            within_reach.find(|(_, (_, used))| !cache.is_cold(*used, now)).map(|(blocks, (chars, _))| (*chars, *blocks))
+            within_reach.find(|(_, entry)| !self.cache.is_cold(entry.used, now))
         });
-        let found = found.max();
-        let used = found.map(|(chars, blocks)| CachePlace { chars, blocks });
-        self.entries.extend(used.iter().chain(&marks).map(|place| (place.blocks, (place.chars, now))));
+        let found = found.map(|(blocks, entry)| CachePlace { chars: entry.chars, blocks: *blocks });
+        let used = found.max_by_key(|place| (place.chars, place.blocks));
+        for place in used.iter().chain(&marks) {
+            self.use_entry(*place, now);
+        }
         used.map_or(0, |used| used.chars)
+    }
+
+    fn read_whole(&mut self, sent: Sent, now: f64, lookback: usize) -> usize {
+        self.forget_changed(sent);
+        let is_found =
+            |entry: &Entry| entry.request + lookback >= self.requests && !self.cache.is_cold(entry.used, now);
+        let used = self.entries.values_mut().rev().find(|entry| is_found(entry)).map_or(0, |entry| {
+            entry.used = now;
+            entry.chars
+        });
+        let end = self.cache.after_system(sent.view);
+        if self.cache.takes(end.chars) {
+            self.use_entry(end, now);
+        }
+        used
+    }
+
+    /// Forgets the entries that end after the first change: all others may be many.
+    fn forget_changed(&mut self, sent: Sent) {
+        let same = self.cache.system_blocks() + sent.same_blocks;
+        while self.entries.last_key_value().is_some_and(|(blocks, _)| *blocks > same) {
+            self.entries.pop_last();
+        }
+    }
+
+    fn use_entry(&mut self, place: CachePlace, now: f64) {
+        let entry = Entry { chars: place.chars, used: now, request: self.requests };
+        self.entries.insert(place.blocks, entry);
     }
 
     /// The client's marks on the system prompt, on the newest message and on the newest one of the previous request; pinned, also

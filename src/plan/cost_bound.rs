@@ -19,6 +19,15 @@
 //! keeps too little ([`ProviderCache::again`]). And after the move the view must be served wherever raw is ([`stays_cached`]), or
 //! the next requests would break what this one kept.
 //!
+//! **Entries that are read only whole.** Where a cache has only the ends of whole requests, a move keeps nothing: of the requests
+//! since the last move each ends after the new first change, and those before it end before that move's. What could be left, the
+//! first messages before the first move, may have expired. So the system prompt and the tools are written again as well, and they may
+//! be longer than all messages. Both sums are linear in their length: of one character raw pays `write` at the first request and
+//! `read` at each later one, and each move adds `write - read` for the view. The bound holds for every length up to a given one if it
+//! holds for none and for that one ([`Paid::is_within`]). A request that is not cold finds the one before it, as raw does: so answers,
+//! which may be in its entry, are charged alike in both sums. If they are not in it, or messages after the newest one of the user or
+//! of a tool are not, both sums are too low by no more for the view than for raw, which the bound allows.
+//!
 //! **Bounds.** A request is billed in constant time, from prefix sums of characters, but for its new messages and what a limit
 //! changes. The sums are whole characters, and priced only where they are compared: so they are the same after a resume and a
 //! rewind, and in another language. They depend on messages and options alone, never on marks, which clients move, nor on what a
@@ -34,7 +43,7 @@
 use super::context::PlanContext;
 use super::outcome::{Masked, masked_in};
 use super::state::State;
-use super::units::{Bill, Charged, blocks_of, cost, message_of};
+use super::units::{Bill, Charged, cost, message_of, positions_of};
 use crate::policy::{Boundary, CHARS_PER_TOKEN, NOW, Policy, Requests};
 use crate::provider::{CacheRule, ProviderCache};
 
@@ -69,12 +78,29 @@ impl State {
     pub(super) fn kept_before(&self, context: PlanContext, first: Option<u32>) -> usize {
         let PlanContext { outline, policy, .. } = context;
         let message = first.map_or(self.before, |first| message_of(outline, first)).min(self.before);
-        if policy.terms.cache.rule != CacheRule::Breakpoints {
-            return self.chars_before(message);
+        match policy.terms.cache.rule {
+            CacheRule::Ideal | CacheRule::Prefix => return self.chars_before(message),
+            CacheRule::Entries if message < self.before => return 0,
+            CacheRule::Entries => return self.chars_before(self.cached_end(context)),
+            CacheRule::Breakpoints => {}
         }
         let is_after = |first: u32| self.masked.last().is_none_or(|last| last.result < first);
         let is_kept = first.is_some_and(is_after) && self.is_pinned(context);
         if is_kept { self.paid.marked } else { 0 }
+    }
+
+    /// The message at which the newest entry ends: the first new one; where answers are in entries, the first after the last answer.
+    fn cached_end(&self, context: PlanContext) -> usize {
+        if context.policy.terms.cache.rule != CacheRule::Entries || self.requests == 0 {
+            return self.before;
+        }
+        let is_new = |message: &usize| !context.outline.messages[*message].is_agent_made;
+        (self.before..self.messages()).find(is_new).unwrap_or_else(|| self.messages())
+    }
+
+    /// Whether this request writes a system prompt again that raw reads, if the cache keeps this many characters of the view.
+    fn rewrites_system(&self, cache: ProviderCache, kept: usize, is_cold: bool) -> bool {
+        cache.system_chars > 0 && self.requests > 0 && kept == 0 && !is_cold
     }
 
     /// Whether this request is marked at the boundary, at a move at the old one. The mark gives way where the client's previous one
@@ -82,7 +108,7 @@ impl State {
     pub(super) fn is_pinned(&self, context: PlanContext) -> bool {
         let new = self.before..self.messages();
         context.policy.terms.pins_boundary
-            && new.map(|message| blocks_of(context.outline, message)).sum::<usize>()
+            && new.map(|message| positions_of(context.outline, message)).sum::<usize>()
                 < context.policy.terms.cache.lookback_blocks
     }
 
@@ -97,9 +123,10 @@ impl State {
         let (chars, raw_chars) = (self.chars_before(end), self.raw_before(end));
         // Below the minimum nothing is cached; what that costs at least is taken to be reading.
         let is_short = raw_chars < policy.terms.cache.min_chars();
-        let raw_sent = if is_cold { 0 } else { self.raw_before(self.before) };
+        let cached_end = self.cached_end(context);
+        let raw_sent = if is_cold { 0 } else { self.raw_before(cached_end) };
         let raw = Charged::request(raw_chars, if is_short { raw_chars } else { raw_sent });
-        let (sent, kept) = (warm(self.chars_before(self.before)), warm(self.kept_before(context, self.first)));
+        let (sent, kept) = (warm(self.chars_before(cached_end)), warm(self.kept_before(context, self.first)));
         let is_raw = chars == raw_chars && !self.is_rewritten;
         let stay = Charged::request(chars, policy.terms.cache.serves(sent))
             .and_written(policy.terms.cache.again(sent, is_cold));
@@ -109,6 +136,7 @@ impl State {
             stay: if is_raw { raw } else { stay },
             go: moved,
             again: policy.terms.cache.again(kept, is_cold),
+            rewrites_system: self.rewrites_system(policy.terms.cache, kept, is_cold),
         })
     }
 
@@ -124,25 +152,28 @@ impl State {
         let cache = context.policy.terms.cache;
         let removed: usize = changes.iter().map(|one| one.removed).sum();
         let chars = self.chars_before(end).saturating_sub(removed);
-        let is_cold = is_cold(context.requests, end, is_now) || self.is_rewritten;
+        let is_paused = is_cold(context.requests, end, is_now);
+        let is_cold = is_paused || self.is_rewritten;
         let kept = if is_moved {
             self.kept_before(context, changes.first().map(|one| one.result))
         } else {
-            self.chars_before(self.before)
+            self.chars_before(self.cached_end(context))
         };
         let kept = if is_cold { 0 } else { kept };
         let moved = Charged::request(chars, cache.serves(kept));
         let again = cache.again(kept, is_cold);
-        Bill { raw: bill.raw, stay: moved.and_written(again), go: moved, again }
+        let rewrites_system = self.rewrites_system(cache, kept, is_paused);
+        Bill { raw: bill.raw, stay: moved.and_written(again), go: moved, again, rewrites_system }
     }
 
     /// Whether a move breaks even at these prices, and keeps the bound on cost.
     pub(super) fn breaks_even(&self, policy: &Policy, bill: &Bill, gain: usize, read: f64, write: f64) -> bool {
         let waste = self.waste.saturating_add(gain);
         let extra = bill.go.cost(read, write) - bill.stay.cost(read, write);
+        let system = if bill.rewrites_system { policy.terms.cache.system_chars } else { 0 };
         let is_within_bound = |part: f64| {
             let at_most = bill.go.and_written(bill.again);
-            (extra + cost(bill.again, write) <= 0.0
+            (extra + cost(bill.again, write) + cost(system, write - read) <= 0.0
                 || self.paid.is_within(policy, at_most, bill.raw, part, read, write))
                 && stays_cached(policy.terms.cache, bill.raw, bill.go, part, read, write)
         };
@@ -185,7 +216,7 @@ impl Bill {
     pub(super) fn rewritten(&self, cache: ProviderCache, chars: usize) -> Self {
         let view = Charged::request(chars, 0);
         let again = cache.again(0, false);
-        Bill { raw: self.raw, stay: view.and_written(again), go: view, again }
+        Bill { raw: self.raw, stay: view.and_written(again), go: view, again, rewrites_system: cache.system_chars > 0 }
     }
 }
 

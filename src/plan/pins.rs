@@ -2,7 +2,7 @@
 //! the client gives way. Where the boundary is never depends on marks.
 
 use super::outcome::{Masked, Plan};
-use super::units::blocks_of;
+use super::units::{position_of, positions_of};
 use crate::marks::{Marked, Marks, Pins};
 use crate::outline::Outline;
 use crate::provider::ProviderCache;
@@ -38,7 +38,7 @@ pub(crate) fn marks_in_view(outline: &Outline, masked: &[Masked], mut marks: Mar
         !outline.messages[message].shape.has_blocks()
             && !super::masked_in(masked, outline.results_of(message)).is_empty()
     };
-    for one in &mut marks.blocks {
+    for one in marks.blocks.iter_mut().filter(|one| one.count > 0) {
         one.stays = is_observation(one.message);
         if one.stays || masked_at(outline, masked, one.message, one.block) {
             one.count = 1;
@@ -135,14 +135,14 @@ pub(crate) fn masked_at(outline: &Outline, masked: &[Masked], message: usize, bl
     super::masked_in(masked, outline.results_of(message)).iter().any(|one| is_it(one.result as usize))
 }
 
-/// How many blocks a block is after an earlier one; if those are more than `most`, a lower bound.
+/// How many positions a block is after an earlier one; if those are more than `most`, a lower bound.
 pub(crate) fn blocks_between(outline: &Outline, from: BlockPlace, to: BlockPlace, most: usize) -> usize {
-    let mut blocks = 0;
+    let (start, mut positions) = (position_of(outline, from.0, from.1), 0);
     for message in from.0..to.0 {
-        blocks += blocks_of(outline, message);
-        if blocks > from.1 + most {
+        positions += positions_of(outline, message);
+        if positions > start + most {
             break;
         }
     }
-    (blocks + to.1).saturating_sub(from.1)
+    (positions + position_of(outline, to.0, to.1)).saturating_sub(start)
 }

@@ -43,6 +43,8 @@ pub(super) struct Bill {
     pub go: Charged,
     /// Characters of the system prompt that the move may write again.
     pub again: usize,
+    /// The move writes the system prompt again, which has no entry of its own.
+    pub rewrites_system: bool,
 }
 
 /// Charges of all requests so far, and the entry that a mark at the boundary has.
@@ -58,13 +60,18 @@ pub(crate) struct Paid {
     pub marked: usize,
     /// Characters given to models for summaries, and written by them.
     pub calls: (usize, usize),
+    /// How many requests were charged, and how many of them wrote the system prompt again that raw read.
+    pub requests: usize,
+    pub system_rewrites: usize,
 }
 
 impl Paid {
-    /// Adds what a request was charged, and the call of a model for a summary.
-    pub(super) fn pay(&mut self, bill: &Bill, is_moved: bool, call: Option<(usize, usize)>) {
+    /// Adds what a request was charged, whose view is another one than before if `is_rewritten`, and the call of a model for a summary.
+    pub(super) fn pay(&mut self, bill: &Bill, is_moved: bool, is_rewritten: bool, call: Option<(usize, usize)>) {
         self.view = self.view.and(if is_moved { bill.go.and_written(bill.again) } else { bill.stay });
         self.raw = self.raw.and(bill.raw);
+        self.requests += 1;
+        self.system_rewrites += usize::from(bill.rewrites_system && (is_moved || is_rewritten));
         *self = call.map_or(*self, |call| self.with_summary(call));
     }
 
@@ -85,7 +92,16 @@ impl Paid {
         write: f64,
     ) -> bool {
         let calls = policy.terms.summaries.map_or(0.0, |rules| rules.call_cost(self.calls));
-        self.view.and(view).cost(read, write) + calls <= (1.0 + part) * self.raw.and(raw).cost(read, write)
+        let system = self.system_excess(policy.terms.cache.system_chars, part, read, write);
+        self.view.and(view).cost(read, write) + calls + system <= (1.0 + part) * self.raw.and(raw).cost(read, write)
+    }
+
+    /// What a system prompt of at most this many characters costs beyond the bound, if this request writes it once more. Raw writes it
+    /// at the first request, and reads it at each later one.
+    fn system_excess(self, chars: usize, part: f64, read: f64, write: f64) -> f64 {
+        let raw = write + cost(self.requests, read);
+        let more = cost(self.system_rewrites.saturating_add(1), write - read);
+        cost(chars, (more - part * raw).max(0.0))
     }
 }
 
@@ -93,6 +109,19 @@ impl Paid {
 pub(crate) fn blocks_of(outline: &Outline, message: usize) -> usize {
     let pairs = outline.calls_of(message).len().max(outline.results_of(message).len());
     (outline.messages[message].blocks as usize).max(pairs).max(1)
+}
+
+/// The position of a block of a message among those that a mark looks back upon: a run of calls is one, and so is one of results.
+pub(crate) fn position_of(outline: &Outline, message: usize, block: usize) -> usize {
+    let calls = outline.calls[outline.calls_of(message)].windows(2).map(|pair| (pair[0].block, pair[1].block));
+    let results = outline.results[outline.results_of(message)].windows(2).map(|pair| (pair[0].block, pair[1].block));
+    let is_joined = |(one, next): &(u32, u32)| one + 1 == *next && *next as usize <= block;
+    block - calls.chain(results).filter(is_joined).count().min(block)
+}
+
+/// How many of these positions a message has.
+pub(crate) fn positions_of(outline: &Outline, message: usize) -> usize {
+    position_of(outline, message, blocks_of(outline, message) - 1) + 1
 }
 
 /// The message of a result.

@@ -218,11 +218,19 @@ pub struct Requests {
     pub failed_summaries: Vec<usize>,
     /// Marks that a list of messages is assumed to have around it.
     pub marks_elsewhere: usize,
+    /// The mark, as JSON, that the body around a list of messages has for its last block.
+    pub automatic_mark: Option<String>,
 }
 
 /// Nothing is known of them.
-pub static UNKNOWN_REQUESTS: Requests =
-    Requests { max_since: vec![], cold: vec![], summaries_at: None, failed_summaries: vec![], marks_elsewhere: 2 };
+pub static UNKNOWN_REQUESTS: Requests = Requests {
+    max_since: vec![],
+    cold: vec![],
+    summaries_at: None,
+    failed_summaries: vec![],
+    marks_elsewhere: 2,
+    automatic_mark: None,
+};
 
 impl Default for Requests {
     fn default() -> Self {
@@ -276,6 +284,7 @@ macro_rules! parameters {
             cold => requests.cold,
             summaries_at => requests.summaries_at,
             marks_elsewhere => requests.marks_elsewhere,
+            automatic_mark => requests.automatic_mark,
         }
     };
 }

@@ -3,13 +3,13 @@
 use super::convert::to_str;
 use super::dicts::Dicts;
 use super::guard::guarded;
-use super::marks::marks_on;
+use super::marks::{NamedMark, marks_on, marks_within};
 use super::placeholders::PlaceholderTexts;
 use super::values::Any;
 use super::values::name;
 use super::walk::walk;
 use crate::clip::{CutParts, PartFacts};
-use crate::marks::{FIELD, LEVELS};
+use crate::marks::{FIELDS, LEVELS};
 use crate::outline::{Message, Outline};
 use crate::placeholder::Form;
 use crate::plan::{Cut, Masked, Plan, facts};
@@ -181,7 +181,7 @@ fn with_texts<'py>(
             match mark_in(result)? {
                 Some(mark) => {
                     let references = dicts.values[result].as_ref().filter(|_| frame_of(result).keeps_references());
-                    message.set_item(name(py, fields[0][0]), parts_with(shape, &text, Some(&mark), references)?)?;
+                    message.set_item(name(py, fields[0][0]), parts_with(shape, &text, Some(mark), references)?)?;
                 }
                 None => set(dicts, &message, fields, (shape, frame_of(result)), text)?,
             }
@@ -195,10 +195,10 @@ fn with_texts<'py>(
         let block = outline.results[result].block as usize;
         let copy = blocks.get_item(block)?.cast::<PyDict>()?.copy()?;
         set(dicts, &copy, fields, (shape, frame_of(result)), text)?;
-        if let Some(mark) = mark_in(result)?
-            && copy.get_item(FIELD)?.is_none_or(|own| own.is_none())
+        if let Some((field, mark)) = mark_in(result)?
+            && copy.get_item(field)?.is_none_or(|own| own.is_none())
         {
-            copy.set_item(FIELD, mark)?;
+            copy.set_item(field, mark)?;
         }
         blocks.set_item(block, copy)?;
     }
@@ -221,8 +221,9 @@ fn cut_parts<'py>(
         if index == cut.text {
             let copy = part.cast::<PyDict>()?.copy()?;
             copy.set_item(name(text.py(), Key::Text), text)?;
-            if let Some(place) = cut.mark_of {
-                copy.set_item(FIELD, parts.get_item(place)?.get_item(FIELD)?)?;
+            if let Some(marked) = cut.mark_of.map(|place| parts.get_item(place)).transpose()? {
+                let field = if marked.contains(FIELDS[1])? { FIELDS[1] } else { FIELDS[0] };
+                copy.set_item(field, marked.get_item(field)?)?;
             }
             part = copy.into_any();
         }
@@ -234,7 +235,7 @@ fn cut_parts<'py>(
 /// The facts of a part, which was read before.
 fn part_of<'py>(field: &Bound<'py, PyString>, frame: Frame, part: &Any<'py>) -> PyResult<PartFacts> {
     let py = part.py();
-    let is_marked = part.contains(FIELD)?;
+    let is_marked = part.contains(FIELDS[0])? || part.contains(FIELDS[1])?;
     let (message, first) = (PyDict::new(py), PyDict::new(py));
     // The first part decides on the shape.
     first.set_item(
@@ -251,22 +252,22 @@ fn part_of<'py>(field: &Bound<'py, PyString>, frame: Frame, part: &Any<'py>) -> 
 }
 
 /// The mark of the last part that has one, of a value that may be a list of parts.
-fn mark_in_parts<'py>(value: &Any<'py>) -> PyResult<Option<Any<'py>>> {
+fn mark_in_parts<'py>(value: &Any<'py>) -> PyResult<Option<NamedMark<'py>>> {
     let Ok(parts) = value.cast::<PyList>() else { return Ok(None) };
-    Ok(marks_on(parts, LEVELS - 1)?.pop())
+    Ok(marks_on(parts, LEVELS - 1, &FIELDS)?.pop())
 }
 
 /// A list of a part with this text and this mark, and of the references in a list, without their marks.
 fn parts_with<'py>(
     shape: Shape,
     text: &Bound<'py, PyString>,
-    mark: Option<&Any<'py>>,
+    mark: Option<NamedMark<'py>>,
     references: Option<&Any<'py>>,
 ) -> PyResult<Any<'py>> {
     let part = PyDict::new(text.py());
     part.set_item("type", shape.part_type())?;
     part.set_item("text", text)?;
-    mark.map_or(Ok(()), |mark| part.set_item(FIELD, mark))?;
+    mark.map_or(Ok(()), |(field, mark)| part.set_item(field, mark))?;
     let parts = PyList::new(text.py(), [part])?;
     let Some(Ok(references)) = references.map(Bound::cast::<PyList>) else { return Ok(parts.into_any()) };
     for one in references.iter() {
@@ -275,8 +276,8 @@ fn parts_with<'py>(
             continue;
         }
         let unmarked = dict.copy()?;
-        if dict.get_item(FIELD)?.is_some_and(|mark| !mark.is_none()) {
-            unmarked.del_item(FIELD)?;
+        if let Some((field, _)) = marks_within(dict, 0, &FIELDS)?.pop() {
+            unmarked.del_item(field)?;
         }
         parts.append(unmarked)?;
     }

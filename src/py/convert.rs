@@ -54,6 +54,7 @@ impl<'py> FromPyObject<'_, 'py> for Cache {
     fn extract(cache: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let rule = match &*cache.getattr("rule")?.extract::<PyBackedStr>()? {
             "breakpoints" => Rule::Breakpoints { lookback: cache.getattr("lookback_blocks")?.extract()? },
+            "entries" => Rule::Entries { lookback: cache.getattr("lookback_blocks")?.extract()? },
             _ => Rule::Prefix { step: cache.getattr("step_tokens")?.extract()? },
         };
         Ok(Cache {
@@ -152,15 +153,16 @@ impl Parameter for Boundary {
 impl Parameter for ProviderCache {
     /// Reads a rule and its numbers.
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (rule, min_tokens, step_tokens, lookback_blocks, most_marks): (PyBackedStr, _, _, _, _) =
-            value.extract()?;
+        type Raw = (PyBackedStr, usize, usize, usize, usize, usize);
+        let (rule, min_tokens, step_tokens, lookback_blocks, most_marks, system_chars): Raw = value.extract()?;
         let rule = match &*rule {
             "ideal" => CacheRule::Ideal,
             "prefix" => CacheRule::Prefix,
             "breakpoints" => CacheRule::Breakpoints,
+            "entries" => CacheRule::Entries,
             other => return Err(PyValueError::new_err(format!("unknown cache {other:?}"))),
         };
-        Ok(ProviderCache { rule, min_tokens, step_tokens, lookback_blocks, most_marks })
+        Ok(ProviderCache { rule, min_tokens, step_tokens, lookback_blocks, most_marks, system_chars })
     }
 }
 

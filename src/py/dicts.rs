@@ -7,7 +7,7 @@ use crate::clip::handle_of_whole;
 use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::error::{Error, Kind};
 use crate::handle::Handle;
-use crate::marks::FIELD;
+use crate::marks::FIELDS;
 use crate::outline::{CALL_CHARS, Outline};
 use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
 use crate::source::Source;
@@ -158,7 +158,7 @@ pub(super) fn plain_copy<'py>(value: &Any<'py>, levels: usize) -> PyResult<Optio
     let (copy, mut inner) = (value.cast::<PyDict>()?.copy()?, vec![]);
     for (key, value) in &copy {
         let is_key = key.is_exact_instance_of::<PyString>();
-        if !is_key || key.len()? == FIELD.len() && key.eq(FIELD)? || !(is_container(&value) || is_plain(&value)) {
+        if !is_key || is_mark(&key)? || !(is_container(&value) || is_plain(&value)) {
             return Ok(None);
         }
         if is_container(&value) {
@@ -170,6 +170,17 @@ pub(super) fn plain_copy<'py>(value: &Any<'py>, levels: usize) -> PyResult<Optio
         copy.set_item(key, value)?;
     }
     Ok(Some(copy.into_any()))
+}
+
+/// Whether a key is that of a cache mark.
+fn is_mark(key: &Any<'_>) -> PyResult<bool> {
+    let chars = key.len()?;
+    for field in FIELDS {
+        if chars == field.len() && key.eq(field)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A quick check of the first character, in which most texts differ from a placeholder.

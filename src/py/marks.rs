@@ -16,16 +16,25 @@ pub(super) struct DictMarks<'py> {
     blocks: Vec<Marked>,
     /// The oldest mark of each of these blocks, which is copied.
     values: Vec<Any<'py>>,
+    /// The mark that the body has for the last block.
+    automatic: Option<Any<'py>>,
 }
 
 impl<'py> DictMarks<'py> {
     /// Marks of a history whose view may get others. They are read before [`apply`](super::apply::apply), which masks messages in
     /// the same list.
-    pub(super) fn of(dicts: &Dicts<'py>, outline: &Outline, policy: &Policy, plan: &Plan) -> PyResult<Option<Self>> {
+    pub(super) fn of(
+        dicts: &Dicts<'py>,
+        outline: &Outline,
+        (policy, requests): (&Policy, &Requests),
+        plan: &Plan,
+    ) -> PyResult<Option<Self>> {
         if !(plan.changes() && policy.terms.pins_boundary) {
             return Ok(None);
         }
-        let mut found = DictMarks::default();
+        let json = dicts.list.py().import("json")?;
+        let automatic = requests.automatic_mark.as_ref().map(|mark| json.call_method1("loads", (mark,)));
+        let mut found = DictMarks::around(automatic.transpose()?);
         for message in 0..outline.messages.len() {
             found.add(message, &dicts.message(message)?)?;
         }
@@ -41,7 +50,9 @@ impl<'py> DictMarks<'py> {
         requests: &Requests,
         plan: &Plan,
     ) -> PyResult<()> {
-        let marks = marks_in_view(outline, &plan.masked, self.places(requests.marks_elsewhere));
+        let marks = self.places(requests.marks_elsewhere);
+        let marks = if self.is_automatic() { marks.with_automatic(outline) } else { marks };
+        let marks = marks_in_view(outline, &plan.masked, marks);
         pins(outline, plan, &marks, policy.terms.cache).map_or(Ok(()), |pins| self.write(view, &marks, pins))
     }
 
@@ -49,14 +60,23 @@ impl<'py> DictMarks<'py> {
     pub(super) fn add(&mut self, index: usize, message: &Dict<'py>) -> PyResult<()> {
         let Some(blocks) = blocks_of(message)? else { return Ok(()) };
         for (place, block) in blocks.iter().enumerate() {
-            let marks = cast::<PyDict>(&block).map_or(Ok(vec![]), |block| marks_within(block, LEVELS))?;
+            let marks = cast::<PyDict>(&block).map_or(Ok(vec![]), |block| marks_within(block, LEVELS, &[FIELD]))?;
             let count = marks.len();
-            if let Some(oldest) = marks.into_iter().next() {
+            if let Some((_, oldest)) = marks.into_iter().next() {
                 self.blocks.push(Marked { message: index, block: place, count, stays: false });
                 self.values.push(oldest);
             }
         }
         Ok(())
+    }
+
+    /// Those of messages in a body that has this mark for the last block.
+    pub(super) fn around(automatic: Option<Any<'py>>) -> Self {
+        DictMarks { automatic, ..DictMarks::default() }
+    }
+
+    pub(super) fn is_automatic(&self) -> bool {
+        self.automatic.is_some()
     }
 
     /// The messages that have some.
@@ -85,6 +105,9 @@ impl<'py> DictMarks<'py> {
     }
 
     fn at(&self, one: &Marked) -> Option<Any<'py>> {
+        if one.count == 0 {
+            return self.automatic.clone();
+        }
         let place = self.blocks.iter().position(|block| (block.message, block.block) == (one.message, one.block));
         Some(self.values[place?].clone())
     }
@@ -98,24 +121,37 @@ fn mark_of<'py>(object: &Bound<'py, PyDict>) -> PyResult<Option<Any<'py>>> {
     Ok(object.get_item(intern!(object.py(), "cache_control"))?.filter(|mark| !mark.is_none()))
 }
 
-/// Marks of a block, the newest last: those of its parts for so many levels, then its own.
-fn marks_within<'py>(block: &Bound<'py, PyDict>, levels: usize) -> PyResult<Vec<Any<'py>>> {
+/// A mark, and the name of its field.
+pub(super) type NamedMark<'py> = (&'static str, Any<'py>);
+
+/// Marks of these names of a block, the newest last: those of its parts for so many levels, then its own.
+pub(super) fn marks_within<'py>(
+    block: &Bound<'py, PyDict>,
+    levels: usize,
+    fields: &[&'static str],
+) -> PyResult<Vec<NamedMark<'py>>> {
     let mut marks = vec![];
     if levels > 0
         && let Some((_, parts)) = parts_of(block)?
     {
-        marks = marks_on(&parts, levels - 1)?;
+        marks = marks_on(&parts, levels - 1, fields)?;
     }
-    marks.extend(mark_of(block)?);
+    for field in fields {
+        marks.extend(block.get_item(field)?.filter(|mark| !mark.is_none()).map(|mark| (*field, mark)));
+    }
     Ok(marks)
 }
 
-/// The marks on the elements of a list, and on their parts for so many levels.
-pub(super) fn marks_on<'py>(list: &Bound<'py, PyList>, levels: usize) -> PyResult<Vec<Any<'py>>> {
+/// The marks of these names on the elements of a list, and on their parts for so many levels.
+pub(super) fn marks_on<'py>(
+    list: &Bound<'py, PyList>,
+    levels: usize,
+    fields: &[&'static str],
+) -> PyResult<Vec<NamedMark<'py>>> {
     let mut marks = vec![];
     for part in list.iter() {
         if let Ok(part) = part.cast::<PyDict>() {
-            marks.extend(marks_within(part, levels)?);
+            marks.extend(marks_within(part, levels, fields)?);
         }
     }
     Ok(marks)
@@ -152,7 +188,7 @@ fn clear_within(block: &Bound<'_, PyDict>, levels: usize) -> PyResult<()> {
     let cleared = PyList::empty(block.py());
     for part in parts.iter() {
         match part.cast::<PyDict>() {
-            Ok(part) if !marks_within(part, levels - 1)?.is_empty() => {
+            Ok(part) if !marks_within(part, levels - 1, &[FIELD])?.is_empty() => {
                 let part = part.copy()?;
                 clear_within(&part, levels - 1)?;
                 cleared.append(part)?;

@@ -69,7 +69,7 @@ fn reduce<'py>(
             Outcome::AskCosts(texts) => count_request(py, texts),
             Outcome::Plan(plan) => {
                 unread::warn_dicts(messages, &outline, policy, |index| dicts.message(index))?;
-                let marks = DictMarks::of(&dicts, &outline, policy, &plan)?;
+                let marks = DictMarks::of(&dicts, &outline, (policy, requests), &plan)?;
                 let view = apply::apply(&dicts, &outline, policy, &plan)?;
                 if let Some(marks) = marks {
                     marks.pin(&view, &outline, policy, requests, &plan)?;

@@ -3,7 +3,7 @@
 use super::cpython::first_not_identical;
 use super::guard::guarded;
 use super::values::{Any, cast};
-use crate::marks::FIELD;
+use crate::marks::FIELDS;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -54,11 +54,13 @@ fn is_equal(old: &Any<'_>, new: &Any<'_>) -> bool {
 /// Whether two values are equal but for cache marks.
 fn is_unmarked_equal(old: &Any<'_>, new: &Any<'_>, levels: usize) -> bool {
     if let (Some(old), Some(new)) = (cast::<PyDict>(old), cast::<PyDict>(new)) {
-        let fields = |dict: &Bound<'_, PyDict>| dict.len() - usize::from(dict.contains(FIELD).unwrap_or(false));
+        let marks =
+            |dict: &Bound<'_, PyDict>| FIELDS.iter().filter(|field| dict.contains(field).unwrap_or(false)).count();
+        let fields = |dict: &Bound<'_, PyDict>| dict.len() - marks(dict);
         return fields(old) == fields(new)
             && old.iter().all(|(key, value)| {
                 let is_list = LISTS.iter().any(|name| key.eq(name).unwrap_or(false));
-                key.eq(FIELD).unwrap_or(false)
+                FIELDS.iter().any(|field| key.eq(field).unwrap_or(false))
                     || new.get_item(&key).ok().flatten().is_some_and(|other| {
                         is_equal(&value, &other) || (is_list && is_unmarked_list(&value, &other, levels - 1))
                     })

@@ -51,6 +51,7 @@ words::keys! {
     Status "status", Json "json", Image "image", Document "document",
     Video "video", Audio "audio", ReasoningContent "reasoningContent",
     CachePoint "cachePoint", Source "source", CacheControl "cache_control",
+    PromptCacheBreakpoint "prompt_cache_breakpoint",
     Stdout "stdout", Stderr "stderr", Operation "operation", Actions "actions",
     ToolName "tool_name", ApprovalRequestId "approval_request_id",
     Approve "approve", Reason "reason",

@@ -6,7 +6,7 @@ use super::{Frame, Key, part_type};
 
 /// Levels of parts below a part, on which there may be cache marks.
 const MARKED_LEVELS: usize = 2;
-const MARK_KEYS: Keys = Keys::of(&[Key::CacheControl, Key::Content, Key::Source]);
+const MARK_KEYS: Keys = Keys::of(&[Key::CacheControl, Key::PromptCacheBreakpoint, Key::Content, Key::Source]);
 const SOURCE_KEYS: Keys = Keys::of(&[Key::Type, Key::Content]);
 
 /// The facts of a content besides its texts and images.
@@ -152,8 +152,10 @@ fn mark_chars<V: Value>(object: &V::Object, levels: usize) -> Result<usize, V::S
     if V::repeated(object, MARK_KEYS).is_some() {
         return Ok(0);
     }
-    let mark = V::get(object, Key::CacheControl)?;
-    let mut chars = mark.map_or(Ok(0), |mark| member_chars(Key::CacheControl, &mark))?;
+    let mut chars = 0;
+    for key in [Key::CacheControl, Key::PromptCacheBreakpoint] {
+        chars += V::get(object, key)?.map_or(Ok(0), |mark| member_chars(key, &mark))?;
+    }
     if levels == 0 {
         return Ok(chars);
     }

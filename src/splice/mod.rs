@@ -6,7 +6,7 @@ mod summary;
 pub(crate) use summary::{joined_message, summary_message};
 
 use crate::clip::{Clip, CutParts};
-use crate::marks::{self, FIELD, MarkEdits, Moved, next_field};
+use crate::marks::{self, MarkEdits, Moved};
 use crate::outline::{Outline, Span};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder};
@@ -245,9 +245,9 @@ impl<'a> ViewWriter<'a> {
                 self.out.input(part.start, before.start);
                 self.out.text(|out| out.extend_from_slice(text));
                 part.start = before.end;
-                if let Some(mark) = parts.mark_of.and_then(|place| scan::member(data, spans[place], FIELD.as_bytes())) {
+                if let Some(mark) = parts.mark_of.and_then(|place| marks::mark_of(data, spans[place])) {
                     self.out.input(part.start, part.end - 1);
-                    self.out.text(|out| out.extend(next_field(mark.of(data))));
+                    self.out.text(|out| out.extend(mark.next_field(data)));
                     part.start = part.end - 1;
                 }
             }
@@ -269,17 +269,17 @@ impl<'a> ViewWriter<'a> {
                 && null.start < value.start
             {
                 self.copy(at, null.start);
-                self.out.input(mark.start, mark.end);
+                self.out.input(mark.value.start, mark.value.end);
                 at = null.end;
             }
             self.copy(at, value.start);
             self.replacement(masked, moved);
             at = value.end;
             match moved {
-                Some(Moved::After(mark)) => self.out.text(|out| out.extend(next_field(mark.of(self.data)))),
+                Some(Moved::After(mark)) => self.out.text(|out| out.extend(mark.next_field(self.data))),
                 Some(Moved::Over(mark, null)) if null.start > value.start => {
                     self.copy(at, null.start);
-                    self.out.input(mark.start, mark.end);
+                    self.out.input(mark.value.start, mark.value.end);
                     at = null.end;
                 }
                 _ => {}

@@ -1,7 +1,7 @@
 //! Contents that are lists of parts.
 
 use crate::clip::PartFacts;
-use crate::marks::{self, FIELD, Moved, next_field};
+use crate::marks::{self, FIELDS, Moved};
 use crate::outline::{Outline, Span, ToolResult};
 use crate::scan;
 use crate::shape::Frame;
@@ -9,7 +9,7 @@ use crate::shape::Frame;
 /// The facts of a part, which was scanned before.
 pub(super) fn part_of(key: &str, frame: Frame, part: &[u8]) -> PartFacts {
     let whole = Span { start: 0, end: part.len() };
-    let is_marked = scan::member(part, whole, FIELD.as_bytes()).is_some();
+    let is_marked = FIELDS.iter().any(|field| scan::member(part, whole, field.as_bytes()).is_some());
     // The first part decides on the shape.
     let first: &[u8] = if frame == Frame::Text { b"{\"type\":\"text\"}" } else { b"{\"text\":\"\"}" };
     let message = [b"{\"role\":\"user\",\"", key.as_bytes(), b"\":[", first, b",", part, b"]}"].concat();
@@ -37,7 +37,7 @@ pub(super) fn framed_text(
     let kind = outline.messages[message as usize].shape.part_type();
     out.extend([b"[{\"type\":\"", kind.as_bytes(), b"\",\"text\":"].concat());
     text(out);
-    out.extend(mark.map(|mark| next_field(mark.of(data))).unwrap_or_default());
+    out.extend(mark.map(|mark| mark.next_field(data)).unwrap_or_default());
     out.push(b'}');
     for reference in if frame.keeps_references() { marks::references(data, value) } else { vec![] } {
         out.push(b',');

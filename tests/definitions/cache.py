@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from oracle.outline import Message
@@ -66,7 +67,8 @@ Served = tuple[int, int, int]
 
 def served(cache: Any, sent: list[Sent], is_pinned: bool) -> list[Served]:
     """What each request reads and writes."""
-    session = _Breakpoints(cache, is_pinned) if cache.rule == "breakpoints" else _Prefix(cache)
+    sessions = {"breakpoints": partial(_Breakpoints, is_pinned=is_pinned), "entries": _Entries}
+    session = sessions.get(cache.rule, _Prefix)(cache)
     found = []
     for one in sent:
         view = cache.system_chars + one.chars
@@ -164,6 +166,31 @@ class _Breakpoints:
         found = (prefix[:length] for length in lengths)
         alive = (one for one in found if one in self.entries and is_alive(self.cache, self.entries[one], now))
         return [one for one in [next(alive, None)] if one is not None]
+
+
+class _Entries:
+    """The cache has whole requests, and a request finds those of a few before it."""
+
+    def __init__(self, cache: Any) -> None:
+        self.cache = cache
+        self.requests = 0
+        self.ends: dict[tuple[Block, ...], int] = {}  # the last request that ended so
+        self.used: dict[tuple[Block, ...], float] = {}
+
+    def request(self, sent: Sent, now: float) -> int:
+        blocks = tuple(block for message in sent.view for block in message.blocks)
+        # As with `_Prefix`, what the request before did not begin with is forgotten, even if a later one should.
+        self.ends = {end: request for end, request in self.ends.items() if blocks[: len(end)] == end}
+        near = [end for end, request in self.ends.items() if self.requests - request <= self.cache.lookback_blocks]
+        found = [end for end in near if is_alive(self.cache, self.used[end], now)]
+        longest = max(found, key=len, default=None)
+        if longest is not None:
+            self.used[longest] = now
+        whole = self.cache.system_chars + sent.chars
+        if takes(self.cache, whole):
+            self.ends[blocks], self.used[blocks] = self.requests, now
+        self.requests += 1
+        return 0 if longest is None else self.cache.system_chars + _chars(longest)
 
 
 def _boundary(sent: Sent) -> int:

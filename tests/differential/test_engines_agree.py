@@ -24,7 +24,7 @@ from strategies import (
 
 import recede
 from recede.costs import CACHES, Prices
-from recede.costs._prices import cache_facts
+from recede.costs._prices import cache_facts, cache_of
 from recede.reduction._policy import compiled, replay_policy
 from support import ENGINES, OF_RULES, dumps, engine_module, loads, outcome, tool_result, tool_use, user, using
 
@@ -156,7 +156,7 @@ def test_what_the_cost_bound_permits_in_long_sessions(cache: Any) -> None:
         policy = f"hybrid:window={rng.choice([2, 99])},at=break_even,tail=3,boundary=break_even"
         policy += f",cache_breakpoint={options['cache_breakpoint']},max_overcost={options['max_overcost']}"
         prices: dict[str, Any] = {"summary_prices": Prices(input=0.3, output=1.5), "system_chars": 0}
-        assert_agree(recede.costs.replay, history, [policy], cache=OF_RULES[cache], **prices)
+        assert_agree(recede.costs.replay, history, [policy], cache=cache_of(OF_RULES[cache]), **prices)
 
 
 @given(history=histories(max_turns=2, max_parallel_calls=3), options=mask_options(), data=st.data())

@@ -9,7 +9,7 @@ from oracle.outline import Result
 from oracle.placeholder import Masked
 from oracle.plan import Facts, Plan, pins
 from oracle.shape import PLAIN, Shape
-from oracle.shape.words import MARK
+from oracle.shape.words import MARKS
 from oracle.value import GONE, Changed, Member, NewText
 from oracle.walk import walk
 
@@ -37,9 +37,9 @@ def changes_of(facts: Facts, plan: Plan, messages: list[Any], body: dict[str, An
     if plan.summary is not None and plan.summary.joins is not None:
         _join(changes, messages, plan.kept[plan.summary.joins], plan.summary.message)
     if facts.policy.pins_boundary and changes:
-        pinned = pins(facts, plan, marks_of(messages, body, facts.policy.marks_elsewhere))
+        pinned = pins(facts, plan, marks_of(messages, body, facts.policy))
         if pinned is not None:
-            mark(changes, messages, body, pinned)
+            mark(changes, messages, body, facts.policy, pinned)
     return changes
 
 
@@ -68,8 +68,11 @@ def _cut(content: Any, shape: Shape, text: NewText) -> Any:
     if with_text is None:
         return shape.content(text)
     kept = [place for place, one in enumerate(own) if place == with_text or not one.chars(1)]
-    lost = [Member(part, MARK) for place, part in enumerate(parts) if MARK in part and place not in kept]
-    mark = {MARK: lost[-1]} if lost and MARK not in parts[with_text] else {}
+    lost = [
+        Member(part, name) for place, part in enumerate(parts) for name in MARKS if name in part and place not in kept
+    ]
+    is_marked = any(name in parts[with_text] for name in MARKS)
+    mark = {lost[-1].key: lost[-1]} if lost and not is_marked else {}
     changed = Changed(Member(parts, with_text), {**mark, "text": text})
     return [changed if place == with_text else Member(parts, place) for place in kept]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from oracle.reading import JsonObject
 from oracle.shape.base import Shape
@@ -113,6 +114,15 @@ class Message:
     def block_count(self) -> int:
         """How many content blocks it has in a view; a text is one."""
         return max(self.blocks, len(self.calls), len(self.results), 1)
+
+    def position(self, block: int) -> int:
+        """The position of a block among those that a mark looks back upon: a run of calls or of results is one."""
+        pairs = [*pairwise(call.block for call in self.calls), *pairwise(result.block for result in self.results)]
+        return block - sum(one + 1 == other <= block for one, other in pairs)
+
+    @property
+    def position_count(self) -> int:
+        return self.position(self.block_count - 1) + 1
 
     def own_chars(self, image_chars: int) -> int:
         """The chars of the message without its observations."""

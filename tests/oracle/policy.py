@@ -30,7 +30,8 @@ class Policy(SimpleNamespace):
         defaults |= {"keep_messages": None, "keep_turns": None, "masks_unseen": False, "skips_masks": False}
         defaults |= {"max_observation_chars": None, "lines_form": False, "keeps_dispatch": False, "min_masked_chars": 0}
         defaults |= {"strict_pairs": False, "summary_role": None}
-        defaults |= {"cold": (), "max_cost_since": (), "summaries_at": None, "marks_elsewhere": 2}
+        defaults |= {"cold": (), "max_cost_since": (), "summaries_at": None}
+        defaults |= {"marks_elsewhere": 2, "automatic_mark": None}
         super().__init__(**{**defaults, **parameters, "cache": ProviderCache(*parameters["cache"])})
 
     def of(self, shapes: Iterable[str]) -> Policy:

@@ -11,7 +11,7 @@ from oracle.shape import MESSAGE_KEYS, shape_of
 from oracle.shape.words import (
     BLOCK_KEYS,
     IMAGE_TYPES,
-    MARK,
+    MARKS,
     REFERENCE,
     TEXT_TYPES,
     THINKING_TYPES,
@@ -27,7 +27,7 @@ from recede._errors import TranscriptError
 from recede._objects import is_object
 
 _CONTENT_DEPTH = 2  # the message, its content
-_MARK_KEYS = ("cache_control", "content", "source")
+_MARK_KEYS = (*MARKS, "content", "source")
 _SOURCE_KEYS = ("type", "content")
 
 
@@ -207,7 +207,7 @@ class MessageWalk:
         """The chars of the marks of an object, and of its parts for so many levels; of repeated keys none is one."""
         if is_repeated(value, *_MARK_KEYS):
             return 0
-        chars, source = self.member_chars(value, MARK), value.get("source")
+        chars, source = sum(self.member_chars(value, name) for name in MARKS), value.get("source")
         if not levels:
             return chars
         lists = [value.get("content")]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import recede
 from definitions.cache import Seen, Sent, served
-from recede.costs import CACHES, Prices
+from recede.costs import CACHES, Cache, Prices
 from recede.costs._prices import cache_facts
 from support import priced
 
@@ -24,6 +24,7 @@ Turn = tuple[int, list[int]]
 MODELS = {
     "ideal": (CACHES["ideal"], 0),
     "prefix": (CACHES["openai"], 1_024),
+    "entries": (Cache("entries", ttl_seconds=1_800), 1_024),
     "breakpoints": (CACHES["anthropic"], 2_048),
 }
 SIZES = st.sampled_from([0, 10, 300, 3_000, 9_000, 40_000])
@@ -91,7 +92,7 @@ def worst_moment(
     window=st.integers(0, 4),
     pauses=st.sets(st.integers(0, 24), max_size=3),
     is_told=st.booleans(),
-    system_chars=st.sampled_from([0, 1_000, 4_000, 8_100, 12_000]),  # a cache takes the last by itself
+    system_chars=st.sampled_from([0, 1_000, 4_000, 8_100, 12_000, 40_000]),  # a cache takes the last ones by itself
     prices=st.sampled_from([(0.1, 1.25), (0.1, 1), (0.3, 2), (0.05, 6)]),
     part=st.sampled_from([0, 0.02, 0.1, 0.5]),
 )

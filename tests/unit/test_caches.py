@@ -129,7 +129,9 @@ def test_each_format_has_a_cache() -> None:
 def test_caches_that_are_wrong_are_named() -> None:
     with pytest.raises(ValueError, match=r"there is no cache 'opnai'; did you mean 'openai'\?"):
         recede.costs.replay([], cache="opnai")
-    with pytest.raises(ValueError, match="the rule of a cache must be one of breakpoints, prefix, ideal, not 'lru'"):
+    with pytest.raises(
+        ValueError, match="the rule of a cache must be one of breakpoints, prefix, entries, ideal, not 'lru'"
+    ):
         recede.costs.replay([], cache=Cache("lru"))
     with pytest.raises(TypeError, match=r"cache must be recede\.costs\.Cache or its name, not int"):
         recede.costs.replay([], cache=5)  # type: ignore[arg-type]

@@ -56,6 +56,31 @@ def test_where_the_message_is_the_result_the_mark_stays_in_a_part() -> None:
     assert again.messages is view
 
 
+def test_a_breakpoint_of_openai_moves_as_well() -> None:
+    mark = {"prompt_cache_breakpoint": {"mode": "explicit"}}
+    output = {"type": "function_call_output", "call_id": "1", "output": [text(type="input_text"), text(**mark)]}
+    view = mask([result("1", [text(), text(**mark)]), output], keep_results=0).messages
+    assert view[0]["content"] == [{"type": "text", "text": masked(1000), **mark}]
+    assert view[1]["output"] == [{"type": "input_text", "text": masked(1000), **mark}]
+    assert block_of(text(**mark), cache_control=MARK) == {**block_of(text()), "cache_control": MARK, **mark}
+
+
+def test_of_two_names_on_one_part_anthropics_moves() -> None:
+    part = text(MARK, prompt_cache_breakpoint={"mode": "explicit"})
+    assert mask([result("1", [part])], keep_results=0).messages[0]["content"] == [
+        {"type": "text", "text": masked(500), "cache_control": MARK}
+    ]
+
+
+def test_a_part_that_stays_loses_the_marks_that_moved() -> None:
+    reference = {"type": "tool_reference", "tool_name": "run"}
+    marks: list[dict[str, Any]] = [{"cache_control": MARK}, {"prompt_cache_breakpoint": {"mode": "explicit"}}]
+    for mark in marks:
+        block = block_of(text(), {**mark, **reference})
+        assert block["content"][1] == reference
+        assert mark.items() <= block.items()
+
+
 def test_a_clipped_result_keeps_its_mark() -> None:
     history = [user("task"), tool_use("1"), user([tool_result("1", [text(MARK)])])]
     view = reduce(history, max_input_chars=400, clip_results=100)

@@ -209,6 +209,20 @@ def test_masks_after_a_rewind_name_the_places_of_their_results() -> None:
     assert repr(masker.masks(changed[:1])) == repr(Masks(0, list(masker.masks(changed[:1]).masks)))
 
 
+def test_a_request_with_automatic_caching_gets_a_pin() -> None:
+    messages: list[Any] = [{"role": "user", "content": "Go."}]
+    for number in range(13):
+        block = {"type": "tool_use", "id": str(number), "name": "run", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": str(number), "content": "x" * 300}
+        messages += [{"role": "assistant", "content": [block]}, {"role": "user", "content": [result]}]
+    body = {"cache_control": {"type": "ephemeral", "ttl": "1h"}, "messages": messages}
+    options: dict[str, Any] = {"keep": 2, "boundary": 5}
+    view = Masker(**options).view(messages, marks_elsewhere=1, request=body)
+    assert view == recede.reduce(body, **options).request["messages"]
+    assert [place for place, one in enumerate(view) if "cache_control" in str(one)] == [20]
+    assert view[20]["content"][0]["cache_control"] == body["cache_control"]
+
+
 def test_the_boundary_is_pinned_without_planning_all_messages() -> None:
     options: dict[str, Any] = {"keep": 2, "provider": "anthropic", **SLIDING}
     masker, messages = Masker(**options), []

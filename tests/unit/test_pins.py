@@ -7,6 +7,7 @@ from typing import Any
 import published
 import pytest
 
+import recede
 from support import call, dumps, loads, mask, mask_json, masked, reduce, result, tool_result, tool_use, user
 
 LONG = "x" * 500
@@ -43,6 +44,10 @@ def pin(history: list[dict[str, Any]], **options: Any) -> dict[int, Any]:
     return marks(mask(history, cache_breakpoint="boundary", **{"keep_results": 2, **options}).messages)
 
 
+def reduce_request(body: dict[str, Any], **options: Any) -> Any:
+    return recede.reduce(body, **options).request
+
+
 def in_body(history: list[dict[str, Any]], tools: int, system: int, **options: Any) -> Any:
     mark = {"cache_control": MARK}
     body = {"tools": [{"name": "a"}, {"name": "b", **(mark if tools else {})}], "messages": history}
@@ -68,6 +73,36 @@ def test_at_the_first_move_there_is_no_old_boundary() -> None:
 def test_without_marks_of_the_client_there_are_none() -> None:
     history = session(7)
     assert mask(history, keep_results=2, cache_breakpoint="boundary") == mask(history, keep_results=2)
+
+
+@pytest.mark.parametrize("mark", [MARK, HOUR])
+def test_automatic_caching_gets_a_pin_with_its_lifetime(mark: Any) -> None:
+    body = {"cache_control": mark, "messages": session(7)}
+    options: dict[str, Any] = {"keep": 2, "boundary": 4}
+    view = reduce_request(body, **options)
+    assert view["cache_control"] == mark
+    assert marks(view["messages"]) == {8: mark}
+    assert loads(recede.reduce(dumps(body), **options).json) == view
+
+
+def test_automatic_caching_takes_one_of_four_marks() -> None:
+    body = {"cache_control": MARK, "messages": marked(session(9), 12, 14, 16)}
+    for kept in (reduce_request(body, keep=2, boundary=4), loads(recede.reduce(dumps(body), keep=2, boundary=4).json)):
+        assert marks(kept["messages"]) == {8: MARK, 14: MARK, 16: MARK}
+    newest = {"cache_control": MARK, "messages": marked(session(7), 14)}
+    assert marks(reduce_request(newest, keep=2, boundary=4)["messages"]) == {8: MARK, 14: MARK}
+
+
+def test_a_run_of_calls_or_results_is_one_position_of_the_lookback() -> None:
+    """Message 82 ends 2 positions after message 80: nothing is carried."""
+    ids = [f"long.{call}" for call in range(20)]
+    calls = tool_use(*ids)
+    history = [*session(40), calls, user([tool_result(one, LONG) for one in ids])]
+    options: dict[str, Any] = {"keep_results": 10, "mask_chunk": 30, "marks_elsewhere": 1}
+    assert pin(marked(history, 82), **options) == {60: MARK, 82: MARK}
+    text = {"type": "text", "text": "hm"}
+    calls["content"] = [block for call in calls["content"] for block in (call, text)]  # 20 runs
+    assert pin(history, **options) == {60: MARK, 80: MARK, 82: MARK}
 
 
 def test_keep_leaves_marks_alone() -> None:

@@ -86,9 +86,10 @@ def test_each_model_is_of_a_provider() -> None:
 
 
 def test_a_policy_has_the_numbers_of_the_provider() -> None:
-    assert policy_cache(recede.Provider.of("openai")) == ("prefix", 1_024, 128, 20, 4)
-    assert policy_cache(recede.Provider.of("anthropic")) == ("breakpoints", 2_048, 0, 20, 4)
-    assert policy_cache(recede.Provider.of("none")) == ("ideal", 0, 0, 20, 4)
+    assert policy_cache(recede.Provider.of("openai")) == ("prefix", 1_024, 128, 20, 4, 0)
+    assert policy_cache(recede.Provider.of("anthropic")) == ("breakpoints", 2_048, 0, 20, 4, 0)
+    assert policy_cache(recede.Provider.of("none")) == ("ideal", 0, 0, 20, 4, 0)
+    assert policy_cache(recede.Provider.of("openai", "gpt-5.6")) == ("entries", 1_024, 0, 20, 4, 40_000)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recede._models import new_cache
 from recede.costs._models import ModelPrices, model_prices
-from recede.costs._prices import CACHES, PRESETS, Cache, Prices
-from recede.providers import OF_FORMATS
+from recede.costs._prices import CACHES, PRESETS, Cache, Prices, cache_of
+from recede.providers import OF_FORMATS, Provider
 
 if TYPE_CHECKING:
     from recede.transcripts import LoggedRequest, LoggedUsage, Transcript
@@ -83,7 +83,8 @@ class SessionPrices(NamedTuple):
     @property
     def cache(self) -> Cache:
         """The prompt cache of the models."""
-        return CACHES[self.provider]._replace(ttl_seconds=self.ttl_seconds)
+        provider = Provider.of(self.provider, self.models[0] if self.models else None)
+        return cache_of(provider)._replace(ttl_seconds=self.ttl_seconds)
 
 
 def logged_bill(

@@ -11,6 +11,7 @@ from recede import _engine
 from recede._errors import meant, one_of
 from recede._recall import PLACEHOLDER
 from recede.costs._prices import CacheFacts, Prices
+from recede.providers import Provider
 from recede.reduction._options import SESSION_DEFAULTS
 from recede.reduction._policy import LEAST_REMOVED, SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, replay_policy
 
@@ -18,7 +19,7 @@ _EVERYTHING = 1 << 60
 # Anthropic does not document its text; this one is that of its coding agent.
 _ANTHROPIC_PLACEHOLDER = "[Old tool result content cleared]"
 # The providers whose caches have these rules; prices are those of the replay.
-_PROVIDERS = {"prefix": "openai", "breakpoints": "anthropic"}
+_PROVIDERS = {"prefix": "openai", "breakpoints": "anthropic", "entries": Provider("entries", cache="entries")}
 
 
 class _Key(NamedTuple):
@@ -234,7 +235,7 @@ def _compiled(
             values, (cached, write, float(summary_prices.input), float(summary_prices.output)), model
         )
     if boundary is not None and boundary[0] == "break_even" and name != "budget":
-        is_known = facts.rule == "breakpoints" or facts.step_tokens
+        is_known = facts.rule != "prefix" or facts.step_tokens
         unstepped = "gemini" if isfinite(facts.ttl_seconds) else "ideal"
         options["provider"] = _PROVIDERS[facts.rule] if is_known else unstepped
         options["max_overcost"] = None if values["max_overcost"] == "none" else float(values["max_overcost"])

@@ -161,7 +161,7 @@ class Usage(NamedTuple):
         return cls(*map(sum, zip(*every, strict=True)))
 
 
-_RULES = ("breakpoints", "prefix", "ideal")
+_RULES = ("breakpoints", "prefix", "entries", "ideal")
 _CEILING = 1 << 60
 _ANTHROPIC = PROVIDERS["anthropic"]
 
@@ -179,11 +179,12 @@ class Cache(NamedTuple):
               longest entry that ends at one of its own breakpoints or few blocks before it.
             - ``"prefix"``: everywhere; a request reads what it shares with the beginning of the request before, in
               steps of `step_tokens`.
-            - ``"ideal"``: the same without steps; entries live forever.
+            - ``"entries"``: at the end of each request, and only whole.
+            - ``"ideal"``: as ``"prefix"``, without steps; entries live forever.
         ttl_seconds: how long an entry lives after its last use.
         step_tokens: with ``"prefix"``, the steps in which prefixes are served; 0: any length.
         lookback_blocks: with ``"breakpoints"``, how many content blocks before a breakpoint are searched for an entry,
-            the marked one included.
+            the marked one included; with ``"entries"``, how many earlier requests.
 
     Example:
         >>> import recede
@@ -211,11 +212,11 @@ class Cache(NamedTuple):
         return self
 
 
-CACHES = {
-    name: Cache(cache_rule(one), float(one.ttl_seconds), one.step_tokens, one.lookback_blocks)
-    for name, one in PROVIDERS.items()
-    if one.cache != "none"
-}
+def cache_of(provider: Provider) -> Cache:
+    return Cache(cache_rule(provider), float(provider.ttl_seconds), provider.step_tokens, provider.lookback_blocks)
+
+
+CACHES = {name: cache_of(one) for name, one in PROVIDERS.items() if one.cache != "none"}
 """Prompt caches by provider; ``"ideal"`` serves whatever prefix a request shares."""
 
 
@@ -276,7 +277,7 @@ def cache_facts(
             raise TypeError(f"times must be finite numbers of seconds, not {seconds!r} after {messages} messages")
     rule, ttl_seconds, step_tokens, lookback_blocks = cache
     return CacheFacts(
-        rule="breakpoints" if rule == "breakpoints" else "prefix",
+        rule="prefix" if rule == "ideal" else rule,
         min_tokens=int(min(prices.min_cached_tokens, _CEILING)),
         step_tokens=0 if rule == "ideal" else min(step_tokens, _CEILING),
         lookback_blocks=min(lookback_blocks, _CEILING),

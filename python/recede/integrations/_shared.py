@@ -16,7 +16,7 @@ from recede._recall import RECALL_DESCRIPTION
 from recede._report import BoundaryMove
 from recede.clients._requests import ModelProvider
 from recede.masker import Masker
-from recede.reduction._counting import has_limits, unmarked
+from recede.reduction._counting import MARKS, has_limits, unmarked
 from recede.reduction._options import OPTIONS
 from recede.reduction._signature import takes
 
@@ -236,8 +236,8 @@ def _is_image(part: dict[str, Any]) -> bool:
 def masked_content(content: Any, text: str) -> Any:
     """Replace a content by a text; cache marks of its parts stay, as do parts that name tools."""
     parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    marks = [part["cache_control"] for part in parts if part.get("cache_control") is not None]
+    marks = [{name: part[name]} for part in parts for name in MARKS if part.get(name) is not None]
     references = _references(parts)
     if not marks and not references:
         return text
-    return [{"type": "text", "text": text, **({"cache_control": marks[-1]} if marks else {})}, *references]
+    return [{"type": "text", "text": text, **(marks[-1] if marks else {})}, *references]

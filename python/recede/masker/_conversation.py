@@ -176,14 +176,17 @@ class KnownConversation:
                 shown[place] = self._reader.joined(shown[place], self._summary_message)
         return shown
 
-    def pinned_view(self, marks_elsewhere: int) -> list[Any] | None:
-        """The view with marks at the boundary, if its provider takes some; None if that needs plain dicts."""
+    def pinned_view(self, marks_elsewhere: int, automatic: Any = None) -> list[Any] | None:
+        """The view with marks at the boundary, if its provider takes some; None if that needs plain dicts.
+
+        `automatic` is the mark that the request has for its last block.
+        """
         if not self.update.pins_boundary or self.hidden:  # where messages are hidden, the marks of the client stay
             return self.view()
         if not self._is_plain:
             return None
         view, messages = self.view(), self.known.messages
-        self._marked = set(self.session.pin(view, messages, sorted(self._marked), marks_elsewhere))
+        self._marked = set(self.session.pin(view, messages, sorted(self._marked), marks_elsewhere, automatic))
         return view
 
     def _masked(self, place: int, masks: Any) -> Any:

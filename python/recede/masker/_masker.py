@@ -17,6 +17,7 @@ from recede.masker._facts import AdapterReader, DictReader
 from recede.masker._finder import ConversationFinder, MaskerStats
 from recede.providers import checked_provider, provider_of_model
 from recede.reduction._counting import OVER_LIMIT, approx_tokens, static_cost
+from recede.reduction._input import automatic_mark
 from recede.reduction._kinds import FLAG, optional_function, whole_number
 from recede.reduction._masks import Masks, report_move
 from recede.reduction._options import OPTIONS
@@ -187,7 +188,7 @@ class Masker(ConversationFinder[_M]):
             if not conversation.update.within_limit and not self._was_over:
                 self._was_over = True
                 _log.warning("%s", OVER_LIMIT)
-            return conversation.new_moves(), self._view(conversation, marks_elsewhere)
+            return conversation.new_moves(), self._view(conversation, marks_elsewhere, request or {})
 
         moves, view = yield from self._steps(messages, shown, provider, static)
         for move in moves:  # without the lock: a callback may use the masker
@@ -213,10 +214,11 @@ class Masker(ConversationFinder[_M]):
             assert self._asking is not None, "a core asks only where there is a summarizer"
             summary = (yield from self._asking.steps(hidden.copy, asked.previous)), asked.key
 
-    def _view(self, conversation: KnownConversation, marks_elsewhere: int) -> list[_M]:
-        view = conversation.pinned_view(marks_elsewhere)
+    def _view(self, conversation: KnownConversation, marks_elsewhere: int, request: Mapping[str, Any]) -> list[_M]:
+        view = conversation.pinned_view(marks_elsewhere, request.get("cache_control"))
         if view is None:
-            policy = self._compiled(conversation.options, marks_elsewhere=marks_elsewhere, static=conversation.static)
+            of_request = {"marks_elsewhere": marks_elsewhere, "automatic_mark": automatic_mark(request)}
+            policy = self._compiled(conversation.options, static=conversation.static, **of_request)
             counted = {"token_counter": self._counter} if self._has_limits else {}
             view = list(reduce_messages(policy, list(conversation.known.messages), counted).messages)
         return view

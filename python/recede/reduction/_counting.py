@@ -132,7 +132,9 @@ OVER_LIMIT = (
 _FIELDS = ("system", "instructions", "systemInstruction", "system_instruction", "tools", "toolConfig", "functions")
 """The fields of requests, of all providers, that have the system prompt and the tools."""
 
-_MARK = "cache_control"
+MARKS = ("prompt_cache_breakpoint", "cache_control")
+"""The fields of cache marks: OpenAI's, and that of all others."""
+
 _FREE_VALUES, _LEAST_BYTES = 1 << 16, 32  # as the scanner of a request bounds those of its history
 
 
@@ -176,7 +178,7 @@ def static_cost_of_json(
 def unmarked(value: Any) -> Any:
     """A value without its cache marks, which move while the history stays."""
     if isinstance(value, dict):
-        return {name: unmarked(one) for name, one in value.items() if name != _MARK}
+        return {name: unmarked(one) for name, one in value.items() if name not in MARKS}
     return list(map(unmarked, value)) if isinstance(value, (list, tuple)) else value
 
 

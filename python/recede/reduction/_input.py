@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from recede import _engine
@@ -118,6 +119,19 @@ def _has_mark(value: Any) -> bool:
     return (
         fields.get("cache_control") is not None or _has_mark(fields.get("content")) or _has_mark(fields.get("source"))
     )
+
+
+def automatic_mark(body: Mapping[str, Any]) -> str | None:
+    """The cache mark that a body has for its last block, as JSON; None if it has none, or one that is no JSON."""
+    mark = body.get("cache_control")
+    if mark is None:
+        return None
+    import json  # lazily: few bodies have one
+
+    try:
+        return json.dumps(mark)
+    except (TypeError, ValueError):
+        return None
 
 
 def marks_elsewhere(body: dict[str, Any]) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 from recede import _engine
 from recede._bodies import body_key
 from recede.reduction._counting import has_limits, static_cost, static_cost_of_json
-from recede.reduction._input import as_bytes, marks_elsewhere, refuse_path
+from recede.reduction._input import as_bytes, automatic_mark, marks_elsewhere, refuse_path
 from recede.reduction._options import OPTIONS
 from recede.reduction._planning import reduce_bytes, reduce_messages
 from recede.reduction._policy import MARKS_ELSEWHERE, own_policy
@@ -91,11 +91,14 @@ def reduce(  # noqa: D417 - more is an error
     if key is None:
         return reduce_messages(_policy(options, summarizer, MARKS_ELSEWHERE), given, own)
     static = static_cost(given, counter) if has_limits(options) else 0
-    policy = _policy(options, summarizer, marks_elsewhere(given), static, given.get("model"))
+    marks, automatic = marks_elsewhere(given), automatic_mark(given)
+    policy = _policy(options, summarizer, marks, static, given.get("model"), automatic)
     reduction = reduce_messages(policy, given[key], own)
     return reduction._replace(request=given if reduction.messages is given[key] else {**given, key: reduction.messages})
 
 
-def _policy(options: Any, summarizer: Any, marks: int, static: int = 0, model: Any = None) -> Any:
+def _policy(
+    options: Any, summarizer: Any, marks: int, static: int = 0, model: Any = None, automatic: str | None = None
+) -> Any:
     own: Any = {"summarizer": summarizer, "marks_elsewhere": marks, "static": static, "model": model}
-    return own_policy(_engine.engine, options, reduces=True, **own)
+    return own_policy(_engine.engine, options, reduces=True, automatic_mark=automatic, **own)

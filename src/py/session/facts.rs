@@ -227,22 +227,24 @@ impl PyFactsSession {
         })
     }
 
-    /// Pins the boundary in a view of these messages, of which those at `marked` have marks, besides this many elsewhere. Returns
-    /// which messages still have marks.
+    /// Pins the boundary in a view of these messages, of which those at `marked` have marks, besides this many elsewhere, one of them
+    /// perhaps `automatic`. Returns which messages still have marks.
     fn pin(
         &self,
         view: &Bound<'_, PyList>,
         messages: &Bound<'_, PyList>,
         marked: Vec<usize>,
         elsewhere: usize,
+        automatic: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Vec<usize>> {
         guarded(|| {
-            let mut found = DictMarks::default();
+            let mut found = DictMarks::around(automatic);
             for message in marked {
                 found.add(message, messages.get_item(message)?.cast::<PyDict>()?)?;
             }
-            let places = found.places(elsewhere);
-            let (marks, pins) = self.shared.change(view.py(), |session, _| Ok(session.pins(places)))?;
+            let (places, is_automatic) = (found.places(elsewhere), found.is_automatic());
+            let pinned = self.shared.change(view.py(), |session, _| Ok(session.pins(places, is_automatic)));
+            let (marks, pins) = pinned?;
             if let Some(pins) = pins {
                 found.write(view, &marks, pins)?;
             }

@@ -84,8 +84,9 @@ impl Session {
     }
 
     /// The marks of a session of facts as its view has them, and the pins of that; see [`crate::plan::pins`].
-    pub(crate) fn pins(&self, marks: Marks) -> (Marks, Option<Pins>) {
+    pub(crate) fn pins(&self, marks: Marks, is_automatic: bool) -> (Marks, Option<Pins>) {
         let (outline, cache) = (&self.log.outline, self.policy.terms.cache);
+        let marks = if is_automatic { marks.with_automatic(outline) } else { marks };
         let marks = marks_in_view(outline, &self.masked(0..self.log.len()), marks);
         let between = |from, to| blocks_between(outline, from, to, cache.lookback_blocks);
         let pins = self.wanted_marks().pins(&marks, cache, between);

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from oracle.outline import Message
 from oracle.placeholder import Masked, fill
-from oracle.plan.cost_bound import Bill, Charged, again, charged, raw_request, served, stays_cached
+from oracle.plan.cost_bound import Bill, Charged, again, charged, raw_request, served, stays_cached, system_excess
 from oracle.plan.facts import Facts, Move, Plan
 from oracle.plan.hide import Hidden, Hiding, compacted, hide
 from oracle.plan.limit import cost_with, force, has_begun
@@ -79,6 +79,7 @@ class Fold:
         self.requests = 0
         self.before = 0  # messages at the previous request; later ones are written to the cache in any case
         self.paid = self.paid_raw = Charged()  # by all requests, and with the raw history
+        self.system_rewrites = 0  # requests that wrote the system prompt again, which raw read
         self.marked: int | None = None  # chars up to the boundary, if the request before was marked there
         self.moves: list[Move] = []
         # Of summaries of old turns: turns that are told of or stay, what requests sent without need, and what models
@@ -103,11 +104,14 @@ class Fold:
         self.take(masked, cuts, is_forced, hiding)
         if hiding is not None:
             cache, view = self.facts.policy.cache, charged(self.shown(end), 0)
-            bill = bill._replace(stay=view.and_written(again(cache, 0, False)), move=view, again=again(cache, 0, False))
+            more = again(cache, 0, False)
+            bill = Bill(bill.raw, view.and_written(more), view, more, rewrites_system=cache.system_chars > 0)
         self.paid = self.paid.and_(
             bill.move.and_written(bill.again) if is_moved or (is_forced and (masked or cuts)) else bill.stay
         )
         self.paid_raw = self.paid_raw.and_(bill.raw)
+        if bill.rewrites_system and (is_moved or self.is_rewritten or hiding is not None):
+            self.system_rewrites += 1
         self.calls = self.calls[0] + self.call[0], self.calls[1] + self.call[1]
         self.marked = self._boundary_chars() if is_pinned and not is_moved and hiding is None else None
         self.requests += 1
@@ -231,9 +235,10 @@ class Fold:
 
     def _forced_bill(self, bill: Bill, changes: dict[int, Masked], is_moved: bool, is_cold: bool) -> Bill:
         cache = self.facts.policy.cache
-        kept = 0 if is_cold else self._kept(min(changes)) if is_moved else self.shown(self.before)
-        after = again(cache, kept, is_cold)
-        return bill._replace(move=charged(self.shown(self.end, changes), served(cache, kept)), again=after)
+        kept = 0 if is_cold else self._kept(min(changes)) if is_moved else self.shown(self._cached_end())
+        move = charged(self.shown(self.end, changes), served(cache, kept))
+        rewrites = self._rewrites_system(kept, is_cold)
+        return bill._replace(move=move, again=again(cache, kept, is_cold), rewrites_system=rewrites)
 
     def plan(self) -> Plan:
         """What is masked and cut."""
@@ -350,13 +355,12 @@ class Fold:
         """What a request is charged."""
         cache, is_cold = self.facts.policy.cache, self.is_cold(end, is_now)
         chars = self.shown(end)
-        raw = raw_request(cache, self.raw(self.before), self.raw(end), is_cold)
-        sent, kept = (0, 0) if is_cold or self.is_rewritten else (self.shown(self.before), self._kept())
+        raw = raw_request(cache, self.raw(self._cached_end()), self.raw(end), is_cold)
+        sent, kept = (0, 0) if is_cold or self.is_rewritten else (self.shown(self._cached_end()), self._kept())
         stay = charged(chars, served(cache, sent)).and_written(again(cache, sent, is_cold))
+        stay = raw if chars == raw.chars and not self.is_rewritten else stay
         move = charged(self.shown(end, self.waiting), served(cache, kept))
-        return Bill(
-            raw, raw if chars == raw.chars and not self.is_rewritten else stay, move, again(cache, kept, is_cold)
-        )
+        return Bill(raw, stay, move, again(cache, kept, is_cold), self._rewrites_system(kept, is_cold))
 
     def pays(self, bill: Bill | None) -> bool:
         """Whether a move breaks even, and keeps the bound on cost; others move at each request."""
@@ -371,7 +375,8 @@ class Fold:
             return False
         if policy.max_overcost is None:
             return True
-        is_cheaper = extra + bill.again * write <= 0
+        system_chars = policy.cache.system_chars if bill.rewrites_system else 0
+        is_cheaper = extra + bill.again * write + system_chars * (write - read) <= 0
         is_within = is_cheaper or self.is_within(bill.move.and_written(bill.again), bill.raw, read, write)
         return is_within and stays_cached(policy.cache, bill.raw, bill.move, policy.max_overcost, read, write)
 
@@ -381,22 +386,39 @@ class Fold:
         calls = self.calls[0] + call[0], self.calls[1] + call[1]
         of_models = 0.0 if policy.summaries is None else call_cost(policy.summaries, calls)
         most = (1.0 + policy.max_overcost) * self.paid_raw.and_(raw).cost(read, write)
-        return bool(self.paid.and_(view).cost(read, write) + of_models <= most)
+        of_system = system_excess(
+            policy.cache, self.requests + 1, self.system_rewrites + 1, policy.max_overcost, read, write
+        )
+        return bool(self.paid.and_(view).cost(read, write) + of_models + of_system <= most)
 
     def _kept(self, first: int | None = None) -> int:
         """Chars of the beginning of the view that stay in the cache at a move that begins there, or with what waits."""
         first = min(self.waiting, default=None) if first is None else first
-        if self.facts.policy.cache.rule != "breakpoints":
+        rule = self.facts.policy.cache.rule
+        if rule != "breakpoints":
             message = self.before if first is None else self.facts.outline.results[first].message
+            if rule == "entries":
+                return 0 if message < self.before else self.shown(self._cached_end())
             return self.shown(min(self.before, message))
         is_after = first is not None and self._last_gone() < first
         return self.marked or 0 if is_after and self._is_pinned() else 0
+
+    def _cached_end(self) -> int:
+        """The messages of the newest entry: of the request before; where answers are in entries, with its answer."""
+        if self.facts.policy.cache.rule != "entries" or not self.requests:
+            return self.before
+        made = [message.is_agent_made for message in self.facts.outline.messages[self.before : self.end]]
+        return self.before + [*made, False].index(False)
+
+    def _rewrites_system(self, kept: int, is_cold: bool) -> bool:
+        """Whether this request writes a system prompt again that raw reads."""
+        return self.facts.policy.cache.system_chars > 0 and self.requests > 0 and not kept and not is_cold
 
     def _is_pinned(self) -> bool:
         """Whether this request is marked at the boundary: not if the client's marks are too far apart."""
         new = self.facts.outline.messages[self.before : self.end]
         policy = self.facts.policy
-        return bool(policy.pins_boundary) and sum(one.block_count for one in new) < policy.cache.lookback_blocks
+        return bool(policy.pins_boundary) and sum(one.position_count for one in new) < policy.cache.lookback_blocks
 
     def _boundary_chars(self) -> int:
         """Chars of the view up to the last masked observation."""

@@ -38,6 +38,7 @@ class Bill(NamedTuple):
     stay: Charged
     move: Charged
     again: int  # chars of the system prompt that the move may write again
+    rewrites_system: bool = False  # the move writes the system prompt again, which has no entry of its own
 
 
 def charged(chars: int, read: int) -> Charged:
@@ -61,6 +62,12 @@ def again(cache: ProviderCache, kept: int, is_cold: bool) -> int:
 def raw_request(cache: ProviderCache, sent: int, chars: int, is_cold: bool) -> Charged:
     """What the raw history is charged, at the least; below the minimum nothing is cached."""
     return charged(chars, chars if chars < cache.min_chars else 0 if is_cold else sent)
+
+
+def system_excess(cache: ProviderCache, requests: int, rewrites: int, part: float, read: float, write: float) -> float:
+    """What the longest system prompt costs beyond the bound; views wrote it once more for each of `rewrites`."""
+    of_raw = write + (requests - 1) * read
+    return cache.system_chars * max(0.0, rewrites * (write - read) - part * of_raw)
 
 
 def stays_cached(cache: ProviderCache, raw: Charged, view: Charged, part: float, read: float, write: float) -> bool:

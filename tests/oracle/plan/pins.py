@@ -46,22 +46,23 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
     total = marks.elsewhere + sum(one.marks for one in blocks)
     if total > most:
         return None
-    starts = list(accumulate((message.block_count for message in facts.outline.messages), initial=0))
+    messages = facts.outline.messages
+    starts = list(accumulate((message.position_count for message in messages), initial=0))
 
-    def place(block: Block) -> int:
-        return starts[block[0]] + block[1]
+    def position(block: Block) -> int:
+        return starts[block[0]] + messages[block[0]].position(block[1])
 
-    places = [place(one.block) for one in blocks]
+    places = [one.block for one in blocks]
     before = _boundary_before(facts, plan)
     gone = [index for index, one in facts.shown(plan).items() if one.is_masked]
     sent = [index for index in gone if index < before]
     pin = _block(facts, max(sent, default=None))
-    if pin is not None and (place(pin) >= places[-1] or place(pin) in places):
+    if pin is not None and (pin >= places[-1] or pin in places):
         pin = None
     carried = _carried(facts) if before == plan.boundary else None
     if carried is not None:
-        is_found = any(0 <= one - place(carried) < lookback for one in places)
-        if place(carried) >= places[-1] or is_found or carried == pin:
+        is_found = any(carried <= one and position(one) - position(carried) < lookback for one in places)
+        if carried >= places[-1] or is_found or carried == pin:
             carried = None
 
     if pin is not None and carried is not None and total + 2 > most:
@@ -72,7 +73,7 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
         near = [
             one.block
             for one, newer in pairwise(blocks)
-            if place(newer.block) - place(one.block) < lookback and one.block[0] not in replaced
+            if position(newer.block) - position(one.block) < lookback and one.block[0] not in replaced
         ]
         if marks.on_tools:
             clears_tools = True
@@ -82,11 +83,7 @@ def pins(facts: Facts, plan: Plan, marks: Marks) -> Pins | None:
             return None
     # The value of the mark after it: entries that live longer come before others.
     stays = [one.block for one in blocks if one.block != removed]
-    added = [
-        (block, next(one for one in stays if place(one) > place(block)))
-        for block in (pin, carried)
-        if block is not None
-    ]
+    added = [(block, next(one for one in stays if one > block)) for block in (pin, carried) if block is not None]
     return Pins(added, removed, clears_tools) if added else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oracle.shape.base import BlockShape
-from oracle.shape.words import BLOCK_KEYS, MARK, NO_RESULT, PART_KEYS, block_type, items, marks_on, references
+from oracle.shape.words import BLOCK_KEYS, NO_RESULT, PART_KEYS, block_type, items, moving_mark, references
 from oracle.value import Changed, Member
 
 _DEPTH = 3  # the message, content, the block
@@ -44,8 +44,9 @@ class Anthropic(BlockShape):
         source = block.source.value
         kept = references(source.get("content"))
         block.new["content"] = [{"type": "text", "text": text}, *kept] if kept else text
-        if source.get(MARK) is None and (marks := marks_on(source.get("content"))):
-            block.new[MARK] = marks[-1]
+        mark = moving_mark(source.get("content"))
+        if mark is not None and source.get(mark.key) is None:
+            block.new[mark.key] = mark
 
     def answer_block(self, message: dict[str, Any], block: int) -> dict[str, Any]:
         return {"type": "tool_result", "tool_use_id": message["content"][block]["id"], "content": NO_RESULT}

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from oracle.shape.words import MARK, marks_on, references
+from oracle.shape.words import moving_mark, references
 from oracle.value import Changed
 
 
@@ -53,10 +53,10 @@ class Shape(ABC):
     def mask(self, message: Changed, texts: Mapping[int, Any]) -> None:
         """Put these texts in the place of the observations of these blocks. A mark inside of one stays."""
         value = message.source.value.get(self.result_field)
-        marks, kept, part = marks_on(value), references(value), {"type": self.part_type, "text": texts[0]}
-        if marks:
-            part[MARK] = marks[-1]
-        message.new[self.result_field] = [part, *kept] if marks or kept else texts[0]
+        mark, kept, part = moving_mark(value), references(value), {"type": self.part_type, "text": texts[0]}
+        if mark is not None:
+            part[mark.key] = mark
+        message.new[self.result_field] = [part, *kept] if mark is not None or kept else texts[0]
 
     def path_of_id(self, message: dict[str, Any]) -> tuple[str, ...]:
         """The path to the id of a result of this message."""

@@ -40,6 +40,9 @@ STREAMS = ("stdout", "stderr")
 MARK = "cache_control"
 """The field of a cache mark: a provider writes an entry of its prompt cache after the block that has one."""
 
+MARKS = ("prompt_cache_breakpoint", MARK)
+"""All names of this field: first OpenAI's."""
+
 
 def string(value: Any) -> str | None:
     """A string, or nothing: ids, names, roles and types count only as strings."""
@@ -66,22 +69,31 @@ def is_repeated(value: dict[str, Any], *keys: str) -> bool:
 
 
 def references(value: Any) -> list[Any]:
-    """The parts of a list that name tools, without their marks: one in an observation that is replaced has moved."""
+    """The parts of a list that name tools, each without its newest mark: one in a replaced observation has moved."""
     return [
-        Changed(Member(value, place), {MARK: GONE} if part.get(MARK) is not None else {})
+        Changed(Member(value, place), dict.fromkeys(_names_on(part)[-1:], GONE))
         for place, part in enumerate(items(value))
         if block_type(part) == REFERENCE
     ]
 
 
-def marks_on(value: Any, levels: int = 1) -> list[Member]:
+def _names_on(part: Any) -> list[str]:
+    """The names of the marks of a part."""
+    return [name for name in MARKS if isinstance(part, dict) and part.get(name) is not None]
+
+
+def moving_mark(value: Any) -> Member | None:
+    """The newest mark in an observation, of any name: it moves when that is replaced."""
+    return next(reversed(marks_on(value, names=MARKS)), None)
+
+
+def marks_on(value: Any, levels: int = 1, names: tuple[str, ...] = (MARK,)) -> list[Member]:
     """The marks on the elements of a list, if it is one, and on their parts for so many levels, the newest last."""
     found: list[Member] = []
     for one in items(value):
         parts = parts_of(one) if levels else None
-        found += marks_on(parts.value, levels - 1) if parts else []
-        if isinstance(one, dict) and one.get(MARK) is not None:
-            found.append(Member(one, MARK))
+        found += marks_on(parts.value, levels - 1, names) if parts else []
+        found += [Member(one, name) for name in _names_on(one) if name in names]
     return found
 
 
