@@ -1,10 +1,9 @@
-"""Runs the README's first example, the notebooks and the chat with the installed wheel, given the path of the checkout.
+"""Pastes README.md, and runs the notebooks and the chat, with the installed wheel: `try_wheel.py CHECKOUT`.
 
 All but the README runs in an empty folder, to which the examples are copied.
 """
 
 import contextlib
-import doctest
 import json
 import platform
 import runpy
@@ -19,10 +18,9 @@ import recede
 repository = Path(sys.argv[1])
 assert repository not in Path(recede.__file__).parents, f"imported from the checkout: {recede.__file__}"
 
-readme = (repository / "README.md").read_text(encoding="utf-8")
-example = readme.split("```python\n")[1].split("```")[0]
-failed, tried = doctest.DocTestRunner().run(doctest.DocTestParser().get_doctest(example, {}, "README.md", None, 0))
-assert tried and not failed, "the first example of README.md does not give what it says"
+pasted = runpy.run_path(str(repository / "scripts" / "pasted.py"))["pasted"]
+tried = pasted((repository / "README.md").read_text(encoding="utf-8"))
+assert tried, "README.md has no block of Python"
 
 script = runpy.run_path(str(repository / "scripts" / "notebooks.py"))
 missing, played = script["missing"], script["played"]

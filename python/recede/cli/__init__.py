@@ -1,4 +1,4 @@
-"""The command line, `recede`. It needs the extra: click for its options and rich for its tables."""
+"""The command line, `recede`. It needs the extra: click for its options, rich for its tables, aiohttp for the proxy."""
 
 from __future__ import annotations
 

@@ -164,7 +164,6 @@ def proxy(
     code. http://127.0.0.1:8787/recede/ shows what is saved. Nothing of a request is stored but 28
     bytes: a hash, a count and a time; with --summaries also their texts. What you always want goes
     in the table [proxy] of recede.toml in ~/.config: a line such as keep = 20 for each option.
-    Needs the extra recede[proxy].
 
     \b
     Example:
@@ -177,7 +176,7 @@ def proxy(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("aiohttp", "multidict", "yarl"):
             raise
-        raise click.UsageError("this needs aiohttp: pip install 'recede[proxy]'") from None
+        raise click.UsageError("this needs aiohttp: pip install 'recede[cli]'") from None
     if observe or summaries == "none":
         summaries = None
     environment = dict(os.environ)

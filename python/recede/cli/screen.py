@@ -232,7 +232,7 @@ def _quoted(sessions: Sequence[Session], masked: Choice, asked: Asked) -> list[s
         return [f"  quoted     none of {counted(examined, 'request')} wrote text that masking had hidden by then"]
     return [
         f"  quoted     {count:,} of {counted(examined, 'request')} wrote text that was only in a result which",
-        f"             would have been masked by then ({asked.typed('--misses')} lists it)",
+        f"             would have been masked by then (list: {asked.typed('--misses')})",
     ]
 
 

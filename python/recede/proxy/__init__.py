@@ -1,6 +1,6 @@
 """Masking of whole request bodies, for agents whose code is not yours: `RequestMasker`, and a server.
 
-The server, `recede.proxy.server`, needs the extra ``recede[proxy]``; the rest needs nothing.
+The server, `recede.proxy.server`, needs the extra ``recede[cli]``; the rest needs nothing.
 """
 
 from recede.proxy._ledger import ColdRequests

@@ -1,4 +1,4 @@
-"""The server of `recede proxy`, between agents and providers. It needs ``recede[proxy]``."""
+"""The server of `recede proxy`, between agents and providers. It needs ``recede[cli]``."""
 
 from __future__ import annotations
 
