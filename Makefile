@@ -22,7 +22,7 @@ SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
 .PHONY: help setup tools build release demo test lint lint-rust lint-python fmt test-rust test-python test-integrations test-engines test-slow \
-	test-agents test-types test-site test-arm bench bench-integrations fuzz corpus figures prices dist docs clean
+	test-agents test-types test-site test-arm test-bare newcomer bench bench-integrations fuzz corpus figures prices dist docs clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -94,6 +94,13 @@ test-arm: setup ## The tests of the core for aarch64, emulated (apt install qemu
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
 		cargo test --quiet --target aarch64-unknown-linux-gnu --test core
+
+# On a disk: programs cannot be run everywhere in memory.
+test-bare: build tools ## The tests of recorded sessions in a clone that cannot see any
+	TMPDIR=$${TMPDIR:-/tmp} $(python) -m pytest -m slow tests/integration/test_bare_clone.py
+
+newcomer: build tools ## From a clone and an empty HOME: build the wheel, install it, type what README and the first screen say
+	TMPDIR=$${TMPDIR:-/tmp} $(python) -m pytest -m slow tests/integration/test_newcomer.py
 
 test-engines: build ## The listings of docs/corpora.md in Polars, DuckDB, Spark and Ray, shapes of datasets (ENGINES=... fewer)
 	scripts/engines $(ENGINES)

@@ -17,7 +17,7 @@ from support import assert_only_observations_differ
 
 FILES = sorted(CORPUS.glob("openai_parts/*.json"))
 
-pytestmark = pytest.mark.skipif(not FILES, reason=f"there is no corpus at {CORPUS}")
+pytestmark = pytest.mark.skipif(not FILES, reason=f"{CORPUS} is not there (make corpus)")
 
 
 def run(*arguments: str | Path) -> bytes:
