@@ -52,18 +52,6 @@ if _PROFILE == "default" and hasattr(providers, "_get_local_constants"):
     # Else examples take constants from the modules that a process has imported by then, and no two runs try the same.
     providers._get_local_constants = lambda: providers._local_constants
 
-_SHARED_TESTS = (
-    "test_budgets_corpus.py",
-    "test_caches_corpus.py",
-    "test_corpus.py",
-    "test_json_suite.py",
-    "test_proxy_corpus.py",
-    "test_requests_corpus.py",
-    "test_measured_figures.py",
-    "test_transcripts_corpus.py",
-    "test_views_corpus.py",
-)
-
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -168,9 +156,10 @@ class _SharedReport:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call":
             self.read.update(str(name) for name, _ in report.user_properties if name.startswith("read: "))
-        if report.skipped and not hasattr(report, "wasxfail") and Path(report.fspath).name in _SHARED_TESTS:
+        if report.skipped and not hasattr(report, "wasxfail"):
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-            self.skipped.append(f"{report.nodeid}: {reason}")
+            if f"{SHARED}{os.sep}" in reason:
+                self.skipped.append(f"{report.nodeid}: {reason}")
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self.skipped and SHARED.is_dir() and session.exitstatus == pytest.ExitCode.OK:
