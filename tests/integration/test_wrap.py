@@ -265,8 +265,9 @@ def test_by_default_the_boundary_breaks_even_under_the_cache_of_the_provider(sha
         for turns in range(2, 71, 4):
             history = copy.deepcopy(whole[: 1 + 2 * turns])
             ask(**request_of(shape, history))
-            view = recede.reduce(history, provider=provider)
-            assert sent(server, shape) == view.messages
+            marks = MARK if shape == "anthropic" else {}
+            view = recede.reduce({**request_of(shape, history), **marks}, provider=provider)
+            assert sent(server, shape) == (view.request or {})["input" if shape == "responses" else "messages"]
             moves = len(view.boundary_moves)
         assert moves > 1
 
@@ -285,7 +286,8 @@ def models_of(server: Server, history: list[Any], models: list[str], **options: 
 
 def views_at(history: list[Any], read: float, least: int) -> list[Any]:
     provider = priced("breakpoints", read)._replace(min_tokens=least)
-    return [recede.reduce(history[: 1 + 2 * turns], provider=provider).messages for turns in range(2, 71, 4)]
+    bodies = ({"messages": history[: 1 + 2 * turns], **MARK} for turns in range(2, 71, 4))
+    return [(recede.reduce(body, provider=provider).request or {})["messages"] for body in bodies]
 
 
 @pytest.mark.parametrize(

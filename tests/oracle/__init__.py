@@ -71,8 +71,7 @@ def reduce_json(
 ) -> JsonReduction | SummaryRequest | CountRequest:
     """The same for bytes; dropped messages are given by their spans. A request may name a model, with a policy."""
     messages, body = scan(data, surrogates=surrogates)
-    (model,) = fields(data, surrogates, ["model"])
-    if of_model is not None and model is not None and isinstance(model := json.loads(model), str):
+    if of_model is not None and isinstance(model := (body or {}).get("model"), str):
         policy = of_model(model=model)
     outline = walk(messages)
     facts = Facts(outline, policy, costs)

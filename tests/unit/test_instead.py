@@ -150,11 +150,6 @@ def test_a_view_is_made_of_the_history() -> None:
         recede.reduce(recede.reduce(history))  # type: ignore[call-overload]
 
 
-def test_a_model_is_no_provider() -> None:
-    with pytest.raises(ValueError, match=r"for a model give Provider\.of\('anthropic', 'claude-opus-4-8'\)"):
-        recede.reduce([user("Go.")], provider="claude-opus-4-8")
-
-
 def test_a_price_that_does_not_exist_names_all_that_do() -> None:
     with pytest.raises(ValueError, match=r"there is no price 'opus'; there are input, .*anthropic"):
         recede.costs.Prices.parse("opus")

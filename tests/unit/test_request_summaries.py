@@ -17,7 +17,7 @@ import pytest
 import recede
 from recede import Provider, StoreError
 from recede.proxy import AskedSummary, MaskedRequest, RequestMasker
-from recede.proxy._routes import has_login
+from recede.proxy._keys import has_login
 
 KEY = {"x-api-key": "sk-ant-api03-1"}
 MARK = {"type": "ephemeral"}
