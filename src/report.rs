@@ -1,7 +1,7 @@
 //! The counters of a plan.
 
 use crate::outline::Outline;
-use crate::plan::{Masked, Plan, Stage};
+use crate::plan::{Layout, Masked, Plan, Stage};
 
 /// The stage that gave the view, and whether the view keeps the pair invariant.
 pub(crate) fn stage(plan: &Plan) -> (Option<&'static str>, &'static str) {
@@ -28,14 +28,13 @@ pub(crate) fn places(outline: &Outline, plan: &Plan, is_it: fn(&Masked) -> bool)
 pub(crate) fn clipped(outline: &Outline, plan: &Plan) -> (usize, usize) {
     let clipped = || plan.masked.iter().filter(|masked| masked.is_clipped());
     let chars = |masked: &Masked| masked.removed + outline.arrival_chars(masked.results());
-    let count = clipped().count() + usize::from(!plan.cuts.is_empty());
+    let count = clipped().count() + usize::from(!plan.cuts().is_empty());
     (count, clipped().map(chars).sum::<usize>() + plan.cut_chars)
 }
 
 /// The messages that are not in the view.
 pub(crate) fn dropped(plan: &Plan) -> Vec<usize> {
-    let is_dropped = |(message, is_kept): (usize, &bool)| (!is_kept).then_some(message);
-    plan.kept.iter().flatten().enumerate().filter_map(is_dropped).collect()
+    plan.layout.hidden.messages().collect()
 }
 
 /// The observations of one tool.
@@ -77,13 +76,7 @@ pub fn by_tool(outline: &Outline, plan: &Plan, image_chars: usize) -> Vec<(Optio
 pub(crate) fn boundary_message(outline: &Outline, plan: &Plan) -> Option<usize> {
     let message_of = |masked: &Masked| outline.results[masked.result as usize].message as usize;
     let masked = plan.masked.iter().filter(|masked| masked.is_masked());
-    let message = masked.map(message_of).rfind(|message| plan.keeps(*message))?;
-    let kept = plan.kept.as_ref().map_or(message, |kept| kept[..message].iter().filter(|is_kept| **is_kept).count());
-    Some(
-        kept + usize::from(
-            plan.summary.as_ref().is_some_and(|summary| summary.joins.is_none() && summary.before <= message),
-        ),
-    )
+    masked.map(message_of).rfind(|message| plan.keeps(*message)).map(|message| plan.layout.place_of(message))
 }
 
 /// The first message of the view that differs from the input.
@@ -96,10 +89,10 @@ pub fn first_changed(outline: &Outline, plan: &Plan) -> Option<usize> {
         .iter()
         .map(|masked| outline.results[masked.result as usize].message as usize)
         .find(|message| plan.keeps(*message));
-    let Some(kept) = &plan.kept else { return masked };
-    let dropped = kept.iter().position(|is_kept| !is_kept);
+    let Layout { hidden, summary, .. } = &plan.layout;
+    let dropped = hidden.messages().next();
     // A summary follows the kept messages before its place.
-    let summary = plan.summary.as_ref().map(|summary| summary.joins.unwrap_or(summary.before));
-    let cut = plan.cuts.first().map(|cut| cut.message);
+    let summary = summary.as_ref().and_then(|summary| summary.joins.or(hidden.summary.map(|standing| standing.place)));
+    let cut = hidden.cuts.first().map(|cut| cut.message);
     [masked, dropped, summary, cut].into_iter().flatten().min()
 }

@@ -8,7 +8,7 @@
 
 use super::context::{Given, PlanContext};
 use super::mask::{Excluded, Masker};
-use super::outcome::Masked;
+use super::masked::Masked;
 use crate::clip::Clip;
 use crate::outline::{Outline, ToolResult};
 use crate::pairs::Pairs;

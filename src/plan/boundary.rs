@@ -5,7 +5,7 @@
 //! from the cache has cost a given part of what writing the cache again costs, the boundary moves, if the bound on cost permits it.
 
 use super::context::PlanContext;
-use super::outcome::Masked;
+use super::masked::Masked;
 use super::state::State;
 use super::step::Step;
 use super::units::Bill;

@@ -1,6 +1,6 @@
 //! Inputs of the rules: a history, its facts, and the costs of its texts.
 
-use super::outcome::{Masked, SummaryInput};
+use super::masked::Masked;
 use crate::outline::Outline;
 use crate::pairs::{Pairs, own_name};
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
@@ -18,6 +18,20 @@ pub struct Costs {
     pub observations: Vec<(usize, usize)>,
     /// Costs of texts that were requested.
     pub texts: HashMap<Vec<u8>, usize>,
+}
+
+/// The state of the summary.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub enum SummaryInput {
+    /// Not requested yet.
+    #[default]
+    NotAsked,
+    /// Failed: plan without stage 2.
+    Failed,
+    /// The decoded text, and its cost if that is not its characters.
+    Given(Vec<u8>, Option<usize>),
+    /// The decoded texts that are known, by their keys.
+    Known(Vec<(u64, Vec<u8>)>),
 }
 
 /// What is given with a history, besides its policy.

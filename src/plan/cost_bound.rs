@@ -41,7 +41,7 @@
 //! 1.03 of it (docs/decisions/0016).
 
 use super::context::PlanContext;
-use super::outcome::{Masked, masked_in};
+use super::masked::{Masked, masked_in};
 use super::state::State;
 use super::units::{Bill, Charged, cost, message_of, positions_of};
 use crate::policy::{Boundary, CHARS_PER_TOKEN, NOW, Policy, Requests};

@@ -6,7 +6,7 @@
 use super::context::{PlanContext, view_cost};
 use super::hidden::{Hiding, Standing, key_of, share_of};
 use super::mask::Masker;
-use super::outcome::{Cut, Masked, masked_in};
+use super::masked::{Cut, Masked, masked_in};
 use super::state::State;
 use super::step::Step;
 use super::summarize::{earlier_summaries, leading_system_messages, text_of};

@@ -1,9 +1,10 @@
 //! The messages that a view does not show, and what stands for them.
 
 use super::context::PlanContext;
-use super::outcome::{Cut, Masked};
+use super::masked::{Cut, Masked};
 use crate::outline::Role;
 use core::ops::Range;
+use std::collections::BTreeSet;
 
 /// A summary in a view. It counts its share of the view, whatever its text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +59,11 @@ pub(super) fn key_of(before: Option<Standing>, messages: &[u32]) -> u64 {
 }
 
 impl Hidden {
+    /// All but these of so many messages.
+    pub(super) fn all_but(shown: BTreeSet<usize>, settled: usize) -> Self {
+        Hidden { settled, shown: shown.into_iter().map(|message| message as u32).collect(), ..Hidden::default() }
+    }
+
     /// Whether no message is hidden.
     pub(crate) fn is_empty(&self) -> bool {
         self.settled == self.shown.len()

@@ -2,7 +2,7 @@
 
 use super::context::PlanContext;
 use super::hidden::{Gone, Hidden, Hiding, Standing, share_of};
-use super::outcome::Masked;
+use super::masked::Masked;
 use super::state::State;
 use super::step::Step;
 use super::summarize::earlier_summaries;

@@ -7,7 +7,8 @@
 use super::context::PlanContext;
 use super::hidden::Hiding;
 use super::mask::Masker;
-use super::outcome::{Masked, Move, Need, masked_in};
+use super::masked::{Masked, Move, masked_in};
+use super::outcome::Need;
 use super::state::State;
 use super::step::{Step, after_cut, cut_of};
 use super::summarize::begins_with_summary;

@@ -1,7 +1,7 @@
 //! How a single observation is masked or cut, and which are exempt.
 
 use super::context::{PlanContext, facts, sizes};
-use super::outcome::Masked;
+use super::masked::Masked;
 use crate::clip::{Clip, is_clipped};
 use crate::dispatch::has_dispatch;
 use crate::outline::{Name, Outline};

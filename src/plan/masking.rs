@@ -2,7 +2,7 @@
 
 use super::context::{Uncounted, facts_of_pair};
 use super::mask::{Excluded, Masker};
-use super::outcome::{Masked, Masking};
+use super::masked::{Masked, Masking};
 use super::planner::Planner;
 use crate::clip::Clip;
 use crate::placeholder::{CountedClip, Form};

@@ -8,7 +8,7 @@
 use super::context::PlanContext;
 use super::hidden::{Hiding, Standing, key_of, share_of};
 use super::mask::Masker;
-use super::outcome::Masked;
+use super::masked::Masked;
 use super::state::State;
 use super::step::Step;
 use super::turn_spans::TurnSpan;

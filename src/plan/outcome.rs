@@ -1,12 +1,10 @@
 //! Results of planning: a Plan, or a request for an input that it needs.
 
-use crate::clip::Clip;
-use crate::outline::Shape;
+use super::layout::Layout;
+use super::masked::{Cut, Masked, Move};
 use crate::pairs::Pairs;
-use crate::placeholder::Form;
 use crate::policy::{Boundary, Policy};
 use crate::turns::Turns;
-use std::ops::Range;
 
 /// The stage that gave the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,67 +29,6 @@ impl Need {
     pub(crate) fn name(self) -> &'static str {
         ["masks", "cuts", "summary", "truncation"][self as usize]
     }
-}
-
-/// A masked or cut observation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Masked {
-    pub result: u32,
-    pub form: Form,
-    /// Characters removed.
-    pub removed: usize,
-}
-
-impl Masked {
-    /// The range of its result alone.
-    pub(crate) fn results(&self) -> Range<usize> {
-        self.result as usize..self.result as usize + 1
-    }
-
-    /// Whether its text is gone: it is neither cut nor that of an earlier result.
-    pub fn is_masked(&self) -> bool {
-        !matches!(self.form, Form::Clip(_) | Form::Arrival(_) | Form::Restored { .. })
-    }
-
-    /// Whether it is cut, not masked.
-    pub(crate) fn is_clipped(&self) -> bool {
-        matches!(self.form, Form::Clip(_) | Form::Arrival(_))
-    }
-}
-
-/// The masked observations in a range.
-pub(crate) fn masked_in(masked: &[Masked], results: Range<usize>) -> &[Masked] {
-    let start = masked.partition_point(|masked| (masked.result as usize) < results.start);
-    let end = masked.partition_point(|masked| (masked.result as usize) < results.end);
-    &masked[start..end]
-}
-
-/// Two lists of changed observations as one, each in order.
-pub(crate) fn merged(mut one: Vec<Masked>, other: Vec<Masked>) -> Vec<Masked> {
-    if one.is_empty() || other.is_empty() {
-        return if one.is_empty() { other } else { one };
-    }
-    one.extend(other);
-    one.sort_by_key(|one| one.result);
-    one
-}
-
-/// Changes with others over them: of two changes of a result the later is shown.
-pub(crate) fn shown(changes: Vec<Masked>, later: Vec<Masked>) -> Vec<Masked> {
-    let mut all = merged(later, changes); // stable: the later comes first
-    all.dedup_by_key(|one| one.result);
-    all
-}
-
-/// Observations that are masked up to a boundary.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Masking {
-    pub masked: Vec<Masked>,
-    pub removed: usize,
-    pub boundary: usize,
-    pub boundary_before: usize,
-    /// Moves of the boundary, if it depends on earlier requests.
-    pub moves: Vec<Move>,
 }
 
 /// Why results are raw where nothing is masked.
@@ -121,69 +58,6 @@ impl Unmasked {
     }
 }
 
-impl Masking {
-    /// Only the part before the boundary; nothing if that removes fewer than `min_removed` characters.
-    pub(super) fn up_to(mut self, boundary: usize, min_removed: usize) -> Self {
-        let count = self.masked.partition_point(|masked| (masked.result as usize) < boundary);
-        self.masked.truncate(count);
-        self.removed = self.masked.iter().map(|masked| masked.removed).sum();
-        if self.removed < min_removed {
-            return Masking::default();
-        }
-        Masking { boundary, ..self }
-    }
-
-    pub(super) fn holds(&self, result: usize) -> bool {
-        self.masked.binary_search_by_key(&result, |masked| masked.result as usize).is_ok()
-    }
-
-    pub(super) fn push(&mut self, masked: Masked) {
-        self.removed += masked.removed;
-        self.masked.push(masked);
-    }
-
-    pub(super) fn sorted(mut self) -> Self {
-        self.masked.sort_unstable_by_key(|masked| masked.result);
-        self
-    }
-}
-
-/// A move of the boundary.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Move {
-    /// The request before which it moved, from 0.
-    pub request: usize,
-    pub masked: usize,
-    /// Characters that it removed.
-    pub removed: usize,
-    /// Characters after the first change that the previous request had sent, and that were written to the cache again.
-    pub written_again: usize,
-}
-
-/// A message of the task, cut to its share of the budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
-    pub message: usize,
-    pub clip: Clip,
-    /// The cost after the cut.
-    pub cost: usize,
-}
-
-/// A summary and its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
-    /// The decoded text, including the first line.
-    pub text: Vec<u8>,
-    /// The role of its message.
-    pub role: String,
-    /// The summary is inserted before the first kept message from this one on.
-    pub before: usize,
-    /// The message that has the text as its last block; None: the summary is a message of its own.
-    pub joins: Option<usize>,
-    /// The shape of its message.
-    pub shape: Shape,
-}
-
 /// The decisions: what to mask, drop and insert.
 #[derive(Debug, Default)]
 pub struct Plan {
@@ -196,14 +70,9 @@ pub struct Plan {
     pub boundary_before: usize,
     /// The moves, if it depends on earlier requests.
     pub moves: Vec<Move>,
-    /// Whether each message is kept; None: all are.
-    pub kept: Option<Vec<bool>>,
-    /// The kept messages of the task that are cut, in order.
-    pub cuts: Vec<Cut>,
+    /// The order of the view.
+    pub(crate) layout: Layout,
     pub cut_chars: usize,
-    pub summary: Option<Summary>,
-    /// The request that made it, by the messages before that, and its key.
-    pub standing: Option<(usize, u64)>,
     /// Why nothing is masked; empty where something is.
     pub unmasked: Unmasked,
     /// Whether the view is within the limit or budget; None without one.
@@ -220,36 +89,18 @@ pub struct Plan {
 impl Plan {
     /// Whether a message is in the view.
     pub fn keeps(&self, message: usize) -> bool {
-        self.kept.as_ref().is_none_or(|kept| kept[message])
+        !self.layout.hidden.has(message)
     }
 
-    /// The cut of a message.
-    pub fn cut_of(&self, message: usize) -> Option<&Cut> {
-        let place = self.cuts.binary_search_by_key(&message, |cut| cut.message).ok()?;
-        Some(&self.cuts[place])
+    /// The messages of the task that are cut, in order.
+    pub fn cuts(&self) -> &[Cut] {
+        &self.layout.hidden.cuts
     }
 
     /// Whether the view differs from the input.
     pub fn changes(&self) -> bool {
-        !self.masked.is_empty()
-            || !self.cuts.is_empty()
-            || self.summary.is_some()
-            || self.kept.as_ref().is_some_and(|kept| kept.contains(&false))
+        !self.masked.is_empty() || !self.layout.is_whole()
     }
-}
-
-/// The state of the summary.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub enum SummaryInput {
-    /// Not requested yet.
-    #[default]
-    NotAsked,
-    /// Failed: plan without stage 2.
-    Failed,
-    /// The decoded text, and its cost if that is not its characters.
-    Given(Vec<u8>, Option<usize>),
-    /// The decoded texts that are known, by their keys.
-    Known(Vec<(u64, Vec<u8>)>),
 }
 
 /// What a summary is asked for.

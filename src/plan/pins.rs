@@ -1,7 +1,8 @@
 //! Cache marks of ours: which block of a view gets one, so that what precedes the boundary is read from the cache, and which mark of
 //! the client gives way. Where the boundary is never depends on marks.
 
-use super::outcome::{Masked, Plan};
+use super::masked::{Masked, masked_in};
+use super::outcome::Plan;
 use super::units::{position_of, positions_of};
 use crate::marks::{Marked, Marks, Pins};
 use crate::outline::Outline;
@@ -22,9 +23,7 @@ pub(crate) struct Wanted {
 
 /// The pins of a view that is not the input; None if its marks stay as they are.
 pub(crate) fn pins(outline: &Outline, plan: &Plan, marks: &Marks, cache: ProviderCache) -> Option<Pins> {
-    let is_whole =
-        plan.summary.is_none() && plan.cuts.is_empty() && plan.kept.as_ref().is_none_or(|kept| !kept.contains(&false));
-    if !is_whole {
+    if !plan.layout.is_whole() {
         return None;
     }
     let wanted = Wanted::of(outline, &plan.turns, plan.masked.iter(), (plan.boundary_before, plan.boundary));
@@ -35,8 +34,7 @@ pub(crate) fn pins(outline: &Outline, plan: &Plan, marks: &Marks, cache: Provide
 /// observation, its one part keeps that.
 pub(crate) fn marks_in_view(outline: &Outline, masked: &[Masked], mut marks: Marks) -> Marks {
     let is_observation = |message: usize| {
-        !outline.messages[message].shape.has_blocks()
-            && !super::masked_in(masked, outline.results_of(message)).is_empty()
+        !outline.messages[message].shape.has_blocks() && !masked_in(masked, outline.results_of(message)).is_empty()
     };
     for one in marks.blocks.iter_mut().filter(|one| one.count > 0) {
         one.stays = is_observation(one.message);
@@ -132,7 +130,7 @@ pub(crate) fn block_of(outline: &Outline, result: usize) -> Option<BlockPlace> {
 /// Whether the result at a block is masked or cut.
 pub(crate) fn masked_at(outline: &Outline, masked: &[Masked], message: usize, block: usize) -> bool {
     let is_it = |one: usize| outline.results[one].block as usize == block;
-    super::masked_in(masked, outline.results_of(message)).iter().any(|one| is_it(one.result as usize))
+    masked_in(masked, outline.results_of(message)).iter().any(|one| is_it(one.result as usize))
 }
 
 /// How many positions a block is after an earlier one; if those are more than `most`, a lower bound.

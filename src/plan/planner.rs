@@ -2,7 +2,10 @@
 
 use super::arrival::with_arrivals;
 use super::context::{Costs, Given, PlanContext, Related, Uncounted, view_cost};
-use super::outcome::{Masked, Masking, Outcome, Plan, Stage, Summary, Unmasked};
+use super::hidden::{Hidden, share_of};
+use super::layout::{Layout, Summary};
+use super::masked::{Masked, Masking};
+use super::outcome::{Outcome, Plan, Stage, Unmasked};
 use super::units::message_of;
 use super::window::Window;
 use crate::outline::Outline;
@@ -112,40 +115,40 @@ impl<'a> Planner<'a> {
 
     /// A plan that keeps all messages.
     pub(super) fn done(&self, stage: Option<Stage>, masking: Masking) -> Outcome {
-        Outcome::Plan(Box::new(self.finish(stage, masking, None, None)))
+        Outcome::Plan(Box::new(self.finish(stage, masking, Hidden::default(), None)))
     }
 
     pub(super) fn finish(
         &self,
         stage: Option<Stage>,
         masking: Masking,
-        kept: Option<Vec<bool>>,
-        summary: Option<(Summary, usize)>,
+        hidden: Hidden,
+        summary: Option<Summary>,
     ) -> Plan {
-        let (cost, chars) = match &kept {
-            None => (self.cost(&masking), self.chars - masking.removed),
-            Some(kept) => self.view_cost(|message| kept[message], &masking),
+        let (cost, chars) = if hidden.is_empty() {
+            (self.cost(&masking), self.chars - masking.removed)
+        } else {
+            self.view_cost(|message| !hidden.has(message), &masking)
         };
-        let (summary, summary_cost) = summary.map_or((None, 0), |(summary, cost)| (Some(summary), cost));
         let summary_chars = summary.as_ref().map_or(0, |summary| count_chars(&summary.text));
-        let unmasked = self.unmasked(&masking.masked, false, kept.as_deref());
+        let unmasked = self.unmasked(&masking.masked, false, &hidden);
+        let within_limit = self.max_cost().map(|max| cost + share_of(hidden.summary) <= max);
         Plan {
             stage,
             masked: with_arrivals(self.outline, masking.masked, 0..self.outline.results.len()),
             boundary: masking.boundary,
             boundary_before: masking.boundary_before,
             moves: masking.moves,
-            kept,
-            summary,
+            layout: Layout { hidden, summary, messages: self.end },
             unmasked,
-            within_limit: self.max_cost().map(|max| cost + summary_cost <= max),
+            within_limit,
             chars: (self.chars + self.outline.arrival_chars(0..self.outline.results.len()), chars + summary_chars),
             ..Plan::default()
         }
     }
 
     /// The results of the kept messages that could be masked, if nothing is.
-    pub(super) fn unmasked(&self, masked: &[Masked], is_below_trigger: bool, kept: Option<&[bool]>) -> Unmasked {
+    pub(super) fn unmasked(&self, masked: &[Masked], is_below_trigger: bool, hidden: &Hidden) -> Unmasked {
         if !self.policy.masks() || masked.iter().any(Masked::is_masked) {
             return Unmasked::default();
         }
@@ -154,7 +157,7 @@ impl<'a> Planner<'a> {
             return Unmasked::BELOW_TRIGGER;
         }
         let outside_window = self.window.older_end;
-        let is_kept = |one: &&Masked| kept.is_none_or(|kept| kept[message_of(self.outline, one.result)]);
+        let is_kept = |one: &&Masked| !hidden.has(message_of(self.outline, one.result));
         let maskable = if outside_window == 0 { 0 } else { self.mask().masked.iter().filter(is_kept).count() };
         Unmasked::of(self.policy, outside_window, maskable, is_below_trigger)
     }

@@ -4,7 +4,7 @@
 //! a placeholder, and no result stays for ever.
 
 use super::context::{Part, PlanContext, Related};
-use super::outcome::Masked;
+use super::masked::Masked;
 use crate::outline::Name;
 use std::collections::HashMap;
 

@@ -30,7 +30,8 @@
 use super::context::PlanContext;
 use super::hidden::{Gone, Hidden};
 use super::mask::{Excluded, Masker};
-use super::outcome::{Masked, Masking, Move, Unmasked, masked_in, merged, shown};
+use super::masked::{Masked, Masking, Move, masked_in, merged, shown};
+use super::outcome::Unmasked;
 use super::references::References;
 use super::step::{Step, after_cut, cut_chars};
 use super::turn_spans::OldTurns;

@@ -2,7 +2,7 @@
 //! show the step of a request that is not made yet.
 
 use super::hidden::Hiding;
-use super::outcome::{Masked, Move, merged};
+use super::masked::{Masked, Move, merged};
 use super::units::Bill;
 
 /// The changes of a request in the view.

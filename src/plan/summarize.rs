@@ -1,12 +1,15 @@
 //! Stage 2: a summary replaces everything outside the keep set; and the built-in summary, which needs no model.
 
-use super::context::PlanContext;
-use super::hidden::Hidden;
-use super::outcome::{Masking, Outcome, Plan, Stage, Summary, SummaryInput, SummaryRequest};
+use super::context::{PlanContext, SummaryInput};
+use super::hidden::{Hidden, Standing};
+use super::layout::Summary;
+use super::masked::Masking;
+use super::outcome::{Outcome, Plan, Stage, SummaryRequest};
 use super::planner::Planner;
 use super::state::State;
 use super::step::Step;
 use crate::outline::{ItemType, Message, Outline, Role, Shape};
+use crate::policy::Policy;
 use crate::source::Source;
 use crate::text::{clip, count_chars, is_space};
 
@@ -30,13 +33,12 @@ impl Planner<'_> {
         fits: impl Fn(usize) -> bool,
     ) -> Result<Outcome, Masking> {
         let earlier = self.earlier_summaries();
-        let kept = self.keep_set(&earlier);
-        let is_earlier = |message: &usize| earlier.binary_search(message).is_ok();
-        let dropped: Vec<usize> = (0..kept.len()).filter(|message| !kept[*message] && !is_earlier(message)).collect();
-        if dropped.is_empty() || *input == SummaryInput::Failed || !self.holds_pairs(|message| kept[message]) {
+        let mut hidden = self.outside_keep_set(&earlier);
+        let dropped: Vec<usize> = hidden.messages().filter(|message| earlier.binary_search(message).is_err()).collect();
+        if dropped.is_empty() || *input == SummaryInput::Failed || !self.holds_pairs(|message| !hidden.has(message)) {
             return Err(masking);
         }
-        let (view_cost, view_chars) = self.view_cost(|message| kept[message], &masking);
+        let (view_cost, view_chars) = self.view_cost(|message| !hidden.has(message), &masking);
         if !fits(view_cost) {
             return Err(masking); // it would not fit with any summary
         }
@@ -60,8 +62,9 @@ impl Planner<'_> {
         if chars >= chars_before - view_chars || !fits(view_cost.saturating_add(cost)) {
             return Err(masking);
         }
-        let summary = Some((writer.summary(text), cost));
-        let plan: Plan = self.finish(Some(Stage::Summarization), masking, Some(kept), summary);
+        let place = leading_system_messages(self.outline, self.end);
+        hidden.summary = Some(Standing { place, share: cost, request: self.end, key: 0 });
+        let plan: Plan = self.finish(Some(Stage::Summarization), masking, hidden, Some(writer.summary(text)));
         Ok(Outcome::Plan(Box::new(plan)))
     }
 
@@ -132,13 +135,11 @@ impl SummaryForm {
         }
     }
 
-    /// A summary of this text, right after the leading system messages.
-    pub(crate) fn summary(self, context: PlanContext, text: Vec<u8>) -> Summary {
-        let PlanContext { outline, policy, .. } = context;
+    /// A summary of this text.
+    pub(crate) fn summary(self, policy: &Policy, text: Vec<u8>) -> Summary {
         let role = if self.is_system.unwrap_or(true) { "system" } else { "user" };
         let role = policy.design.summary_role.clone().unwrap_or_else(|| role.to_owned());
-        let before = leading_system_messages(outline, outline.messages.len());
-        Summary { text, role, before, joins: None, shape: self.shape.unwrap_or_default() }
+        Summary { text, role, joins: None, shape: self.shape.unwrap_or_default() }
     }
 }
 
@@ -289,11 +290,11 @@ impl<'a> SummaryWriter<'a> {
         }
     }
 
-    /// A summary of this text, right after the leading system messages.
+    /// A summary of this text.
     pub(crate) fn summary(&self, text: Vec<u8>) -> Summary {
         let mut form = SummaryForm::default();
         form.read(&self.context.outline.messages);
-        form.summary(self.context, text)
+        form.summary(self.context.policy, text)
     }
 
     /// The text of a message, as pieces.

@@ -1,7 +1,9 @@
 //! Stage 3, and the keep set that stages 2 and 3 share.
 
 use super::context::PlanContext;
-use super::outcome::{Masking, Plan, Stage};
+use super::hidden::Hidden;
+use super::masked::Masking;
+use super::outcome::{Plan, Stage};
 use super::planner::Planner;
 use super::references::References;
 use crate::outline::{ItemType, Outline, Role};
@@ -80,34 +82,21 @@ pub(super) struct Keeping<'a> {
 impl Planner<'_> {
     /// Stage 3: the keep set and the first user message, even if that does not fit.
     pub(super) fn truncate(&self, masking: Masking) -> Plan {
-        self.finish(Some(Stage::Fallback), masking, Some(self.truncated()), None)
+        let landmarks = Landmarks::of(self.outline, 0..self.end);
+        let hidden = Hidden::all_but(self.keeping(&landmarks).truncated(), self.end);
+        self.finish(Some(Stage::Fallback), masking, hidden, None)
     }
 
-    /// The messages that stage 3 keeps.
-    pub(super) fn truncated(&self) -> Vec<bool> {
+    /// What stage 2 hides, these earlier summaries included.
+    pub(super) fn outside_keep_set(&self, earlier: &[usize]) -> Hidden {
         let landmarks = Landmarks::of(self.outline, 0..self.end);
-        self.flags(&self.keeping(&landmarks).truncated())
-    }
-
-    /// The messages that stage 2 keeps besides its summary.
-    pub(super) fn keep_set(&self, excluded: &[usize]) -> Vec<bool> {
-        let landmarks = Landmarks::of(self.outline, 0..self.end);
-        let is_kept = |message: usize| excluded.binary_search(&message).is_err();
-        self.flags(&self.keeping(&landmarks).keep_set(0..self.end, is_kept))
+        let is_kept = |message: usize| earlier.binary_search(&message).is_err();
+        Hidden::all_but(self.keeping(&landmarks).keep_set(0..self.end, is_kept), self.end)
     }
 
     pub(super) fn keeping<'b>(&'b self, landmarks: &'b Landmarks) -> Keeping<'b> {
         let window_start = self.window.start;
         Keeping { context: self.context(), end: self.end, window_start, landmarks, references: None, alternates: false }
-    }
-
-    /// Whether each message is one of these.
-    pub(super) fn flags(&self, messages: &BTreeSet<usize>) -> Vec<bool> {
-        let mut flags = vec![false; self.end];
-        for message in messages {
-            flags[*message] = true;
-        }
-        flags
     }
 }
 

@@ -1,8 +1,10 @@
 //! The plan of a state: what its view masks, cuts, hides and inserts. The text of a summary is asked for here, and not before.
 
 use super::arrival::with_arrivals;
-use super::context::Uncounted;
-use super::outcome::{Masked, Outcome, Plan, Stage, Summary, SummaryInput, SummaryRequest};
+use super::context::{SummaryInput, Uncounted};
+use super::layout::{Layout, Summary};
+use super::masked::Masked;
+use super::outcome::{Outcome, Plan, Stage, SummaryRequest};
 use super::planner::Planner;
 use super::state::State;
 use super::step::Step;
@@ -53,23 +55,14 @@ impl Planner<'_> {
             let own_cost = self.cost_of(own_chars, || text.clone())?;
             cost = cost.saturating_sub(standing.share).saturating_add(own_cost);
             chars = chars.saturating_sub(standing.share).saturating_add(own_chars);
-            summary = Some(Summary {
-                before: standing.place,
-                joins: hidden.joined(context, self.end),
-                ..writer.summary(text)
-            });
+            summary = Some(Summary { joins: hidden.joined(context, self.end), ..writer.summary(text) });
         }
         for cut in &hidden.cuts {
             let text = || cut.clip.apply(&text_of(context, cut.message));
             cost = cost.saturating_sub(cut.cost).saturating_add(self.cost_of(cut.clip.chars(), text)?);
         }
         let is_masked = masking.masked.iter().any(Masked::is_masked);
-        let kept = (!hidden.is_empty() || !hidden.cuts.is_empty() || summary.is_some()).then(|| {
-            let mut kept = vec![false; self.end];
-            hidden.shown(0..self.end).for_each(|message| kept[message] = true);
-            kept
-        });
-        let unmasked = self.unmasked(&masking.masked, is_below_trigger, kept.as_deref());
+        let unmasked = self.unmasked(&masking.masked, is_below_trigger, hidden);
         let cut_off = |message: usize| self.outline.chars_of(message, self.policy.text.image_chars);
         Ok(Outcome::Plan(Box::new(Plan {
             stage: match (&summary, hidden.is_cut_off()) {
@@ -82,11 +75,8 @@ impl Planner<'_> {
             boundary_before: masking.boundary_before,
             moves: masking.moves,
             cut_chars: hidden.cuts.iter().map(|cut| cut_off(cut.message).saturating_sub(cut.clip.chars())).sum(),
-            cuts: hidden.cuts.clone(),
-            summary,
-            standing: hidden.summary.map(|standing| (standing.request, standing.key)),
+            layout: Layout { hidden: hidden.clone(), summary, messages: self.end },
             unmasked,
-            kept,
             within_limit: self.max_cost().map(|max| cost <= max),
             chars: (self.chars + self.outline.arrival_chars(0..self.outline.results.len()), chars),
             ..Plan::default()

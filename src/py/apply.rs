@@ -12,7 +12,7 @@ use crate::clip::{CutParts, PartFacts};
 use crate::marks::{FIELDS, LEVELS};
 use crate::outline::{Message, Outline};
 use crate::placeholder::Form;
-use crate::plan::{Cut, Masked, Plan, facts};
+use crate::plan::{Cut, Masked, Part, Plan, Summary, facts};
 use crate::policy::Policy;
 use crate::shape::{Frame, Key, Path, REFERENCE, STREAMS, Shape, Wrap};
 use crate::source::Source;
@@ -45,43 +45,46 @@ pub(super) fn apply<'py>(
             view.set_item(index, masker.message(index, masked)?)?;
         }
     }
-    for cut in &plan.cuts {
-        view.set_item(cut.message, masker.cut(cut)?)?;
+    if plan.layout.is_whole() {
+        return Ok(view);
     }
-    let Some(kept) = &plan.kept else { return Ok(view) };
-    let summary = match &plan.summary {
-        None => None,
-        Some(summary) => {
-            let message = PyDict::new(py);
-            message.set_item(intern!(py, "role"), &summary.role)?;
-            let (field, frame) = summary.shape.text();
-            let field = name(py, field);
-            let content = framed((summary.shape, frame), to_str(py, &summary.text)?, None)?;
-            if let Some(index) = summary.joins {
-                let joined = view.get_item(index)?.cast::<PyDict>()?.copy()?;
-                let blocks = joined.get_item(field)?.map(|blocks| blocks.try_iter()).transpose()?;
-                let blocks = blocks.into_iter().flatten().chain(content.try_iter()?).collect::<PyResult<Vec<_>>>()?;
-                joined.set_item(field, PyList::new(py, blocks)?)?;
-                view.set_item(index, joined)?;
-                None
-            } else {
-                message.set_item(field, content)?;
-                Some((summary.before, message))
+    let shown = PyList::empty(py);
+    for part in plan.layout.parts(0..plan.layout.len()) {
+        match part {
+            Part::Messages(messages) => {
+                for message in messages {
+                    shown.append(view.get_item(message)?)?;
+                }
+            }
+            Part::Rewritten(message, cut, summary) => {
+                let cut = cut.map(|cut| masker.cut(cut)).transpose()?;
+                let message = cut.map_or_else(|| view.get_item(message), |cut| Ok(cut.into_any()))?;
+                shown.append(summary.map_or_else(|| Ok(message.clone()), |summary| joined(&message, summary))?)?;
+            }
+            Part::Summary(summary) => {
+                let message = PyDict::new(py);
+                message.set_item(intern!(py, "role"), &summary.role)?;
+                message.set_item(name(py, summary.shape.text().0), content_of(py, summary)?)?;
+                shown.append(message)?;
             }
         }
-    };
-    let shorter = PyList::empty(py);
-    let mut summary = summary;
-    for (index, _) in kept.iter().enumerate().filter(|(_, is_kept)| **is_kept) {
-        if let Some((_, message)) = summary.take_if(|(before, _)| index >= *before) {
-            shorter.append(message)?;
-        }
-        shorter.append(view.get_item(index)?)?;
     }
-    if let Some((_, message)) = summary {
-        shorter.append(message)?;
-    }
-    Ok(shorter)
+    Ok(shown)
+}
+
+/// The content of a summary's message.
+fn content_of<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Any<'py>> {
+    framed((summary.shape, summary.shape.text().1), to_str(py, &summary.text)?, None)
+}
+
+/// A copy of a message with the text of a summary as its last block.
+fn joined<'py>(message: &Any<'py>, summary: &Summary) -> PyResult<Any<'py>> {
+    let (py, joined) = (message.py(), message.cast::<PyDict>()?.copy()?);
+    let field = name(py, summary.shape.text().0);
+    let blocks = joined.get_item(field)?.map(|blocks| blocks.try_iter()).transpose()?;
+    let blocks = blocks.into_iter().flatten().chain(content_of(py, summary)?.try_iter()?);
+    joined.set_item(field, PyList::new(py, blocks.collect::<PyResult<Vec<_>>>()?)?)?;
+    Ok(joined.into_any())
 }
 
 struct MessageMasker<'a, 'py> {

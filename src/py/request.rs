@@ -118,7 +118,8 @@ impl PyRequest {
             match reduced {
                 Reduced::View(view, outline, plan) => {
                     let reduction = json_reduction(data, view.as_ref(), outline, &plan, policy)?;
-                    Ok((reduction, plan.standing, py.None()).into_pyobject(py)?.into_any())
+                    let standing = plan.layout.hidden.summary.map(|standing| (standing.request, standing.key));
+                    Ok((reduction, standing, py.None()).into_pyobject(py)?.into_any())
                 }
                 Reduced::AskSummary(_, asked) => {
                     let SummaryRequest { untold, known, previous, dropped, standing, .. } = *asked;

@@ -98,7 +98,7 @@ impl Session {
     /// Shows this text as the summary of the next view, clipped to its share; or asks for the costs that this needs.
     fn show_summary(&mut self, standing: Standing, text: &[u8]) -> Option<Update> {
         match self.clipped(text, standing) {
-            Ok(text) => self.view.next_summary = Some((standing.key, text)),
+            Ok(text) => self.view.next_summary = Some(text),
             Err(uncounted) => return Some(Update::AskTextCosts(uncounted)),
         }
         None

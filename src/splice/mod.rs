@@ -10,7 +10,7 @@ use crate::marks::{self, MarkEdits, Moved};
 use crate::outline::{Outline, Span};
 use crate::pairs::Pairs;
 use crate::placeholder::{Form, Placeholder};
-use crate::plan::{Cut, Masked, Plan, PlanContext, facts, masked_in};
+use crate::plan::{Cut, Masked, Part, Plan, PlanContext, facts, masked_in};
 use crate::policy::Policy;
 use crate::raw_text::RawText;
 use crate::scan;
@@ -18,6 +18,7 @@ use crate::shape::{Frame, Key};
 use crate::source::Bytes;
 use crate::text::encode_text;
 use crate::turns::Turns;
+use core::ops::Range;
 use parts::{framed_text, part_of};
 use std::mem::MaybeUninit;
 
@@ -156,54 +157,66 @@ impl<'a> ViewWriter<'a> {
 
     fn view(&mut self, plan: &Plan) {
         let spans = &self.outline.spans;
-        if plan.kept.is_none() || !self.marks.edits.is_empty() {
+        if plan.layout.is_whole() || !self.marks.edits.is_empty() {
             self.stretch(Span { start: 0, end: self.data.len() }, &plan.masked);
             return;
         }
-        let Some((first, last)) = spans.first().zip(spans.last()) else {
-            self.out.input(0, self.data.len());
-            return;
-        };
-        let mut summary = plan.summary.as_ref().filter(|summary| summary.joins.is_none());
-        let mut last_kept = None;
-        for index in (0..spans.len()).filter(|message| plan.keeps(*message)) {
+        let (mut last, mut summary_before) = (None, None);
+        for part in plan.layout.parts(0..plan.layout.len()) {
+            let (first, end) = match &part {
+                Part::Summary(summary) => {
+                    summary_before = Some(*summary);
+                    continue;
+                }
+                Part::Messages(messages) => (messages.start, messages.end),
+                Part::Rewritten(message, ..) => (*message, *message + 1),
+            };
             // A message is dropped with the comma after it, so the bytes before the first dropped one are unchanged.
-            let (end, next) = last_kept.map_or((0, 0), |kept: usize| (spans[kept].end, kept + 1));
-            self.out.input(end, spans[next].start);
-            if let Some(summary) = summary.take_if(|summary| index >= summary.before) {
+            let (start, next) = last.map_or((0, 0), |last: usize| (spans[last].end, last + 1));
+            self.out.input(start, spans[next].start);
+            if let Some(summary) = summary_before.take() {
                 self.out.text(|out| summary_message(summary, out));
                 self.out.text(|out| out.push(b','));
-                self.white_space_before(index);
+                self.white_space_before(first);
             }
-            match plan.summary.as_ref().filter(|summary| summary.joins == Some(index)) {
-                Some(summary) => {
+            match part {
+                Part::Rewritten(message, cut, Some(summary)) => {
                     let before = core::mem::take(&mut self.out);
-                    self.message(plan, index);
-                    let message = core::mem::replace(&mut self.out, before).to_vec(self.data);
-                    self.out.text(|out| joined_message(&message, summary, out));
+                    self.message(plan, message, cut);
+                    let shown = core::mem::replace(&mut self.out, before).to_vec(self.data);
+                    self.out.text(|out| joined_message(&shown, summary, out));
                 }
-                None => self.message(plan, index),
+                Part::Rewritten(message, cut, None) => self.message(plan, message, cut),
+                _ => self.messages(plan, first..end),
             }
-            last_kept = Some(index);
+            last = Some(end - 1);
         }
-        if last_kept.is_none() {
-            self.out.input(0, first.start);
+        if last.is_none() {
+            self.out.input(0, spans.first().map_or(self.data.len(), |first| first.start));
         }
-        if let Some(summary) = summary {
-            if let Some(last) = last_kept {
+        if let Some(summary) = summary_before {
+            if let Some(last) = last {
                 self.out.text(|out| out.push(b','));
                 self.white_space_before(last);
             }
             self.out.text(|out| summary_message(summary, out));
         }
-        self.out.input(last.end, self.data.len());
+        self.out.input(spans.last().map_or(self.data.len(), |last| last.end), self.data.len());
     }
 
-    fn message(&mut self, plan: &Plan, index: usize) {
-        if let Some(cut) = plan.cut_of(index) {
-            return self.cut(cut);
+    fn message(&mut self, plan: &Plan, message: usize, cut: Option<&Cut>) {
+        match cut {
+            Some(cut) => self.cut(cut),
+            None => self.messages(plan, message..message + 1),
         }
-        self.stretch(self.outline.spans[index], masked_in(&plan.masked, self.outline.results_of(index)));
+    }
+
+    /// Messages in a row, which are not cut.
+    fn messages(&mut self, plan: &Plan, messages: Range<usize>) {
+        let (spans, outline) = (&self.outline.spans, self.outline);
+        let span = Span { start: spans[messages.start].start, end: spans[messages.end - 1].end };
+        let results = outline.results_before(messages.start)..outline.results_before(messages.end);
+        self.stretch(span, masked_in(&plan.masked, results));
     }
 
     /// Copies the white space right before a message.

@@ -162,7 +162,7 @@ fn each_view_is_that_of_a_plan_of_the_whole_history() {
             summarized += usize::from(plan.stage == Some(Stage::Summarization));
             hidden += usize::from(plan.stage == Some(Stage::Fallback));
             masked += usize::from(counts.masked > 0);
-            cut += plan.cuts.len();
+            cut += plan.cuts().len();
         }
     }
     let seen = [summarized, asked, hidden, masked, cut, rewound];

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping
 from itertools import groupby, islice
 from typing import Any
@@ -161,19 +160,12 @@ class KnownConversation:
         view = list(self.known.messages)
         for place, masked in self._copies.items():
             view[place] = masked
-        return self._without_hidden(view) if self.hidden else view
-
-    def _without_hidden(self, view: list[Any]) -> list[Any]:
-        """A view without the hidden messages, and with their summary."""
-        hidden = set(self.hidden)
-        shown = [message for place, message in enumerate(view) if place not in hidden]
-        if self.summary is not None:
-            place, _, joins = self.summary
-            if joins is None:
-                shown.insert(place - bisect_left(self.hidden, place), self._summary_message)
-            else:
-                place = joins - bisect_left(self.hidden, joins)
-                shown[place] = self._reader.joined(shown[place], self._summary_message)
+        if not self.hidden:
+            return view
+        shown: list[Any]
+        shown, place = self.session.laid_out(view, self._summary_message)
+        if place is not None:
+            shown[place] = self._reader.joined(shown[place], self._summary_message)
         return shown
 
     def pinned_view(self, marks_elsewhere: int, automatic: Any = None) -> list[Any] | None:

@@ -4,7 +4,7 @@ use super::shared::{Observation, Shared};
 use crate::error::Error;
 use crate::outline::Outline;
 use crate::placeholder::Placeholder;
-use crate::plan::{Costs, SummaryInput, begins_with_summary};
+use crate::plan::{Costs, Part, SummaryInput, begins_with_summary};
 use crate::policy::Policy;
 use crate::py::convert::{
     CountedTexts, PyPolicy, Stopped, Text, Walked, bytes_of, count_request, summary_request, text_costs,
@@ -27,6 +27,9 @@ use std::sync::Arc;
 /// The hidden messages, and the summary: before which message it stands, its text, its message in JSON, and which message has the text
 /// instead.
 type HiddenForPython<'py> = (Vec<usize>, Option<(usize, Text, Bound<'py, PyBytes>, Option<usize>)>);
+
+/// The messages of a view, and the place of the one that has the text of its summary.
+type LaidOut<'py> = (Bound<'py, PyList>, Option<usize>);
 
 /// Called by `recede.masker.Masker` only.
 #[pyclass(frozen, name = "FactsSession", module = "recede._core")]
@@ -198,6 +201,29 @@ impl PyFactsSession {
             let to_python =
                 |(place, text, message, joined): ShownSummary| (place, Text(text), PyBytes::new(py, &message), joined);
             Ok((hidden, summary.map(to_python)))
+        })
+    }
+
+    /// A list that has these messages of a view as it shows them, and its summary; and the place of the message that has the text of
+    /// that instead.
+    fn laid_out<'py>(&self, messages: &Bound<'py, PyList>, summary: &Any<'py>) -> PyResult<LaidOut<'py>> {
+        guarded(|| {
+            let py = messages.py();
+            let layout = self.shared.change(py, |session, _| Ok(session.layout().clone()))?;
+            let (shown, mut joined) = (PyList::empty(py), None);
+            for part in layout.parts(0..layout.len()) {
+                match part {
+                    Part::Messages(some) => {
+                        some.into_iter().try_for_each(|message| shown.append(messages.get_item(message)?))?;
+                    }
+                    Part::Rewritten(message, _, summary) => {
+                        joined = summary.map_or(joined, |_| Some(shown.len()));
+                        shown.append(messages.get_item(message)?)?;
+                    }
+                    Part::Summary(_) => shown.append(summary)?,
+                }
+            }
+            Ok((shown, joined))
         })
     }
 

@@ -6,7 +6,7 @@ use crate::clip::{Clip, handle_of_whole, is_clipped};
 use crate::handle::Handle;
 use crate::outline::{Call, Half, Message, Outline, ToolResult, reserve};
 use crate::placeholder::Placeholder;
-use crate::plan::{Costs, PlanContext, SummaryInput, leading_system_messages};
+use crate::plan::{Costs, Layout, PlanContext, Standing, Summary, SummaryInput, leading_system_messages};
 use crate::policy::{Policy, UNKNOWN_REQUESTS};
 use crate::session::{Result, Session, Update};
 use crate::source::{Bytes, OneText, Source};
@@ -314,24 +314,29 @@ impl Session {
         Ok(Update::Done)
     }
 
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.view.layout
+    }
+
     /// How many messages the current view hides, and a number that is the same for equal messages of its summary: a later message
     /// may decide their shape.
     pub(crate) fn hiding(&self) -> (usize, Option<u64>) {
-        let layout = &self.view.layout;
-        let number = |(key, _): &(u64, Vec<u8>)| {
+        let Layout { hidden, summary, .. } = &self.view.layout;
+        let number = |(standing, Summary { role, shape, joins, .. }): (Standing, &Summary)| {
             let mut hasher = DefaultHasher::new();
-            (key, layout.form, layout.joined).hash(&mut hasher);
+            (standing.key, role, shape, joins).hash(&mut hasher);
             hasher.finish()
         };
-        (layout.hidden.count(), layout.summary.as_ref().map(number))
+        (hidden.count(), hidden.summary.zip(summary.as_ref()).map(number))
     }
 
     /// The hidden messages of the current view, ascending, and its summary.
     pub(crate) fn hidden(&self) -> (Vec<usize>, Option<ShownSummary>) {
         let layout = &self.view.layout;
         let summary = layout.hidden.summary.zip(layout.summary.as_ref());
-        let shown = |place, text: &[u8]| (place, text.to_vec(), self.summary_message(), layout.joined);
-        let summary = summary.map(|(standing, (_, text))| shown(standing.place, text));
+        let summary = summary.map(|(standing, Summary { text, joins, .. })| {
+            (standing.place, text.clone(), self.summary_message(), *joins)
+        });
         (layout.hidden.messages().collect(), summary)
     }
 

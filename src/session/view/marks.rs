@@ -5,7 +5,7 @@
 use crate::marks::{Marked, Marks, Pins, WantedMark, last_markable, remarked};
 use crate::outline::Span;
 use crate::plan::{
-    BlockPlace, Masked, PlanContext, Wanted, blocks_between, marks_in_view, older_end, previous_request,
+    BlockPlace, Item, Masked, PlanContext, Wanted, blocks_between, marks_in_view, older_end, previous_request,
 };
 use crate::session::Session;
 use crate::session::log::Log;
@@ -133,7 +133,7 @@ impl Session {
         for place in marked {
             out.extend(self.render(at, place));
             out.push(if place == 0 { b'[' } else { b',' });
-            if let super::Item::Message(message) = self.view.layout.item(place) {
+            if let Item::Message(message) = self.view.layout.item(place) {
                 out.extend(self.sent_message(message));
             }
             at = place + 1;

@@ -8,7 +8,7 @@ pub use output::{Chunks, ViewMessage};
 
 use crate::clip::Clip;
 use crate::placeholder::Form;
-use crate::plan::{Hidden, Masked, Move, Step, SummaryForm, masked_in, shown, with_arrivals};
+use crate::plan::{Item, Layout, Masked, Move, Step, Summary, SummaryForm, masked_in, shown, with_arrivals};
 use crate::session::Session;
 use crate::text::count_chars;
 use core::ops::Range;
@@ -18,8 +18,8 @@ use marks::SentMark;
 #[derive(Debug, Default, Clone)]
 pub(crate) struct View {
     pub layout: Layout,
-    /// The summary of the view that is made next.
-    pub next_summary: Option<(u64, Vec<u8>)>,
+    /// The text of the summary of the view that is made next.
+    pub next_summary: Option<Vec<u8>>,
     /// Masks and cuts, in order: the results, and of those that are cut, how.
     forms: Vec<(u32, Option<Clip>)>,
     /// No earlier message has other masks or cuts since.
@@ -38,31 +38,11 @@ pub(crate) struct View {
     pub marks: Vec<SentMark>,
     /// Whether it is masked up to the window, whatever the boundary.
     pub is_masked_to_window: bool,
-    /// How many messages the form of a summary is read from.
+    /// The form of a summary, and how many messages it is read from.
+    form: SummaryForm,
     form_of: usize,
     /// Whether it has masks and cuts; see [`Session::is_masked`].
     is_masked: bool,
-}
-
-/// Which messages a view has, in order.
-#[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Layout {
-    pub hidden: Hidden,
-    /// The key and the text of its summary.
-    pub summary: Option<(u64, Vec<u8>)>,
-    /// The form of a summary, by the messages so far.
-    pub form: SummaryForm,
-    /// The message that has the text of the summary as its last block.
-    pub joined: Option<usize>,
-    /// How many messages were appended.
-    messages: usize,
-}
-
-/// What is at a place of a view.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Item {
-    Message(usize),
-    Summary,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -73,57 +53,15 @@ pub struct Counts {
 }
 
 impl Layout {
-    /// The place of its summary.
-    fn summary_place(&self) -> Option<usize> {
-        let standing = self.hidden.summary.filter(|_| self.summary.is_some() && self.joined.is_none())?;
-        Some(self.hidden.shown_before(standing.place.min(self.messages)))
-    }
-
-    /// The summary whose text this message has.
-    fn joined_to(&self, message: usize) -> Option<&(u64, Vec<u8>)> {
-        self.summary.as_ref().filter(|_| self.joined == Some(message))
-    }
-
-    /// Whether a message is shown otherwise than masks and marks make it.
-    fn is_rewritten(&self, message: usize) -> bool {
-        self.hidden.cut_of(message).is_some() || self.joined == Some(message)
-    }
-
-    /// How many messages it has.
-    fn len(&self) -> usize {
-        self.hidden.shown_before(self.messages) + usize::from(self.summary_place().is_some())
-    }
-
-    /// What is at a place.
-    fn item(&self, place: usize) -> Item {
-        match self.summary_place() {
-            Some(summary) if place == summary => Item::Summary,
-            Some(summary) if place > summary => Item::Message(self.hidden.shown_at(place - 1)),
-            _ => Item::Message(self.hidden.shown_at(place)),
-        }
-    }
-
-    /// The first message at this place or after it.
-    fn message_from(&self, place: usize) -> usize {
-        match self.item(place) {
-            Item::Message(message) => message,
-            Item::Summary => self.hidden.summary.map_or(0, |summary| summary.place),
-        }
-    }
-
-    /// The place of a message, or where it would be.
-    fn place_of(&self, message: usize) -> usize {
-        let place = self.hidden.shown_before(message);
-        place + usize::from(self.summary_place().is_some_and(|summary| summary <= place))
-    }
-
     /// The first place that differs from that of an earlier layout, if of the messages this is the first that is masked otherwise.
     fn first_change(&self, before: &Layout, changed: Option<usize>) -> usize {
+        let key = |layout: &Layout| layout.hidden.summary.map(|standing| standing.key);
+        let is_same_summary = self.summary == before.summary && key(self) == key(before);
         let is_same = |place: usize| {
             let item = self.item(place);
             item == before.item(place)
                 && match item {
-                    Item::Summary => self.summary == before.summary && self.form == before.form,
+                    Item::Summary => is_same_summary,
                     Item::Message(message) => {
                         Some(message) != changed
                             && self.hidden.cut_of(message) == before.hidden.cut_of(message)
@@ -131,8 +69,7 @@ impl Layout {
                     }
                 }
         };
-        let is_same_form = self.form == before.form || self.summary.is_none();
-        if self.hidden == before.hidden && self.summary == before.summary && is_same_form {
+        if self.hidden == before.hidden && is_same_summary {
             return changed.map_or(before.len().min(self.len()), |changed| self.place_of(changed));
         }
         let both = before.len().min(self.len());
@@ -196,12 +133,14 @@ impl Session {
         let changed = other.and_then(message_of).filter(|message| message < messages);
         forms.truncate(known);
         forms.extend(now);
-        let mut form = self.view.layout.form;
-        form.read(&outline.messages[self.view.form_of..]);
+        self.view.form.read(&outline.messages[self.view.form_of..]);
         self.view.form_of = outline.messages.len();
-        let (summary, messages) = (self.view.next_summary.take(), self.log.len());
-        let joined = summary.as_ref().and_then(|_| self.with_context(|context| hidden.joined(context, messages)));
-        let layout = Layout { hidden, summary, form, joined, messages };
+        let (text, messages) = (self.view.next_summary.take(), self.log.len());
+        let summary = text.map(|text| Summary {
+            joins: self.with_context(|context| hidden.joined(context, messages)),
+            ..self.view.form.summary(&self.policy, text)
+        });
+        let layout = Layout { hidden, summary, messages };
         let before = core::mem::replace(&mut self.view.layout, layout);
         let place = self.view.layout.first_change(&before, changed);
         if place < before.len() {
@@ -229,7 +168,7 @@ impl Session {
             let before = view.layout.clone();
             view.layout.truncate(messages);
             let place = view.layout.first_change(&before, None);
-            (view.layout.form, view.form_of) = (SummaryForm::default(), 0);
+            (view.form, view.form_of) = (SummaryForm::default(), 0);
             if place < before.len() {
                 view.changed = Some(place);
             }
@@ -284,7 +223,7 @@ impl Session {
             return Counts { messages, chars: self.log.chars, masked: cleared };
         }
         let share = layout.hidden.summary.map_or(0, |summary| summary.share);
-        let summary = layout.summary.as_ref().map_or(0, |(_, text)| count_chars(text));
+        let summary = layout.summary.as_ref().map_or(0, |summary| count_chars(&summary.text));
         let chars = self.state.chars_after(self.log.len(), &self.step).saturating_sub(share).saturating_add(summary);
         let is_shown = |result: u32| !layout.hidden.has(self.log.outline.results[result as usize].message as usize);
         let masked = self.view.forms.iter().filter(|(result, clip)| clip.is_none() && is_shown(*result)).count();
@@ -317,7 +256,7 @@ impl Layout {
     fn truncate(&mut self, messages: usize) {
         self.messages = self.messages.min(messages);
         if self.hidden.reaches(messages) {
-            *self = Layout { messages: self.messages, ..Layout::default() };
+            *self = Layout::whole(self.messages);
         }
     }
 }

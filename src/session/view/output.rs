@@ -1,8 +1,7 @@
 //! The view as readers get it: in chunks of bytes, as the changed part of a list, or as masks.
 
-use super::{Item, Layout};
 use crate::placeholder::Form;
-use crate::plan::{Summary, facts};
+use crate::plan::{Cut, Item, Part, Summary, facts};
 use crate::session::Session;
 use crate::session::log::ResultPlace;
 use crate::splice::{joined_message, summary_message};
@@ -74,7 +73,7 @@ impl Session {
     /// Approximate bytes of the message at a place.
     fn bytes_at(&self, place: usize) -> usize {
         let Item::Message(message) = self.view.layout.item(place) else {
-            return self.view.layout.summary.as_ref().map_or(0, |(_, text)| text.len());
+            return self.view.layout.summary.as_ref().map_or(0, |summary| summary.text.len());
         };
         let outline = &self.log.outline;
         let of_result = |result: usize| {
@@ -153,56 +152,41 @@ impl Session {
     /// The message of the summary in the view.
     pub(in crate::session) fn summary_message(&self) -> Vec<u8> {
         let mut out = vec![];
-        summary_message(&self.summary(), &mut out);
+        self.view.layout.summary.iter().for_each(|summary| summary_message(summary, &mut out));
         out
-    }
-
-    fn summary(&self) -> Summary {
-        let Layout { summary, form, .. } = &self.view.layout;
-        let text = summary.as_ref().map_or(vec![], |(_, text)| text.clone());
-        self.with_context(|context| form.summary(context, text))
     }
 
     /// Renders places of the view, each with the bracket or comma before it.
     pub(super) fn render(&self, start: usize, end: usize) -> Vec<u8> {
         let mut out = vec![];
-        let mut place = start;
-        while place < end {
-            out.push(if place == 0 { b'[' } else { b',' });
-            let Item::Message(first) = self.view.layout.item(place) else {
-                out.extend(self.summary_message());
-                place += 1;
-                continue;
-            };
-            if self.view.layout.is_rewritten(first) {
-                out.extend(self.rendered_message(first));
-                place += 1;
-                continue;
+        for (number, part) in self.view.layout.parts(start..end).enumerate() {
+            out.push(if start + number == 0 { b'[' } else { b',' });
+            match part {
+                Part::Messages(messages) => {
+                    self.log.render(&self.policy, messages.clone(), &self.masked(messages), &[], &mut out);
+                }
+                Part::Rewritten(message, cut, summary) => out.extend(self.rewritten(message, cut, summary)),
+                Part::Summary(summary) => summary_message(summary, &mut out),
             }
-            // Messages in a row are rendered at once.
-            let mut last = first + 1;
-            place += 1;
-            while place < end
-                && self.view.layout.item(place) == Item::Message(last)
-                && !self.view.layout.is_rewritten(last)
-            {
-                (last, place) = (last + 1, place + 1);
-            }
-            self.log.render(&self.policy, first..last, &self.masked(first..last), &[], &mut out);
         }
         out
     }
 
     pub(super) fn rendered_message(&self, message: usize) -> Vec<u8> {
+        let layout = &self.view.layout;
+        self.rewritten(message, layout.hidden.cut_of(message), layout.joined_to(message))
+    }
+
+    /// A message that may be cut, and have the text of a summary.
+    fn rewritten(&self, message: usize, cut: Option<&Cut>, summary: Option<&Summary>) -> Vec<u8> {
         let (mut out, messages) = (vec![], message..message + 1);
-        if let Some(cut) = self.view.layout.hidden.cut_of(message) {
-            self.log.render_cut(&self.policy, cut, &mut out);
-        } else {
-            self.log.render(&self.policy, messages.clone(), &self.masked(messages), &[], &mut out);
+        match cut {
+            Some(cut) => self.log.render_cut(&self.policy, cut, &mut out),
+            None => self.log.render(&self.policy, messages.clone(), &self.masked(messages), &[], &mut out),
         }
-        if self.view.layout.joined == Some(message) {
+        if let Some(summary) = summary {
             let alone = core::mem::take(&mut out);
-            joined_message(&alone, &self.summary(), &mut out);
+            joined_message(&alone, summary, &mut out);
         }
         out
     }

@@ -1,0 +1,131 @@
+//! What a view shows, in order: messages, and the summary that stands for those that it hides. Bytes, lists and masks are rendered
+//! in this order.
+
+use super::hidden::Hidden;
+use super::masked::Cut;
+use crate::outline::Shape;
+use core::iter::from_fn;
+use core::ops::Range;
+
+/// The text of a summary, and how a message has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Summary {
+    /// The decoded text, including the first line.
+    pub text: Vec<u8>,
+    /// The role of its message.
+    pub role: String,
+    /// The shape of its message.
+    pub shape: Shape,
+    /// The message that has the text as its last block; None: the summary is a message of its own.
+    pub joins: Option<usize>,
+}
+
+/// The order of a view. Its places count from 0, its summary included.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Layout {
+    pub hidden: Hidden,
+    pub summary: Option<Summary>,
+    /// How many messages the history has.
+    pub messages: usize,
+}
+
+/// What is at a place of a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Item {
+    Message(usize),
+    Summary,
+}
+
+/// A stretch of a view.
+#[derive(Debug)]
+pub(crate) enum Part<'a> {
+    /// Messages in a row, which only masks and marks change.
+    Messages(Range<usize>),
+    /// A message that is cut, or has the text of the summary.
+    Rewritten(usize, Option<&'a Cut>, Option<&'a Summary>),
+    Summary(&'a Summary),
+}
+
+impl Layout {
+    /// The order of all messages.
+    pub(crate) fn whole(messages: usize) -> Self {
+        Layout { messages, ..Layout::default() }
+    }
+
+    /// Whether it has all messages as they are, but for masks and marks.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.hidden.is_empty() && self.hidden.cuts.is_empty() && self.summary.is_none()
+    }
+
+    /// The place of its summary.
+    pub(crate) fn summary_place(&self) -> Option<usize> {
+        let summary = self.summary.as_ref().filter(|summary| summary.joins.is_none());
+        let standing = self.hidden.summary.filter(|_| summary.is_some())?;
+        Some(self.hidden.shown_before(standing.place.min(self.messages)))
+    }
+
+    /// The summary whose text this message has.
+    pub(crate) fn joined_to(&self, message: usize) -> Option<&Summary> {
+        self.summary.as_ref().filter(|summary| summary.joins == Some(message))
+    }
+
+    /// Whether a message is shown otherwise than masks and marks make it.
+    pub(crate) fn is_rewritten(&self, message: usize) -> bool {
+        self.hidden.cut_of(message).is_some() || self.joined_to(message).is_some()
+    }
+
+    /// How many places it has.
+    pub(crate) fn len(&self) -> usize {
+        self.hidden.shown_before(self.messages) + usize::from(self.summary_place().is_some())
+    }
+
+    /// What is at a place.
+    pub(crate) fn item(&self, place: usize) -> Item {
+        match self.summary_place() {
+            Some(summary) if place == summary => Item::Summary,
+            Some(summary) if place > summary => Item::Message(self.hidden.shown_at(place - 1)),
+            _ => Item::Message(self.hidden.shown_at(place)),
+        }
+    }
+
+    /// The first message at this place or after it.
+    pub(crate) fn message_from(&self, place: usize) -> usize {
+        match self.item(place) {
+            Item::Message(message) => message,
+            Item::Summary => self.hidden.summary.map_or(0, |summary| summary.place),
+        }
+    }
+
+    /// The place of a message, or where it would be.
+    pub(crate) fn place_of(&self, message: usize) -> usize {
+        let place = self.hidden.shown_before(message);
+        place + usize::from(self.summary_place().is_some_and(|summary| summary <= place))
+    }
+
+    /// The parts from one place up to another, in order.
+    pub(crate) fn parts(&self, mut places: Range<usize>) -> impl Iterator<Item = Part<'_>> {
+        let summary_place = self.summary_place().unwrap_or(usize::MAX);
+        from_fn(move || {
+            let place = places.next()?;
+            if place == summary_place {
+                return self.summary.as_ref().map(Part::Summary);
+            }
+            let shown = place - usize::from(place > summary_place);
+            let first = self.hidden.shown_at(shown);
+            let (cut, joined) = (self.hidden.cut_of(first), self.joined_to(first));
+            if cut.is_some() || joined.is_some() {
+                return Some(Part::Rewritten(first, cut, joined));
+            }
+            let end = if place < summary_place { places.end.min(summary_place) } else { places.end };
+            let mut in_row = 1;
+            while place + in_row < end
+                && self.hidden.shown_at(shown + in_row) == first + in_row
+                && !self.is_rewritten(first + in_row)
+            {
+                in_row += 1;
+            }
+            places.start = place + in_row;
+            Some(Part::Messages(first..first + in_row))
+        })
+    }
+}
