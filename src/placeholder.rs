@@ -80,7 +80,7 @@ impl<'a> Placeholder<'a> {
         let [chars, chars_images, lines, lines_images, ..] = built_ins();
         let (templates, with_images) = match &policy.text.placeholder {
             Some(own) => (own, None),
-            None if policy.design.lines_form => (lines, Some(lines_images)),
+            None if policy.text.counts_lines => (lines, Some(lines_images)),
             None => (chars, Some(chars_images)),
         };
         Placeholder {
@@ -89,10 +89,10 @@ impl<'a> Placeholder<'a> {
             constant_chars: (constant_chars(templates), with_images.map_or(0, |template| constant_chars(template))),
             is_custom: policy.text.placeholder.is_some(),
             is_encoded: false,
-            max_chars: policy.design.max_observation_chars,
+            max_chars: policy.text.max_old_chars,
             image_chars: policy.text.image_chars,
             least_removed: policy.text.least_removed,
-            keeps_dispatch: policy.design.keeps_dispatch,
+            keeps_dispatch: policy.text.keeps_dispatch,
         }
     }
 

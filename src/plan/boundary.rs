@@ -7,15 +7,15 @@
 use super::context::PlanContext;
 use super::masked::Masked;
 use super::state::State;
-use super::step::Step;
+use super::step::{Point, Step};
 use super::units::Bill;
 use crate::policy::Boundary;
 
 impl State {
     /// Makes a request after this many messages. Returns what it changes.
-    pub(crate) fn request(&mut self, context: PlanContext, end: usize, is_now: bool) -> Step {
+    pub(crate) fn request(&mut self, context: PlanContext, end: usize, point: Point) -> Step {
         self.grow(context, end);
-        let step = self.step(context, end, is_now, true);
+        let step = self.step(context, end, point);
         self.take_request(context, end, &step);
         step
     }
@@ -57,7 +57,7 @@ impl State {
     /// The step that moves the boundary now, rounded by the policy or not; None if nothing would change.
     pub(crate) fn peek(&self, context: PlanContext, is_rounded: bool) -> Option<Step> {
         let policy = context.policy;
-        if self.waiting.is_empty() || self.removed + self.gain < policy.design.min_masked_chars {
+        if self.waiting.is_empty() || self.removed + self.gain < policy.text.least_in_all {
             return None;
         }
         let older_end = self.aging.older_end;
@@ -65,7 +65,7 @@ impl State {
         let is_passed = |one: &&Masked| (one.result as usize) < boundary;
         let mut now: Vec<Masked> = self.waiting.iter().filter(is_passed).cloned().collect();
         let removed: usize = now.iter().map(|one| one.removed).sum();
-        if now.is_empty() || self.removed + removed < policy.design.min_masked_chars {
+        if now.is_empty() || self.removed + removed < policy.text.least_in_all {
             return None;
         }
         now.sort_unstable_by_key(|one| one.result);
@@ -81,11 +81,11 @@ impl State {
         let policy = context.policy;
         let boundary = policy.rounded(self.aging.older_end);
         let is_passed = |result: u32| (result as usize) < boundary;
-        if !self.first.is_some_and(is_passed) || self.removed + self.gain < policy.design.min_masked_chars {
+        if !self.first.is_some_and(is_passed) || self.removed + self.gain < policy.text.least_in_all {
             return vec![];
         }
         let moved: usize = self.waiting.iter().filter(|one| is_passed(one.result)).map(|one| one.removed).sum();
-        if self.removed + moved < policy.design.min_masked_chars {
+        if self.removed + moved < policy.text.least_in_all {
             return vec![];
         }
         self.boundary = boundary;

@@ -43,6 +43,7 @@
 use super::context::PlanContext;
 use super::masked::{Masked, masked_in};
 use super::state::State;
+use super::step::Point;
 use super::units::{Bill, Charged, cost, message_of, positions_of};
 use crate::policy::{Boundary, CHARS_PER_TOKEN, NOW, Policy, Requests};
 use crate::provider::{CacheRule, ProviderCache};
@@ -113,12 +114,12 @@ impl State {
     }
 
     /// The charge of a request after this many messages, to which the state must have grown; None where no rule reads it.
-    pub(super) fn bill(&self, context: PlanContext, end: usize, is_now: bool) -> Option<Bill> {
+    pub(super) fn bill(&self, context: PlanContext, end: usize, point: Point) -> Option<Bill> {
         let policy = context.policy;
         if !matches!(policy.terms.boundary, Boundary::BreakEven { .. }) {
             return None;
         }
-        let is_cold = is_cold(context.requests, end, is_now);
+        let is_cold = is_cold(context.requests, end, point);
         let warm = |chars: usize| if is_cold || self.is_rewritten { 0 } else { chars };
         let (chars, raw_chars) = (self.chars_before(end), self.raw_before(end));
         // Below the minimum nothing is cached; what that costs at least is taken to be reading.
@@ -144,7 +145,7 @@ impl State {
     pub(super) fn forced_bill(
         &self,
         context: PlanContext,
-        (end, is_now): (usize, bool),
+        (end, point): (usize, Point),
         bill: &Bill,
         changes: &[Masked],
         is_moved: bool,
@@ -152,7 +153,7 @@ impl State {
         let cache = context.policy.terms.cache;
         let removed: usize = changes.iter().map(|one| one.removed).sum();
         let chars = self.chars_before(end).saturating_sub(removed);
-        let is_paused = is_cold(context.requests, end, is_now);
+        let is_paused = is_cold(context.requests, end, point);
         let is_cold = is_paused || self.is_rewritten;
         let kept = if is_moved {
             self.kept_before(context, changes.first().map(|one| one.result))
@@ -221,9 +222,9 @@ impl Bill {
 }
 
 /// Whether the cache has nothing for a request after this many messages: its prompt is written in any case.
-fn is_cold(requests: &Requests, end: usize, is_now: bool) -> bool {
+fn is_cold(requests: &Requests, end: usize, point: Point) -> bool {
     let is_listed = |request: usize| requests.cold.binary_search(&request).is_ok();
-    is_listed(end) || (is_now && is_listed(NOW))
+    is_listed(end) || (point == Point::Now && is_listed(NOW))
 }
 
 /// Whether after the move, and at each request to come, the view is served nearly as much of it as the raw history would be.

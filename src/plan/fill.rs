@@ -5,12 +5,12 @@
 
 use super::context::{PlanContext, view_cost};
 use super::hidden::{Hiding, Standing, key_of, share_of};
+use super::keep::{Keeping, Landmarks};
 use super::mask::Masker;
 use super::masked::{Cut, Masked, masked_in};
 use super::state::State;
 use super::step::Step;
 use super::summarize::{earlier_summaries, leading_system_messages, text_of};
-use super::truncate::{Keeping, Landmarks};
 use super::window::{Window, last_answer};
 use crate::clip::{Clip, MIN_CLIP_CHARS};
 use crate::outline::Outline;
@@ -28,7 +28,7 @@ const LEAST_TASK: usize = 220;
 const LEAST_SUMMARY: usize = 30;
 
 /// A history that fills a part of its limit.
-struct Filling<'a> {
+pub(super) struct Filling<'a> {
     state: &'a State,
     context: PlanContext<'a>,
     end: usize,
@@ -48,9 +48,18 @@ struct Filling<'a> {
     first_unseen: usize,
 }
 
+/// Shares of the limit, scaled.
+pub(super) struct Room {
+    task: i128,
+    /// Of what the user has said.
+    words: i128,
+    /// Of the other units.
+    units: i128,
+}
+
 /// The messages that are kept, in order; what is left of those of the task, and the cost of all.
 #[derive(Default)]
-struct Kept {
+pub(super) struct Kept {
     messages: BTreeSet<usize>,
     cuts: Vec<Cut>,
     cost: usize,
@@ -59,13 +68,14 @@ struct Kept {
 impl State {
     /// Hides messages of a view that does not fit, even after this step; None if nothing helps.
     pub(super) fn hide(&self, context: PlanContext, end: usize, max: usize, exhausted: Step) -> Option<Step> {
-        let filled = context.policy.limit.fill?;
-        if context.policy.limit.is_kept && self.unseen_cost(context, end, &exhausted) > max {
+        if self.unseen_cost(context, end, &exhausted) > max {
             return None; // what would be hidden for it has fitted before
         }
-        let filling = Filling::of(self, context, end, (filled, max), self.forms(&exhausted));
-        let kept = filling.kept();
-        filling.step(kept, exhausted)
+        let filling = Filling::of(self, context, end, max, &exhausted, context.outline.alternates_roles())?;
+        let mut kept = filling.keep_set();
+        let mut room = filling.room(&kept);
+        filling.keep_words(&mut kept, &mut room);
+        filling.step(filling.with_units(kept, &room), exhausted)
     }
 
     /// The cost of what no request has shown, after a step.
@@ -82,13 +92,16 @@ fn first_unseen(outline: &Outline, end: usize) -> usize {
 }
 
 impl<'a> Filling<'a> {
-    fn of(
+    /// That of a view after a step; None where the limit is not filled.
+    pub(super) fn of(
         state: &'a State,
         context: PlanContext<'a>,
         end: usize,
-        (filled, budget): (usize, usize),
-        forms: Vec<Masked>,
-    ) -> Self {
+        max: usize,
+        step: &Step,
+        alternates: bool,
+    ) -> Option<Self> {
+        let filled = context.policy.limit.fill?;
         let PlanContext { outline, source, turns, .. } = context;
         let is_shown = |message: &usize| !state.hidden.has(*message);
         let landmarks = Landmarks::of(outline, state.hidden.shown(0..end));
@@ -99,17 +112,17 @@ impl<'a> Filling<'a> {
             state,
             context,
             end,
-            budget: budget as i128,
+            budget: max as i128,
             filled: filled as i128,
-            forms,
+            forms: state.forms(step),
             task: vec![],
             earlier,
             landmarks,
-            alternates: context.policy.limit.is_kept && outline.alternates_roles(),
+            alternates,
             first_unseen: first_unseen(outline, end),
         };
         filling.task = task.map(|message| (message, filling.size(once(message)))).collect();
-        filling
+        Some(filling)
     }
 
     /// The messages of the view.
@@ -153,43 +166,55 @@ impl<'a> Filling<'a> {
         share.min((self.budget - cost) * SCALE).max(least as i128 * SCALE).min(whole * SCALE)
     }
 
-    /// The messages that are kept whatever their size is: of a window that is larger than what is to be filled, its newest unit.
+    /// The messages that are kept whatever their size is: what no request has shown, open calls, and of a window that is larger than
+    /// what is to be filled its newest unit.
     fn keep_set(&self) -> Kept {
         let PlanContext { outline, policy, pairs, turns, .. } = self.context;
         let window = Window::of(outline, policy, pairs, turns, self.end);
-        let of_window = |start: usize| {
-            let mut messages = self.keeping(start).keep_set(self.shown(), |message| self.is_in_unit(message));
-            messages.retain(|message| self.is_in_unit(*message));
-            Kept { cost: self.size(messages.iter().copied()), messages, cuts: vec![] }
-        };
-        let unseen = if policy.limit.is_kept { self.first_unseen } else { self.end };
-        let kept = of_window(window.start.min(unseen));
-        if !policy.limit.is_kept || kept.cost as i128 * SCALE <= 4 * self.filled * self.budget {
+        let open_calls = self.keeping().open_calls();
+        let kept = self.in_window(window.start.min(self.first_unseen), &open_calls);
+        if kept.cost as i128 * SCALE <= self.filled_part() {
             return kept;
         }
         let newest = self.shown().rfind(|message| self.is_in_unit(*message)).unwrap_or(0);
-        of_window(newest.min(unseen))
+        self.in_window(newest.min(self.first_unseen), &open_calls)
     }
 
-    fn keeping(&self, window_start: usize) -> Keeping<'_> {
+    /// The keep set of a window that begins there, with these messages besides.
+    pub(super) fn in_window(&self, start: usize, besides: &[usize]) -> Kept {
+        let window = self.shown().filter(|message| *message >= start).chain(besides.iter().copied());
+        let mut messages = self.keeping().keep_set(window, |message| self.is_in_unit(message));
+        messages.retain(|message| self.is_in_unit(*message));
+        Kept { cost: self.size(messages.iter().copied()), messages, cuts: vec![] }
+    }
+
+    fn keeping(&self) -> Keeping<'_> {
         let Filling { context, end, landmarks, state, alternates, .. } = self;
         let (context, end, references) = (*context, *end, Some(&state.references));
-        Keeping { context, end, window_start, landmarks, references, alternates: *alternates }
+        Keeping { context, end, landmarks, references, alternates: *alternates }
     }
 
     /// The unit of a message.
     fn unit(&self, message: usize) -> BTreeSet<usize> {
-        self.keeping(self.end).whole(once(message), |message| self.is_in_unit(message))
+        self.keeping().whole(once(message), |message| self.is_in_unit(message))
     }
 
-    /// The keep set, the user's words, the newest units that fit, and the task.
-    fn kept(&self) -> Kept {
-        let mut kept = self.keep_set();
-        let task_share = self.task_share(kept.cost as i128);
-        let filled = 4 * self.filled * self.budget;
-        let mut room = filled - kept.cost as i128 * SCALE - task_share - self.summary_share();
-        let besides = self.budget * SCALE - kept.cost as i128 * SCALE - task_share - self.summary_share();
-        room -= self.keep_words(&mut kept, (filled / 3).min(besides));
+    /// The part of the limit that is filled, scaled.
+    fn filled_part(&self) -> i128 {
+        4 * self.filled * self.budget
+    }
+
+    /// The shares of what is kept besides this keep set.
+    pub(super) fn room(&self, kept: &Kept) -> Room {
+        let task = self.task_share(kept.cost as i128);
+        let left = |of: i128| of - kept.cost as i128 * SCALE - task - self.summary_share();
+        let words = (self.filled_part() / 3).min(left(self.budget * SCALE));
+        Room { task, words, units: left(self.filled_part()) }
+    }
+
+    /// Adds the newest units that fit, and the task.
+    pub(super) fn with_units(&self, mut kept: Kept, room: &Room) -> Kept {
+        let mut left = room.units;
         for newest in self.shown().rev() {
             if kept.messages.contains(&newest) || !self.is_in_unit(newest) {
                 continue;
@@ -199,23 +224,23 @@ impl<'a> Filling<'a> {
             }
             let unit = self.unit(newest);
             let cost = self.size(unit.iter().copied());
-            room -= cost as i128 * SCALE;
-            if room < 0 {
+            left -= cost as i128 * SCALE;
+            if left < 0 {
                 break;
             }
             kept.messages.extend(unit);
             kept.cost = kept.cost.saturating_add(cost);
         }
-        self.keep_task(&mut kept, whole(task_share));
+        self.keep_task(&mut kept, whole(room.task));
         kept
     }
 
     /// Keeps what the user has said since, as much as fits this share: what the view shows already before what is new, then the
-    /// shortest first, since a short message is an instruction and a long one data; equal texts once. Returns what it takes of
-    /// the share, scaled.
-    fn keep_words(&self, kept: &mut Kept, share: i128) -> i128 {
-        if !self.context.policy.limit.is_kept || share <= 0 {
-            return 0;
+    /// shortest first, since a short message is an instruction and a long one data; equal texts once. What it takes is taken from the
+    /// room of units.
+    fn keep_words(&self, kept: &mut Kept, room: &mut Room) {
+        if room.words <= 0 {
+            return;
         }
         let is_word = |message: &usize| self.landmarks.is_said(*message) || self.carries_instructions(*message);
         let words = self.shown().filter(|message| is_word(message) && self.is_in_unit(*message));
@@ -232,7 +257,7 @@ impl<'a> Filling<'a> {
             }
         }
         others.sort_unstable();
-        let mut left = share;
+        let mut left = room.words;
         for (_, _, Reverse(message)) in others {
             if kept.messages.contains(&message) {
                 continue;
@@ -250,7 +275,7 @@ impl<'a> Filling<'a> {
             kept.cost = kept.cost.saturating_add(cost);
             left -= cost as i128 * SCALE;
         }
-        share - left
+        room.units -= room.words - left;
     }
 
     /// Whether a message has a result with instructions.
@@ -301,7 +326,7 @@ impl<'a> Filling<'a> {
     }
 
     /// The step that hides all that is not kept.
-    fn step(&self, mut kept: Kept, exhausted: Step) -> Option<Step> {
+    pub(super) fn step(&self, mut kept: Kept, exhausted: Step) -> Option<Step> {
         let is_dropped = |message: &usize| self.is_in_unit(*message) && !kept.messages.contains(message);
         let drops = self.shown().any(|message| message >= self.landmarks.compacted() && is_dropped(&message));
         let share = whole(self.summary_share().min((self.budget - kept.cost as i128) * SCALE));

@@ -131,7 +131,7 @@ impl Hidden {
     /// one role in a row, the one of the user right before the summary's place, or else the one after it.
     pub(crate) fn joined(&self, context: PlanContext, messages: usize) -> Option<usize> {
         let PlanContext { outline, policy, .. } = context;
-        let is_of_user = policy.design.summary_role.as_deref().is_none_or(|role| role == "user");
+        let is_of_user = policy.limit.summary_role.as_deref().is_none_or(|role| role == "user");
         let place = self.summary.filter(|_| is_of_user && outline.alternates_roles())?.place.min(messages);
         let takes_it = |message: &usize| {
             let message = &outline.messages[*message];

@@ -2,11 +2,11 @@
 
 use super::context::PlanContext;
 use super::hidden::{Gone, Hidden, Hiding, Standing, share_of};
+use super::keep::{Keeping, Landmarks};
 use super::masked::Masked;
 use super::state::State;
-use super::step::Step;
+use super::step::{Point, Step};
 use super::summarize::earlier_summaries;
-use super::truncate::{Keeping, Landmarks};
 use super::units::message_of;
 use crate::policy::Goal;
 
@@ -53,8 +53,9 @@ impl State {
         }
         let landmarks = Landmarks::of(context.outline, self.hidden.shown(0..end));
         let (landmarks, references) = (&landmarks, Some(&self.references));
-        let keeping = Keeping { context, end, window_start: compacted, landmarks, references, alternates: false };
-        let kept = keeping.keep_set(self.hidden.shown(compacted..end), |message| !self.hidden.has(message));
+        let keeping = Keeping { context, end, landmarks, references, alternates: false };
+        let later = self.hidden.shown(compacted..end).chain(keeping.open_calls());
+        let kept = keeping.keep_set(later, |message| !self.hidden.has(message));
         let earlier = earlier_summaries(context.outline, context.source, end);
         let is_said = |message: &usize| landmarks.is_said(*message) && !earlier.contains(message);
         let is_replaced = |message: &usize| !kept.contains(message) && !is_said(message);
@@ -70,17 +71,11 @@ impl State {
     }
 
     /// The step of a request over its limit if a compaction of the provider has come: what that stands for goes first.
-    pub(super) fn compacted_step(
-        &self,
-        context: PlanContext,
-        end: usize,
-        is_now: bool,
-        is_request: bool,
-    ) -> Option<Step> {
+    pub(super) fn compacted_step(&self, context: PlanContext, end: usize, point: Point) -> Option<Step> {
         let mut hiding = self.compacted(context, end)?;
         let mut after = self.clone();
         after.take_hiding(context, &hiding);
-        let mut step = after.step(context, end, is_now, is_request);
+        let mut step = after.step(context, end, point);
         hiding.chars = after.chars_after(end, &step);
         if let Some(more) = step.hiding.take() {
             let messages = more.messages.iter().chain(&hiding.messages).copied().collect();

@@ -10,7 +10,7 @@ use super::mask::Masker;
 use super::masked::{Masked, Move, masked_in};
 use super::outcome::Need;
 use super::state::State;
-use super::step::{Step, after_cut, cut_of};
+use super::step::{Point, Step, after_cut, cut_of};
 use super::summarize::begins_with_summary;
 use super::units::{Bill, message_of};
 use crate::outline::reserve;
@@ -31,46 +31,49 @@ impl State {
         self.is_begun || (!policy.is_off && is_over())
     }
 
-    /// The changes of a request after this many messages, to which the state must have grown. After the answer, where none is made, a
-    /// boundary that depends on requests stays.
-    pub(crate) fn step(&self, context: PlanContext, end: usize, is_now: bool, is_request: bool) -> Step {
-        let bill = if is_request { self.bill(context, end, is_now) } else { None }; // no other step depends on one
-        let mut step = self.own_step(context, end, bill.as_ref(), is_request);
-        let fits = |step: &Step| context.limit_at(end).is_none_or(|max| step.cost <= max);
-        if is_request && context.policy.terms.summaries.is_some() {
-            match self.summary_step(context, end, bill.as_ref(), false) {
-                Ok(summary) if fits(&summary) => step = summary,
-                Ok(_) => {}
-                Err(wasted) => step.wasted = wasted,
-            }
-        }
-        if let Some(max) = context.limit_at(end).filter(|_| !fits(&step)) {
-            let compacted = self.compacted_step(context, end, is_now, is_request);
-            step = compacted.unwrap_or_else(|| {
-                let forced = self.forced(context, end, max, &step);
-                // A door that drops nothing for the limit has a summary of old turns where all else is not enough.
-                let is_needed = forced.is_over && is_request && context.policy.goal == Goal::Mask;
-                let summary = is_needed.then(|| self.summary_step(context, end, bill.as_ref(), true));
-                summary.and_then(Result::ok).filter(fits).unwrap_or(forced)
-            });
-        }
-        let forced = bill.as_ref().filter(|_| step.is_forced && !step.changes_nothing());
-        step.bill = match (&bill, forced) {
-            (Some(bill), Some(_)) if step.hiding.is_some() => {
-                Some(bill.rewritten(context.policy.terms.cache, self.chars_after(end, &step)))
-            }
-            (_, Some(bill)) => {
-                Some(self.forced_bill(context, (end, is_now), bill, &step.changes(), step.moved.is_some()))
-            }
-            (bill, None) => *bill,
+    /// The changes at a point after this many messages, to which the state must have grown. Where no request is made, a boundary that
+    /// depends on requests stays.
+    pub(crate) fn step(&self, context: PlanContext, end: usize, point: Point) -> Step {
+        let bill = if point == Point::Answered { None } else { self.bill(context, end, point) };
+        let step = self.climb(context, end, point, bill.as_ref());
+        let bill = bill.map(|bill| match () {
+            () if !step.is_forced || step.changes_nothing() => bill,
+            () if step.hiding.is_some() => bill.rewritten(context.policy.terms.cache, self.chars_after(end, &step)),
+            () => self.forced_bill(context, (end, point), &bill, &step.changes(), step.moved.is_some()),
+        });
+        Step { bill, ..step }
+    }
+
+    /// The first of these whose view fits the limit: what the rule of the boundary moves, a summary that pays, what a compaction of the
+    /// provider stands for, and what the limit forces.
+    fn climb(&self, context: PlanContext, end: usize, point: Point, bill: Option<&Bill>) -> Step {
+        let limit = context.limit_at(end);
+        let fits = |step: &Step| limit.is_none_or(|max| step.cost <= max);
+        let summary = |is_needed| match point {
+            Point::Answered => Err(0),
+            _ => self.summary_step(context, end, bill, is_needed),
         };
-        step
+        let mut step = self.own_step(context, end, point, bill);
+        match summary(false) {
+            Ok(summary) if fits(&summary) => step = summary,
+            Ok(_) => {}
+            Err(wasted) => step.wasted = wasted,
+        }
+        let Some(max) = limit.filter(|_| !fits(&step)) else { return step };
+        if let Some(compacted) = self.compacted_step(context, end, point) {
+            return compacted;
+        }
+        let forced = self.forced(context, end, max, &step);
+        // A door that drops nothing for the limit has a summary of old turns where all else is not enough.
+        let is_needed = forced.is_over && context.policy.goal == Goal::Mask;
+        let summary = if is_needed { summary(true).ok().filter(fits) } else { None };
+        summary.unwrap_or(forced)
     }
 
     /// The step by the rule of the boundary.
-    fn own_step(&self, context: PlanContext, end: usize, bill: Option<&Bill>, is_request: bool) -> Step {
+    fn own_step(&self, context: PlanContext, end: usize, point: Point, bill: Option<&Bill>) -> Step {
         let policy = context.policy;
-        let may_move = is_request || !policy.terms.boundary.remembers();
+        let may_move = point != Point::Answered || !policy.terms.boundary.remembers();
         if may_move
             && self.has_begun(context, end)
             && self.moves_boundary(context, end, bill)
@@ -244,7 +247,7 @@ impl State {
     /// Adds the answer to the last request, where no request is made.
     pub(crate) fn answer(&mut self, context: PlanContext, end: usize) {
         self.grow(context, end);
-        let step = self.step(context, end, false, false);
+        let step = self.step(context, end, Point::Answered);
         if !step.masked.is_empty() {
             self.boundary_before = self.boundary;
         }

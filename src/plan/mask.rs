@@ -118,7 +118,7 @@ impl<'a> Masker<'a> {
             && !self.placeholder.is_placeholder(outline, source, result)
             && {
                 let text = source.observation(outline, result);
-                !(is_clipped(&text) || (policy.design.keeps_dispatch && has_dispatch(&text)))
+                !(is_clipped(&text) || (policy.text.keeps_dispatch && has_dispatch(&text)))
             }
     }
 }

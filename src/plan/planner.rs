@@ -4,6 +4,7 @@ use super::arrival::with_arrivals;
 use super::context::{Costs, Given, PlanContext, Related, Uncounted, view_cost};
 use super::hidden::{Hidden, share_of};
 use super::layout::{Layout, Summary};
+use super::mask::{Excluded, Masker};
 use super::masked::{Masked, Masking};
 use super::outcome::{Outcome, Plan, Stage, Unmasked};
 use super::units::message_of;
@@ -11,7 +12,7 @@ use super::window::Window;
 use crate::outline::Outline;
 use crate::pairs::Pairs;
 use crate::placeholder::Placeholder;
-use crate::policy::{Goal, Policy, Requests};
+use crate::policy::{Policy, Requests};
 use crate::source::Source;
 use crate::text::count_chars;
 use crate::turns::Turns;
@@ -71,11 +72,6 @@ impl<'a> Planner<'a> {
         PlanContext { outline, source, policy, requests, placeholder, costs, pairs, turns, related }
     }
 
-    /// The pair invariant. Stages keep pairs whole, so only orphans of the input can break it, under `strict_pairs`.
-    pub(super) fn holds_pairs(&self, keeps: impl Fn(usize) -> bool) -> bool {
-        !self.policy.design.strict_pairs || !self.orphans.iter().any(|message| keeps(*message))
-    }
-
     /// The budget of the request after these messages.
     pub(super) fn max_cost(&self) -> Option<usize> {
         self.policy.max_cost_at(self.requests, self.end)
@@ -113,6 +109,24 @@ impl<'a> Planner<'a> {
         view_cost(self.context(), messages, masked)
     }
 
+    /// Masks everything that is older than the window, not exempt, and shorter when masked.
+    pub(super) fn mask(&self) -> Masking {
+        let excluded = Excluded::of(self.policy, self.outline);
+        let masker = Masker::of(self.context(), &excluded);
+        let older = (0..self.window.older_end)
+            .filter(|result| self.window.is_older(*result, || self.pairs.name_of(self.outline, *result)));
+        let mut all = Vec::with_capacity(self.window.older_end);
+        all.extend(older.filter_map(|result| masker.mask(result, None)));
+        let removed = all.iter().map(|masked: &Masked| masked.removed).sum();
+        Masking { masked: all, removed, boundary: self.window.older_end, ..Masking::default() }
+    }
+
+    /// A plan that masks these.
+    pub(super) fn masked(&self, masking: Masking) -> Outcome {
+        let is_masked = masking.masked.iter().any(Masked::is_masked);
+        self.done(is_masked.then_some(Stage::Masking), masking)
+    }
+
     /// A plan that keeps all messages.
     pub(super) fn done(&self, stage: Option<Stage>, masking: Masking) -> Outcome {
         Outcome::Plan(Box::new(self.finish(stage, masking, Hidden::default(), None)))
@@ -133,28 +147,26 @@ impl<'a> Planner<'a> {
         let summary_chars = summary.as_ref().map_or(0, |summary| count_chars(&summary.text));
         let unmasked = self.unmasked(&masking.masked, false, &hidden);
         let within_limit = self.max_cost().map(|max| cost + share_of(hidden.summary) <= max);
-        Plan {
-            stage,
-            masked: with_arrivals(self.outline, masking.masked, 0..self.outline.results.len()),
-            boundary: masking.boundary,
-            boundary_before: masking.boundary_before,
-            moves: masking.moves,
-            layout: Layout { hidden, summary, messages: self.end },
-            unmasked,
-            within_limit,
-            chars: (self.chars + self.outline.arrival_chars(0..self.outline.results.len()), chars + summary_chars),
-            ..Plan::default()
-        }
+        let layout = Layout { hidden, summary, messages: self.end };
+        Plan { stage, unmasked, within_limit, ..self.plan_of(masking, layout, chars + summary_chars) }
+    }
+
+    /// The plan of a view of so many characters.
+    pub(super) fn plan_of(&self, masking: Masking, layout: Layout, chars: usize) -> Plan {
+        let Masking { masked, boundary, boundary_before, moves, .. } = masking;
+        let results = 0..self.outline.results.len();
+        let masked = with_arrivals(self.outline, masked, results.clone());
+        let chars = (self.chars + self.outline.arrival_chars(results), chars);
+        Plan { masked, boundary, boundary_before, moves, layout, chars, ..Plan::default() }
     }
 
     /// The results of the kept messages that could be masked, if nothing is.
     pub(super) fn unmasked(&self, masked: &[Masked], is_below_trigger: bool, hidden: &Hidden) -> Unmasked {
-        if !self.policy.masks() || masked.iter().any(Masked::is_masked) {
+        if masked.iter().any(Masked::is_masked) {
             return Unmasked::default();
         }
-        let begins_over_budget = self.policy.goal == Goal::Reduce && !self.policy.limit.is_kept;
-        if begins_over_budget && self.policy.sends_raw(self.max_cost(), self.cost(&Masking::default())) {
-            return Unmasked::BELOW_TRIGGER;
+        if let Some(unmasked) = self.not_masked() {
+            return unmasked;
         }
         let outside_window = self.window.older_end;
         let is_kept = |one: &&Masked| !hidden.has(message_of(self.outline, one.result));

@@ -9,53 +9,23 @@ use super::cache::{CachePlace, Sent};
 use super::context::Given;
 use super::hidden::Hidden;
 use super::planner::Planner;
+use super::replayed::Replayed;
 use super::state::State;
-use super::step::Step;
+use super::step::{Point, Step};
 use super::summarize::SummaryWriter;
-use super::truncate::Landmarks;
 use super::units::{blocks_of, message_of};
-use super::window::Window;
 use crate::outline::Outline;
 use crate::policy::{Goal, Policy, Requests};
 use crate::source::Source;
 use crate::stop::check;
 use crate::text::count_chars;
 use crate::turns::Turns;
-use std::collections::BTreeSet;
 
 /// A request that a session made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     pub messages: usize,
     pub answer_chars: usize,
-}
-
-/// A session under a policy.
-#[derive(Debug, Default)]
-pub struct Replayed {
-    pub sent: Vec<Sent>,
-    /// The first request whose view does not have a result raw, by result; [`NEVER`] if all have.
-    pub hidden_from: Vec<u32>,
-    /// Summaries whose texts are known, each with the first request that has it.
-    pub summaries: Vec<(u32, Vec<u8>)>,
-}
-
-/// No request hides a result.
-pub(crate) const NEVER: u32 = u32::MAX;
-
-impl Replayed {
-    pub(super) fn of(outline: &Outline) -> Self {
-        Replayed { hidden_from: vec![NEVER; outline.results.len()], ..Replayed::default() }
-    }
-
-    /// Adds a request whose view hides these results.
-    pub(super) fn push(&mut self, sent: Sent, hidden: impl IntoIterator<Item = usize>) {
-        let request = self.sent.len() as u32;
-        for result in hidden {
-            self.hidden_from[result] = self.hidden_from[result].min(request);
-        }
-        self.sent.push(sent);
-    }
 }
 
 /// The requests of a session.
@@ -123,7 +93,7 @@ impl Played<'_> {
         let first_hidden = self.state.hidden.messages().next().unwrap_or(usize::MAX);
         self.state.grow(context, end);
         let is_withdrawn = self.state.hidden.count() < hidden;
-        let step = self.state.step(context, end, false, true);
+        let step = self.state.step(context, end, Point::Past);
         // The first message of the previous view that is another one now, or gone.
         let forms = step.changes();
         let first = forms.iter().map(|one| message_of(context.outline, one.result)).find(|message| *message < before);
@@ -242,38 +212,5 @@ impl Played<'_> {
             last = turn;
         }
         starts.len() - count
-    }
-}
-
-impl Planner<'_> {
-    /// Sets the number of messages.
-    fn set_end(&mut self, end: usize) {
-        self.end = end;
-        self.window = Window::of(self.outline, self.policy, &self.pairs, &self.turns, end);
-    }
-
-    fn replay_truncated(mut self, requests: &[usize]) -> Replayed {
-        let mut landmarks = Landmarks::default();
-        let (mut before, mut end_before) = (BTreeSet::new(), 0);
-        let mut replayed = Replayed::of(self.outline);
-        for end in requests.iter().copied() {
-            check();
-            self.set_end(end);
-            (end_before..end).for_each(|message| landmarks.push(self.outline, message));
-            let kept = self.keeping(&landmarks).truncated();
-            let place = |end: usize| {
-                kept.range(..end).fold(CachePlace::default(), |place, message| CachePlace {
-                    chars: place.chars + self.outline.chars_of(*message, self.policy.text.image_chars),
-                    blocks: place.blocks + blocks_of(self.outline, *message),
-                })
-            };
-            let changed = kept.symmetric_difference(&before).next().copied().unwrap_or(end);
-            let (view, earlier, same) = (place(end), place(end_before), place(changed.min(end_before)));
-            let dropped = before.difference(&kept).copied().chain((end_before..end).filter(|new| !kept.contains(new)));
-            let sent = Sent { view, same_chars: same.chars, same_blocks: same.blocks, earlier, ..Sent::default() };
-            replayed.push(sent, dropped.flat_map(|message| self.outline.results_of(message)));
-            (before, end_before) = (kept, end);
-        }
-        replayed
     }
 }

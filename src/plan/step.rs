@@ -5,6 +5,17 @@ use super::hidden::Hiding;
 use super::masked::{Masked, Move, merged};
 use super::units::Bill;
 
+/// What follows the messages of a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Point {
+    /// A request that was answered.
+    Past,
+    /// The current request.
+    Now,
+    /// No request, since an answer was the last.
+    Answered,
+}
+
 /// The changes of a request in the view.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Step {

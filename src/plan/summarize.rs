@@ -1,11 +1,8 @@
 //! Stage 2: a summary replaces everything outside the keep set; and the built-in summary, which needs no model.
 
-use super::context::{PlanContext, SummaryInput};
-use super::hidden::{Hidden, Standing};
+use super::context::PlanContext;
+use super::hidden::Hidden;
 use super::layout::Summary;
-use super::masked::Masking;
-use super::outcome::{Outcome, Plan, Stage, SummaryRequest};
-use super::planner::Planner;
 use super::state::State;
 use super::step::Step;
 use crate::outline::{ItemType, Message, Outline, Role, Shape};
@@ -23,55 +20,6 @@ const OUTCOME: &str = "- outcome: ";
 /// The kinds of lines after the objective: prefix, tag of their messages, and maximum number.
 const KINDS: [(&str, Option<&str>, usize); 3] =
     [("- unresolved: ", Some("unresolved"), 6), (OUTCOME, None, 6), ("- constraint: ", Some("constraint"), 8)];
-
-impl Planner<'_> {
-    /// Stage 2. Returns the masking if there is no answer.
-    pub(super) fn summarize(
-        &self,
-        masking: Masking,
-        input: &SummaryInput,
-        fits: impl Fn(usize) -> bool,
-    ) -> Result<Outcome, Masking> {
-        let earlier = self.earlier_summaries();
-        let mut hidden = self.outside_keep_set(&earlier);
-        let dropped: Vec<usize> = hidden.messages().filter(|message| earlier.binary_search(message).is_err()).collect();
-        if dropped.is_empty() || *input == SummaryInput::Failed || !self.holds_pairs(|message| !hidden.has(message)) {
-            return Err(masking);
-        }
-        let (view_cost, view_chars) = self.view_cost(|message| !hidden.has(message), &masking);
-        if !fits(view_cost) {
-            return Err(masking); // it would not fit with any summary
-        }
-        let writer = SummaryWriter { context: self.context(), earlier, dropped, names_task: true };
-        let (text, cost) = if let SummaryInput::Given(text, cost) = input {
-            (with_first_line(text), *cost)
-        } else {
-            let built_in = writer.built_in(&writer.tagged());
-            if self.policy.limit.asks_summary {
-                let previous = writer.previous();
-                let (dropped, standing, untold, known) = (writer.dropped, None, vec![], None);
-                let request = SummaryRequest { dropped, previous, built_in, standing, untold, known };
-                return Ok(Outcome::AskSummary(Box::new(request)));
-            }
-            (built_in, None)
-        };
-        let text = text[..clip(&text, self.policy.limit.summary_chars)].to_vec();
-        let chars = count_chars(&text);
-        let (_, chars_before) = self.view_cost(|_| true, &masking);
-        let cost = cost.unwrap_or(chars);
-        if chars >= chars_before - view_chars || !fits(view_cost.saturating_add(cost)) {
-            return Err(masking);
-        }
-        let place = leading_system_messages(self.outline, self.end);
-        hidden.summary = Some(Standing { place, share: cost, request: self.end, key: 0 });
-        let plan: Plan = self.finish(Some(Stage::Summarization), masking, hidden, Some(writer.summary(text)));
-        Ok(Outcome::Plan(Box::new(plan)))
-    }
-
-    pub(super) fn earlier_summaries(&self) -> Vec<usize> {
-        earlier_summaries(self.outline, self.source, self.end)
-    }
-}
 
 /// How many system messages a history begins with.
 pub(crate) fn leading_system_messages(outline: &Outline, end: usize) -> usize {
@@ -138,7 +86,7 @@ impl SummaryForm {
     /// A summary of this text.
     pub(crate) fn summary(self, policy: &Policy, text: Vec<u8>) -> Summary {
         let role = if self.is_system.unwrap_or(true) { "system" } else { "user" };
-        let role = policy.design.summary_role.clone().unwrap_or_else(|| role.to_owned());
+        let role = policy.limit.summary_role.clone().unwrap_or_else(|| role.to_owned());
         Summary { text, role, joins: None, shape: self.shape.unwrap_or_default() }
     }
 }
@@ -154,6 +102,11 @@ pub(crate) struct SummaryWriter<'a> {
 }
 
 impl<'a> SummaryWriter<'a> {
+    /// The writer for these messages, of a view without the task, and for earlier summaries.
+    pub(super) fn telling_of(context: PlanContext<'a>, earlier: Vec<usize>, dropped: Vec<usize>) -> Self {
+        SummaryWriter { context, earlier, dropped, names_task: true }
+    }
+
     /// The writer for these hidden messages.
     pub(crate) fn of(context: PlanContext<'a>, hidden: &Hidden) -> Self {
         let PlanContext { outline, source, .. } = context;

@@ -1,6 +1,5 @@
 //! The plan of a state: what its view masks, cuts, hides and inserts. The text of a summary is asked for here, and not before.
 
-use super::arrival::with_arrivals;
 use super::context::{SummaryInput, Uncounted};
 use super::layout::{Layout, Summary};
 use super::masked::Masked;
@@ -64,22 +63,15 @@ impl Planner<'_> {
         let is_masked = masking.masked.iter().any(Masked::is_masked);
         let unmasked = self.unmasked(&masking.masked, is_below_trigger, hidden);
         let cut_off = |message: usize| self.outline.chars_of(message, self.policy.text.image_chars);
-        Ok(Outcome::Plan(Box::new(Plan {
-            stage: match (&summary, hidden.is_cut_off()) {
-                (Some(_), _) => Some(Stage::Summarization),
-                (None, true) => Some(Stage::Fallback),
-                (None, false) => is_masked.then_some(Stage::Masking),
-            },
-            masked: with_arrivals(self.outline, masking.masked, 0..self.outline.results.len()),
-            boundary: masking.boundary,
-            boundary_before: masking.boundary_before,
-            moves: masking.moves,
-            cut_chars: hidden.cuts.iter().map(|cut| cut_off(cut.message).saturating_sub(cut.clip.chars())).sum(),
-            layout: Layout { hidden: hidden.clone(), summary, messages: self.end },
-            unmasked,
-            within_limit: self.max_cost().map(|max| cost <= max),
-            chars: (self.chars + self.outline.arrival_chars(0..self.outline.results.len()), chars),
-            ..Plan::default()
-        })))
+        let reached = match (&summary, hidden.is_cut_off()) {
+            (Some(_), _) => Some(Stage::Summarization),
+            (None, true) => Some(Stage::Fallback),
+            (None, false) => is_masked.then_some(Stage::Masking),
+        };
+        let cut_chars = hidden.cuts.iter().map(|cut| cut_off(cut.message).saturating_sub(cut.clip.chars())).sum();
+        let within_limit = self.max_cost().map(|max| cost <= max);
+        let layout = Layout { hidden: hidden.clone(), summary, messages: self.end };
+        let plan = self.plan_of(masking, layout, chars);
+        Ok(Outcome::Plan(Box::new(Plan { stage: reached, cut_chars, unmasked, within_limit, ..plan })))
     }
 }

@@ -26,10 +26,10 @@ impl Window {
     pub(crate) fn of(outline: &Outline, policy: &Policy, pairs: &Pairs, turns: &Turns, messages: usize) -> Self {
         let results = outline.results_before(messages);
         let mut start = messages;
-        if let Some(count) = policy.design.keep_messages {
+        if let Some(count) = policy.keep.messages {
             start = start.min(last_messages(outline, count, messages));
         }
-        if let Some(count) = policy.design.keep_turns.filter(|count| *count > 0) {
+        if let Some(count) = policy.keep.turns.filter(|count| *count > 0) {
             let begun = turns.starts.partition_point(|start| (*start as usize) < messages);
             start = start.min(match begun.saturating_sub(count) {
                 0 => 0,
@@ -42,7 +42,7 @@ impl Window {
         if policy.keep.results > 0 {
             start = start.min(if first == 0 { 0 } else { outline.results[first].message as usize });
         }
-        let unseen = if policy.design.masks_unseen { results } else { shown(outline, 0..messages).unwrap_or(0) };
+        let unseen = if policy.keep.nothing_unseen { results } else { shown(outline, 0..messages).unwrap_or(0) };
         if unseen < results {
             start = start.min(outline.results[unseen].message as usize);
         }
@@ -137,7 +137,7 @@ impl Aging {
     /// Adds messages up to this number. Returns the observations that leave the window.
     pub(crate) fn grow(&mut self, context: PlanContext, messages: usize) -> Vec<u32> {
         let PlanContext { outline, policy, pairs, .. } = context;
-        if let Some(count) = policy.design.keep_messages {
+        if let Some(count) = policy.keep.messages {
             for message in self.messages..messages {
                 if outline.messages[message].role != Role::System {
                     self.non_system.push_back(message as u32);
@@ -148,7 +148,7 @@ impl Aging {
             }
         }
         let mut leaving = vec![];
-        if policy.design.masks_unseen {
+        if policy.keep.nothing_unseen {
             self.shown = usize::MAX;
         } else if let Some(shown) = shown(outline, self.messages..messages) {
             self.shown = shown;
@@ -227,11 +227,11 @@ impl Aging {
         if self.shown < self.results {
             start = outline.results[self.shown].message as usize;
         }
-        if let Some(count) = policy.design.keep_messages.filter(|count| *count > 0) {
+        if let Some(count) = policy.keep.messages.filter(|count| *count > 0) {
             let is_full = self.non_system.len() == count;
             start = start.min(self.non_system.front().filter(|_| is_full).map_or(0, |first| *first as usize));
         }
-        if let Some(count) = policy.design.keep_turns.filter(|count| *count > 0) {
+        if let Some(count) = policy.keep.turns.filter(|count| *count > 0) {
             let begun = turns.starts.partition_point(|start| (*start as usize) < self.messages);
             start = start.min(match begun.saturating_sub(count) {
                 0 => 0,

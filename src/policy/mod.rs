@@ -85,11 +85,17 @@ impl Default for Policy {
     }
 }
 
-/// The window: the union of its measures, and of those that only a design has.
+/// The window: the union of its measures.
 #[derive(Debug, Clone, Default)]
 pub struct Keep {
     /// The newest results that stay raw.
     pub results: usize,
+    /// The last messages, system messages not counted.
+    pub messages: Option<usize>,
+    /// The last turns, whole.
+    pub turns: Option<usize>,
+    /// Not what no request has shown: it may be masked.
+    pub nothing_unseen: bool,
     /// Windows of single tools: name or pattern, and how many results (None: all).
     pub by_tool: ByTool<Option<usize>>,
 }
@@ -121,6 +127,8 @@ pub struct Limit {
     pub summary_chars: usize,
     /// The caller is asked for the summary.
     pub asks_summary: bool,
+    /// The role of a summary's message, if its shape does not decide that.
+    pub summary_role: Option<String>,
     /// Who writes the summaries of histories over it, in replays; None: the built-in summary.
     pub model: Option<Model>,
 }
@@ -142,6 +150,7 @@ impl Default for Limit {
             clip_results: None,
             summary_chars: 1_400,
             asks_summary: false,
+            summary_role: None,
             model: None,
         }
     }
@@ -155,6 +164,14 @@ pub struct Replacement {
     /// Results stay from which masking would remove fewer characters, what surrounds the placeholder counted; None: the published
     /// rule, that the text gets shorter.
     pub least_removed: Option<usize>,
+    /// Nothing is masked if that would remove fewer characters in all.
+    pub least_in_all: usize,
+    /// Old results are cut to this length instead of replaced.
+    pub max_old_chars: Option<usize>,
+    /// The built-in placeholder counts lines instead of characters.
+    pub counts_lines: bool,
+    /// Dispatch blocks stay.
+    pub keeps_dispatch: bool,
     /// Longer results are cut to this length when they arrive.
     pub max_result_chars: Option<usize>,
     /// How many characters an image counts.
@@ -170,6 +187,10 @@ impl Default for Replacement {
         Replacement {
             placeholder: None,
             least_removed: Some(64),
+            least_in_all: 0,
+            max_old_chars: None,
+            counts_lines: false,
+            keeps_dispatch: false,
             max_result_chars: None,
             image_chars: 6_400,
             markers: vec![],
@@ -178,30 +199,13 @@ impl Default for Replacement {
     }
 }
 
-/// What only a published design has: its own windows, forms and rules.
+/// What only the stages of the published reducer read.
 #[derive(Debug, Clone, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of a published design")]
 pub struct Design {
-    /// Window: the last messages, system messages not counted.
-    pub keep_messages: Option<usize>,
-    /// Window: the last turns, whole.
-    pub keep_turns: Option<usize>,
-    /// Results that no request has shown may be masked.
-    pub masks_unseen: bool,
     /// Stage 1 is left out.
     pub skips_masks: bool,
-    /// Results are cut to this length instead of replaced.
-    pub max_observation_chars: Option<usize>,
-    /// The built-in placeholder counts lines instead of characters.
-    pub lines_form: bool,
-    /// Dispatch blocks stay, as in the published reducer.
-    pub keeps_dispatch: bool,
-    /// Nothing is masked if that would remove fewer characters.
-    pub min_masked_chars: usize,
     /// Orphans of the input break the pair invariant.
     pub strict_pairs: bool,
-    /// The role of the summary's message.
-    pub summary_role: Option<String>,
 }
 
 /// What is known of single requests of a history.
@@ -270,16 +274,16 @@ macro_rules! parameters {
             image_chars => policy.text.image_chars,
             markers => policy.text.markers,
             stubs => policy.text.stubs,
-            keep_messages => policy.design.keep_messages,
-            keep_turns => policy.design.keep_turns,
-            masks_unseen => policy.design.masks_unseen,
+            keep_messages => policy.keep.messages,
+            keep_turns => policy.keep.turns,
+            masks_unseen => policy.keep.nothing_unseen,
             skips_masks => policy.design.skips_masks,
-            max_observation_chars => policy.design.max_observation_chars,
-            lines_form => policy.design.lines_form,
-            keeps_dispatch => policy.design.keeps_dispatch,
-            min_masked_chars => policy.design.min_masked_chars,
+            max_observation_chars => policy.text.max_old_chars,
+            lines_form => policy.text.counts_lines,
+            keeps_dispatch => policy.text.keeps_dispatch,
+            min_masked_chars => policy.text.least_in_all,
             strict_pairs => policy.design.strict_pairs,
-            summary_role => policy.design.summary_role,
+            summary_role => policy.limit.summary_role,
             is_off => policy.is_off,
             cold => requests.cold,
             summaries_at => requests.summaries_at,
@@ -315,11 +319,6 @@ impl Policy {
         }
     }
 
-    /// Whether results may be masked.
-    pub(crate) fn masks(&self) -> bool {
-        !self.is_off && !self.design.skips_masks
-    }
-
     /// The policy of a history: its first call or result decides whose cache is assumed, and nothing changes that.
     pub(crate) fn of(&self, outline: &Outline) -> Cow<'_, Policy> {
         if self.terms_by_shape.is_empty() {
@@ -338,13 +337,6 @@ impl Policy {
     /// Whether views of some history have marks at the boundary.
     pub(crate) fn may_pin(&self) -> bool {
         self.terms.pins_boundary || self.terms_by_shape.iter().any(|(_, terms)| terms.pins_boundary)
-    }
-
-    /// Whether a history of this cost is sent as it is, for its size alone. A boundary that depends on earlier requests pays off within
-    /// the budget too.
-    pub(crate) fn sends_raw(&self, max_cost: Option<usize>, raw_cost: usize) -> bool {
-        let masks_within_budget = !self.design.skips_masks && self.terms.boundary.remembers();
-        max_cost.is_none_or(|max| raw_cost <= max) && !masks_within_budget
     }
 
     /// The budget of a request after this many messages.
@@ -378,7 +370,7 @@ impl Policy {
     /// Whether the placeholder names the lines of an observation, which takes a separate pass to count.
     pub(crate) fn names_lines(&self) -> bool {
         match &self.text.placeholder {
-            None => self.design.lines_form,
+            None => self.text.counts_lines,
             Some(template) => template.iter().any(|(_, field)| *field == Some(Field::Lines)),
         }
     }

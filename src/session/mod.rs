@@ -21,7 +21,7 @@ mod summaries;
 mod view;
 
 use crate::error::Error;
-use crate::plan::{Need, PlanContext, State, Step, SummaryInput};
+use crate::plan::{Need, PlanContext, Point, State, Step, SummaryInput};
 use crate::policy::{NOW, Policy, Requests};
 use crate::store::{Store, StoreError};
 pub use attempts::Attempts;
@@ -244,7 +244,7 @@ impl Session {
         let shown = core::mem::take(&mut self.step);
         let made = self.with_state(|context, state| {
             state.grow(context, end);
-            let step = if is_decided { None } else { Some(state.step(context, end, false, true)) };
+            let step = if is_decided { None } else { Some(state.step(context, end, Point::Past)) };
             state.take_request(context, end, step.as_ref().unwrap_or(&shown));
             step
         });
@@ -261,7 +261,7 @@ impl Session {
             let starts = self.log.turns.starts.clone();
             self.with_state(|context, state| {
                 for start in starts.into_iter().map(|start| start as usize).take_while(|start| *start < end) {
-                    state.request(context, start, false);
+                    state.request(context, start, Point::Past);
                 }
             });
         }
@@ -269,12 +269,13 @@ impl Session {
 
     /// Decides what the current request changes, or the view after the answer to the last one.
     fn decide_step(&mut self) {
-        let (end, is_request) = (self.log.len(), !self.log.ends_with_run());
+        let end = self.log.len();
+        let point = if self.log.ends_with_run() { Point::Answered } else { Point::Now };
         let (remembers, max_cost) = (self.policy.remembers(), self.max_cost());
         let (step, moved, is_to_window) = self.with_state(|context, state| {
             state.grow(context, end);
             if remembers {
-                return (state.step(context, end, is_request, is_request), vec![], false);
+                return (state.step(context, end, point), vec![], false);
             }
             let moved = state.advance(context);
             let is_to_window = max_cost.is_some_and(|max| state.cost > max);
@@ -285,7 +286,7 @@ impl Session {
         let before = core::mem::take(&mut self.step);
         self.touch_difference(&before, &step);
         self.step = step;
-        self.step_of = is_request.then_some(end);
+        self.step_of = (point == Point::Now).then_some(end);
         self.view.is_masked_to_window = is_to_window;
     }
 

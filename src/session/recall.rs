@@ -10,7 +10,7 @@ impl Session {
     /// How many observations were appended, and what of them could be masked, if nothing is.
     pub(crate) fn unmasked(&self) -> (usize, Unmasked) {
         let observations = self.log.outline.results.len();
-        if !self.policy.masks() || self.counts().masked > 0 {
+        if self.policy.is_off || self.counts().masked > 0 {
             return (observations, Unmasked::default());
         }
         if (1..=self.raw_cost_at_most).contains(&self.log.cost) {

@@ -21,8 +21,8 @@ pub fn published() -> Policy {
         Policy::default();
         goal = Goal::Reduce,
         text.least_removed = None,
-        design.keep_messages = Some(4),
-        design.keeps_dispatch = true,
+        keep.messages = Some(4),
+        text.keeps_dispatch = true,
     )
 }
 

@@ -61,8 +61,8 @@ pub fn some_policy(random: &mut Random) -> Policy {
         limit.clip_results = (is_limit && random.once_in(2)).then_some(60),
         text.max_result_chars = random.once_in(4).then_some(100),
         limit.trigger = if random.once_in(4) { random.below(900) } else { 0 },
-        design.keep_messages = count(random),
-        design.keep_turns = count(random),
+        keep.messages = count(random),
+        keep.turns = count(random),
         keep.results = count(random).unwrap_or(0),
         keep.by_tool = random.once_in(4).then(|| (b"run".to_vec(), Some(random.below(4)))).into_iter().collect(),
         terms.boundary = *random.pick(&[

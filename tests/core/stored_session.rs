@@ -51,7 +51,7 @@ fn assert_equal(one: &mut Session, other: &mut Session, at: &str) {
 
 fn masked() -> Policy {
     let boundary = Boundary::BreakEven { read: 0.1, write: 1.25 };
-    policy!(published(); goal = Goal::Mask, design.keep_messages = None, keep.results = 3, terms.boundary = boundary)
+    policy!(published(); goal = Goal::Mask, keep.messages = None, keep.results = 3, terms.boundary = boundary)
 }
 
 /// With a limit, and a summarizer.

@@ -213,11 +213,9 @@ impl Session {
 
     /// Whether all views are made of texts, not of facts alone: tokens are counted, or marks are moved.
     pub fn reads_texts(&self) -> bool {
-        let Policy { text, design, .. } = &*self.policy;
-        let reads = design.keeps_dispatch
-            || design.max_observation_chars.is_some()
-            || !text.markers.is_empty()
-            || !text.stubs.is_empty();
+        let Policy { text, .. } = &*self.policy;
+        let reads =
+            text.keeps_dispatch || text.max_old_chars.is_some() || !text.markers.is_empty() || !text.stubs.is_empty();
         reads || self.own_mark.is_some() || !self.log.marks.is_empty() || self.log.costs.is_some()
     }
 

@@ -1,15 +1,10 @@
-//! Stage 3, and the keep set that stages 2 and 3 share.
+//! The keep set: what no stage drops.
 
 use super::context::PlanContext;
-use super::hidden::Hidden;
-use super::masked::Masking;
-use super::outcome::{Plan, Stage};
 use super::planner::Planner;
 use super::references::References;
 use crate::outline::{ItemType, Outline, Role};
 use crate::pairs::open_from;
-
-use super::summarize::earlier_summaries;
 use std::collections::{BTreeSet, HashSet};
 
 /// The messages that are kept wherever they are.
@@ -52,26 +47,22 @@ impl Landmarks {
 
     /// The user messages before the first run that are no earlier summaries; where there is none, the first after it.
     pub(super) fn whole_task(&self, first_run: usize, summaries: &[usize]) -> Vec<usize> {
-        let tasks = self.tasks.iter().map(|message| *message as usize);
-        let mut tasks: Vec<usize> = tasks.filter(|message| summaries.binary_search(message).is_err()).collect();
+        let mut tasks: Vec<usize> = self.said().filter(|message| summaries.binary_search(message).is_err()).collect();
         let before = tasks.partition_point(|message| *message < first_run);
         tasks.truncate(before.max(1));
         tasks
     }
 
-    /// The first user message that is no earlier summary.
-    fn task(&self, summaries: &[usize]) -> Option<usize> {
-        let mut tasks = self.tasks.iter().map(|message| *message as usize);
-        tasks.find(|message| summaries.binary_search(message).is_err())
+    /// What the user has said, and no run has.
+    pub(super) fn said(&self) -> impl Iterator<Item = usize> + '_ {
+        self.tasks.iter().map(|message| *message as usize)
     }
 }
 
-/// Computes what stages 2 and 3 keep of the first `end` messages, in O(kept).
+/// Computes what is kept of the first `end` messages, in O(kept).
 pub(super) struct Keeping<'a> {
     pub context: PlanContext<'a>,
     pub end: usize,
-    /// The first message of the window.
-    pub window_start: usize,
     pub landmarks: &'a Landmarks,
     /// The references that are kept with what they refer to.
     pub references: Option<&'a References>,
@@ -80,48 +71,27 @@ pub(super) struct Keeping<'a> {
 }
 
 impl Planner<'_> {
-    /// Stage 3: the keep set and the first user message, even if that does not fit.
-    pub(super) fn truncate(&self, masking: Masking) -> Plan {
-        let landmarks = Landmarks::of(self.outline, 0..self.end);
-        let hidden = Hidden::all_but(self.keeping(&landmarks).truncated(), self.end);
-        self.finish(Some(Stage::Fallback), masking, hidden, None)
-    }
-
-    /// What stage 2 hides, these earlier summaries included.
-    pub(super) fn outside_keep_set(&self, earlier: &[usize]) -> Hidden {
-        let landmarks = Landmarks::of(self.outline, 0..self.end);
-        let is_kept = |message: usize| earlier.binary_search(&message).is_err();
-        Hidden::all_but(self.keeping(&landmarks).keep_set(0..self.end, is_kept), self.end)
-    }
-
     pub(super) fn keeping<'b>(&'b self, landmarks: &'b Landmarks) -> Keeping<'b> {
-        let window_start = self.window.start;
-        Keeping { context: self.context(), end: self.end, window_start, landmarks, references: None, alternates: false }
+        Keeping { context: self.context(), end: self.end, landmarks, references: None, alternates: false }
     }
 }
 
 impl Keeping<'_> {
-    /// The messages that stage 3 keeps.
-    pub(super) fn truncated(&self) -> BTreeSet<usize> {
-        let mut kept = self.keep_set(self.window_start..self.end, |_| true);
-        let summaries = earlier_summaries(self.context.outline, self.context.source, self.end);
-        kept.extend(self.landmarks.task(&summaries));
-        kept.extend(summaries);
-        kept
-    }
-
-    /// The closure of system messages and the window: with a message its whole run, and all messages with the other half of one
-    /// of its pairs or links; of the messages that are shown and that `may_keep` allows. With a limit for each request also of open calls,
-    /// whose results would come without them.
+    /// The closure of system messages, the newest compaction and these, such as the window: with a message its whole run, and all messages
+    /// with the other half of one of its pairs or links; of the messages that `may_keep` allows.
     pub(super) fn keep_set(
         &self,
-        shown: impl Iterator<Item = usize>,
+        messages: impl Iterator<Item = usize>,
         may_keep: impl Fn(usize) -> bool,
     ) -> BTreeSet<usize> {
-        let PlanContext { outline, policy, pairs, .. } = self.context;
         let systems = self.landmarks.systems.iter().chain(&self.landmarks.compaction).map(|message| *message as usize);
-        let first = || open_from(outline, self.end, |message| outline.holds_results(message));
-        let first = if policy.limit.is_kept { first() } else { self.end };
+        self.whole(systems.chain(messages), may_keep)
+    }
+
+    /// The messages with open calls, whose results would come without them.
+    pub(super) fn open_calls(&self) -> Vec<usize> {
+        let PlanContext { outline, pairs, .. } = self.context;
+        let first = open_from(outline, self.end, |message| outline.holds_results(message));
         let is_before = |result: usize| (outline.results[result].message as usize) < self.end;
         let is_answered = |call: usize| pairs.results_of(call).next().is_some_and(is_before);
         let open = (outline.calls_before(first)..outline.calls_before(self.end)).filter(|call| !is_answered(*call));
@@ -130,9 +100,7 @@ impl Keeping<'_> {
         let is_open = |half: &usize| {
             !outline.halves[*half].is_result && pairs.links.other(outline, *half).is_none_or(|other| other >= self.end)
         };
-        let open = open.chain(halves.filter(is_open).map(|half| outline.halves[half].message as usize));
-        let in_window = shown.filter(|message| *message >= self.window_start);
-        self.whole(systems.chain(in_window).chain(open), may_keep)
+        open.chain(halves.filter(is_open).map(|half| outline.halves[half].message as usize)).collect()
     }
 
     /// The closure of these messages.

@@ -1,31 +1,19 @@
-//! Stage 1: every observation older than the window is masked.
+//! Stage 1, where masks up to the window are not enough.
 
-use super::context::{Uncounted, facts_of_pair};
-use super::mask::{Excluded, Masker};
-use super::masked::{Masked, Masking};
-use super::planner::Planner;
 use crate::clip::Clip;
 use crate::placeholder::{CountedClip, Form};
+use crate::plan::context::{Uncounted, facts_of_pair};
+use crate::plan::mask::{Excluded, Masker};
+use crate::plan::masked::{Masked, Masking};
+use crate::plan::planner::Planner;
 
 impl Planner<'_> {
-    /// Masks everything that is older than the window, not exempt, and shorter when masked.
-    pub(super) fn mask(&self) -> Masking {
-        let excluded = Excluded::of(self.policy, self.outline);
-        let masker = Masker::of(self.context(), &excluded);
-        let older = (0..self.window.older_end)
-            .filter(|result| self.window.is_older(*result, || self.pairs.name_of(self.outline, *result)));
-        let mut all = Vec::with_capacity(self.window.older_end);
-        all.extend(older.filter_map(|result| masker.mask(result, None)));
-        let removed = all.iter().map(|masked: &Masked| masked.removed).sum();
-        Masking { masked: all, removed, boundary: self.window.older_end, ..Masking::default() }
-    }
-
     /// If that does not fit: masks more observations, oldest first and not in the newest turn, nor what no request has shown, until
     /// the view fits. None if that masks nothing, or removes too little.
     pub(super) fn mask_window(&self, masking: &Masking) -> Option<Masking> {
         let excluded = Excluded::of(self.policy, self.outline);
         let masker = Masker::of(self.context(), &excluded);
-        let min_removed = self.policy.design.min_masked_chars;
+        let min_removed = self.policy.text.least_in_all;
         let (mut all, mut cost) = (masking.clone(), self.cost(masking));
         for result in 0..self.outline.results.len() {
             if self.fits(cost) && all.removed >= min_removed {
@@ -50,7 +38,7 @@ impl Planner<'_> {
     }
 
     /// Cuts raw results in the window until the view fits.
-    pub(super) fn clip(&self, masking: &Masking) -> Result<Masking, Uncounted> {
+    pub(super) fn clip_window(&self, masking: &Masking) -> Result<Masking, Uncounted> {
         let clips = self.clips(masking);
         let costs = self.costs_of(&clips)?;
         let (mut all, mut cost) = (masking.clone(), self.cost(masking));

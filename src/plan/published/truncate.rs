@@ -1,0 +1,58 @@
+//! Stage 3: the keep set and the first user message, whether that fits or not.
+
+use crate::plan::cache::{CachePlace, Sent};
+use crate::plan::hidden::Hidden;
+use crate::plan::keep::Landmarks;
+use crate::plan::masked::Masking;
+use crate::plan::outcome::{Outcome, Stage};
+use crate::plan::planner::Planner;
+use crate::plan::replayed::Replayed;
+use crate::plan::summarize::earlier_summaries;
+use crate::plan::units::blocks_of;
+use crate::plan::window::Window;
+use crate::stop::check;
+use std::collections::BTreeSet;
+
+impl Planner<'_> {
+    /// Stage 3: the keep set and the first user message, even if that does not fit.
+    pub(super) fn truncate(&self, masking: Masking) -> Outcome {
+        let landmarks = Landmarks::of(self.outline, 0..self.end);
+        let hidden = Hidden::all_but(self.truncated(&landmarks), self.end);
+        Outcome::Plan(Box::new(self.finish(Some(Stage::Fallback), masking, hidden, None)))
+    }
+
+    /// The messages that it keeps.
+    fn truncated(&self, landmarks: &Landmarks) -> BTreeSet<usize> {
+        let summaries = earlier_summaries(self.outline, self.source, self.end);
+        let mut kept = self.keeping(landmarks).keep_set(self.window.start..self.end, |_| true);
+        kept.extend(landmarks.said().find(|message| summaries.binary_search(message).is_err()));
+        kept.extend(summaries);
+        kept
+    }
+
+    /// Replays a session of which each request is truncated.
+    pub(in crate::plan) fn replay_truncated(mut self, requests: &[usize]) -> Replayed {
+        let mut landmarks = Landmarks::default();
+        let (mut before, mut end_before) = (BTreeSet::new(), 0);
+        let mut replayed = Replayed::of(self.outline);
+        for end in requests.iter().copied() {
+            check();
+            (self.end, self.window) = (end, Window::of(self.outline, self.policy, &self.pairs, &self.turns, end));
+            (end_before..end).for_each(|message| landmarks.push(self.outline, message));
+            let kept = self.truncated(&landmarks);
+            let place = |end: usize| {
+                kept.range(..end).fold(CachePlace::default(), |place, message| CachePlace {
+                    chars: place.chars + self.outline.chars_of(*message, self.policy.text.image_chars),
+                    blocks: place.blocks + blocks_of(self.outline, *message),
+                })
+            };
+            let changed = kept.symmetric_difference(&before).next().copied().unwrap_or(end);
+            let (view, earlier, same) = (place(end), place(end_before), place(changed.min(end_before)));
+            let dropped = before.difference(&kept).copied().chain((end_before..end).filter(|new| !kept.contains(new)));
+            let sent = Sent { view, same_chars: same.chars, same_blocks: same.blocks, earlier, ..Sent::default() };
+            replayed.push(sent, dropped.flat_map(|message| self.outline.results_of(message)));
+            (before, end_before) = (kept, end);
+        }
+        replayed
+    }
+}
