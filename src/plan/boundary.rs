@@ -23,21 +23,21 @@ impl State {
     /// Makes a request after this many messages, for which this step was decided.
     pub(crate) fn take_request(&mut self, context: PlanContext, end: usize, step: &Step) {
         let is_begun = self.has_begun(context, end);
-        self.is_begun = is_begun && context.policy.limit.trigger > 0;
-        self.boundary_before = self.boundary;
+        self.rule.is_begun = is_begun && context.policy.limit.trigger > 0;
+        self.rule.boundary_before = self.rule.boundary;
         if is_begun {
-            self.waste = self.waste.saturating_add(self.gain);
+            self.rule.waste = self.rule.waste.saturating_add(self.results.gain);
         }
-        self.old_turns.waste = self.old_turns.waste.saturating_add(step.wasted);
+        self.gone.old_turns.waste = self.gone.old_turns.waste.saturating_add(step.wasted);
         self.take(context, step);
         let is_moved = step.moved.is_some() || step.hiding.is_some();
-        self.paid.marked = if !is_moved && self.is_pinned(context) { self.paid.boundary } else { 0 };
+        self.rule.paid.marked = if !is_moved && self.is_pinned(context) { self.rule.paid.boundary } else { 0 };
         if let Some(bill) = &step.bill {
             let call = step.hiding.as_ref().and_then(|hiding| hiding.call);
-            self.paid.pay(bill, is_moved, self.is_rewritten, call);
+            self.rule.paid.pay(bill, is_moved, self.rule.is_rewritten, call);
         }
-        self.requests += 1;
-        (self.before, self.is_rewritten) = (end, false);
+        self.rule.requests += 1;
+        (self.rule.before, self.rule.is_rewritten) = (end, false);
     }
 
     pub(super) fn moves_boundary(&self, context: PlanContext, end: usize, bill: Option<&Bill>) -> bool {
@@ -45,27 +45,28 @@ impl State {
         let pays = match policy.terms.boundary {
             Boundary::Sliding | Boundary::Stepped(_) => true,
             Boundary::BreakEven { read, write } => {
-                self.gain > 0 && bill.is_some_and(|bill| self.breaks_even(policy, bill, self.gain, read, write))
+                self.results.gain > 0
+                    && bill.is_some_and(|bill| self.breaks_even(policy, bill, self.results.gain, read, write))
             }
-            Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.gain >= at_least,
+            Boundary::HighWater { chars, at_least } => self.chars_before(end) > chars && self.results.gain >= at_least,
         };
         let max_cost = || context.max_cost_at(end).filter(|_| !policy.limit.is_kept);
-        let is_over = || max_cost().is_some_and(|max| self.cost > max);
+        let is_over = || max_cost().is_some_and(|max| self.sums.cost > max);
         pays || (policy.terms.boundary.remembers() && is_over())
     }
 
     /// The step that moves the boundary now, rounded by the policy or not; None if nothing would change.
     pub(crate) fn peek(&self, context: PlanContext, is_rounded: bool) -> Option<Step> {
         let policy = context.policy;
-        if self.waiting.is_empty() || self.removed + self.gain < policy.text.least_in_all {
+        if self.results.waiting.is_empty() || self.sums.removed + self.results.gain < policy.text.least_in_all {
             return None;
         }
-        let older_end = self.aging.older_end;
+        let older_end = self.results.aging.older_end;
         let boundary = if is_rounded { policy.rounded(older_end) } else { older_end };
         let is_passed = |one: &&Masked| (one.result as usize) < boundary;
-        let mut now: Vec<Masked> = self.waiting.iter().filter(is_passed).cloned().collect();
+        let mut now: Vec<Masked> = self.results.waiting.iter().filter(is_passed).cloned().collect();
         let removed: usize = now.iter().map(|one| one.removed).sum();
-        if now.is_empty() || self.removed + removed < policy.text.least_in_all {
+        if now.is_empty() || self.sums.removed + removed < policy.text.least_in_all {
             return None;
         }
         now.sort_unstable_by_key(|one| one.result);
@@ -79,17 +80,19 @@ impl State {
     /// a boundary that depends on no request.
     pub(crate) fn advance(&mut self, context: PlanContext) -> Vec<Masked> {
         let policy = context.policy;
-        let boundary = policy.rounded(self.aging.older_end);
+        let boundary = policy.rounded(self.results.aging.older_end);
         let is_passed = |result: u32| (result as usize) < boundary;
-        if !self.first.is_some_and(is_passed) || self.removed + self.gain < policy.text.least_in_all {
+        if !self.results.first.is_some_and(is_passed)
+            || self.sums.removed + self.results.gain < policy.text.least_in_all
+        {
             return vec![];
         }
-        let moved: usize = self.waiting.iter().filter(|one| is_passed(one.result)).map(|one| one.removed).sum();
-        if self.removed + moved < policy.text.least_in_all {
+        let moved: usize = self.results.waiting.iter().filter(|one| is_passed(one.result)).map(|one| one.removed).sum();
+        if self.sums.removed + moved < policy.text.least_in_all {
             return vec![];
         }
-        self.boundary = boundary;
-        self.waste = 0;
+        self.rule.boundary = boundary;
+        self.rule.waste = 0;
         self.mask(context, is_passed)
     }
 }

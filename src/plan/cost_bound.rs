@@ -78,36 +78,36 @@ impl State {
     /// Characters of the beginning of the view that stay in the cache where this observation is the first that changes.
     pub(super) fn kept_before(&self, context: PlanContext, first: Option<u32>) -> usize {
         let PlanContext { outline, policy, .. } = context;
-        let message = first.map_or(self.before, |first| message_of(outline, first)).min(self.before);
+        let message = first.map_or(self.rule.before, |first| message_of(outline, first)).min(self.rule.before);
         match policy.terms.cache.rule {
             CacheRule::Ideal | CacheRule::Prefix => return self.chars_before(message),
-            CacheRule::Entries if message < self.before => return 0,
+            CacheRule::Entries if message < self.rule.before => return 0,
             CacheRule::Entries => return self.chars_before(self.cached_end(context)),
             CacheRule::Breakpoints => {}
         }
-        let is_after = |first: u32| self.masked.last().is_none_or(|last| last.result < first);
+        let is_after = |first: u32| self.results.masked.last().is_none_or(|last| last.result < first);
         let is_kept = first.is_some_and(is_after) && self.is_pinned(context);
-        if is_kept { self.paid.marked } else { 0 }
+        if is_kept { self.rule.paid.marked } else { 0 }
     }
 
     /// The message at which the newest entry ends: the first new one; where answers are in entries, the first after the last answer.
     fn cached_end(&self, context: PlanContext) -> usize {
-        if context.policy.terms.cache.rule != CacheRule::Entries || self.requests == 0 {
-            return self.before;
+        if context.policy.terms.cache.rule != CacheRule::Entries || self.rule.requests == 0 {
+            return self.rule.before;
         }
         let is_new = |message: &usize| !context.outline.messages[*message].is_agent_made;
-        (self.before..self.messages()).find(is_new).unwrap_or_else(|| self.messages())
+        (self.rule.before..self.messages()).find(is_new).unwrap_or_else(|| self.messages())
     }
 
     /// Whether this request writes a system prompt again that raw reads, if the cache keeps this many characters of the view.
     fn rewrites_system(&self, cache: ProviderCache, kept: usize, is_cold: bool) -> bool {
-        cache.system_chars > 0 && self.requests > 0 && kept == 0 && !is_cold
+        cache.system_chars > 0 && self.rule.requests > 0 && kept == 0 && !is_cold
     }
 
     /// Whether this request is marked at the boundary, at a move at the old one. The mark gives way where the client's previous one
     /// is out of reach of its newest.
     pub(super) fn is_pinned(&self, context: PlanContext) -> bool {
-        let new = self.before..self.messages();
+        let new = self.rule.before..self.messages();
         context.policy.terms.pins_boundary
             && new.map(|message| positions_of(context.outline, message)).sum::<usize>()
                 < context.policy.terms.cache.lookback_blocks
@@ -120,18 +120,18 @@ impl State {
             return None;
         }
         let is_cold = is_cold(context.requests, end, point);
-        let warm = |chars: usize| if is_cold || self.is_rewritten { 0 } else { chars };
+        let warm = |chars: usize| if is_cold || self.rule.is_rewritten { 0 } else { chars };
         let (chars, raw_chars) = (self.chars_before(end), self.raw_before(end));
         // Below the minimum nothing is cached; what that costs at least is taken to be reading.
         let is_short = raw_chars < policy.terms.cache.min_chars();
         let cached_end = self.cached_end(context);
         let raw_sent = if is_cold { 0 } else { self.raw_before(cached_end) };
         let raw = Charged::request(raw_chars, if is_short { raw_chars } else { raw_sent });
-        let (sent, kept) = (warm(self.chars_before(cached_end)), warm(self.kept_before(context, self.first)));
-        let is_raw = chars == raw_chars && !self.is_rewritten;
+        let (sent, kept) = (warm(self.chars_before(cached_end)), warm(self.kept_before(context, self.results.first)));
+        let is_raw = chars == raw_chars && !self.rule.is_rewritten;
         let stay = Charged::request(chars, policy.terms.cache.serves(sent))
             .and_written(policy.terms.cache.again(sent, is_cold));
-        let moved = Charged::request(chars.saturating_sub(self.gain), policy.terms.cache.serves(kept));
+        let moved = Charged::request(chars.saturating_sub(self.results.gain), policy.terms.cache.serves(kept));
         Some(Bill {
             raw,
             stay: if is_raw { raw } else { stay },
@@ -154,7 +154,7 @@ impl State {
         let removed: usize = changes.iter().map(|one| one.removed).sum();
         let chars = self.chars_before(end).saturating_sub(removed);
         let is_paused = is_cold(context.requests, end, point);
-        let is_cold = is_paused || self.is_rewritten;
+        let is_cold = is_paused || self.rule.is_rewritten;
         let kept = if is_moved {
             self.kept_before(context, changes.first().map(|one| one.result))
         } else {
@@ -169,13 +169,13 @@ impl State {
 
     /// Whether a move breaks even at these prices, and keeps the bound on cost.
     pub(super) fn breaks_even(&self, policy: &Policy, bill: &Bill, gain: usize, read: f64, write: f64) -> bool {
-        let waste = self.waste.saturating_add(gain);
+        let waste = self.rule.waste.saturating_add(gain);
         let extra = bill.go.cost(read, write) - bill.stay.cost(read, write);
         let system = if bill.rewrites_system { policy.terms.cache.system_chars } else { 0 };
         let is_within_bound = |part: f64| {
             let at_most = bill.go.and_written(bill.again);
             (extra + cost(bill.again, write) + cost(system, write - read) <= 0.0
-                || self.paid.is_within(policy, at_most, bill.raw, part, read, write))
+                || self.rule.paid.is_within(policy, at_most, bill.raw, part, read, write))
                 && stays_cached(policy.terms.cache, bill.raw, bill.go, part, read, write)
         };
         cost(waste, read) >= BREAK_EVEN_AT * extra && policy.max_overcost.is_none_or(is_within_bound)
@@ -194,18 +194,18 @@ impl State {
         };
         let Some(Bill { raw, .. }) = bill else { return true };
         let (view, again) = (Charged::request(chars, 0), policy.terms.cache.again(0, false));
-        self.paid.with_summary(call).is_within(policy, view.and_written(again), *raw, part, read, write)
+        self.rule.paid.with_summary(call).is_within(policy, view.and_written(again), *raw, part, read, write)
             && stays_cached(policy.terms.cache, *raw, view, part, read, write)
     }
 
     /// Characters of the view up to the last masked observation. What follows results in a message is counted before them.
     pub(super) fn boundary_chars(&self, context: PlanContext) -> usize {
         let PlanContext { outline, policy, .. } = context;
-        let Some(last) = self.masked.last().map(|last| last.result) else { return 0 };
+        let Some(last) = self.results.masked.last().map(|last| last.result) else { return 0 };
         let message = message_of(outline, last);
         let after = last as usize + 1..outline.results_before(message + 1);
-        let cut: usize = masked_in(&self.cuts, after.clone()).iter().map(|one| one.removed).sum();
-        let growth = |result: usize| self.references.source_of(result as u32).map_or(0, |(_, growth)| growth);
+        let cut: usize = masked_in(&self.results.cuts, after.clone()).iter().map(|one| one.removed).sum();
+        let growth = |result: usize| self.results.references.source_of(result as u32).map_or(0, |(_, growth)| growth);
         let grown: isize = after.map(growth).sum();
         let later = outline.later_chars(last as usize, policy.text.image_chars).saturating_add_signed(grown);
         self.chars_before(message + 1).saturating_sub(later.saturating_sub(cut))

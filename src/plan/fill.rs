@@ -82,7 +82,7 @@ impl State {
     fn unseen_cost(&self, context: PlanContext, end: usize, step: &Step) -> usize {
         let (first, changes) = (first_unseen(context.outline, end), step.changes());
         let unseen = masked_in(&changes, context.outline.results_before(first)..context.outline.results_before(end));
-        view_cost(context, self.hidden.shown(first..end), unseen.iter()).0
+        view_cost(context, self.gone.hidden.shown(first..end), unseen.iter()).0
     }
 }
 
@@ -103,8 +103,8 @@ impl<'a> Filling<'a> {
     ) -> Option<Self> {
         let filled = context.policy.limit.fill?;
         let PlanContext { outline, source, turns, .. } = context;
-        let is_shown = |message: &usize| !state.hidden.has(*message);
-        let landmarks = Landmarks::of(outline, state.hidden.shown(0..end));
+        let is_shown = |message: &usize| !state.gone.hidden.has(*message);
+        let landmarks = Landmarks::of(outline, state.gone.hidden.shown(0..end));
         let earlier: Vec<usize> = earlier_summaries(outline, source, end).into_iter().filter(is_shown).collect();
         let first_run = turns.starts.first().map_or(end, |start| (*start as usize).min(end));
         let task = landmarks.whole_task(first_run, &earlier).into_iter().filter(is_shown);
@@ -127,13 +127,13 @@ impl<'a> Filling<'a> {
 
     /// The messages of the view.
     fn shown(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
-        self.state.hidden.shown(0..self.end)
+        self.state.gone.hidden.shown(0..self.end)
     }
 
     /// Whether a message belongs to a unit or the keep set.
     fn is_in_unit(&self, message: usize) -> bool {
         let of_task = self.task.binary_search_by_key(&message, |(message, _)| *message);
-        of_task.is_err() && self.earlier.binary_search(&message).is_err() && !self.state.hidden.has(message)
+        of_task.is_err() && self.earlier.binary_search(&message).is_err() && !self.state.gone.hidden.has(message)
     }
 
     /// Cost and characters of these messages in the view.
@@ -143,7 +143,7 @@ impl<'a> Filling<'a> {
                 let masked = masked_in(&self.forms, self.context.outline.results_of(message)).iter();
                 view_cost(self.context, once(message), masked)
             };
-            let cut = self.state.hidden.cut_of(message).map(|cut| (cut.cost, cut.clip.chars()));
+            let cut = self.state.gone.hidden.cut_of(message).map(|cut| (cut.cost, cut.clip.chars()));
             let (own_cost, own_chars) = cut.unwrap_or_else(own);
             (cost.saturating_add(own_cost), chars.saturating_add(own_chars))
         })
@@ -190,7 +190,7 @@ impl<'a> Filling<'a> {
 
     fn keeping(&self) -> Keeping<'_> {
         let Filling { context, end, landmarks, state, alternates, .. } = self;
-        let (context, end, references) = (*context, *end, Some(&state.references));
+        let (context, end, references) = (*context, *end, Some(&state.results.references));
         Keeping { context, end, landmarks, references, alternates: *alternates }
     }
 
@@ -253,7 +253,7 @@ impl<'a> Filling<'a> {
                 said.extend(text(message));
             } else {
                 let size = self.size(self.unit(message).into_iter());
-                others.push((message >= self.state.before, size, Reverse(message)));
+                others.push((message >= self.state.rule.before, size, Reverse(message)));
             }
         }
         others.sort_unstable();
@@ -280,7 +280,7 @@ impl<'a> Filling<'a> {
 
     /// Whether a message has a result with instructions.
     fn carries_instructions(&self, message: usize) -> bool {
-        let masker = Masker::of(self.context, &self.state.excluded);
+        let masker = Masker::of(self.context, &self.state.results.excluded);
         self.context.outline.results_of(message).any(|result| masker.carries_instructions(result))
     }
 
@@ -289,7 +289,7 @@ impl<'a> Filling<'a> {
         for (place, (message, size)) in self.task.iter().rev().enumerate() {
             let is_newest = place == 0;
             let cut = if *size <= share {
-                self.state.hidden.cut_of(*message).copied()
+                self.state.gone.hidden.cut_of(*message).copied()
             } else {
                 let cut = self.cut(*message, *size, share, if is_newest { LEAST_TASK } else { 0 });
                 if cut.is_none() && !is_newest {
@@ -316,7 +316,7 @@ impl<'a> Filling<'a> {
         if text_chars == 0 && outline.messages[message].blocks == 0 {
             return None; // it has no content
         }
-        let before = self.state.hidden.cut_of(message).map_or(chars, |cut| cut.clip.chars());
+        let before = self.state.gone.hidden.cut_of(message).map_or(chars, |cut| cut.clip.chars());
         // A character costs as much as on average in the message.
         let most = part_of(before, share, size).max(least);
         (MIN_CLIP_CHARS..before).contains(&most).then(|| {
@@ -332,7 +332,7 @@ impl<'a> Filling<'a> {
         let share = whole(self.summary_share().min((self.budget - kept.cost as i128) * SCALE));
         let is_asked = self.context.requests.failed_summaries.binary_search(&self.end).is_err();
         let helps = kept.cost.saturating_add(share) < exhausted.cost;
-        let standing = self.state.hidden.summary;
+        let standing = self.state.gone.hidden.summary;
         let place = kept.messages.range(leading_system_messages(self.context.outline, self.end)..).next();
         let place = place.map_or(self.end, |place| *place);
         let summary = if drops && is_asked && share >= LEAST_SUMMARY && helps {
@@ -348,7 +348,7 @@ impl<'a> Filling<'a> {
             Some(before) if made.request != self.end => Standing { key: before.key, ..made },
             _ => Standing { key: key_of(standing, &hidden), ..made },
         });
-        if hidden.is_empty() && kept.cuts == self.state.hidden.cuts && summary == standing {
+        if hidden.is_empty() && kept.cuts == self.state.gone.hidden.cuts && summary == standing {
             return None;
         }
         let cost = kept.cost.saturating_add(share_of(summary));

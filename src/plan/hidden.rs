@@ -1,7 +1,7 @@
 //! The messages that a view does not show, and what stands for them.
 
 use super::context::PlanContext;
-use super::masked::{Cut, Masked};
+use super::masked::Cut;
 use crate::outline::Role;
 use core::ops::Range;
 use std::collections::BTreeSet;
@@ -37,19 +37,6 @@ pub(crate) struct Hidden {
     pub summary: Option<Standing>,
     /// Of the messages before this one a compaction of the provider tells.
     pub compacted: usize,
-}
-
-/// What a state knows of hidden messages.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Gone {
-    /// Observations that wait to be masked, are masked, or cut.
-    pub waiting: Vec<Masked>,
-    pub masked: Vec<Masked>,
-    pub clipped: Vec<Masked>,
-    /// The summaries so far, by their keys, with the messages that each has to tell of besides the one before.
-    pub told: Vec<(u64, Vec<u32>)>,
-    /// Messages that no summary tells of yet.
-    pub untold: Vec<u32>,
 }
 
 /// The key of a summary that takes the place of another one, and tells of these messages besides.

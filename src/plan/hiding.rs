@@ -1,10 +1,10 @@
 //! Messages leave the view of a state, and come back where a late result would be torn from its call.
 
 use super::context::PlanContext;
-use super::hidden::{Gone, Hidden, Hiding, Standing, share_of};
+use super::hidden::{Hidden, Hiding, Standing, share_of};
 use super::keep::{Keeping, Landmarks};
 use super::masked::Masked;
-use super::state::State;
+use super::state::{Gone, State};
 use super::step::{Point, Step};
 use super::summarize::earlier_summaries;
 use super::units::message_of;
@@ -13,7 +13,7 @@ use crate::policy::Goal;
 impl State {
     /// What is hidden after a step.
     pub(crate) fn hidden_after(&self, step: &Step) -> Hidden {
-        let mut hidden = self.hidden.clone();
+        let mut hidden = self.gone.hidden.clone();
         if let Some(hiding) = &step.hiding {
             hidden.take(hiding, self.messages());
         }
@@ -47,26 +47,26 @@ impl State {
     /// What the newest compaction of the provider stands for: all before it but the system messages, what the user has said, and what
     /// is tied to later messages. None if nothing of that is shown, or nothing is ever hidden.
     fn compacted(&self, context: PlanContext, end: usize) -> Option<Hiding> {
-        let (policy, compacted) = (context.policy, self.compaction);
-        if compacted <= self.hidden.compacted || policy.goal != Goal::Reduce || policy.limit.fill.is_none() {
+        let (policy, compacted) = (context.policy, self.gone.compaction);
+        if compacted <= self.gone.hidden.compacted || policy.goal != Goal::Reduce || policy.limit.fill.is_none() {
             return None;
         }
-        let landmarks = Landmarks::of(context.outline, self.hidden.shown(0..end));
-        let (landmarks, references) = (&landmarks, Some(&self.references));
+        let landmarks = Landmarks::of(context.outline, self.gone.hidden.shown(0..end));
+        let (landmarks, references) = (&landmarks, Some(&self.results.references));
         let keeping = Keeping { context, end, landmarks, references, alternates: false };
-        let later = self.hidden.shown(compacted..end).chain(keeping.open_calls());
-        let kept = keeping.keep_set(later, |message| !self.hidden.has(message));
+        let later = self.gone.hidden.shown(compacted..end).chain(keeping.open_calls());
+        let kept = keeping.keep_set(later, |message| !self.gone.hidden.has(message));
         let earlier = earlier_summaries(context.outline, context.source, end);
         let is_said = |message: &usize| landmarks.is_said(*message) && !earlier.contains(message);
         let is_replaced = |message: &usize| !kept.contains(message) && !is_said(message);
         let messages: Vec<u32> =
-            self.hidden.shown(0..compacted).filter(is_replaced).map(|message| message as u32).collect();
-        let summary = self.hidden.summary.filter(|summary| summary.request > compacted).map(|summary| {
-            let place = self.hidden.shown(summary.place..end).find(|message| !is_replaced(message));
+            self.gone.hidden.shown(0..compacted).filter(is_replaced).map(|message| message as u32).collect();
+        let summary = self.gone.hidden.summary.filter(|summary| summary.request > compacted).map(|summary| {
+            let place = self.gone.hidden.shown(summary.place..end).find(|message| !is_replaced(message));
             Standing { place: place.unwrap_or(end), ..summary }
         });
-        let changes_nothing = messages.is_empty() && summary == self.hidden.summary;
-        let hiding = Hiding { messages, cuts: self.hidden.cuts.clone(), summary, compacted, ..Hiding::default() };
+        let changes_nothing = messages.is_empty() && summary == self.gone.hidden.summary;
+        let hiding = Hiding { messages, cuts: self.gone.hidden.cuts.clone(), summary, compacted, ..Hiding::default() };
         (!changes_nothing).then_some(hiding)
     }
 
@@ -89,58 +89,58 @@ impl State {
     /// Hides messages: their results are no longer part of the view.
     pub(super) fn take_hiding(&mut self, context: PlanContext, hiding: &Hiding) {
         let outline = context.outline;
-        self.hidden.take(hiding, self.messages());
+        self.gone.hidden.take(hiding, self.messages());
         let is_hidden = |one: &mut Masked| hiding.has(message_of(outline, one.result));
-        self.gone.waiting.extend(self.waiting.extract_if(.., is_hidden));
-        self.gone.masked.extend(self.masked.extract_if(.., is_hidden));
-        self.gone.clipped.extend(self.cuts.extract_if(.., is_hidden));
+        self.gone.waiting.extend(self.results.waiting.extract_if(.., is_hidden));
+        self.gone.masked.extend(self.results.masked.extract_if(.., is_hidden));
+        self.gone.clipped.extend(self.results.cuts.extract_if(.., is_hidden));
         self.gone.untold.extend(&hiding.messages);
         if let Some(Standing { key, .. }) = hiding.summary
             && self.gone.told.last().is_none_or(|(told, _)| *told != key)
         {
             self.gone.told.push((key, core::mem::take(&mut self.gone.untold)));
         }
-        self.long.retain(|result| !hiding.has(message_of(outline, *result)));
+        self.results.long.retain(|result| !hiding.has(message_of(outline, *result)));
         self.count_again(context);
         self.reach(context);
     }
 
     /// Shows what is hidden again, since a late result would be torn from its call.
     pub(super) fn withdraw_summary(&mut self, context: PlanContext) {
-        self.hidden = Hidden::default();
-        let Gone { waiting, masked, clipped, .. } = core::mem::take(&mut self.gone);
-        self.waiting.extend(waiting);
-        self.masked.extend(masked);
-        self.masked.sort_unstable_by_key(|one| one.result);
-        self.cuts.extend(clipped);
-        self.cuts.sort_unstable_by_key(|one| one.result);
-        self.old_turns.begin_anew();
+        let Gone { waiting, masked, clipped, old_turns, compaction, .. } = core::mem::take(&mut self.gone);
+        self.gone = Gone { old_turns, compaction, ..Gone::default() };
+        self.results.waiting.extend(waiting);
+        self.results.masked.extend(masked);
+        self.results.masked.sort_unstable_by_key(|one| one.result);
+        self.results.cuts.extend(clipped);
+        self.results.cuts.sort_unstable_by_key(|one| one.result);
+        self.gone.old_turns.begin_anew();
         self.count_again(context);
-        self.is_rewritten = true;
+        self.rule.is_rewritten = true;
     }
 
     /// Counts the view again, after messages were hidden or shown.
     fn count_again(&mut self, context: PlanContext) {
         let PlanContext { outline, costs, .. } = context;
-        let (mut chars, mut cost) = (0usize, share_of(self.hidden.summary));
-        self.view_chars.clear();
-        for message in self.hidden.shown(0..self.raw_chars.len()) {
+        let (mut chars, mut cost) = (0usize, share_of(self.gone.hidden.summary));
+        self.sums.view_chars.clear();
+        for message in self.gone.hidden.shown(0..self.sums.raw_chars.len()) {
             let raw = self.raw_of(message);
             let own_cost = costs.map_or(raw, |costs| costs.of_message(outline, message));
             let (own_chars, own_cost) =
-                self.hidden.cut_of(message).map_or((raw, own_cost), |cut| (cut.clip.chars(), cut.cost));
+                self.gone.hidden.cut_of(message).map_or((raw, own_cost), |cut| (cut.clip.chars(), cut.cost));
             chars = chars.saturating_add(own_chars);
             cost = cost.saturating_add(own_cost);
-            self.view_chars.push(chars);
+            self.sums.view_chars.push(chars);
         }
-        self.cost = cost;
-        (self.removed, self.gain) = (0, self.waiting.iter().map(|one| one.removed).sum());
+        self.sums.cost = cost;
+        (self.sums.removed, self.results.gain) = (0, self.results.waiting.iter().map(|one| one.removed).sum());
         self.find_first();
-        let (masked, cuts) = (core::mem::take(&mut self.masked), core::mem::take(&mut self.cuts));
+        let (masked, cuts) = (core::mem::take(&mut self.results.masked), core::mem::take(&mut self.results.cuts));
         self.remove(context, &cuts, &[]);
-        self.cuts = cuts;
+        self.results.cuts = cuts;
         self.remove(context, &[], &masked);
-        self.masked = masked;
+        self.results.masked = masked;
     }
 
     /// The cost of the view that hides these messages and masks these results besides.
@@ -151,7 +151,7 @@ impl State {
         let is_hidden = |one: &&Masked| hiding.has(message_of(outline, one.result));
         let saved = |one: &Masked| costs.of(one).0.saturating_sub(costs.of(one).1);
         let saved: usize = self.forms(&Step::default()).iter().filter(is_hidden).map(saved).sum();
-        let gone = hidden.saturating_sub(saved) + share_of(self.hidden.summary);
+        let gone = hidden.saturating_sub(saved) + share_of(self.gone.hidden.summary);
         (self.cost_with(context, masked, &[]) + share_of(hiding.summary)).saturating_sub(gone)
     }
 }

@@ -21,14 +21,14 @@ impl State {
     /// Whether masking has begun at a request after this many messages, to which the state must have grown.
     pub(super) fn has_begun(&self, context: PlanContext, end: usize) -> bool {
         let policy = context.policy;
-        let is_above = |most: usize| self.raw_cost > most;
+        let is_above = |most: usize| self.sums.raw_cost > most;
         let is_over = || {
             policy.limit.trigger == 0
                 || is_above(policy.limit.trigger)
                 || context.limit_at(end).is_some_and(is_above)
                 || begins_with_summary(context.outline, context.source)
         };
-        self.is_begun || (!policy.is_off && is_over())
+        self.rule.is_begun || (!policy.is_off && is_over())
     }
 
     /// The changes at a point after this many messages, to which the state must have grown. Where no request is made, a boundary that
@@ -81,7 +81,7 @@ impl State {
         {
             return Step { boundary: self.next_boundary(policy), ..step };
         }
-        Step { boundary: self.boundary, ..Step::at_rest(self.cost) }
+        Step { boundary: self.rule.boundary, ..Step::at_rest(self.sums.cost) }
     }
 
     /// A request that would exceed the limit.
@@ -119,27 +119,30 @@ impl State {
     /// The candidates of a forced move: all that is outside of the window, then what is in it, oldest first, but neither of the newest
     /// turn nor unseen; as many as bring the cost of the view to `target`.
     fn forced_move(&self, context: PlanContext, end: usize, target: usize) -> Vec<Masked> {
-        let mut all = self.waiting.clone();
+        let mut all = self.results.waiting.clone();
         all.sort_unstable_by_key(|one| one.result);
         let mut cost = self.cost_with(context, &all, &[]);
         if !all.is_empty() && cost <= target {
             return all;
         }
         let outside = all.len();
-        let masker = Masker::of(context, &self.excluded);
+        let masker = Masker::of(context, &self.results.excluded);
         let newest_turn = context.turns.starts.partition_point(|start| (*start as usize) < end);
-        let is_shown = |result: u32| !self.hidden.has(message_of(context.outline, result));
-        for result in self.aging.recent().into_iter().filter(|result| is_shown(*result)) {
+        let is_shown = |result: u32| !self.gone.hidden.has(message_of(context.outline, result));
+        for result in self.results.aging.recent().into_iter().filter(|result| is_shown(*result)) {
             if self.is_masked(result) || all[outside..].iter().any(|one| one.result == result) {
                 continue;
             }
-            let group = self.references.group_of(result);
+            let group = self.results.references.group_of(result);
             if group.iter().any(|one| context.turn_of(*one as usize) == newest_turn) {
                 continue;
             }
-            let mask = |one: u32| after_cut(&self.cuts, masker.mask(one as usize, self.references.source_of(one)));
+            let mask = |one: u32| {
+                after_cut(&self.results.cuts, masker.mask(one as usize, self.results.references.source_of(one)))
+            };
             for one in group.into_iter().filter(|one| is_shown(*one) && !self.is_masked(*one)).filter_map(mask) {
-                cost = (cost + self.cost_with(context, core::slice::from_ref(&one), &[])).saturating_sub(self.cost);
+                cost =
+                    (cost + self.cost_with(context, core::slice::from_ref(&one), &[])).saturating_sub(self.sums.cost);
                 all.push(one);
             }
             if cost <= target {
@@ -153,9 +156,9 @@ impl State {
     fn cuts_to_fit(&self, context: PlanContext, max: usize, gone: &[Masked]) -> Vec<Masked> {
         let Some(max_chars) = context.policy.limit.clip_results else { return vec![] };
         let is_masked = |result: &u32| gone.binary_search_by_key(result, |one| one.result).is_ok();
-        let mut long: Vec<u32> = self.long.iter().copied().filter(|result| !is_masked(result)).collect();
+        let mut long: Vec<u32> = self.results.long.iter().copied().filter(|result| !is_masked(result)).collect();
         long.sort_by_key(|result| core::cmp::Reverse(context.outline.results[*result as usize].chars));
-        let masker = Masker::of(context, &self.excluded);
+        let masker = Masker::of(context, &self.results.excluded);
         let (mut cuts, mut cost) = (vec![], self.cost_with(context, gone, &[]));
         for result in long {
             if cost <= max {
@@ -167,7 +170,7 @@ impl State {
                 context.text_cost(chars, || context.source.clipped(context.outline, result as usize, &clip));
             let form = Form::Clip(Box::new(CountedClip { clip, cost: clip_cost }));
             let cut = Masked { result, form, removed: before - chars };
-            cost = (cost + self.cost_with(context, &[], core::slice::from_ref(&cut))).saturating_sub(self.cost);
+            cost = (cost + self.cost_with(context, &[], core::slice::from_ref(&cut))).saturating_sub(self.sums.cost);
             cuts.push(cut);
         }
         cuts.sort_unstable_by_key(|one| one.result);
@@ -179,11 +182,11 @@ impl State {
         let change = |cost: usize, one: &Masked| match context.costs {
             None => cost.saturating_sub(one.removed),
             Some(costs) => {
-                let before = cut_of(&self.cuts, one.result).map_or(costs.of(one).0, |cut| costs.of(cut).1);
+                let before = cut_of(&self.results.cuts, one.result).map_or(costs.of(one).0, |cut| costs.of(cut).1);
                 cost.saturating_sub(before).saturating_add(costs.of(one).1)
             }
         };
-        masked.iter().chain(cuts).fold(self.cost, change)
+        masked.iter().chain(cuts).fold(self.sums.cost, change)
     }
 
     /// The step that masks and cuts these, each in order but for masks past the window.
@@ -192,9 +195,9 @@ impl State {
         masked.sort_unstable_by_key(|one| one.result);
         let cost = self.cost_with(context, &masked, &cuts);
         let last = masked.last().map_or(0, |last| last.result as usize + 1);
-        let boundary = if masked.is_empty() { 0 } else { self.aging.older_end.max(last) };
+        let boundary = if masked.is_empty() { 0 } else { self.results.aging.older_end.max(last) };
         let mut step = Step { masked, cuts, cost, is_forced: true, ..Step::default() };
-        step.boundary = boundary.max(self.boundary);
+        step.boundary = boundary.max(self.rule.boundary);
         step.moved = self.move_of(context, &step);
         step
     }
@@ -202,19 +205,19 @@ impl State {
     /// The move of a step; None if it changes nothing that was sent.
     pub(super) fn move_of(&self, context: PlanContext, step: &Step) -> Option<Move> {
         let changes = step.changes();
-        let is_sent = message_of(context.outline, changes.first()?.result) < self.before;
+        let is_sent = message_of(context.outline, changes.first()?.result) < self.rule.before;
         (is_sent || !step.masked.is_empty()).then(|| self.move_by(context, &changes, step.masked.len()))
     }
 
     /// The move that makes these changes, in order. Of the view after it, it writes to the cache again what the previous request had
     /// sent and the cache does not keep.
     pub(super) fn move_by(&self, context: PlanContext, changes: &[Masked], masked: usize) -> Move {
-        let sent = changes.iter().filter(|one| message_of(context.outline, one.result) < self.before);
+        let sent = changes.iter().filter(|one| message_of(context.outline, one.result) < self.rule.before);
         let gone: usize = sent.map(|one| one.removed).sum();
         let kept = self.kept_before(context, changes.first().map(|first| first.result));
-        let written_again = self.chars_before(self.before).saturating_sub(gone).saturating_sub(kept);
+        let written_again = self.chars_before(self.rule.before).saturating_sub(gone).saturating_sub(kept);
         let removed = changes.iter().map(|one| one.removed).sum();
-        Move { request: self.requests, masked, removed, written_again }
+        Move { request: self.rule.requests, masked, removed, written_again }
     }
 
     /// Characters of the view after a step.
@@ -228,20 +231,21 @@ impl State {
         let policy = context.policy;
         let most =
             if policy.limit.trigger > 0 { policy.limit.trigger } else { context.max_cost_at(self.messages())? };
-        let cuts_off = |hiding: &Hiding| hiding.cuts_off(&self.hidden);
-        let hides = self.hidden.is_cut_off() || step.hiding.as_deref().is_some_and(cuts_off);
-        let summary = step.hiding.as_ref().map_or(self.hidden.summary, |hiding| hiding.summary);
-        let has_cuts = !step.hiding.as_ref().map_or(&self.hidden.cuts, |hiding| &hiding.cuts).is_empty();
+        let cuts_off = |hiding: &Hiding| hiding.cuts_off(&self.gone.hidden);
+        let hides = self.gone.hidden.is_cut_off() || step.hiding.as_deref().is_some_and(cuts_off);
+        let summary = step.hiding.as_ref().map_or(self.gone.hidden.summary, |hiding| hiding.summary);
+        let has_cuts = !step.hiding.as_ref().map_or(&self.gone.hidden.cuts, |hiding| &hiding.cuts).is_empty();
         match summary {
             Some(_) => return Some(Need::Summary),
             None if hides => return Some(Need::Truncation),
             None if has_cuts => return Some(Need::Cuts),
             None => {}
         }
-        let is_masked =
-            |one: &Masked| [&self.masked, &step.masked].iter().any(|all| !masked_in(all, one.results()).is_empty());
-        let is_cut = self.cuts.iter().chain(&step.cuts).any(|one| !is_masked(one));
-        (self.raw_cost > most).then_some(if is_cut { Need::Cuts } else { Need::Masks })
+        let is_masked = |one: &Masked| {
+            [&self.results.masked, &step.masked].iter().any(|all| !masked_in(all, one.results()).is_empty())
+        };
+        let is_cut = self.results.cuts.iter().chain(&step.cuts).any(|one| !is_masked(one));
+        (self.sums.raw_cost > most).then_some(if is_cut { Need::Cuts } else { Need::Masks })
     }
 
     /// Adds the answer to the last request, where no request is made.
@@ -249,13 +253,13 @@ impl State {
         self.grow(context, end);
         let step = self.step(context, end, Point::Answered);
         if !step.masked.is_empty() {
-            self.boundary_before = self.boundary;
+            self.rule.boundary_before = self.rule.boundary;
         }
         self.take(context, &step);
     }
 
     pub(super) fn take(&mut self, context: PlanContext, step: &Step) {
-        self.is_over = step.is_over;
+        self.rule.is_over = step.is_over;
         if step.changes_nothing() {
             return;
         }
@@ -265,30 +269,30 @@ impl State {
         let holds = |result: u32| step.masked.binary_search_by_key(&result, |one| one.result).is_ok();
         self.mask(context, |result| if step.is_forced { holds(result) } else { (result as usize) < step.boundary });
         if !step.masked.is_empty() {
-            self.waste = 0;
-            self.long.retain(|result| !holds(*result));
+            self.rule.waste = 0;
+            self.results.long.retain(|result| !holds(*result));
         }
-        self.boundary = self.boundary.max(step.boundary);
+        self.rule.boundary = self.rule.boundary.max(step.boundary);
         self.cut(context, &step.cuts);
         if let Some(hiding) = &step.hiding {
             self.take_hiding(context, hiding);
-            self.waste = 0;
+            self.rule.waste = 0;
         }
         if context.policy.remembers() {
-            (self.paid.boundary, self.paid.marked) = (self.boundary_chars(context), 0);
-            self.moves.extend(step.moved);
+            (self.rule.paid.boundary, self.rule.paid.marked) = (self.boundary_chars(context), 0);
+            self.rule.moves.extend(step.moved);
         }
     }
 
     /// Adds observations in the window to those that wait to be masked.
     pub(super) fn add_early(&mut self, masked: &[Masked]) {
-        let mut waiting: Vec<u32> = self.waiting.iter().map(|one| one.result).collect();
+        let mut waiting: Vec<u32> = self.results.waiting.iter().map(|one| one.result).collect();
         waiting.sort_unstable();
         for one in masked.iter().filter(|one| waiting.binary_search(&one.result).is_err()) {
-            self.early.push(one.result);
-            self.references.forget_group_of(one.result);
-            self.gain += one.removed;
-            self.waiting.push(one.clone());
+            self.results.early.push(one.result);
+            self.results.references.forget_group_of(one.result);
+            self.results.gain += one.removed;
+            self.results.waiting.push(one.clone());
         }
     }
 
@@ -298,18 +302,18 @@ impl State {
         }
         self.remove(context, cuts, &[]);
         let place = |result: u32| cuts.binary_search_by_key(&result, |one| one.result).ok();
-        for one in &mut self.waiting {
+        for one in &mut self.results.waiting {
             if let Some(place) = place(one.result) {
                 let removed = one.removed.saturating_sub(cuts[place].removed);
-                self.gain -= one.removed - removed;
+                self.results.gain -= one.removed - removed;
                 one.removed = removed;
             }
         }
-        self.waiting.retain(|one| one.removed > 0);
+        self.results.waiting.retain(|one| one.removed > 0);
         self.find_first();
-        self.long.retain(|result| place(*result).is_none());
-        reserve(&mut self.cuts, cuts.len());
-        self.cuts.extend_from_slice(cuts);
-        self.cuts.sort_unstable_by_key(|one| one.result);
+        self.results.long.retain(|result| place(*result).is_none());
+        reserve(&mut self.results.cuts, cuts.len());
+        self.results.cuts.extend_from_slice(cuts);
+        self.results.cuts.sort_unstable_by_key(|one| one.result);
     }
 }

@@ -51,10 +51,10 @@ impl State {
     /// Adds a message, if summaries of old turns are made.
     pub(super) fn push_turn(&mut self, context: PlanContext, message: usize, chars: usize) {
         if context.policy.terms.summaries.is_some() {
-            let mut old_turns = core::mem::take(&mut self.old_turns);
-            self.excluded.grow(context.policy, context.outline);
-            old_turns.push(&Masker::of(context, &self.excluded), message, chars);
-            self.old_turns = old_turns;
+            let mut old_turns = core::mem::take(&mut self.gone.old_turns);
+            self.results.excluded.grow(context.policy, context.outline);
+            old_turns.push(&Masker::of(context, &self.results.excluded), message, chars);
+            self.gone.old_turns = old_turns;
         }
     }
 
@@ -63,24 +63,26 @@ impl State {
         let PlanContext { outline, turns, .. } = context;
         let rules = context.policy.terms.summaries?;
         let mut reaches = wanted;
-        if rules.due == Due::BreakEven && self.aging.older_end > 0 && self.aging.older_end < outline.results_before(end)
+        if rules.due == Due::BreakEven
+            && self.results.aging.older_end > 0
+            && self.results.aging.older_end < outline.results_before(end)
         {
-            reaches = reaches.min(context.turn_of(self.aging.older_end).saturating_sub(1));
+            reaches = reaches.min(context.turn_of(self.results.aging.older_end).saturating_sub(1));
         }
         // What no request has shown, and calls whose results may still come, are of the newest turns.
         let newest = turns.starts.partition_point(|start| (*start as usize) < end);
         reaches = reaches.min(newest.saturating_sub(1));
-        let first = self.old_turns.reached;
+        let first = self.gone.old_turns.reached;
         if reaches <= first {
             return None;
         }
         let (from, to) = (turns.starts[first] as usize, turns.starts[reaches] as usize);
-        let share = share_of(self.hidden.summary);
+        let share = share_of(self.gone.hidden.summary);
         let sum = |chars: &dyn Fn(usize) -> usize, to: usize| chars(to).saturating_sub(chars(from));
         let (view, raw) = (|message| self.view_chars_before(message), |message| self.raw_before(message));
-        let draft = if self.old_turns.are_even(outline, first) {
-            let stays = |to| sum(&|message| self.old_turns.stays_before(message), to);
-            let sent = to.min(self.before.max(from));
+        let draft = if self.gone.old_turns.are_even(outline, first) {
+            let stays = |to| sum(&|message| self.gone.old_turns.stays_before(message), to);
+            let sent = to.min(self.rule.before.max(from));
             Draft {
                 turns: reaches,
                 replaced: share + sum(&view, to).saturating_sub(stays(to)),
@@ -93,7 +95,7 @@ impl State {
                 let of = hidden.iter().map(|message| *message as usize).filter(|message| *message < end);
                 of.map(|message| chars(message + 1) - chars(message)).sum::<usize>()
             };
-            let (replaced, sent_before) = (share + chars(&view, to), share + chars(&view, self.before));
+            let (replaced, sent_before) = (share + chars(&view, to), share + chars(&view, self.rule.before));
             Draft { turns: reaches, replaced, sent_before, raw: chars(&raw, to) }
         };
         Some(draft)
@@ -101,12 +103,12 @@ impl State {
 
     /// The messages that a summary hides which reaches this many turns.
     fn hidden_by(&self, context: PlanContext, reaches: usize) -> Vec<u32> {
-        let first = self.old_turns.reached;
-        let hideable = self.old_turns.hideable(context.outline, &self.hidden, first, reaches);
+        let first = self.gone.old_turns.reached;
+        let hideable = self.gone.old_turns.hideable(context.outline, &self.gone.hidden, first, reaches);
         let starts = &context.turns.starts;
         let is_hidden = |message: &usize| {
-            let TurnSpan { first: from, last } = self.old_turns.spans[*message];
-            from > first && last <= reaches && hideable[from - 1 - first] && !self.hidden.has(*message)
+            let TurnSpan { first: from, last } = self.gone.old_turns.spans[*message];
+            from > first && last <= reaches && hideable[from - 1 - first] && !self.gone.hidden.has(*message)
         };
         (starts[first] as usize..starts[reaches] as usize).filter(is_hidden).map(|message| message as u32).collect()
     }
@@ -135,12 +137,13 @@ impl State {
         if known.is_some() && text.is_none() {
             return Err(wasted);
         }
-        let place = self.hidden.summary.map_or(context.turns.starts[0] as usize, |summary| summary.place);
-        let standing = share_of(self.hidden.summary);
+        let place = self.gone.hidden.summary.map_or(context.turns.starts[0] as usize, |summary| summary.place);
+        let standing = share_of(self.gone.hidden.summary);
         // Kept characters after the summary that the previous request had sent are written to the cache again.
-        let sent = standing + self.view_chars_before(self.before) - self.view_chars_before(place.min(self.before));
+        let sent =
+            standing + self.view_chars_before(self.rule.before) - self.view_chars_before(place.min(self.rule.before));
         let untold = self.gone.untold.iter().map(|message| *message as usize);
-        let untold = untold.filter(|message| *message >= self.hidden.compacted);
+        let untold = untold.filter(|message| *message >= self.gone.hidden.compacted);
         let untold: usize = untold.map(|message| self.raw_of(message)).sum();
         let given = draft.raw + untold + standing;
         let call = rules.model.map_or((0, 0), |model| (given + model.prompt_chars, model.summary_chars));
@@ -149,7 +152,7 @@ impl State {
         let is_permitted = || self.permits_summary(context.policy, bill, chars, call);
         // What an earlier request has made is a fact.
         let is_made = is_needed || (text.is_some() && end < context.outline.messages.len());
-        if !is_made && !rules.pays(self.old_turns.waste.saturating_add(wasted), again, call, is_permitted) {
+        if !is_made && !rules.pays(self.gone.old_turns.waste.saturating_add(wasted), again, call, is_permitted) {
             return Err(wasted);
         }
         let hidden = self.hidden_by(context, draft.turns);
@@ -158,16 +161,20 @@ impl State {
         }
         let first = (hidden[0] as usize).min(place);
         let place = (first..end)
-            .find(|message| !self.hidden.has(*message) && hidden.binary_search(&(*message as u32)).is_err());
-        let summary =
-            Standing { place: place.unwrap_or(end), share, request: end, key: key_of(self.hidden.summary, &hidden) };
+            .find(|message| !self.gone.hidden.has(*message) && hidden.binary_search(&(*message as u32)).is_err());
+        let summary = Standing {
+            place: place.unwrap_or(end),
+            share,
+            request: end,
+            key: key_of(self.gone.hidden.summary, &hidden),
+        };
         // Since all is written again, what is old is masked now.
         let is_shown = |one: &&Masked| hidden.binary_search(&(message_of(context.outline, one.result) as u32)).is_err();
-        let is_passed = |one: &&Masked| (one.result as usize) < context.policy.rounded(self.aging.older_end);
-        let mut masked: Vec<Masked> = self.waiting.iter().filter(is_shown).filter(is_passed).cloned().collect();
+        let is_passed = |one: &&Masked| (one.result as usize) < context.policy.rounded(self.results.aging.older_end);
+        let mut masked: Vec<Masked> = self.results.waiting.iter().filter(is_shown).filter(is_passed).cloned().collect();
         masked.sort_unstable_by_key(|one| one.result);
         let removed: usize = masked.iter().map(|one| one.removed).sum();
-        let cuts = self.hidden.cuts.clone();
+        let cuts = self.gone.hidden.cuts.clone();
         let chars = chars.saturating_sub(removed);
         let (summary, call) = (Some(summary), Some(call));
         let hiding = Hiding { messages: hidden, cuts, summary, call, chars, ..Hiding::default() };
@@ -183,11 +190,11 @@ impl State {
     pub(super) fn reach(&mut self, context: PlanContext) {
         let starts = &context.turns.starts;
         let is_gone = |turn: usize| {
-            starts.get(turn).is_some_and(|start| self.hidden.has(*start as usize))
-                || self.old_turns.stays(context.outline, turn + 1)
+            starts.get(turn).is_some_and(|start| self.gone.hidden.has(*start as usize))
+                || self.gone.old_turns.stays(context.outline, turn + 1)
         };
-        let more = (self.old_turns.reached..starts.len()).take_while(|turn| is_gone(*turn)).count();
-        self.old_turns.reached += more;
-        self.old_turns.waste = 0;
+        let more = (self.gone.old_turns.reached..starts.len()).take_while(|turn| is_gone(*turn)).count();
+        self.gone.old_turns.reached += more;
+        self.gone.old_turns.waste = 0;
     }
 }

@@ -88,17 +88,17 @@ impl Planner<'_> {
 impl Played<'_> {
     /// Makes a request after this many messages. Returns what is sent, its step, and the text of a new built-in summary.
     fn request(&mut self, end: usize) -> (Sent, Step, Option<Vec<u8>>) {
-        let (context, before) = (self.planner.context(), self.state.before);
-        let (hidden, earlier) = (self.state.hidden.count(), self.state.hidden.summary);
-        let first_hidden = self.state.hidden.messages().next().unwrap_or(usize::MAX);
+        let (context, before) = (self.planner.context(), self.state.rule.before);
+        let (hidden, earlier) = (self.state.gone.hidden.count(), self.state.gone.hidden.summary);
+        let first_hidden = self.state.gone.hidden.messages().next().unwrap_or(usize::MAX);
         self.state.grow(context, end);
-        let is_withdrawn = self.state.hidden.count() < hidden;
+        let is_withdrawn = self.state.gone.hidden.count() < hidden;
         let step = self.state.step(context, end, Point::Past);
         // The first message of the previous view that is another one now, or gone.
         let forms = step.changes();
         let first = forms.iter().map(|one| message_of(context.outline, one.result)).find(|message| *message < before);
         let of_hiding = step.hiding.as_ref().map_or(usize::MAX, |hiding| {
-            let cut = hiding.cuts.iter().find(|cut| self.state.hidden.cut_of(cut.message) != Some(cut));
+            let cut = hiding.cuts.iter().find(|cut| self.state.gone.hidden.cut_of(cut.message) != Some(cut));
             let summary = [earlier, hiding.summary].into_iter().flatten().map(|summary| summary.place).min();
             let first = hiding.messages.first().map_or(usize::MAX, |first| *first as usize);
             first.min(cut.map_or(usize::MAX, |cut| cut.message)).min(summary.unwrap_or(usize::MAX))
@@ -122,8 +122,8 @@ impl Played<'_> {
         if step.hiding.is_some() || is_withdrawn {
             self.blocks.clear();
         }
-        for place in self.blocks.len()..self.state.hidden.shown_before(end) {
-            let blocks = blocks_of(context.outline, self.state.hidden.shown_at(place));
+        for place in self.blocks.len()..self.state.gone.hidden.shown_before(end) {
+            let blocks = blocks_of(context.outline, self.state.gone.hidden.shown_at(place));
             self.blocks.push(self.blocks.last().copied().unwrap_or(0) + blocks);
         }
         let text = self.write_summary(end);
@@ -133,8 +133,8 @@ impl Played<'_> {
             same_blocks: same.blocks,
             earlier: self.place(before),
             boundary: self.boundary(),
-            masked: self.state.masked.len(),
-            summarized: self.summarized(&self.state.hidden, end),
+            masked: self.state.results.masked.len(),
+            summarized: self.summarized(&self.state.gone.hidden, end),
             need: self.state.need(context, &Step::default()),
             summary: call,
         };
@@ -143,13 +143,13 @@ impl Played<'_> {
 
     /// Writes the summary that this request has made: as long as a model's, or the built-in one, which is returned.
     fn write_summary(&mut self, end: usize) -> Option<Vec<u8>> {
-        let summary = self.state.hidden.summary.filter(|summary| summary.request == end)?;
+        let summary = self.state.gone.hidden.summary.filter(|summary| summary.request == end)?;
         let policy = self.planner.policy;
         if let Some(model) = policy.terms.summaries.map_or(policy.limit.model, |rules| rules.model) {
             self.summary_chars = summary.share.min(model.summary_chars);
             return None;
         }
-        let writer = SummaryWriter::of(self.planner.context(), &self.state.hidden);
+        let writer = SummaryWriter::of(self.planner.context(), &self.state.gone.hidden);
         let built_in = writer.built_in(&writer.tagged());
         let text = SummaryWriter::clipped(&built_in, summary.share);
         self.summary_chars = count_chars(&text);
@@ -158,7 +158,7 @@ impl Played<'_> {
 
     /// The place in the view before a message, and after the summary that stands there.
     fn place(&self, message: usize) -> CachePlace {
-        let summary = self.state.hidden.summary.filter(|summary| summary.place <= message);
+        let summary = self.state.gone.hidden.summary.filter(|summary| summary.place <= message);
         CachePlace {
             chars: self.state.view_chars_before(message) + summary.map_or(0, |_| self.summary_chars),
             blocks: self.blocks_before(message) + usize::from(summary.is_some()),
@@ -166,12 +166,12 @@ impl Played<'_> {
     }
 
     fn blocks_before(&self, message: usize) -> usize {
-        self.state.hidden.shown_before(message).checked_sub(1).map_or(0, |before| self.blocks[before])
+        self.state.gone.hidden.shown_before(message).checked_sub(1).map_or(0, |before| self.blocks[before])
     }
 
     /// The end of the last masked result.
     fn boundary(&self) -> CachePlace {
-        let Some(last) = self.state.masked.last() else { return CachePlace::default() };
+        let Some(last) = self.state.results.masked.last() else { return CachePlace::default() };
         let (outline, result) = (self.planner.outline, last.result as usize);
         let message = message_of(outline, last.result);
         let later = outline.later_chars(result, self.planner.policy.text.image_chars);

@@ -28,7 +28,7 @@
 //! rewind behind it had to build the session again (docs/decisions/0015).
 
 use super::context::PlanContext;
-use super::hidden::{Gone, Hidden};
+use super::hidden::Hidden;
 use super::mask::{Excluded, Masker};
 use super::masked::{Masked, Masking, Move, masked_in, merged, shown};
 use super::outcome::Unmasked;
@@ -42,89 +42,140 @@ use crate::policy::Policy;
 
 #[derive(Debug, Default, Clone)]
 pub(crate) struct State {
-    pub(super) excluded: Excluded,
-    pub(super) aging: Aging,
+    pub(super) sums: Sums,
+    pub(super) results: Results,
+    pub(super) rule: Course,
+    pub(super) gone: Gone,
+}
+
+/// What the view and the raw history have.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Sums {
     /// Prefix sums of characters: after each message of the view, without its summary, and after each message of the raw history.
-    pub(super) view_chars: Vec<usize>,
-    pub(super) raw_chars: Vec<usize>,
+    pub view_chars: Vec<usize>,
+    pub raw_chars: Vec<usize>,
     /// The cost of the view, and of the raw history.
     pub cost: usize,
-    pub(super) raw_cost: usize,
-    /// Whether masking has begun: the history was above the trigger.
-    pub(super) is_begun: bool,
-    /// Whether the view of the last request is over the limit.
-    pub(super) is_over: bool,
-    /// Maskable observations of the view that are still raw; the characters that masking them would remove, and the first of them.
-    pub(super) waiting: Vec<Masked>,
-    pub(super) gain: usize,
-    pub(super) first: Option<u32>,
-    /// Characters that requests since the last move could have saved.
-    pub(super) waste: usize,
-    pub(super) requests: usize,
-    /// Messages at the previous request; later ones are written to the cache in any case.
-    pub(super) before: usize,
-    /// The next request writes the whole view to the cache in any case.
-    pub(super) is_rewritten: bool,
+    pub raw_cost: usize,
     /// Characters that masks and cuts removed from the view.
-    pub(super) removed: usize,
-    /// The first observation after the boundary; the same before the last request.
-    pub(super) boundary: usize,
-    pub(super) boundary_before: usize,
-    /// The charge of all requests.
-    pub(super) paid: Paid,
-    /// Results that were masked before they left the window.
-    pub(super) early: Vec<u32>,
-    /// Raw results that are long enough to be cut, if there is a limit.
-    pub(super) long: Vec<u32>,
-    pub(super) references: References,
-    pub hidden: Hidden,
-    pub(super) gone: Gone,
-    pub(super) old_turns: OldTurns,
-    /// The newest compaction of the provider.
-    pub(super) compaction: usize,
-    /// Masked and cut observations of the view, in order; some are masked over a cut.
+    pub removed: usize,
+}
+
+/// The observations of the view.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Results {
+    pub excluded: Excluded,
+    pub aging: Aging,
+    pub references: References,
+    /// Those that are maskable and still raw; the characters that masking them would remove, and the first of them.
+    pub waiting: Vec<Masked>,
+    pub gain: usize,
+    pub first: Option<u32>,
+    /// Those that were masked before they left the window.
+    pub early: Vec<u32>,
+    /// Raw ones that are long enough to be cut, if there is a limit.
+    pub long: Vec<u32>,
+    /// Masked and cut ones, in order; some are masked over a cut.
     pub masked: Vec<Masked>,
     pub cuts: Vec<Masked>,
-    /// The moves of the boundary.
+}
+
+/// The rule of the boundary, after the requests so far.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Course {
+    pub requests: usize,
+    /// Messages at the previous request; later ones are written to the cache in any case.
+    pub before: usize,
+    /// Whether masking has begun: the history was above the trigger.
+    pub is_begun: bool,
+    /// Whether the view of the last request is over the limit.
+    pub is_over: bool,
+    /// The next request writes the whole view to the cache in any case.
+    pub is_rewritten: bool,
+    /// The first observation after the boundary; the same before the last request; and the moves.
+    pub boundary: usize,
+    pub boundary_before: usize,
     pub moves: Vec<Move>,
+    /// Characters that requests since the last move could have saved.
+    pub waste: usize,
+    /// The charge of all requests.
+    pub paid: Paid,
+}
+
+/// The messages that the view does not show, and what a state knows of them.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Gone {
+    pub hidden: Hidden,
+    /// The turns that a summary may hide.
+    pub old_turns: OldTurns,
+    /// The newest compaction of the provider.
+    pub compaction: usize,
+    /// Hidden observations that wait to be masked, are masked, or cut.
+    pub waiting: Vec<Masked>,
+    pub masked: Vec<Masked>,
+    pub clipped: Vec<Masked>,
+    /// The summaries so far, by their keys, with the messages that each has to tell of besides the one before.
+    pub told: Vec<(u64, Vec<u32>)>,
+    /// Messages that no summary tells of yet.
+    pub untold: Vec<u32>,
 }
 
 impl State {
+    /// The messages that the view does not show.
+    pub(crate) fn hidden(&self) -> &Hidden {
+        &self.gone.hidden
+    }
+
+    /// The cost of the view.
+    pub(crate) fn cost(&self) -> usize {
+        self.sums.cost
+    }
+
+    /// Masked and cut observations of the view.
+    pub(crate) fn masked(&self) -> (&[Masked], &[Masked]) {
+        (&self.results.masked, &self.results.cuts)
+    }
+
+    /// The moves of the boundary.
+    pub(crate) fn moves(&self) -> &[Move] {
+        &self.rule.moves
+    }
+
     /// A boundary after a move by its rule.
     pub(super) fn next_boundary(&self, policy: &Policy) -> usize {
-        policy.rounded(self.aging.older_end).max(self.boundary)
+        policy.rounded(self.results.aging.older_end).max(self.rule.boundary)
     }
 
     /// How many messages it has.
     pub(crate) fn messages(&self) -> usize {
-        self.raw_chars.len()
+        self.sums.raw_chars.len()
     }
 
     /// Characters of the view before a message; before the next message, of the whole view.
     pub(crate) fn chars_before(&self, message: usize) -> usize {
         let message = message.min(self.messages());
-        let summary = self.hidden.summary_chars_before(message, self.messages());
+        let summary = self.gone.hidden.summary_chars_before(message, self.messages());
         self.view_chars_before(message).saturating_add(summary)
     }
 
     /// The same without the summary.
     pub(super) fn view_chars_before(&self, message: usize) -> usize {
-        self.hidden.shown_before(message).checked_sub(1).map_or(0, |before| self.view_chars[before])
+        self.gone.hidden.shown_before(message).checked_sub(1).map_or(0, |before| self.sums.view_chars[before])
     }
 
     /// Characters of the raw history before a message.
     pub(super) fn raw_before(&self, message: usize) -> usize {
-        message.checked_sub(1).map_or(0, |before| self.raw_chars[before])
+        message.checked_sub(1).map_or(0, |before| self.sums.raw_chars[before])
     }
 
     /// Characters of a message of the raw history.
     pub(super) fn raw_of(&self, message: usize) -> usize {
-        self.raw_chars[message] - self.raw_before(message)
+        self.sums.raw_chars[message] - self.raw_before(message)
     }
 
     /// Finds the first observation that waits, after some wait no longer.
     pub(super) fn find_first(&mut self) {
-        self.first = self.waiting.iter().map(|one| one.result).min();
+        self.results.first = self.results.waiting.iter().map(|one| one.result).min();
     }
 
     /// Adds messages up to this number.
@@ -132,64 +183,64 @@ impl State {
         for message in self.messages()..end {
             self.push(context, message);
         }
-        self.excluded.grow(context.policy, context.outline);
-        for result in self.aging.grow(context, end) {
+        self.results.excluded.grow(context.policy, context.outline);
+        for result in self.results.aging.grow(context, end) {
             self.leave_window(context, result);
         }
     }
 
     fn push(&mut self, context: PlanContext, message: usize) {
         let PlanContext { outline, policy, costs, .. } = context;
-        if self.hidden.is_torn_by(context, message) {
+        if self.gone.hidden.is_torn_by(context, message) {
             self.withdraw_summary(context);
         }
         if outline.messages[message].item == ItemType::Compaction {
-            self.compaction = message;
+            self.gone.compaction = message;
         }
         let raw = outline.chars_of(message, policy.text.image_chars);
-        let (added, held) = self.references.arrive(context, message, &self.masked);
+        let (added, held) = self.results.references.arrive(context, message, &self.results.masked);
         for source in held {
             self.hold(source);
         }
         let chars = raw.saturating_add_signed(added);
         let cost = costs.map_or(chars, |costs| costs.of_message(outline, message));
         self.push_turn(context, message, chars);
-        self.raw_chars.push(self.raw_before(message).saturating_add(chars));
-        self.raw_cost = self.raw_cost.saturating_add(cost);
-        if self.hidden.takes(context, message) {
+        self.sums.raw_chars.push(self.raw_before(message).saturating_add(chars));
+        self.sums.raw_cost = self.sums.raw_cost.saturating_add(cost);
+        if self.gone.hidden.takes(context, message) {
             self.gone.untold.push(message as u32);
             return;
         }
-        self.view_chars.push(self.view_chars.last().copied().unwrap_or(0).saturating_add(chars));
-        self.cost = self.cost.saturating_add(cost);
+        self.sums.view_chars.push(self.sums.view_chars.last().copied().unwrap_or(0).saturating_add(chars));
+        self.sums.cost = self.sums.cost.saturating_add(cost);
         if let Some(max_chars) = policy.limit.clip_of_requests() {
             let is_long =
                 |result: &usize| outline.results[*result].chars > max_chars && outline.cut_of(*result).is_none();
-            self.long.extend(outline.results_of(message).filter(is_long).map(|result| result as u32));
+            self.results.long.extend(outline.results_of(message).filter(is_long).map(|result| result as u32));
         }
     }
 
     /// An observation is referred to again: if it waits to be masked, it no longer does.
     fn hold(&mut self, source: u32) {
-        if let Some(place) = self.waiting.iter().position(|one| one.result == source) {
-            self.gain -= self.waiting.swap_remove(place).removed;
+        if let Some(place) = self.results.waiting.iter().position(|one| one.result == source) {
+            self.results.gain -= self.results.waiting.swap_remove(place).removed;
             self.find_first();
         }
-        if !self.aging.keeps(source) {
-            self.references.hold(source);
+        if !self.results.aging.keeps(source) {
+            self.results.references.hold(source);
         }
     }
 
     /// An observation leaves the window.
     fn leave_window(&mut self, context: PlanContext, result: u32) {
-        if let Some(place) = self.early.iter().position(|one| *one == result) {
-            self.early.swap_remove(place);
+        if let Some(place) = self.results.early.iter().position(|one| *one == result) {
+            self.results.early.swap_remove(place);
             return;
         }
         if context.related.is_empty() {
             return self.wait(context, result);
         }
-        for result in self.references.released(result) {
+        for result in self.results.references.released(result) {
             self.wait(context, result);
         }
     }
@@ -197,21 +248,22 @@ impl State {
     /// An observation outside of the window waits to be masked, if it may be.
     fn wait(&mut self, context: PlanContext, result: u32) {
         let message = message_of(context.outline, result);
-        let mask = Masker::of(context, &self.excluded).mask(result as usize, self.references.source_of(result));
-        let Some(masked) = after_cut(&self.cuts, mask) else { return };
-        if self.hidden.has(message) {
+        let mask = Masker::of(context, &self.results.excluded)
+            .mask(result as usize, self.results.references.source_of(result));
+        let Some(masked) = after_cut(&self.results.cuts, mask) else { return };
+        if self.gone.hidden.has(message) {
             self.gone.waiting.push(masked);
             return;
         }
-        self.gain += masked.removed;
-        self.first = Some(self.first.map_or(masked.result, |first| first.min(masked.result)));
-        self.waiting.push(masked);
+        self.results.gain += masked.removed;
+        self.results.first = Some(self.results.first.map_or(masked.result, |first| first.min(masked.result)));
+        self.results.waiting.push(masked);
     }
 
     /// Masks and cuts of the view after a step, of which each result shows the later one.
     pub(super) fn forms(&self, step: &Step) -> Vec<Masked> {
-        let cuts = merged(self.cuts.clone(), step.cuts.clone());
-        let mut masked = merged(self.masked.clone(), step.masked.clone());
+        let cuts = merged(self.results.cuts.clone(), step.cuts.clone());
+        let mut masked = merged(self.results.masked.clone(), step.masked.clone());
         for one in &mut masked {
             one.removed += cut_chars(&cuts, one.result); // a mask over a cut removes what both do
         }
@@ -221,10 +273,10 @@ impl State {
     pub(super) fn masking(&self) -> Masking {
         Masking {
             masked: self.forms(&Step::default()),
-            removed: self.removed,
-            boundary: self.boundary,
-            moves: self.moves.clone(),
-            boundary_before: self.boundary_before,
+            removed: self.sums.removed,
+            boundary: self.rule.boundary,
+            moves: self.rule.moves.clone(),
+            boundary_before: self.rule.boundary_before,
         }
     }
 
@@ -235,60 +287,60 @@ impl State {
             let message = message_of(context.outline, one.result);
             step.hiding.as_ref().is_some_and(|hiding| hiding.has(message))
         };
-        let waiting = self.waiting.iter().filter(|one| !hides(one)).count();
-        Unmasked::of(context.policy, self.aging.older_end, waiting, is_below_trigger)
+        let waiting = self.results.waiting.iter().filter(|one| !hides(one)).count();
+        Unmasked::of(context.policy, self.results.aging.older_end, waiting, is_below_trigger)
     }
 
     /// The most that the view costs of a history of this cost, whose first messages these are.
     pub(crate) fn cost_of(&self, raw_cost: usize) -> usize {
-        self.cost.saturating_add(raw_cost.saturating_sub(self.raw_cost))
+        self.sums.cost.saturating_add(raw_cost.saturating_sub(self.sums.raw_cost))
     }
 
     pub(super) fn is_masked(&self, result: u32) -> bool {
-        self.masked.binary_search_by_key(&result, |one| one.result).is_ok()
+        self.results.masked.binary_search_by_key(&result, |one| one.result).is_ok()
     }
 
     /// The boundary at the previous request, and now: `is_over` after the answer to the last one. `now` is where a step takes it
     /// that is not made for good. For a boundary that depends on requests.
     pub(crate) fn boundaries(&self, is_over: bool, now: Option<usize>) -> (usize, usize) {
         match now {
-            Some(now) => (self.boundary, now),
-            None if is_over => (self.boundary_before, self.boundary),
-            None => (self.boundary, self.boundary),
+            Some(now) => (self.rule.boundary, now),
+            None if is_over => (self.rule.boundary_before, self.rule.boundary),
+            None => (self.rule.boundary, self.rule.boundary),
         }
     }
 
     /// Masks the waiting observations for which `is_included` is true. Returns them, in order.
     pub(super) fn mask(&mut self, context: PlanContext, is_included: impl Fn(u32) -> bool) -> Vec<Masked> {
-        let mut now: Vec<Masked> = self.waiting.extract_if(.., |one| is_included(one.result)).collect();
+        let mut now: Vec<Masked> = self.results.waiting.extract_if(.., |one| is_included(one.result)).collect();
         now.sort_unstable_by_key(|one| one.result);
         let Some(first) = now.first().map(|first| first.result) else { return now };
         let removed = self.remove(context, &[], &now);
-        let is_in_order = self.masked.last().is_none_or(|last| last.result < first);
-        reserve(&mut self.masked, now.len());
-        self.masked.extend_from_slice(&now);
+        let is_in_order = self.results.masked.last().is_none_or(|last| last.result < first);
+        reserve(&mut self.results.masked, now.len());
+        self.results.masked.extend_from_slice(&now);
         if !is_in_order {
-            self.masked.sort_unstable_by_key(|one| one.result);
+            self.results.masked.sort_unstable_by_key(|one| one.result);
         }
-        self.gain -= removed;
+        self.results.gain -= removed;
         self.find_first();
         now
     }
 
     /// Counts what new cuts and masks of the view remove.
     pub(super) fn remove(&mut self, context: PlanContext, cuts: &[Masked], masked: &[Masked]) -> usize {
-        self.cost = self.cost_with(context, masked, cuts);
-        let place = |result: u32| self.hidden.shown_before(message_of(context.outline, result));
+        self.sums.cost = self.cost_with(context, masked, cuts);
+        let place = |result: u32| self.gone.hidden.shown_before(message_of(context.outline, result));
         let changes = merged(masked.to_vec(), cuts.to_vec());
         let Some(first) = changes.first().map(|one| place(one.result)) else { return 0 };
         let (mut removed, mut next) = (0, changes.iter().peekable());
-        for (at, chars) in self.view_chars.iter_mut().enumerate().skip(first) {
+        for (at, chars) in self.sums.view_chars.iter_mut().enumerate().skip(first) {
             while let Some(one) = next.next_if(|one| place(one.result) == at) {
                 removed += one.removed;
             }
             *chars -= removed;
         }
-        self.removed += removed;
+        self.sums.removed += removed;
         removed
     }
 
@@ -304,7 +356,7 @@ impl State {
             return new.filter(|result| is_long(*result) || masker.needs_text(*result)).collect();
         }
         let mut needed: Vec<usize> = new.filter(|result| masker.is_long(*result)).collect();
-        let mut aging = self.aging.clone();
+        let mut aging = self.results.aging.clone();
         let leaving = aging.grow(context, context.outline.messages.len());
         needed.extend(leaving.into_iter().map(|result| result as usize).filter(|result| masker.needs_text(*result)));
         needed
@@ -318,7 +370,7 @@ impl State {
         state.add_early(&masked);
         state.mask(context, |result| !masked_in(&masked, result as usize..result as usize + 1).is_empty());
         state.cut(context, &cuts);
-        state.boundary = masking.boundary;
+        state.rule.boundary = masking.boundary;
         state
     }
 }

@@ -20,16 +20,16 @@ impl Planner<'_> {
         input: &SummaryInput,
         is_below_trigger: bool,
     ) -> Result<Outcome, Uncounted> {
-        let (hidden, context) = (&state.hidden, self.context());
+        let (hidden, context) = (&state.gone.hidden, self.context());
         let mut masking = state.masking();
         let is_restored = |result: &u32| !state.is_masked(*result) && !hidden.has(message_of(self.outline, *result));
-        for (result, source) in state.references.sources().filter(|(result, _)| is_restored(result)) {
+        for (result, source) in state.results.references.sources().filter(|(result, _)| is_restored(result)) {
             let form = Form::Restored { source };
             masking.masked.push(Masked { result, form, removed: 0 });
         }
         masking.masked.sort_unstable_by_key(|one| one.result);
         let mut summary = None;
-        let (mut cost, mut chars) = (state.cost, state.chars_before(self.end));
+        let (mut cost, mut chars) = (state.sums.cost, state.chars_before(self.end));
         if let Some(standing) = hidden.summary {
             let writer = SummaryWriter::of(context, hidden);
             let texts = if let SummaryInput::Known(texts) = input { &texts[..] } else { &[] };

@@ -278,9 +278,9 @@ impl Session {
                 return (state.step(context, end, point), vec![], false);
             }
             let moved = state.advance(context);
-            let is_to_window = max_cost.is_some_and(|max| state.cost > max);
+            let is_to_window = max_cost.is_some_and(|max| state.cost() > max);
             let step = if is_to_window { state.peek(context, false) } else { None };
-            (step.unwrap_or_else(|| Step::at_rest(state.cost)), moved, is_to_window)
+            (step.unwrap_or_else(|| Step::at_rest(state.cost())), moved, is_to_window)
         });
         self.touch_results(&moved);
         let before = core::mem::take(&mut self.step);
@@ -363,7 +363,7 @@ impl Session {
         self.unrequested = self.unrequested.map(|first| first.min(messages));
         self.fold_again(self.unrequested.unwrap_or(messages));
         self.counted = self.counted.filter(|counted| *counted <= messages);
-        self.known_moves = self.known_moves.min(self.state.moves.len());
+        self.known_moves = self.known_moves.min(self.state.moves().len());
         self.forget_view_after(messages);
         Ok(())
     }

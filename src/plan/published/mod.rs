@@ -123,7 +123,7 @@ impl Planner<'_> {
             let requests = &Requests { failed_summaries, ..self.requests.clone() };
             let context = PlanContext { requests, ..self.context() };
             let mut state = State::of_masking(context, self.end, masking);
-            let before = Step { cost: state.cost, boundary: masking.boundary, ..Step::default() };
+            let before = Step { cost: state.sums.cost, boundary: masking.boundary, ..Step::default() };
             let step = {
                 let filling = Filling::of(&state, context, self.end, max, &before, false)?;
                 let kept = filling.in_window(self.window.start, &[]);
@@ -133,7 +133,7 @@ impl Planner<'_> {
             state.take(context, &step);
             Some(state)
         };
-        let holds_pairs = |state: &State| self.holds_pairs(|message| !state.hidden.has(message));
+        let holds_pairs = |state: &State| self.holds_pairs(|message| !state.gone.hidden.has(message));
         let mut state = hide(*summary == SummaryInput::Failed);
         if !state.as_ref().is_none_or(holds_pairs) {
             state = hide(true);

@@ -230,7 +230,7 @@ impl Session {
 
     /// Whether a limit may hide messages at the next request, or has: by what the user says, and how often.
     pub fn is_at_limit(&self) -> bool {
-        let is_over = |max: usize| self.state.cost_of(self.log.cost) > max || !self.state.hidden.is_empty();
+        let is_over = |max: usize| self.state.cost_of(self.log.cost) > max || !self.state.hidden().is_empty();
         self.policy.limit_at(&self.requests, self.len()).is_some_and(is_over)
     }
 

@@ -95,7 +95,7 @@ impl Session {
 
     /// The blocks that marks at the boundary are wanted on.
     fn wanted_marks(&self) -> Wanted {
-        let (masked, new) = (&self.state.masked, &self.step.masked);
+        let (masked, new) = (self.state.masked().0, &self.step.masked[..]);
         let hidden = &self.view.layout.hidden;
         let is_whole = hidden.is_empty() && hidden.cuts.is_empty();
         if !self.policy.terms.pins_boundary || !is_whole || !self.is_masked() || (masked.is_empty() && new.is_empty()) {

@@ -115,7 +115,7 @@ impl Session {
         let forms = &mut self.view.forms;
         let known = forms.partition_point(|(result, _)| (*result as usize) < first);
         let hidden =
-            if self.step.hiding.is_some() { self.state.hidden_after(&self.step) } else { self.state.hidden.clone() };
+            if self.step.hiding.is_some() { self.state.hidden_after(&self.step) } else { self.state.hidden().clone() };
         let Layout { messages, hidden: hidden_before, .. } = &self.view.layout;
         let message_of = |result: u32| outline.results.get(result as usize).map(|result| result.message as usize);
         // Of messages that both views show.
@@ -193,7 +193,8 @@ impl Session {
         if !self.is_masked() {
             return with_arrivals(outline, vec![], results);
         }
-        let layers = [&self.state.cuts, &self.state.masked, &self.step.cuts, &self.step.masked];
+        let (masked, cuts) = self.state.masked();
+        let layers = [cuts, masked, &self.step.cuts, &self.step.masked];
         let [cuts, masked, new_cuts, new_masked] = layers.map(|layer| masked_in(layer, results.clone()).to_vec());
         with_arrivals(outline, shown(shown(shown(cuts, masked), new_cuts), new_masked), results)
     }
@@ -235,12 +236,12 @@ impl Session {
         if !self.policy.remembers() || !self.is_masked() {
             return vec![];
         }
-        self.state.moves.iter().copied().chain(self.step.moved).skip(first).collect()
+        self.state.moves().iter().copied().chain(self.step.moved).skip(first).collect()
     }
 
     /// How many moves the boundary made before the current request.
     pub(crate) fn settled_moves(&self) -> usize {
-        if self.policy.remembers() { self.state.moves.len() } else { 0 }
+        if self.policy.remembers() { self.state.moves().len() } else { 0 }
     }
 
     /// The moves since this was called last.
