@@ -293,10 +293,14 @@ impl Session {
     /// Makes the view current. What happens with its summary is stored before this returns. After an error of the store the view
     /// is current.
     pub fn update_view(&mut self, summary: &SummaryInput, store: Option<&mut Store>) -> Result<Update> {
+        let lacks_texts = self.log.outline.spans.len() < self.len();
+        if lacks_texts && self.asks_texts() {
+            return Ok(Update::AskTexts);
+        }
         if !self.view.is_current {
             self.renew_requests_for_cold();
             self.decide_step();
-            if self.lacks_texts() {
+            if lacks_texts && self.asks_texts() {
                 return Ok(Update::AskTexts);
             }
             if let Some(asked) = self.summary_text(summary)? {

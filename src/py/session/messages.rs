@@ -45,18 +45,18 @@ impl PySession {
         self.unwritten.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the texts of all messages.
-    fn write_all(&self, py: Python<'_>) -> PyResult<()> {
+    /// The session with the texts of all messages.
+    fn texts(&self, py: Python<'_>) -> PyResult<&Shared> {
         let messages: Vec<Py<PyAny>> = self.unwritten().iter().map(|message| message.clone_ref(py)).collect();
         if messages.is_empty() {
-            return Ok(());
+            return Ok(&self.shared);
         }
         let dumps = py.import("recede._bodies")?.getattr("dumps")?;
         let written = |message| Ok(bytes_of(dumps.call1((message,))?.cast::<PyString>()?));
         let texts = messages.into_iter().map(written).collect::<PyResult<Vec<_>>>()?;
         self.shared.change(py, |session, _| session.write_texts(session.len() - texts.len(), &texts))?;
         self.unwritten().drain(..texts.len());
-        Ok(())
+        Ok(&self.shared)
     }
 
     /// A copy of an unwritten message with these texts for its results.
@@ -90,18 +90,18 @@ impl PySession {
     #[pyo3(signature = (options=None, source=None))]
     fn open(&self, py: Python<'_>, options: Option<&[u8]>, source: Option<&PyStore>) -> PyResult<usize> {
         guarded(|| {
-            self.write_all(py)?;
+            let shared = self.texts(py)?;
             let Some(source) = source else {
                 let options = options.unwrap_or_default();
-                return self.shared.change(py, |session, store| session.open(store.ok_or(Failure::Closed)?, options));
+                return shared.change(py, |session, store| session.open(store.ok_or(Failure::Closed)?, options));
             };
             let loaded = source.with_any(py, |source| {
                 let source = source.ok_or(Failure::Closed)?;
-                self.shared.held().change(|session| session.load(source))
+                shared.held().change(|session| session.load(source))
             });
             loaded.map_err(|failure| match failure {
                 Failure::Store(error) => source.raised(py, &error),
-                other => self.shared.raised(py, other),
+                other => shared.raised(py, other),
             })
         })
     }
@@ -114,8 +114,7 @@ impl PySession {
         surrogates: bool,
     ) -> PyResult<Vec<(Option<Text>, Option<Text>)>> {
         guarded(|| {
-            self.write_all(py)?;
-            let texts = self.shared.change(py, |session, _| session.texts_to_count(message, surrogates))?;
+            let texts = self.texts(py)?.change(py, |session, _| session.texts_to_count(message, surrogates))?;
             Ok(texts.into_iter().map(|(cut, masked)| (cut.map(Text), masked.map(Text))).collect())
         })
     }
@@ -131,9 +130,8 @@ impl PySession {
         texts: Option<CountedTexts>,
     ) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
-            self.write_all(py)?;
             let texts = texts.unwrap_or_default();
-            let (moves, is_of_unknown_role) = self.shared.change(py, |session, store| {
+            let (moves, is_of_unknown_role) = self.texts(py)?.change(py, |session, store| {
                 if !texts.is_empty() {
                     session.set_text_costs(text_costs(texts));
                 }
@@ -153,19 +151,19 @@ impl PySession {
         guarded(|| {
             let py = message.py();
             let reads_texts = self.reads_json.load(Ordering::Relaxed) || self.shared.has_store();
-            if reads_texts || self.shared.look(py, Session::reads_next_text) {
+            if reads_texts || self.shared.look(py, Session::asks_texts) {
                 return Ok(None);
             }
             let Some(copy) = plain_copy(message, MOST_LEVELS)? else { return Ok(None) };
             let mut dicts = Dicts::of(PyList::new(py, [&copy])?.as_any())?;
             let Ok((outline, texts)) = facts_of(&mut dicts, &self.policy) else { return Ok(None) };
-            let (moves, is_at_limit) = self.shared.change(py, |session, _| {
+            let (moves, asks_texts) = self.shared.change(py, |session, _| {
                 session.append_facts(&outline, texts);
-                Ok((session.new_moves(), session.is_at_limit()))
+                Ok((session.new_moves(), session.asks_texts()))
             })?;
             self.unwritten().push(copy.unbind());
-            if is_at_limit {
-                self.write_all(py)?;
+            if asks_texts {
+                self.texts(py)?;
             }
             unread::warn_taken(py, &outline, |index| dicts.message(index))?;
             Ok(Some(moves_of(py, &moves)?.to_list()))
@@ -192,9 +190,11 @@ impl PySession {
     /// Drops all but the first messages.
     fn rewind(&self, py: Python<'_>, messages: usize) -> PyResult<()> {
         guarded(|| {
+            let before = self.shared.look(py, Session::len);
             self.shared.change(py, |session, store| session.rewind(messages, store))?;
-            let written = self.shared.look(py, Session::written);
-            self.unwritten().truncate(messages.saturating_sub(written));
+            let mut unwritten = self.unwritten();
+            let written = before - unwritten.len();
+            unwritten.truncate(messages.saturating_sub(written));
             Ok(())
         })
     }
@@ -202,9 +202,8 @@ impl PySession {
     /// The first messages of the session as the bytes of a closed store.
     fn save<'py>(&self, py: Python<'py>, options: &[u8], messages: usize) -> PyResult<Bound<'py, PyBytes>> {
         guarded(|| {
-            self.write_all(py)?;
             let files = Memory::default();
-            let saved = self.shared.look(py, |session| {
+            let saved = self.texts(py)?.look(py, |session| {
                 let mut target = Store::open(Box::new(files.clone()))?;
                 target.hold();
                 session.save(&mut target, options, messages)?;
@@ -219,8 +218,7 @@ impl PySession {
 
     fn message<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyBytes>> {
         guarded(|| {
-            self.write_all(py)?;
-            let data = self.shared.look(py, |session| session.message(index).to_vec());
+            let data = self.texts(py)?.look(py, |session| session.message(index).to_vec());
             Ok(PyBytes::new(py, &data))
         })
     }
@@ -229,8 +227,7 @@ impl PySession {
     fn recall(&self, observation: &Any<'_>) -> PyResult<Option<(Text, usize)>> {
         guarded(|| {
             let (py, observation) = (observation.py(), Observation::of(observation)?);
-            self.write_all(py)?;
-            let found = self.shared.look(py, |session| {
+            let found = self.texts(py)?.look(py, |session| {
                 let number = match observation {
                     Observation::Number(number) => Some(number),
                     Observation::Id(id) => session.number_of_handle(&id).or_else(|| session.number_of(&id)),
@@ -261,9 +258,6 @@ impl PySession {
     ) -> PyResult<Bound<'py, PyAny>> {
         guarded(|| {
             let summary = summary.unwrap_or_default();
-            if mark.is_some() || self.shared.look(py, Session::reads_texts) {
-                self.write_all(py)?;
-            }
             let texts = texts.unwrap_or_default();
             let (update, moves, told) = self.shared.change(py, |session, store| {
                 if let Some((value, elsewhere)) = mark {
@@ -285,7 +279,7 @@ impl PySession {
                 }
                 Update::AskTextCosts(texts) => count_request(py, texts),
                 Update::AskTexts => {
-                    self.write_all(py)?;
+                    self.texts(py)?;
                     self.update_view(py, Some(summary), None, None)
                 }
             }
@@ -297,8 +291,7 @@ impl PySession {
     fn chunks<'py>(&self, py: Python<'py>, known: usize) -> PyResult<PyChunks<'py>> {
         guarded(|| {
             self.reads_json.store(true, Ordering::Relaxed);
-            self.write_all(py)?;
-            let Chunks { reused, closed, open } = self.shared.change(py, |session, _| Ok(session.chunks(known)))?;
+            let Chunks { reused, closed, open } = self.texts(py)?.change(py, |session, _| Ok(session.chunks(known)))?;
             let closed = closed.iter().map(|chunk| PyBytes::new(py, chunk)).collect();
             Ok((reused, closed, PyBytes::new(py, &open)))
         })
@@ -344,9 +337,8 @@ impl PySession {
     /// The `HistoryStats`, with what only Python counts: failures of the summarizer, and the sums of what was reported.
     fn stats<'py>(&self, py: Python<'py>, summary_failures: usize, reported: Any<'py>) -> PyResult<Any<'py>> {
         guarded(|| {
-            self.write_all(py)?;
             let (messages, totals, counts, changed, moves, (observations, unmasked), provider, needs) =
-                self.shared.look(py, |session| {
+                self.texts(py)?.look(py, |session| {
                     let (counts, changed) = (session.counts(), session.changed());
                     let (moves, provider) = (session.moves_from(0), session.provider().to_owned());
                     let (totals, unmasked) = (session.totals(), session.unmasked());
@@ -386,9 +378,8 @@ impl PySession {
     /// What is the same as long as views only grow, and the characters of the view.
     fn view_identity(&self, py: Python<'_>) -> PyResult<(ViewIdentity, usize)> {
         guarded(|| {
-            self.write_all(py)?;
             let identity = |session: &Session| (session.moves_from(0).len(), session.changed());
-            Ok(self.shared.look(py, |session| (identity(session), session.counts().chars)))
+            Ok(self.texts(py)?.look(py, |session| (identity(session), session.counts().chars)))
         })
     }
 }

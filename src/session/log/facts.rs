@@ -204,51 +204,35 @@ impl Session {
         }
     }
 
-    /// Appends a message to a session of JSON by its facts; [`Session::write_texts`] gives its text once that is read.
+    /// Appends a message to a session of JSON by its facts; [`Session::write_texts`] gives its text once that is asked for.
     pub fn append_facts(&mut self, message: &Outline, texts: Vec<(usize, Vec<u8>)>) {
         let (index, was_run) = (self.len(), self.log.ends_with_run());
         self.take(message, texts);
         self.appended(index, was_run);
     }
 
-    /// Whether all views are made of texts, not of facts alone: tokens are counted, or marks are moved.
-    pub fn reads_texts(&self) -> bool {
-        let Policy { text, .. } = &*self.policy;
-        let reads =
-            text.keeps_dispatch || text.max_old_chars.is_some() || !text.markers.is_empty() || !text.stubs.is_empty();
-        reads || self.own_mark.is_some() || !self.log.marks.is_empty() || self.log.costs.is_some()
-    }
-
-    /// Whether the next message is read by its text: where messages may be hidden, it may be the summary of an earlier reduction.
-    pub fn reads_next_text(&self) -> bool {
+    /// Whether texts that are not written are read next: where cache marks are moved, and tokens counted; of a message that may be the
+    /// summary of an earlier reduction, where messages may be hidden; where a limit hides them by what the user says; and of what a
+    /// summary tells of, or is cut or joined to that.
+    pub fn asks_texts(&self) -> bool {
+        let (written, messages) = (self.log.outline.spans.len(), self.len());
         let Policy { terms, limit, terms_by_shape, .. } = &*self.given;
         let mut all_terms = terms_by_shape.iter().map(|(_, terms)| terms).chain([terms]);
-        let hides = limit.is_kept || limit.trigger > 0 || all_terms.any(|terms| terms.summaries.is_some());
-        let may_be_summary = || self.len() <= leading_system_messages(&self.log.outline, self.len());
-        self.reads_texts() || (hides && may_be_summary()) || self.is_at_limit()
-    }
-
-    /// Whether a limit may hide messages at the next request, or has: by what the user says, and how often.
-    pub fn is_at_limit(&self) -> bool {
+        let mut hides = || limit.is_kept || limit.trigger > 0 || all_terms.any(|terms| terms.summaries.is_some());
+        let may_be_summary = || messages <= leading_system_messages(&self.log.outline, messages);
         let is_over = |max: usize| self.state.cost_of(self.log.cost) > max || !self.state.hidden().is_empty();
-        self.policy.limit_at(&self.requests, self.len()).is_some_and(is_over)
-    }
-
-    /// Whether a text of the next view is not written yet: of a message that a summary tells of, or that is cut or joined to that.
-    pub(in crate::session) fn lacks_texts(&self) -> bool {
-        let (written, messages) = (self.written(), self.len());
-        if written == messages {
-            return false;
-        }
-        let hidden = self.state.hidden_after(&self.step);
-        let joined = self.with_context(|context| hidden.joined(context, messages));
-        let cut = hidden.cuts.iter().map(|cut| cut.message);
-        hidden.last().into_iter().chain(cut).chain(joined).any(|message| message >= written)
-    }
-
-    /// How many messages have texts.
-    pub fn written(&self) -> usize {
-        self.log.outline.spans.len()
+        let is_at_limit = || self.policy.limit_at(&self.requests, messages).is_some_and(is_over);
+        let shows_others = || {
+            let hidden = self.state.hidden_after(&self.step);
+            if hidden.is_empty() && hidden.cuts.is_empty() {
+                return false;
+            }
+            let joined = self.with_context(|context| hidden.joined(context, messages));
+            let cut = hidden.cuts.iter().map(|cut| cut.message);
+            hidden.last().into_iter().chain(cut).chain(joined).any(|message| message >= written)
+        };
+        let moves_marks = self.own_mark.is_some() || !self.log.marks.is_empty();
+        moves_marks || self.log.costs.is_some() || (may_be_summary() && hides()) || is_at_limit() || shows_others()
     }
 
     /// Writes the texts of messages from this one on, as far as they have none.
