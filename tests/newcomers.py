@@ -50,7 +50,7 @@ def oldest_python() -> Path:
 
 
 def fill_with_sessions(home: Path) -> None:
-    """Sessions of each agent whose folder is known, long enough for advice on a window; one quotes."""
+    """Write sessions of each agent whose folder is known, long enough for advice on a window; one quotes."""
     line = "def total(rows: list[Row]) -> float:"
     read = [user("Read."), tool_use("r", name="Read"), user([tool_result("r", line + "  # sums up" * 40)])]
     said = [user("So?"), assistant([{"type": "text", "text": f"It was {line}"}])]
@@ -67,7 +67,7 @@ def fill_with_sessions(home: Path) -> None:
 
 
 def fill_with_talk(home: Path) -> None:
-    """A session of Claude Code in which summaries pay as well."""
+    """Write a session of Claude Code in which summaries pay as well."""
     put(home / ".claude/projects/a/one.jsonl", claude_log(*TALK))
 
 

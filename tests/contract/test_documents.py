@@ -77,6 +77,15 @@ def test_a_block_that_needs_a_package_or_a_file_says_so(document: Path) -> None:
             assert "checkout" in said, block[1][:60]
 
 
+def test_every_extra_that_is_named_is_one() -> None:
+    """pip only warns of another one."""
+    extras = (ROOT / "pyproject.toml").read_text("utf-8").partition("[project.optional-dependencies]\n")[2]
+    known = set(re.findall(r"^([\w-]+) = ", extras.partition("\n[")[0], re.MULTILINE))
+    pages = [*DOCUMENTS, *(ROOT / "python").rglob("*.py"), *(ROOT / "examples").glob("*.py")]
+    named = {name: page for page in pages for name in re.findall(r"recede\[([\w-]+)\]", page.read_text("utf-8"))}
+    assert named and {name: page for name, page in named.items() if name not in known} == {}
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="the examples are for a POSIX shell")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # Python 3.12 and newer: threads and a fork
 def test_console_examples(tmp_path: Path) -> None:
