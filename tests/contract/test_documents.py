@@ -86,6 +86,13 @@ def test_every_extra_that_is_named_is_one() -> None:
     assert named and {name: page for name, page in named.items() if name not in known} == {}
 
 
+def test_a_checkout_has_what_the_commands_of_its_screen_need() -> None:
+    """`make demo` says to type `.venv/bin/recede`, with no more than the group `build`."""
+    page = (ROOT / "pyproject.toml").read_text("utf-8")
+    lists = {name: set(re.findall(r'"([^"]+)"', said)) for name, said in re.findall(r"^(\w+) = \[(.*)\]", page, re.M)}
+    assert lists["cli"] and lists["cli"] < lists["build"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="the examples are for a POSIX shell")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # Python 3.12 and newer: threads and a fork
 def test_console_examples(tmp_path: Path) -> None:
