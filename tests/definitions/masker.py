@@ -94,20 +94,43 @@ def names_an_orphan(adapter: Any, messages: list[Any]) -> bool:
 
 
 def _answers(all_facts: list[Facts]) -> dict[tuple[int, int], tuple[int, int] | None]:
-    """The call of each result, both by message and place: the nearest one of its id, else an open one by place."""
+    """The call of each result, both by message and place: the nearest one of its id, else an open one by place.
+
+    Calls of one turn may share an id. Then the open ones of the result's tool come first, then any, by their places.
+    """
     answers: dict[tuple[int, int], tuple[int, int] | None] = {}
     for index, facts in enumerate(all_facts):
-        by_id = {
-            call[0]: (at, place)
+        named = [
+            (call[0], call[1], (at, place))
             for at, before in enumerate(all_facts[: index + 1])
             for place, call in enumerate(before.calls)
-        }
+        ]
+        nearest: dict[int, tuple[int, int]] = {}
         for place, result in enumerate(facts.results):
-            answers[index, place] = by_id.get(result[0]) if result[0] else None
+            same = [(tool, call) for id, tool, call in named if id == result[0] and result[0]]
+            answers[index, place] = None
+            if same:
+                nearest[place] = same[-1][1]
+                sharing = [one for one in same if _are_of_one_turn(all_facts, one[1][0], same[-1][1][0])]
+                taken = {*answers.values()} if len(sharing) > 1 else set()
+                answers[index, place] = _next_of(sharing, result[1], taken)
         for place, result in enumerate(facts.results):
             if answers[index, place] is None:
-                answers[index, place] = _call_by_place(all_facts, index, ResultFacts(*result), {*answers.values()})
+                found = _call_by_place(all_facts, index, ResultFacts(*result), {*answers.values()})
+                answers[index, place] = found or nearest.get(place)
     return answers
+
+
+def _are_of_one_turn(all_facts: list[Facts], one: int, other: int) -> bool:
+    return one == other or all(facts.role in ("assistant", "model") for facts in all_facts[one : other + 1])
+
+
+def _next_of(
+    calls: list[tuple[str | None, tuple[int, int]]], tool: str | None, answered: Collection[tuple[int, int] | None]
+) -> tuple[int, int] | None:
+    """Of calls of one turn the next open one: of the last message the first; those of the tool come first."""
+    is_open = [(tool not in (None, name), -call[0], call[1], call) for name, call in calls if call not in answered]
+    return min(is_open)[-1] if is_open else None
 
 
 def _call_by_place(
