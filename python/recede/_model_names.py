@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from recede._hosts import model_maker
+
 # Where a model is served from (as in "bedrock:us.anthropic.claude-opus-5"), and what a log writes after its name: a
 # date, a version, a variant, how a router chooses who serves it.
 _BEFORE = re.compile(r"^(?:.*/)?(?:[a-z_-]+:)?(?:(?:[a-z-]{2,6}\.)?anthropic\.)?")
@@ -15,6 +17,9 @@ _AFTER = re.compile(
 _SWAPPED = re.compile(r"^claude-([\d.-]+)-(opus|sonnet|haiku|fable|mythos)$")  # as OpenRouter's names with a date
 _CLAUDE = re.compile(r"^claude-(?:([a-z]+)-)?(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
 _GPT = re.compile(r"(?:^|[/.:])gpt-(\d|1\d)(?:\.(\d{1,3}))?(?![\d.])")  # Azure has gpt-35
+
+# Makers whose names are those of their providers, too.
+_WITH_CACHES = frozenset({"deepseek", "moonshot", "zai", "alibaba", "minimax", "xai", "mistral"})
 
 Version = tuple[int, int]
 
@@ -68,9 +73,11 @@ def model_names(model: str, tier: str | None = None) -> tuple[str, ...]:
 
 
 def model_provider(model: str) -> str | None:
-    """Find the provider of a model by its name; None if it belongs to no known family."""
+    """Find the provider of a model by its name; None if its maker is not known, or publishes nothing of its cache."""
     name = model.lower()
-    return next((provider for provider, family in FAMILIES.items() if family.pattern.search(name)), None)
+    found = next((provider for provider, family in FAMILIES.items() if family.pattern.search(name)), None)
+    maker = model_maker(model_names(model)[-1]) if found is None else None
+    return maker if maker in _WITH_CACHES else found
 
 
 def gpt_version(model: str) -> Version | None:

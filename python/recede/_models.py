@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timezone
 from functools import cache
 from time import time as seconds_now
 from typing import NamedTuple
@@ -15,8 +15,8 @@ class Reasoning(NamedTuple):
     """What a model does with its reasoning.
 
     `kept` is the reasoning of earlier turns that a request still has: ``"all"``, ``"last"`` (of the turn that is open)
-    or ``"none"``. `lowest_effort` asks for the least reasoning; None: there is no such word, and no reasoning unless a
-    request asks for it. `share` is how much of an answer's tokens it takes at that effort.
+    or ``"none"``. `lowest_effort` asks for the least reasoning; None: no word for it is known. `share` is how much of
+    an answer's tokens it takes at that effort; 0 if it is off by default, or where nothing is known.
     """
 
     kept: str
@@ -46,6 +46,7 @@ class Model(NamedTuple):
     long: tuple[int, float, float] = (1 << 60, 1, 1)  # above so many tokens: how many times as much input, output cost
     small: str = ""  # a small and cheap model of the same provider; "": this one
     reasoning: Reasoning = Reasoning("none", None, 0.0, "", "")
+    peak_hours: tuple[tuple[int, int], ...] = ()  # of weekdays, in UTC: from one up to another it costs twice as much
 
 
 # What OpenRouter allots to an effort, of `max_tokens` (openrouter.ai/docs, reasoning tokens). It is no bound: others
@@ -115,6 +116,7 @@ def _openai(
 # (developers.openai.com/api/docs, prompt caching).
 _NEW_WRITE, _NEW_TTL_SECONDS = 1.25, 1_800.0
 _MOST_UNKNOWN = 20  # names of models
+_WEEKEND = 5  # the first day of it, from Monday on
 
 
 def _openai_new(
@@ -146,6 +148,39 @@ def _times(row: Model, times: float, output_times: float) -> Model:
     prices = {name: round(getattr(row, name) * times, 4) for name in ("input", "cached", "write", "write_1h")}
     return row._replace(**prices, output=round(row.output * output_times, 4))
 
+
+def _other(
+    provider: str,
+    source: str,
+    prices: tuple[float, float, float],  # input, cached, output
+    least: int,
+    window: int,
+    kept: str = "last",
+    effort: str | None = None,
+    small: str = "",
+    twice_above: int = 1 << 60,
+    write_1h: float = 1.0,
+) -> Model:
+    # Writing costs what input does. What is not published is 0: no minimum.
+    input, cached, output = prices
+    costs = input, cached, input, round(input * write_1h, 4), output
+    reasoning = _kept(kept, effort, source)
+    long = (twice_above, 2.0, 2.0) if twice_above < 1 << 60 else (1 << 60, 1.0, 1.0)
+    return Model(provider, "2026-11", source, *costs, least, window, 0, long, small, reasoning)
+
+
+_PEAK = ((1, 4), (6, 10))
+_DEEPSEEK = "api-docs.deepseek.com: kv_cache, pricing, thinking mode"
+_MOONSHOT = "platform.moonshot.ai/docs: pricing; forum.moonshot.ai/t/613"
+_ZAI = "docs.z.ai: pricing, cache, thinking mode"
+_ALIBABA = "help.aliyun.com/model-studio: context cache, models"
+_MINIMAX = "platform.minimax.io/docs: pricing, prompt caching"
+_XAI = "docs.x.ai: models, prompt caching, reasoning"
+_MISTRAL = "docs.mistral.ai: models, prompt caching"
+_FLASH = _other("deepseek", _DEEPSEEK, (0.15, 0.003, 0.6), 64, 1_000_000, "all")._replace(peak_hours=_PEAK)
+_PRO = _other("deepseek", _DEEPSEEK, (0.66, 0.022, 1.98), 64, 1_000_000, "all", small="deepseek-flash")
+_GLM = _other("zai", _ZAI, (1.4, 0.26, 4.4), 0, 1_000_000, small="glm-5.3-flash")
+_GROK = _other("xai", _XAI, (2.0, 0.5, 6.0), 0, 500_000, "all", "low", twice_above=199_999)
 
 # The smallest prompt that is cached is that of the providers' pages in October 2026 (prompt caching of
 # platform.claude.com/docs, caching of ai.google.dev/gemini-api/docs). They do not name Claude Sonnet 5.5, for which
@@ -222,7 +257,34 @@ _STANDARD: Mapping[str, Model] = {
     "gemini-2.5-pro": _gemini("2026-06", 1.25, 10.0, 2_048, effort=None, small="gemini-2.5-flash-lite"),
     "gemini-2.5-flash": _gemini("2026-06", 0.3, 2.5, 2_048, effort=None, small="gemini-2.5-flash-lite"),
     "gemini-2.5-flash-lite": _gemini("2026-06", 0.1, 0.4, 2_048, effort=None, small=""),
+    "deepseek-flash": _FLASH,
+    "deepseek-v4-flash": _FLASH,
+    "deepseek-v4.1-flash": _FLASH,
+    "deepseek-v4-pro": _PRO._replace(peak_hours=_PEAK),
+    "kimi-k3.1-pro": _other("moonshot", _MOONSHOT, (2.0, 0.2, 10.0), 256, 1_048_576, "all", write_1h=2.0),
+    "kimi-k3.1-pro-highspeed": _other("moonshot", _MOONSHOT, (4.0, 0.2, 20.0), 256, 1_048_576, "all", write_1h=2.0),
+    "kimi-k3": _other("moonshot", _MOONSHOT, (3.0, 0.3, 15.0), 256, 1_048_576, "all", write_1h=2.0),
+    "kimi-k2.7-code": _other("moonshot", _MOONSHOT, (0.95, 0.19, 4.0), 256, 262_144),
+    "glm-5.2": _GLM,
+    "glm-5.3": _GLM,
+    "glm-5.3-flash": _other("zai", _ZAI, (0.15, 0.03, 0.5), 0, 1_000_000),
+    "qwen4-max": _other("alibaba", _ALIBABA, (1.5, 0.075, 4.5), 1_024, 991_808),
+    "minimax-m3.1-flash": _other("minimax", _MINIMAX, (0.15, 0.015, 0.6), 512, 1_000_000, "all"),
+    "minimax-m3": _other(
+        "minimax", _MINIMAX, (0.3, 0.06, 1.2), 512, 1_000_000, "all", small="minimax-m3.1-flash", twice_above=512_000
+    ),
+    "grok-4.6": _GROK,
+    "grok-4.7": _GROK,
+    "mistral-large-4": _other("mistral", _MISTRAL, (0.7, 0.07, 2.1), 0, 1_048_576, effort="none"),
+    "mistral-medium-3.5": _other("mistral", _MISTRAL, (1.5, 0.15, 7.5), 0, 262_144, effort="none"),
 }
+# What a name means at a host, before what it means anywhere. Cerebras has no price for what is cached.
+_OSS = "console.groq.com/docs: prompt caching, models", "inference-docs.cerebras.ai: models"
+HOST_ROWS: Mapping[tuple[str, str], Model] = {
+    ("groq", "gpt-oss-120b"): _other("groq", _OSS[0], (0.15, 0.075, 0.6), 0, 131_072, "last", "low"),
+    ("cerebras", "gpt-oss-120b"): _other("cerebras", _OSS[1], (0.35, 0.35, 0.75), 0, 131_072, "last", "low"),
+}
+_DEEPSEEK_NAMES = (("claude-opus", "deepseek-v4-pro"), ("claude-", "deepseek-flash"))  # how those of Claude begin there
 # Fast mode has prices of its own, by the pages of the models; those of other models are not known.
 _FAST_TIMES = {
     "claude-opus-5-5": 2.0,
@@ -262,15 +324,23 @@ USUAL_MODELS = {
 """The models whose prices are taken to be those of a provider."""
 
 
-def model_row(model: str, time: float | None = None, sent_tokens: int = 0, tier: str | None = None) -> Model | None:
+def model_row(
+    model: str, time: float | None = None, sent_tokens: int = 0, tier: str | None = None, host: str | None = None
+) -> Model | None:
     """Find the row of a model by a log's name for it; None if there is none: names are not guessed.
 
-    The prices are those of a moment in Unix seconds (None: now), for a prompt of that many tokens.
+    The prices are those of a moment in Unix seconds (None: now), for a prompt of that many tokens, at a host by its
+    maker.
     """
-    found = next((name for name in model_names(model, tier) if name in MODEL_ROWS), None)
-    if found is None:
+    names = model_names(model, tier)
+    at_host = next((row for name in names if (row := HOST_ROWS.get((host or "", name)))), None)
+    if host == "deepseek":
+        meant = (to for start, to in _DEEPSEEK_NAMES if names[-1].startswith(start))
+        names = next(((to,) for to in meant), names)
+    found = next((name for name in names if name in MODEL_ROWS), None)
+    if found is None and at_host is None:
         return None
-    row = _row_at(found, seconds_now() if time is None else time)
+    row = at_host or _row_at(found or "", seconds_now() if time is None else time)
     above, times, output_times = row.long
     return _times(row, times, output_times) if sent_tokens > above else row
 
@@ -281,7 +351,12 @@ def _row_at(name: str, time: float) -> Model:
         if time < _first_second(day):
             return row
     rows = [row for day, row in LATER_ROWS.get(name, ()) if time >= _first_second(day)]
-    return rows[-1] if rows else MODEL_ROWS[name]
+    row = rows[-1] if rows else MODEL_ROWS[name]
+    if row.peak_hours:
+        then = datetime.fromtimestamp(time, timezone.utc)
+        is_peak = then.weekday() < _WEEKEND and any(first <= then.hour < end for first, end in row.peak_hours)
+        return _times(row, 2, 2) if is_peak else row
+    return row
 
 
 @cache

@@ -53,8 +53,8 @@ class Beside(NamedTuple):
 
 
 # The names of each count, with the object that holds it before a dot. OpenAI: Chat Completions, Responses, Codex,
-# Realtime; what routers add to them; traces; Converse; DeepSeek, Kimi, Mistral, Qwen, Cohere; Vercel's AI SDK,
-# LangChain, Pydantic AI; what Amp and the totals of Claude Code call Anthropic's.
+# Realtime; what routers add to them; traces; Converse; DeepSeek, Kimi, Mistral, Qwen, Cohere, the SDK of xAI; Vercel's
+# AI SDK, LangChain, Pydantic AI; what Amp and the totals of Claude Code call Anthropic's.
 _CACHED = (
     "prompt_tokens_details.cached_tokens",
     "input_tokens_details.cached_tokens",
@@ -63,6 +63,7 @@ _CACHED = (
     "prompt_cache_hit_tokens",
     "cached_tokens",
     "num_cached_tokens",
+    "cached_prompt_text_tokens",
     "cachedInputTokens",
     "inputTokenDetails.cacheReadTokens",
     "input_token_details.cache_read",
@@ -87,9 +88,11 @@ _WRITTEN_APART = (
     "cacheCreationInputTokens",
     "cacheWriteInputTokenCount",
 )
-# Writes by their time to live: five minutes, one hour.
+# Writes by their time to live: five minutes, one hour. Qwen has them in the details of the input, or names the time.
+_OF_QWEN = tuple(f"{details}_tokens_details.cache_creation" for details in ("prompt", "input"))
+_HOUR_OF_QWEN = tuple(f"{details}_tokens_details.cache_type" for details in ("prompt", "input"))
 _WRITTEN_FOR = tuple(
-    tuple(f"{holder}.ephemeral_{time}_input_tokens" for holder in ("cache_creation", "input_token_details"))
+    tuple(f"{holder}.ephemeral_{time}_input_tokens" for holder in ("cache_creation", "input_token_details", *_OF_QWEN))
     for time in ("5m", "1h")
 )
 # What Gemini's own library calls its counts, and its other APIs: Live, Interactions.
@@ -110,11 +113,16 @@ _GEMINI = {
 _CACHED_OF_GEMINI = ("cachedContentTokenCount", "cached_content_token_count", "total_cached_tokens")
 _INPUT = ("prompt_tokens", "input_tokens", "inputTokens", "tokens.input_tokens")
 _OUTPUT = ("completion_tokens", "output_tokens", "outputTokens", "tokens.output_tokens")
-_REASONING = ("completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens")
+_REASONING = (
+    "completion_tokens_details.reasoning_tokens",
+    "output_tokens_details.reasoning_tokens",
+    "reasoning_tokens",
+)
 # Sums of others, and parts of them.
 _NOT_ADDED = frozenset(
-    """audio_tokens inputTokenDetails.noCacheTokens prompt_cache_miss_tokens reasoningTokens reasoning_output_tokens
-    reasoning_tokens totalInputTokens totalTokenCount totalTokens total_token_count total_tokens""".split()
+    """audio_tokens inputTokenDetails.noCacheTokens prompt_cache_miss_tokens prompt_image_tokens prompt_text_tokens
+    reasoningTokens reasoning_output_tokens reasoning_tokens totalInputTokens totalTokenCount totalTokens
+    total_token_count total_tokens""".split()
 )
 _APART = frozenset([*_CACHED_APART, *_WRITTEN_APART, "cache_creation"])
 _OF_GEMINI = frozenset([*_GEMINI, *_GEMINI.values()])
@@ -165,7 +173,8 @@ def usage_of(value: Any, note: Callable[[str], None]) -> LoggedUsage | None:
     cached, written = tokens(*_CACHED, *_CACHED_APART), tokens(*_WRITTEN, *_WRITTEN_APART)
     written_5m, written_1h = (tokens(*names) for names in _WRITTEN_FOR)
     written = written or written_5m + written_1h
-    written_1h = min(written_1h, written)
+    is_for_an_hour = not written_5m + written_1h and any("1h" in str(counts.get(name)) for name in _HOUR_OF_QWEN)
+    written_1h = written if is_for_an_hour else min(written_1h, written)
     plain, output = tokens(*_INPUT), tokens(*_OUTPUT)
     if (reasoning := tokens(*_REASONING)) and value.get("total_tokens") == plain + output + reasoning:
         output += reasoning  # xAI counts it apart
@@ -188,7 +197,10 @@ def _flat(value: dict[str, Any]) -> dict[str, Any]:
             flat[name] = held
             continue
         for inner, count in held.items():
-            flat[f"{name}.{inner}"] = count
+            within = count.items() if inner == "cache_creation" and isinstance(count, dict) else ()
+            flat |= {f"{name}.{inner}.{kind}": number for kind, number in within}
+            if not within:
+                flat[f"{name}.{inner}"] = count
     return flat
 
 

@@ -106,10 +106,10 @@ class Provider(NamedTuple):
         newer = new_cache(model) if name == "openai" else None
         if newer is not None:
             provider = provider._replace(cache="entries", write=newer[0], step_tokens=0, ttl_seconds=newer[1])
-        row = model_row(model)
-        if row is None:
+        row = model_row(model, host=name)
+        if row is None or (row.provider != name and name in _MAKERS):  # its maker's price is not that of this host
             return provider
-        write = row.write_1h if name == "anthropic_1h" else row.write
+        write = row.write_1h if name.endswith("_1h") else row.write
         ttl_seconds = row.ttl_seconds or provider.ttl_seconds
         read, write, output = (price / row.input for price in (row.cached, write, row.output))
         least = row.min_tokens
@@ -159,10 +159,35 @@ PROVIDERS = {
         Provider("gemini", cache="prefix", write=1.0, min_tokens=4_096, output=8.0),
         # Claude with the minimum, the marks and the prices of Anthropic (docs.aws.amazon.com/bedrock, prompt caching).
         Provider("bedrock", min_tokens=2_048),
+        # Automatic caches of other makers and hosts, by their pages in November 2026 (docs/providers.md). A model
+        # without a row has the smallest price of a cached token that one of its maker has. What is not published: no
+        # minimum, no step, never cold.
+        Provider("deepseek", cache="entries", read=0.02, write=1.0, min_tokens=64, ttl_seconds=3_600, output=4.0),
+        Provider("moonshot", cache="prefix", read=0.05, write=1.0, min_tokens=256, step_tokens=256),
+        Provider("moonshot_1h", "prefix", read=0.05, write=2.0, min_tokens=256, step_tokens=256, ttl_seconds=3_600),
+        Provider("zai", cache="prefix", read=0.18, write=1.0, min_tokens=0, ttl_seconds=math.inf, output=3.0),
+        Provider("alibaba", cache="prefix", read=0.05, write=1.0, ttl_seconds=math.inf, output=3.0),
+        Provider("minimax", cache="prefix", read=0.1, write=1.0, min_tokens=512, ttl_seconds=math.inf, output=4.0),
+        Provider("xai", "prefix", 0.25, 1.0, min_tokens=0, step_tokens=128, ttl_seconds=math.inf, output=3.0),
+        Provider("mistral", cache="prefix", write=1.0, min_tokens=0, ttl_seconds=math.inf, output=3.0),
+        Provider("groq", cache="prefix", read=0.5, write=1.0, min_tokens=0, ttl_seconds=7_200, output=4.0),
+        Provider("cerebras", cache="none", read=1.0, write=1.0, min_tokens=0, ttl_seconds=0, output=2.0),
+        Provider("fireworks", cache="prefix", write=1.0, min_tokens=0, ttl_seconds=math.inf, output=4.0),
         Provider("ideal", cache="ideal", min_tokens=0, ttl_seconds=math.inf),
         Provider("none", cache="none", read=1.0, write=1.0, min_tokens=0, ttl_seconds=0),
     )
 }
+
+UNKNOWN = Provider("unknown", cache="prefix", write=1.0, min_tokens=0, ttl_seconds=math.inf)
+"""What is assumed where neither the host nor the model is known."""
+
+MARKED = {
+    name: (start, Provider(name))
+    for name, start in (("alibaba", "qwen"), ("minimax", "minimax-m2"))  # with a tenth and 1.25, for five minutes
+}
+"""Providers with an automatic cache whose marks count, and how the names of those models begin (docs/providers.md)."""
+
+_MAKERS = frozenset(PROVIDERS) - {"anthropic", "anthropic_1h", "bedrock", "openai", "gemini", "ideal", "none"}
 
 OF_FORMATS = {"codex": "openai", "gemini": "gemini"}
 """The providers of sessions by format, where no model is logged or known; Anthropic for all others."""
@@ -195,7 +220,7 @@ def _of_model(model: str, served_as: str | None = None) -> Provider | None:
     from recede._models import model_row
 
     row = model_row(model)
-    name = model_provider(model) or (row and row.provider)
+    name = row.provider if row is not None else model_provider(model)
     if name is None:
         return None
     return Provider.of("bedrock" if (name, served_as) == ("anthropic", "bedrock") else name, model)

@@ -45,10 +45,11 @@ PYTHON: dict[str, set[str]] = {
     "_steps": set(),
     "_usage": set(),
     "_off": set(),
-    "_model_names": set(),
+    "_model_names": {"_hosts"},
     "_models": {"_model_names"},
     "_report": {"_bodies", "_off"},
     "_bodies": {"_errors"},
+    "_serving": {"_hosts", "_models", "providers"},
     "providers": {"_errors", "_model_names", "_models"},
     "_recall": set(),
     "_engine": {"_core"},
@@ -60,11 +61,11 @@ PYTHON: dict[str, set[str]] = {
     "session": LEAVES | {"_engine", "_summarizer", "_usage", "reduction", "store"},
     "masker": LEAVES | {"_engine", "_summarizer", "_usage", "reduction", "session"},
     "integrations": LEAVES | {"_encodable", "_summarizer", "clients", "masker", "proxy", "reduction"},
-    "clients": LEAVES | {"_encodable", "_models", "masker", "reduction", "summarizers"},
+    "clients": LEAVES | {"_encodable", "_hosts", "_models", "_serving", "masker", "reduction", "summarizers"},
     "agent": LEAVES | {"_answer", "_encodable", "_engine", "reduction", "session"},
-    "costs": LEAVES | {"_agents", "_engine", "_model_names", "_models", "reduction", "transcripts"},
+    "costs": LEAVES | {"_agents", "_engine", "_model_names", "_models", "_serving", "reduction", "transcripts"},
     "proxy": LEAVES
-    | {"_agents", "_encodable", "_engine", "_hosts", "_models", "_summarizer", "_usage"}
+    | {"_agents", "_encodable", "_engine", "_hosts", "_models", "_serving", "_summarizer", "_usage"}
     | {"costs", "reduction"},
     "turns": LEAVES | {"_engine", "_summarizer", "costs", "reduction", "store"},
     "summarizers": LEAVES | {"_answer", "_engine", "_summarizer", "reduction", "turns"},

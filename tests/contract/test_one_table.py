@@ -18,7 +18,7 @@ _KNOWN = [one for one in PROVIDERS.values() if one.cache in ("marks", "prefix")]
 _OF_CACHE = r"cached|ttl_|prefix|breakpoint|anthropic|openai|gemini|bedrock"
 # Numbers of the table, and the words with which they would be facts about a provider.
 FACTS: list[tuple[set[float], str]] = [
-    ({one.min_tokens for one in [*_KNOWN, *MODEL_ROWS.values()]}, f"token|{_OF_CACHE}"),
+    ({one.min_tokens for one in [*_KNOWN, *MODEL_ROWS.values()]} - {0}, f"token|{_OF_CACHE}"),
     ({one.ttl_seconds for one in _KNOWN}, f"seconds|minute|hour|live|{_OF_CACHE}"),
     ({one.step_tokens for one in _KNOWN} - {0}, f"step|token|{_OF_CACHE}"),
     ({one.lookback_blocks for one in _KNOWN}, r"blocks|lookback"),

@@ -76,9 +76,25 @@ CLIENTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 
+def reaching(shape: str, server: Server, is_async: bool) -> Any:
+    """An HTTP client that sends what is for the maker of a client to this server: the host says whose cache it is."""
+
+    def redirect(request: Any) -> None:
+        place = type(request.url)(server.url)
+        request.url = request.url.copy_with(scheme=place.scheme, host=place.host, port=place.port)
+
+    async def awaited(request: Any) -> None:
+        redirect(request)
+
+    package = anthropic if shape == "anthropic" else openai
+    kind = package.DefaultAsyncHttpxClient if is_async else package.DefaultHttpxClient
+    return kind(event_hooks={"request": [awaited if is_async else redirect]})
+
+
 def client_of(shape: str, server: Server, is_async: bool = False, **options: Any) -> Any:
-    url = server.url if shape == "anthropic" else f"{server.url}/v1"
-    client = CLIENTS[shape][is_async](api_key="none", base_url=url, **{"max_retries": 0, **options})
+    http_client = reaching(shape, server, is_async)
+    own = {"api_key": "none", "http_client": http_client, "max_retries": 0}
+    client = CLIENTS[shape][is_async](**{**own, **options})
     if not is_async:
         _OPEN.append(client)
     return client

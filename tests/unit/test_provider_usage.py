@@ -54,6 +54,42 @@ JULY_10, AUGUST_20, AUGUST_21 = 1_783_641_600.0, 1_787_270_399.0, 1_787_270_400.
             },
             (1, 20, 9, 0, 0),
         ),
+        # The SDK of xAI counts reasoning apart.
+        (
+            {
+                "prompt_tokens": 30,
+                "prompt_text_tokens": 30,
+                "cached_prompt_text_tokens": 20,
+                "completion_tokens": 4,
+                "reasoning_tokens": 2,
+                "total_tokens": 36,
+            },
+            (10, 20, 0, 0, 6),
+        ),
+        ({"prompt_tokens": 30, "completion_tokens": 4, "reasoning_tokens": 2, "total_tokens": 34}, (30, 0, 0, 0, 4)),
+        # Kimi K3; Qwen's marks, for five minutes and for an hour.
+        ({"prompt_tokens": 30, "cached_tokens": 20, "cache_write_tokens": 9}, (1, 20, 9, 0, 0)),
+        *(
+            (
+                {
+                    "prompt_tokens": 30,
+                    "prompt_tokens_details": {"cached_tokens": 20, "cache_creation_input_tokens": 9, **kind},
+                },
+                tokens,
+            )
+            for kind, tokens in (
+                ({"cache_type": "ephemeral"}, (1, 20, 9, 0, 0)),
+                ({"cache_type": "ephemeral_1h"}, (1, 20, 0, 9, 0)),
+                (
+                    {"cache_type": "ephemeral", "cache_creation": {"ephemeral_1h_input_tokens": 9}},
+                    (1, 20, 0, 9, 0),
+                ),
+                (
+                    {"cache_creation": {"ephemeral_5m_input_tokens": 5, "ephemeral_1h_input_tokens": 4}},
+                    (1, 20, 5, 4, 0),
+                ),
+            )
+        ),
         # Anthropic and Converse count the cache apart.
         ({"input_tokens": 3, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 9}, (3, 20, 9, 0, 0)),
         (

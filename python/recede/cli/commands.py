@@ -47,7 +47,7 @@ class _Group(click.Group):
 
 @click.group(
     cls=_Group,
-    commands=dict.fromkeys(("prices", "proxy", "reduce", "replay", "stats", "store")),
+    commands=dict.fromkeys(("models", "prices", "proxy", "reduce", "replay", "stats", "store")),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, message=ABOUT, help="Print the version, the engine and the scanner, and exit.")

@@ -7,7 +7,8 @@ from typing import Any
 
 from recede._bodies import KEPT_BY_PROVIDER
 from recede._models import UnknownModels, model_row
-from recede.providers import Provider
+from recede._serving import Serving, say, serving
+from recede.providers import Provider, provider_of_model
 
 # The paths whose history is masked, without version and query -> the field that has it.
 _COVERED = {
@@ -121,16 +122,20 @@ class ModelProvider:
             return dict(options)
         return {**options, "provider": self._provider}
 
-    def of(self, model: Any) -> Provider | None:
-        """The provider of a model, at its usual prices if the model is not known; None: that of the options."""
-        name = model[:_MOST_NAME] if isinstance(model, str) else None
-        if not self._is_auto:
+    def of(self, model: Any, url: str = "") -> Provider | None:
+        """The provider of a model at an address, at its usual prices if the model is not known; None: the options'."""
+        found = self.serving(model, url)
+        return None if found is None else found.provider
+
+    def serving(self, model: Any, url: str = "") -> Serving | None:
+        """Who serves a model at an address; None if the options say it, or nothing is known."""
+        name = model[:_MOST_NAME] if isinstance(model, str) else ""
+        if not self._is_auto or (self._provider is None and not (self._by_name and name)):
             return None
-        provider: Provider | None = None
-        if self._provider is not None:
-            provider = Provider.of(self._provider, name)
-        elif self._by_name and name:
-            provider = Provider.of_model(name)
-        if provider is not None and name and model_row(name) is None:
-            self._unknown_models.note(name, provider.name)
-        return provider
+        if self._provider is None and provider_of_model(name) is None and not url:
+            return None
+        found = serving(name, url, self._provider or "openai")
+        say(found, name)
+        if name and not found.is_assumed and model_row(name, host=found.provider.name) is None:
+            self._unknown_models.note(name, found.provider.name)
+        return found

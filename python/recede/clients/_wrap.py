@@ -52,7 +52,7 @@ def _class_of(kind: Any, masker: Masker[Any], providers: ModelProvider) -> Any:
 
     class Sync(Wrapped):
         def _prepare_options(self, options: Any) -> Any:
-            asked = _asked(providers, options)
+            asked = _asked(providers, options, str(self.base_url))
             if asked is not None:
                 options = _sent(masker, options, asked, masker.view(asked.history, **asked.around))
             return super()._prepare_options(options)
@@ -63,7 +63,7 @@ def _class_of(kind: Any, masker: Masker[Any], providers: ModelProvider) -> Any:
 
     class Async(Wrapped):
         async def _prepare_options(self, options: Any) -> Any:
-            asked = _asked(providers, options)
+            asked = _asked(providers, options, str(self.base_url))
             if asked is not None:
                 options = _sent(masker, options, asked, await masker.aview(asked.history, **asked.around))
             return await super()._prepare_options(options)
@@ -113,7 +113,7 @@ def _sent(masker: Masker[Any], options: Any, asked: _Asked, view: list[Any]) -> 
     return options
 
 
-def _asked(providers: ModelProvider, options: Any) -> _Asked | None:
+def _asked(providers: ModelProvider, options: Any, url: str) -> _Asked | None:
     """What is to be masked of a request; None if nothing is."""
     _preparing.set(None)
     if is_off() or options.method.lower() != "post":
@@ -128,9 +128,13 @@ def _asked(providers: ModelProvider, options: Any) -> _Asked | None:
     history = body[key]
     extra = getattr(options, "extra_json", None)  # the client adds it to the body
     sent = {**body, **(extra or {})}
-    provider = providers.of(sent.get("model"))
-    if provider is not None and provider.cache == "marks" and not caches_messages(sent, history):
-        provider = Provider.of("none", str(sent.get("model") or ""))
+    model = str(sent.get("model") or "")
+    found = providers.serving(model, url)
+    provider = None if found is None else found.provider
+    if found is not None and caches_messages(sent, history):
+        provider = found.marked(model).provider
+    elif found is not None and found.needs_marks:
+        provider = Provider.of("none", model)
     _model.set(sent.get("model"))
     return _Asked(key, history, {"marks_elsewhere": marks_elsewhere(sent), "provider": provider, "request": sent})
 

@@ -41,7 +41,7 @@ from recede.costs._misses import (
     quoted_share,
     window_curve,
 )
-from recede.costs._models import MODELS, ModelPrices, model_prices, read_prices
+from recede.costs._models import MODELS, AssumedModel, ModelPrices, assumed_model, model_prices, read_prices
 from recede.costs._policies import parse_policy, reads_texts, replay_policies
 from recede.costs._prices import CACHES, PRESETS, Cache, Prices, Usage, cache_of_format
 from recede.costs._quotations import Misses, Quotation
@@ -56,6 +56,7 @@ __all__ = [
     "PRESETS",
     "SUMMARY_CHARS",
     "SYSTEM_CHARS",
+    "AssumedModel",
     "Bill",
     "BillCheck",
     "Cache",
@@ -73,6 +74,7 @@ __all__ = [
     "Usage",
     "WindowChoice",
     "WindowCurve",
+    "assumed_model",
     "cache_of_format",
     "calibrate",
     "cheapest_policy",

@@ -11,10 +11,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recede._errors import one_of
 from recede._model_names import model_names
-from recede._models import MODEL_ROWS, Model, model_row
+from recede._models import MODEL_ROWS, USUAL_MODELS, Model, model_row
+from recede._serving import described, serving
 from recede.costs._prices import PRESETS, Cache, Prices
-from recede.providers import PROVIDERS
+from recede.providers import PROVIDERS, Provider
 
 _NUMBERS = (*Prices._fields, "write_1h", "ttl_seconds")
 _TEXTS = ("provider", "date", "source")
@@ -88,6 +90,63 @@ def model_prices(
     found = next((own[name] for name in model_names(model, tier) if name in own), None)
     row = None if found is not None else model_row(model, time, sent_tokens, tier)
     return found if row is None else _of_row(row)
+
+
+class AssumedModel(NamedTuple):
+    """What is assumed of a model at a host, and why.
+
+    Attributes:
+        provider: the prompt cache, and its prices where an uncached token costs 1.
+        why: whose cache it is, in one line.
+        is_assumed: whether neither host nor model is known.
+        prices: in US dollars; None if they are not known.
+        window_tokens: longer requests are refused; 0 if that is not known.
+        kept_reasoning: the reasoning of earlier turns that a request still has: ``"all"``, ``"last"`` or ``"none"``;
+            None if that is not known.
+        small: a small model of the same maker; None if there is none.
+
+    Example:
+        >>> import recede
+        >>> recede.costs.assumed_model("kimi-k2.7-code", "api.moonshot.ai").why
+        "'kimi-k2.7-code' at api.moonshot.ai (Kimi): a cached token costs 0.2, prefix cache, 5 minutes (by the host)"
+    """
+
+    provider: Provider
+    why: str
+    is_assumed: bool
+    prices: ModelPrices | None
+    window_tokens: int = 0
+    kept_reasoning: str | None = None
+    small: str | None = None
+
+
+def assumed_model(model: str, host: str = "", form: str = "openai") -> AssumedModel:
+    """Tell what recede assumes of a model at a host.
+
+    Args:
+        model: its name, with or without a date, a provider or a region.
+        host: the name or the URL of the host; "": not known.
+        form: the provider of the form of requests: ``"openai"``, ``"anthropic"``, ``"gemini"`` or ``"bedrock"``. It
+            decides where nothing else is known.
+
+    Raises:
+        ValueError: there is no such form.
+
+    Example:
+        >>> import recede
+        >>> found = recede.costs.assumed_model("claude-opus-4-8", "https://api.deepseek.com/anthropic")
+        >>> found.provider.name, round(found.provider.read, 3), found.prices.prices.input
+        ('deepseek', 0.033, 0.66)
+    """
+    if form not in USUAL_MODELS:
+        raise ValueError(f"there is no form {form!r}{one_of(USUAL_MODELS)}")
+    found = serving(model, host if "://" in host or not host else f"https://{host}", form)
+    row = model_row(model, host=found.provider.name)
+    why = described(found, model)
+    if row is None:
+        return AssumedModel(found.provider, why, found.is_assumed, None)
+    facts = row.window_tokens, row.reasoning.kept, row.small or None
+    return AssumedModel(found.provider, why, found.is_assumed, _of_row(row), *facts)
 
 
 def read_prices(path: str | PathLike[str]) -> dict[str, ModelPrices]:

@@ -26,7 +26,13 @@ _HEADER = b"recede: cold requests, 1\n".ljust(28)
 _RECORD = struct.Struct("<16sIQ")
 _MAX_KEYS = 65_536
 _LEAST_WASTE = 4_096  # records of a file that are replaced before it is written again
+_SERVED = 1 << 31  # in the place of the messages: a record that the cache has served a request
 _LOCK_SECONDS = 0.2  # a request takes microseconds under the lock, unless the process was stopped there
+
+
+def _served_key(point: tuple[int, bytes]) -> bytes:
+    messages, key = point
+    return key + (messages | _SERVED).to_bytes(4, "little")
 
 
 class ColdRequests:
@@ -67,7 +73,12 @@ class ColdRequests:
         return len(self._entries)
 
     def cold_requests(
-        self, points: Sequence[tuple[int, bytes]], ttl_seconds: float, now: float, note: bool = True
+        self,
+        points: Sequence[tuple[int, bytes]],
+        ttl_seconds: float,
+        now: float,
+        note: bool = True,
+        is_cold: bool = False,
     ) -> list[int]:
         """Find which requests of a history found the cache cold, and note the newest as sent.
 
@@ -76,6 +87,7 @@ class ColdRequests:
             ttl_seconds: how long the cache lives after its last use.
             now: seconds since 1970.
             note: False only looks the newest request up.
+            is_cold: the newest request has no cache, whenever the one before it was sent.
 
         Returns:
             How many messages precede each request with a cold cache.
@@ -91,22 +103,33 @@ class ColdRequests:
             *earlier, newest = known
             if newest is None:
                 last = next((entry for entry in reversed(earlier) if entry is not None), None)
-                is_cold = last is not None and now - (last >> 1) / 1_000 > ttl_seconds
+                is_cold = is_cold or (last is not None and now - (last >> 1) / 1_000 > ttl_seconds)
             else:
                 is_cold = bool(newest & 1)
             if note:
-                value = int(now * 1_000) << 1 | is_cold
-                self._set(keys[-1], value)
-                if self._file is not None:
-                    new = keys[-1] + value.to_bytes(8, "little")
-                    self._unwritten = self._unwritten[-_MAX_KEYS * _RECORD.size :] + new
+                self._note(keys[-1], int(now * 1_000) << 1 | is_cold)
         cold = [messages for (messages, _), entry in zip(points[:-1], earlier, strict=True) if entry and entry & 1]
         return [*cold, points[-1][0]] if is_cold else cold
+
+    def note_served(self, point: tuple[int, bytes], now: float) -> None:
+        """Note that a request without cache marks was served from a cache, so that its conversation has one."""
+        with self._lock, self._shared():
+            self._note(_served_key(point), int(now * 1_000) << 1)
+
+    def was_served(self, points: Sequence[tuple[int, bytes]]) -> bool:
+        """Whether an earlier request of these was; the newest is left out, since it may be sent again."""
+        with self._lock, self._shared():
+            return any(_served_key(point) in self._entries for point in points[:-1])
 
     def close(self) -> None:
         """Close the file; from then on everything is in memory."""
         with self._lock:
             self._file = None
+
+    def _note(self, key: bytes, value: int) -> None:
+        self._set(key, value)
+        if self._file is not None:
+            self._unwritten = self._unwritten[-_MAX_KEYS * _RECORD.size :] + key + value.to_bytes(8, "little")
 
     def _set(self, key: bytes, value: int) -> None:
         self._entries.pop(key, None)

@@ -16,8 +16,9 @@ from recede._bodies import KEPT_BY_PROVIDER, history_of, kept_words, loads
 from recede._encodable import warn_once
 from recede._errors import RecedeError
 from recede._models import UnknownModels, model_row
-from recede.costs import CACHES
-from recede.providers import Provider
+from recede._serving import say, serving
+from recede._usage import LoggedUsage, usage_of
+from recede.providers import Provider, checked_provider
 from recede.proxy._answers import EncodingError, decoded
 from recede.proxy._keys import RefusedError, credentials, has_login
 from recede.proxy._ledger import ColdRequests
@@ -42,6 +43,8 @@ MAX_BODY_BYTES = 256 << 20
 _MODEL = re.compile(r"/models/([^/:?]{1,100}):")
 _MOST_NAME = 100  # characters of a model's name
 _MOST_POLICIES = 256
+_DAY = 86_400.0
+_LEAST_CHARS_PER_TOKEN = 2  # of a prompt and tools: more tokens than that they do not have
 
 
 class MaskedRequest(NamedTuple):
@@ -58,6 +61,7 @@ class MaskedRequest(NamedTuple):
         model: the model that the request names; None if it names none.
         agent: the agent that its User-Agent names, such as ``"Claude Code"``; None if it is not known.
         asked: the summary of old turns that would pay from now on, if the masker has ``summaries``; else None.
+        around_chars: characters of system prompt and tools, where a request is taken to have no cache; else 0.
         masked_count: masked observations.
         chars_before: characters of the history.
         chars_after: characters of the view.
@@ -89,6 +93,7 @@ class MaskedRequest(NamedTuple):
     model: str | None = None
     agent: str | None = None
     asked: AskedSummary | None = None
+    around_chars: int = 0
 
     def __repr__(self) -> str:
         done = f"chars {self.chars_before} -> {self.chars_after}, masked {self.masked_count}"
@@ -101,8 +106,9 @@ class RequestMasker:
     The boundary follows from the body and from the pauses between requests, so conversations need not be distinguished,
     and the same body always gives the same bytes. Anthropic's bodies get a cache breakpoint at the boundary. It moves
     where that pays at the prices of the model that the body names; if they are unknown, at the provider's usual ones,
-    and the log names the model once. A body of Anthropic without a cache mark on a message, or on its top level, has no
-    cache to spare: it is planned as for ``provider="none"``.
+    and the log names the model once. Where Claude is served by Anthropic's rules, a body without a cache mark on a
+    message, or on its top level, has no cache to spare: it is planned as for ``provider="none"``, until an answer that
+    is `reported` shows that it has one.
     Results that carry the user's own words are never masked: answers to questions, plans, refused calls, messages that
     were sent while a tool ran, instructions of a folder, skills. Their texts are those of the agent that the User-Agent
     names, or of any agent that uses the path.
@@ -116,9 +122,11 @@ class RequestMasker:
         state: a file for the pauses (see `ColdRequests`), so that a restart changes no boundary; None: in memory. With
             ``summaries`` their texts are in a second file, named as this one with ``.summaries``.
         summaries: ask for summaries of old turns.
+        upstream: the URL that requests are sent to, whose host says most about the cache (docs/providers.md); "": the
+            model and the path say it.
         clock: seconds since 1970.
-        **options: as for `recede.reduce`; ``provider="auto"`` is that of the path, at the prices of the model. No
-            message is ever dropped.
+        **options: as for `recede.reduce`; ``provider="auto"`` is found by host, model and path. No message is ever
+            dropped.
 
     Raises:
         StoreError: the state cannot be read, or is another file.
@@ -145,22 +153,27 @@ class RequestMasker:
         *,
         state: str | os.PathLike[str] | None = None,
         summaries: bool = False,
+        upstream: str = "",
         clock: Callable[[], float] = time.time,
         **options: Unpack[Options],
     ) -> None:
-        self._given: dict[str, Any] = {"state": state, "summaries": summaries, "clock": clock, **options}
+        self._given: dict[str, Any] = {
+            **{"state": state, "summaries": summaries, "upstream": upstream, "clock": clock},
+            **options,
+        }
         self._options: dict[str, Any] = {**options}
         for name, words in {"exclude_tools": USER_TOOLS, "keep_matching": ()}.items():  # nobody can switch these off
             self._options[name] = (*words, *OPTIONS[name].check(name, options.get(name, ())))
-        self._is_auto = options.get("provider", "auto") == "auto"
+        given = options.get("provider", "auto")
+        self._own = None if given == "auto" else checked_provider("provider", given)
+        self._is_auto, self._upstream = self._own is None, upstream
         self.summarizes = bool(kinds.FLAG.check("summaries", summaries)) and not IS_OFF
-        self._policies: dict[tuple[Provider | None, int, str | None], Any] = {}
+        self._policies: dict[tuple[Provider, int, str | None], Any] = {}
         self.counts_tokens = has_limits(options) and options.get("token_counter") is not None
         self._was_over = False  # which is said once
         self._without_results = RequestsWithoutResults()
         self.unknown_models = UnknownModels()
-        for cache in CACHES:
-            self._policy(cache, None)
+        self._policy(self._own or Provider.of("anthropic"))  # raises
         self._ledger = ColdRequests(state)
         self._summaries: Summaries | None = None
         if self.summarizes:
@@ -254,24 +267,26 @@ class RequestMasker:
         if request.is_kept_by_provider:
             self._say_kept(plain)
             return MaskedRequest(body)
-        cache, static = route.provider, 0
-        costs: Any = None
+        points = request.points()
+        static, costs = 0, None
         if has_limits(self._options):
             counter = self._options.get("token_counter")
             static = static_cost_of_json(plain, False, counter, is_bounded=True)
             if counter is not None:
-                texts = _engine.engine.texts(history_of(plain), self._policy(cache, None))
+                texts = _engine.engine.texts(history_of(plain), self._policy(Provider.of(route.provider)))
                 costs = all_costs(texts, counter, image_chars_of({}))
-        points = request.points()
-        if cache == "anthropic":
-            cache = "anthropic_1h" if request.ttl == "1h" else cache
-            # Its cache needs marks. Without one no message is cached; bodies that are only counted leave them out.
-            cache = cache if request.caches_messages or route.is_counted else "none"
+        provider = self._provider(route, model or "", upstream or self._upstream, request, points, plain)
         # OpenAI keeps entries for a day on request.
-        is_kept_a_day = cache == "openai" and request.retention == "24h"
-        seconds = 86_400.0 if is_kept_a_day else Provider.of(cache, model).ttl_seconds
-        cold = self._ledger.cold_requests(points, ttl_seconds=seconds, now=self._clock(), note=not route.is_counted)
-        policy = self._policy(cache, model, static, agent, route.provider)
+        is_kept_a_day = provider.name == "openai" and self._is_auto and request.retention == "24h"
+        is_uncached = self._is_auto and provider.cache == "none"
+        cold = self._ledger.cold_requests(
+            points,
+            ttl_seconds=_DAY if is_kept_a_day else provider.ttl_seconds,
+            now=self._clock(),
+            note=not route.is_counted,
+            is_cold=is_uncached,
+        )
+        policy = self._policy(provider, static, agent, route.provider)
         asked: AskedSummary | None = None
         is_new = False
         if self._summaries is None:
@@ -295,18 +310,71 @@ class RequestMasker:
             done.json if done.json is not plain else body,
             changed=done.json is not plain,
             provider=route.provider,
-            cache=cache,
+            cache=provider.name,
             masked_count=done.masked_count,
             chars_before=done.chars_before,
             chars_after=done.chars_after,
             moved=is_new or (bool(moves) and moves[-1].request == len(points) - 1),
-            cold=bool(points) and points[-1][0] in cold,
+            cold=bool(points) and points[-1][0] in cold and not is_uncached,
             counted=route.is_counted,
             points=tuple(points),
             model=model,
             agent=agent.title if agent else None,
             asked=asked,
+            around_chars=static_cost_of_json(plain, False, None, is_bounded=True) if is_uncached else 0,
         )
+
+    def _provider(
+        self,
+        route: Route,
+        model: str,
+        upstream: str,
+        request: Any,
+        points: list[tuple[int, bytes]],
+        body: bytes,
+    ) -> Provider:
+        """Find whose cache serves a request: the one of the options, or by its address, model and form."""
+        if self._own is not None:
+            return self._own
+        found = serving(model, upstream, route.provider)
+        say(found, model)
+        is_named = bool(model) and not found.is_assumed and found.provider.cache != "none"
+        if is_named and model_row(model, host=found.provider.name) is None:
+            self.unknown_models.note(model, found.provider.name)
+        if request.caches_messages:
+            return found.marked(model, request.ttl == "1h").provider
+        if found.provider.name == "moonshot" and _lives_an_hour(body):
+            return Provider.of("moonshot_1h", model)
+        if route.provider != "anthropic" or not found.needs_marks or route.is_counted:
+            return found.provider
+        # Its cache needs marks: without one no message is cached, unless an answer has shown otherwise.
+        is_served = self._ledger.was_served(points)
+        return found.provider._replace(cache="prefix") if is_served else Provider.of("none", model)
+
+    def reported(self, masked: MaskedRequest, usage: Any) -> None:
+        """Report what the provider counted for a request that was masked.
+
+        A request without cache marks is taken to have no cache. If its answer has more tokens read from one than its
+        system prompt and tools can have, its conversation has an automatic cache from the next request on: the boundary
+        stays, and moves when that pays. No other report changes anything.
+
+        Args:
+            masked: the result of `mask`.
+            usage: that of the answer, in the form of any provider.
+
+        Example:
+            >>> import recede
+            >>> masker = recede.proxy.RequestMasker()
+            >>> masked = masker.mask("POST", "/v1/messages", {}, b'{"messages": [{"role": "user", "content": "Go."}]}')
+            >>> masked.cache
+            'none'
+            >>> masker.reported(masked, {"input_tokens": 9, "cache_read_input_tokens": 9_000, "output_tokens": 1})
+        """
+        if masked.cache != "none" or self._own is not None or not masked.points:
+            return
+        found = usage if isinstance(usage, LoggedUsage) else usage_of(usage, lambda note: None)
+        if found is not None and found.cached_tokens > masked.around_chars / _LEAST_CHARS_PER_TOKEN:
+            self._ledger.note_served(masked.points[-1], self._clock())
 
     def _say_kept(self, plain: bytes) -> None:
         """Warn, once in a process, about a history that the provider keeps."""
@@ -338,23 +406,14 @@ class RequestMasker:
         if self._summaries is not None:
             self._summaries.give(asked.name, text)
 
-    def _policy(
-        self, cache: str, model: str | None, static: int = 0, agent: Agent | None = None, whose: str | None = None
-    ) -> Any:
-        """Compile the policy with the facts of a model, or of the provider if the model is unknown.
-
-        It knows the texts of the agent; of an unknown one those of all that send requests to the provider `whose`.
-        """
-        provider = Provider.of(cache, model) if self._is_auto else None
-        if provider is not None and provider.cache != "none" and model and model_row(model) is None:
-            self.unknown_models.note(model, provider.name)
+    def _policy(self, provider: Provider, static: int = 0, agent: Agent | None = None, whose: str | None = None) -> Any:
+        """Compile the policy for a provider. It knows the texts of the agent, or of all that use the path `whose`."""
         key = provider, static, agent.title if agent else whose
         if key not in self._policies:
             if len(self._policies) > _MOST_POLICIES:
                 self._policies.clear()
-            named: dict[str, Any] = {} if provider is None else {"provider": provider}
             kept, markers, stubs = texts_of(agent, whose)
-            named["keep_matching"] = (*kept, *self._options["keep_matching"])
+            named = {"provider": provider, "keep_matching": (*kept, *self._options["keep_matching"])}
             self._policies[key] = own_policy(
                 _engine.engine,
                 {**self._options, **named},
@@ -369,6 +428,13 @@ class RequestMasker:
     def close(self) -> None:
         """Close the file of the pauses, if there is one."""
         self._ledger.close()
+
+
+def _lives_an_hour(body: bytes) -> bool:
+    """Whether a body asks Kimi's cache for an hour."""
+    (value,) = _engine.engine.fields(body, False, ["prompt_cache_options"])
+    options = None if value is None else loads(value)
+    return isinstance(options, dict) and options.get("ttl") in ("1h", 3_600, "3600s")
 
 
 def _is_off(headers: Mapping[str, str]) -> bool:

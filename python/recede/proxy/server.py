@@ -319,6 +319,7 @@ class Proxy:
                 reader.end()
                 if is_whole or reader.usage is not None:  # agents leave as soon as they have read what they wait for
                     self.totals.answered(masked, reader.usage, reader.model)
+                    self._masker.reported(masked, reader.usage)
                     self._page.update()
         if reader is None:
             self.totals.passed_on(masked, status)
