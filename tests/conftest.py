@@ -106,6 +106,8 @@ _WITHOUT_ORACLE = frozenset(
     test_request_masker
     test_request_summaries
     test_rewind
+    test_serving
+    test_cli_models
     test_store
     test_testing
     test_texts

@@ -44,10 +44,10 @@ class Serving(NamedTuple):
         return self.provider.name in ("anthropic", "bedrock") and by_its_rules
 
     def marked(self, model: str, is_for_an_hour: bool = False) -> Serving:
-        """The same for a request that has marks, at a host where they count."""
+        """The same for a request that has marks, where they count: also where nothing else is known."""
         provider = self.provider
-        if provider.name == "anthropic" and is_for_an_hour:
-            provider = Provider.of("anthropic_1h", model)
+        if provider == UNKNOWN or (provider.name == "anthropic" and is_for_an_hour):
+            provider = Provider.of("anthropic_1h" if is_for_an_hour else "anthropic", model)
         start, marked = MARKED.get(provider.name, ("", None))
         return self._replace(provider=marked if marked is not None and start in model.lower() else provider)
 
@@ -102,17 +102,25 @@ def say(found: Serving, model: str) -> None:
 
 def is_local(url: str) -> bool:
     """Whether an address is of this machine or of a private network, where nothing has a price."""
+    name = _name_of(url)
     try:
-        name = urllib.parse.urlsplit(url).hostname or ""
         return name == "localhost" or name.endswith(".local") or ipaddress.ip_address(name).is_private
     except ValueError:
         return False
 
 
+def _name_of(url: str) -> str:
+    """The name of the host of an address; "" if it has none."""
+    try:
+        return urllib.parse.urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
 def described(found: Serving, model: str) -> str:
     """Say in one line what is assumed of a model at a host."""
     provider, row = found.provider, found.host
-    place = (urllib.parse.urlsplit(found.url).hostname or "") if found.url else ""
+    place = _name_of(found.url)
     where = (f" at {place}" if place else "") + (f" ({TITLES[row.maker]})" if row is not None else "")
     if provider.cache == "none":
         cache = "no prompt cache"

@@ -136,7 +136,9 @@ def test_console_examples(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("path", "command", "parameter"), PARAMETERS, ids=lambda item: getattr(item, "name", item))
 def test_every_option_has_help_and_is_documented(path: str, command: click.Command, parameter: click.Parameter) -> None:
     page = (ROOT / "docs" / "cli.md").read_text()
-    takes_files = any(isinstance(other, click.Argument) and other.name != "command" for other in command.params)
+    takes_files = any(
+        isinstance(other, click.Argument) and other.name not in ("command", "name") for other in command.params
+    )
     assert re.search(rf"^##+ `{path}{' FILES?' if takes_files else '`'}", page, re.MULTILINE)
     assert "Example:" in (command.help or "")
     for name in (

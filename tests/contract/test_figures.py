@@ -23,6 +23,10 @@ NO_MEASUREMENT = {
         "docs/caching.md",
         "| `provider` | cached | writing costs | reading costs | shortest prompt | an entry lives |",
     ): "published prices, as recede.Provider has them",
+    (
+        "docs/providers.md",
+        "| host | cache | shortest | an entry lives | reading, writing | what to set |",
+    ): "published prices and rules",
     ("docs/quality.md", "| source | agents and tasks | without | with |"): "published by others",
     ("docs/quality.md", "| what stays raw | removed | missed | a plain window that removes as much |"): "measured once",
     (

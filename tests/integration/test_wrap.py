@@ -82,6 +82,7 @@ def reaching(shape: str, server: Server, is_async: bool) -> Any:
     def redirect(request: Any) -> None:
         place = type(request.url)(server.url)
         request.url = request.url.copy_with(scheme=place.scheme, host=place.host, port=place.port)
+        request.headers["host"] = f"{place.host}:{place.port}"
 
     async def awaited(request: Any) -> None:
         redirect(request)

@@ -93,7 +93,8 @@ def requests(kind: str, client: Any, histories: list[list[Any]], *script: Any, *
 
 def masked(kind: str, body: dict[str, Any], **options: Any) -> Any:
     path = "/v1/messages" if "anthropic" in kind else "/v1/chat/completions"
-    return json.loads(recede.proxy.RequestMasker(**options).mask("POST", path, {}, json.dumps(body).encode()).body)
+    masker = recede.proxy.RequestMasker(upstream="http://127.0.0.1", **options)
+    return json.loads(masker.mask("POST", path, {}, json.dumps(body).encode()).body)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -50,13 +50,14 @@ class Requests:
         return await drive_async(self._steps(request, await request.aread()))
 
     def _steps(self, request: Any, body: bytes) -> Steps[Any]:
-        masked = self._masker.mask(request.method, request.url.path, request.headers, body)
+        given = request.method, request.url.path, request.headers, body, str(request.url).partition("?")[0]
+        masked = self._masker.mask(*given)
         if masked.asked is not None:
             answer: Any = False
             if self._asking is not None:
                 answer = yield from self._asking.steps(masked.asked.messages.copy, masked.asked.previous)
             self._masker.give(masked.asked, answer[0] if answer else None)
-            masked = self._masker.mask(request.method, request.url.path, request.headers, body)
+            masked = self._masker.mask(*given)
         if not masked.changed:
             if request.url.path.endswith("/batches") and "x-recede" not in request.headers:
                 say(BATCHES_WORDS)

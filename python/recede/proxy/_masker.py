@@ -185,7 +185,12 @@ class RequestMasker:
         return partial(type(self), **self._given), ()
 
     def mask(
-        self, method: str, path: str, headers: Mapping[str, str] | Iterable[tuple[str, str]], body: bytes
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | Iterable[tuple[str, str]],
+        body: bytes,
+        upstream: str = "",
     ) -> MaskedRequest:
         """Mask one request body.
 
@@ -195,6 +200,7 @@ class RequestMasker:
             headers: of the request; ``Content-Encoding``, ``User-Agent`` and ``x-recede: off``, which sends it raw, are
                 read.
             body: as it was received.
+            upstream: the URL that this request goes to, if it is not that of the masker.
 
         Returns:
             The body to send, and what was done. A request without a history, whose history the provider keeps
@@ -207,7 +213,9 @@ class RequestMasker:
             'eof'
         """
         route = route_of(path)
-        return MaskedRequest(body) if method != "POST" or route is None else self._mask_on(route, path, headers, body)
+        if method != "POST" or route is None:
+            return MaskedRequest(body)
+        return self._mask_on(route, path, headers, body, upstream)
 
     def _mask_on(
         self,
