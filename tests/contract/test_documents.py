@@ -41,7 +41,12 @@ def _commands(group: click.Group, path: str = "recede") -> Iterator[tuple[str, c
             yield f"{path} {name}", command
 
 
-PARAMETERS = [(path, command, option) for path, command in _commands(group) for option in command.params]
+PARAMETERS = [
+    (path, command, option)
+    for path, command in _commands(group)
+    for option in command.params
+    if not getattr(option, "hidden", False)
+]
 
 _SHELL = re.compile(r"[|&>*']")
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -12,6 +12,7 @@ from children import recede_command
 
 import recede
 from recede import types
+from recede.integrations.http import recede_client
 from recede.masker import Masker
 from recede.proxy import RequestMasker
 from recede.reduction._options import DESIGN_OPTIONS, OPTIONS
@@ -205,3 +206,24 @@ def annotations_of(typed: Any) -> dict[str, str]:
 def test_a_wrong_word_is_told_the_right_one(door: Callable[..., Any], wrong: str, right: str) -> None:
     with pytest.raises(TypeError, match=f"there is no option '{wrong}'.*(?:{right})"):
         door(**{wrong: 4})
+
+
+def by_client(**options: Any) -> Any:
+    return recede_client(openai.DefaultHttpxClient(), **options)
+
+
+@pytest.mark.parametrize(
+    ("door", "wrong", "right"),
+    [
+        (by_request_masker, "summarizer", "did you mean 'summaries'"),
+        (by_client, "summaries", "did you mean 'summarizer'"),
+        (by_client, "state", "it is one of recede.proxy.RequestMasker"),
+        (by_history, "summaries", "did you mean 'summarizer'"),
+        (by_masker, "summaries", "did you mean 'summarizer'"),
+        (by_wrap, "summaries", "did you mean 'summarizer'"),
+        *((by_wrap, name, "it is one of recede.masker.Masker") for name in ("adapter", "check", "most", "max_bytes")),
+    ],
+)
+def test_an_option_of_another_door_is_told_its_own(door: Callable[..., Any], wrong: str, right: str) -> None:
+    with pytest.raises(TypeError, match=f"there is no option '{wrong}'.*{right}"):
+        door(**{wrong: True})

@@ -674,7 +674,7 @@ def shown_help_or_error(folder: Path, text: str, *arguments: str) -> tuple[int, 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python reads TOML from 3.11 on")
 def test_settings_of_the_user_are_defaults(tmp_path: Path) -> None:
-    text = '[proxy]\nstate = "none"\nport = 70000\n[other]\nkeep = "x"\n'
+    text = '[proxy]\nstate = "none"\nport = 70000\n'
     code, said = shown_help_or_error(tmp_path, text)
     assert code == 2 and f"{tmp_path}/recede.toml: [proxy] port: " in said and "65535" in said
     text = f'[proxy]\nstate = "{tmp_path}/state"\nobserve = true\n'
@@ -717,11 +717,20 @@ def test_every_option_can_be_in_the_settings(tmp_path: Path, monkeypatch: pytest
             typed += [f"--{key}"] if one is True else [f"--{key}", str(one)]
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     expected = proxy.make_context("proxy", list(typed)).params
-    flags = {flag for one in proxy.params for flag in one.opts if flag.startswith("--")}
+    shown = [one for one in proxy.params if not getattr(one, "hidden", False)]
+    flags = {flag for one in shown for flag in one.opts if flag.startswith("--")}
     assert flags - {"--help"} == set(typed) & flags
     (tmp_path / "recede.toml").write_text(EVERY_OPTION)
     found = proxy.make_context("proxy", []).params
     assert found == expected
+    # Each setting is taken back by its flag.
+    default = proxy.make_context("proxy", [], default_map={}).params
+    names = {flag: one.name for one in shown for flag in one.opts if flag.startswith("--")}
+    for flag in flags - {"--help"}:
+        left = proxy.make_context("proxy", [f"--no-{flag[2:]}"]).params
+        assert left == {**expected, names[flag]: default[names[flag]]}
+    typed_none = proxy.make_context("proxy", ["--max-input-tokens", "none"]).params["max_input_tokens"]
+    assert given({"max_input_tokens": typed_none}) == {"max_input_tokens": None}
     options = given({name: value for name, value in found.items() if name in OPTIONS})
     assert options["keep_by_tool"] == {"Read": 20, "Bash": None} and options["max_overcost"] is None
     RequestMasker(**options).close()
@@ -731,7 +740,15 @@ def test_every_option_can_be_in_the_settings(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[proxy]\nkept = 3\n", "[proxy] has no option 'kept'; it takes port, host, "),
+        ("[proxy]\nzzz = 3\n", "[proxy] has no option 'zzz'; it takes port, host, "),
+        ("[proxy]\nkept = 3\n", "[proxy] has no option 'kept'; did you mean 'keep'?"),
+        ('[proxy]\nexclude_tools = ["Read"]\n', "[proxy] has no option 'exclude_tools'; did you mean 'exclude-tool'?"),
+        ("[proxy]\nkeep_errors = true\n", "[proxy] has no option 'keep_errors'; did you mean 'keep-errors'?"),
+        ("[proxy]\nbudget = 3\n", "[proxy] has no option 'budget'; did you mean 'max-input-tokens'?"),
+        ("[proxy]\nno-keep = 3\n", "[proxy] has no option 'no-keep'; did you mean 'keep'?"),
+        ("keep = 3\n[proxy]\n", "'keep' is in no table: put it under [proxy]"),
+        ("[other]\nkeep = 3\n", "there is no table [other]; what `recede proxy` takes is in [proxy]"),
+        ('[proxy]\nexclude-tool = [""]\n', "--exclude-tool has the blank name '', which is of no tool"),
         ("[proxy]\nkeep = [3]\n", "[proxy] keep must be one value, not [3]"),
         ('[proxy]\nexclude-tool = "Read"\n', "[proxy] exclude-tool must be a list, not 'Read'"),
         ('[proxy]\nkeep-by-tool = ["Read"]\n', "[proxy] keep-by-tool: 'Read' is not TOOL=N"),

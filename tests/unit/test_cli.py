@@ -457,6 +457,7 @@ def test_options_are_those_of_reduce(array: Path, arguments: list[str], options:
         (["--boundary", "3"], {"boundary": 3}),
         (["--max-overcost", "none"], {"max_overcost": None}),
         (["--max-input-tokens", "500"], {"max_input_tokens": 500}),
+        (["--max-input-tokens", "none", "--max-result-chars", "none"], {}),
         (["--placeholder", "[{chars} gone]"], {"placeholder": "[{chars} gone]"}),
     ],
 )

@@ -649,13 +649,14 @@ def test_conversations_take_no_more_than_the_bytes_that_are_permitted() -> None:
     assert images.stats().conversations == 1
 
 
-def test_recall_needs_texts() -> None:
+def test_recall_and_texts_that_stay_need_texts() -> None:
     class Mute:
         def facts(self, message: Any) -> Any: ...
         def masked(self, message: Any, texts: Any) -> Any: ...
 
-    for options in ({"recall": True}, {"placeholder": "[gone: {handle}]"}):
-        with pytest.raises(TypeError, match="recall needs an adapter with a method 'text'"):
+    for options in ({"recall": True}, {"placeholder": "[gone: {handle}]"}, {"keep_matching": ["Saved to "]}):
+        name = "keep_matching" if "keep_matching" in options else "recall"
+        with pytest.raises(TypeError, match=f"{name} needs an adapter with a method 'text'"):
             Masker(Mute(), **options)
     with pytest.raises(TypeError, match="recall must be True or False"):
         Masker(recall=1)  # type: ignore[arg-type]

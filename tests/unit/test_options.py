@@ -126,6 +126,15 @@ def test_exclude_tools() -> None:
             reduce(exclude_tools=bad)
 
 
+@pytest.mark.parametrize("blank", ["", " ", "\t"])
+@pytest.mark.parametrize("door", [recede.reduce, published.reduce], ids=["own", "published"])
+def test_a_blank_tool_name_is_refused(door: Callable[..., Any], blank: str) -> None:
+    more = {"max_input_chars": 100} if door is published.reduce else {}
+    for name, value in (("exclude_tools", ["run", blank]), ("keep_by_tool", {"run": 2, blank: 1})):
+        with pytest.raises(ValueError, match=f"{name} has the blank name '.*', which is of no tool: leave it out"):
+            door([], **{name: value}, **more)
+
+
 @pytest.mark.parametrize("option", ["keep_by_tool", "exclude_tools"])
 def test_patterns_have_a_limit_and_names_have_none(option: str) -> None:
     def given(*tools: str) -> None:

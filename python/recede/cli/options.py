@@ -48,7 +48,8 @@ def _type_of(kind: Kind) -> dict[str, Any]:
     if kind.annotation == "bool":
         return {"is_flag": True}
     if kind.annotation.startswith("int"):
-        return {"type": Whole(min=int(kind.least)), "metavar": "N"}
+        whole = _WholeOrNone if _may_be_none(kind) else Whole
+        return {"type": whole(min=int(kind.least)), "metavar": "N"}
     if kind.annotation.startswith("float"):
         type_ = _NumberOrNone if _may_be_none(kind) else click.FloatRange
         return {"type": type_(min=kind.least, max=kind.most, min_open=kind.most is not None), "metavar": "N"}
@@ -69,6 +70,11 @@ class Whole(click.IntRange):
             meant = f"{short[1]}000" if short else plain if plain.isdecimal() else ""
             self.fail(f"{value!r} is no whole number{f': write {meant}' if meant else ''}", param, ctx)
         return super().convert(value, param, ctx)
+
+
+class _WholeOrNone(Whole):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return _NONE if value == "none" else super().convert(value, param, ctx)
 
 
 class _ChoiceOrNumber(click.Choice[str]):
@@ -107,8 +113,8 @@ class _ToolWindow(click.ParamType):  # type: ignore[type-arg]
 
 
 def _may_be_none(kind: Kind) -> bool:
-    """Whether ``none`` can be typed; other options that may be None are None by default."""
-    return kind.annotation == "float | None"
+    """Whether ``none`` can be typed, which also takes back a setting."""
+    return kind.annotation in ("float | None", "int | None")
 
 
 class _NumberOrNone(click.FloatRange):
@@ -134,7 +140,8 @@ def given(options: dict[str, Any], table: Mapping[str, Option] = OPTIONS) -> dic
     if "keep_by_tool" in options and found.get("keep_by_tool"):
         found["keep_by_tool"] = dict(options["keep_by_tool"])
     # A window of one's own replaces the default one of the designs.
-    return {"preserve_recent_raw_turns": 0, **found} if any(name in found for name in _WINDOWS) else found
+    has_window = any(found.get(name) is not None for name in _WINDOWS)
+    return {"preserve_recent_raw_turns": 0, **found} if has_window else found
 
 
 def usage_error(error: Exception) -> click.UsageError:

@@ -20,11 +20,13 @@ from typing import Any
 import click
 
 from recede import StoreError
+from recede._errors import meant
 from recede.cli.notices import BadFile, errors_of, log_shown, say
 from recede.cli.options import Whole, given, policy_options, usage_error
 from recede.proxy import RequestMasker
 from recede.proxy._routes import UPSTREAMS, checked_upstream
 from recede.proxy.launch import always, given_urls, nothing_sent, pointed, started, upstreams_of
+from recede.reduction._policy import MEANT
 
 _MOST_BYTES = 1 << 20
 _MOST_NUMBER = 1 << 63
@@ -52,8 +54,14 @@ def settings_file() -> Path | None:
 class ConfiguredCommand(click.Command):
     """A command that takes what is not typed from its table in `recede.toml`; the keys are names of options.
 
-    The words that were typed are in `typed` of the context's ``meta``.
+    ``--no-NAME`` takes a setting back for a run. The words that were typed are in `typed` of the context's ``meta``.
     """
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._flags = {flag: one for one in self.params for flag in one.opts if flag.startswith("--")}
+        for flag, option in self._flags.items():
+            self.params.append(_taken_back(flag, option.name or ""))
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> click.Context:
         typed = tuple(args)
@@ -62,13 +70,11 @@ class ConfiguredCommand(click.Command):
         return made
 
     def _settings(self) -> dict[str, Any]:
-        path, flags = settings_file(), {flag: one for one in self.params for flag in one.opts if flag.startswith("--")}
-        found = {}
+        path, found = settings_file(), {}
         for key, value in _table(path, self.name or "").items():
-            option = flags.get(f"--{key}")
+            option = self._flags.get(f"--{key}")
             if option is None:
-                known = ", ".join(flag[2:] for flag in flags)
-                raise click.UsageError(f"{path}: [{self.name}] has no option {key!r}; it takes {known}")
+                raise click.UsageError(f"{path}: [{self.name}] has no option {key!r}{self._hint(key)}")
             values = value if isinstance(value, list) else [value]
             if any(type(one) is int and abs(one) > _MOST_NUMBER for one in values):
                 raise click.UsageError(f"{path}: [{self.name}] {key} is too large a number")
@@ -86,9 +92,27 @@ class ConfiguredCommand(click.Command):
             found[option.name or ""] = typed if option.multiple else typed[0]
         return found
 
+    def _hint(self, key: str) -> str:
+        """The end of an error that names the right key: the library has other names for some options."""
+        by_name = {option.name: flag[2:] for flag, option in self._flags.items()}
+        names = [flag[2:] for flag in self._flags]
+        right = by_name.get(MEANT.get(key, key).replace("-", "_"))
+        return f"; did you mean {right!r}?" if right else meant(key, names) or f"; it takes {', '.join(names)}"
+
+
+def _taken_back(flag: str, name: str) -> click.Option:
+    """The flag that takes back the setting of an option; it is read before that."""
+
+    def take_back(context: click.Context, _: click.Parameter, is_typed: bool) -> None:
+        if is_typed and context.default_map is not None:
+            context.default_map.pop(name, None)
+
+    settings: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "hidden": True}
+    return click.Option([f"--no-{flag[2:]}", f"no_{name}"], callback=take_back, **settings)
+
 
 def _table(path: Path | None, name: str) -> dict[str, Any]:
-    """The table of this name; empty if there is none."""
+    """The table of this name; empty if there is none. Whatever else is in the file is an error."""
     if path is None or not path.is_file():
         return {}
     if sys.version_info < (3, 11):
@@ -99,13 +123,19 @@ def _table(path: Path | None, name: str) -> dict[str, Any]:
     if len(data) > _MOST_BYTES:
         raise click.UsageError(f"{path}: it is larger than {_MOST_BYTES:,} bytes")
     try:
-        table = tomllib.loads(data.decode("utf-8-sig", "replace")).get(name, {})
+        settings = tomllib.loads(data.decode("utf-8-sig", "replace"))
     except RecursionError:
         raise click.UsageError(f"{path}: it is nested too deeply") from None
     except ValueError as error:  # of TOML, or an integer of over 4,300 digits
         raise click.UsageError(f"{path}: {error}") from None
-    if not isinstance(table, dict):
-        raise click.UsageError(f"{path}: {name} must be a table: [{name}]")
+    for key, value in settings.items():
+        if not isinstance(value, dict):
+            is_name = key == name
+            where = f"{name} must be a table: [{name}]" if is_name else f"{key!r} is in no table: put it under [{name}]"
+            raise click.UsageError(f"{path}: {where}")
+        if key != name:
+            raise click.UsageError(f"{path}: there is no table [{key}]; what `recede {name}` takes is in [{name}]")
+    table: dict[str, Any] = settings.get(name, {})
     return table
 
 
@@ -163,7 +193,8 @@ def proxy(
     key. With a COMMAND it sets that for the command alone, and ends when it does, with its exit
     code. http://127.0.0.1:8787/recede/ shows what is saved. Nothing of a request is stored but 28
     bytes: a hash, a count and a time; with --summaries also their texts. What you always want goes
-    in the table [proxy] of recede.toml in ~/.config: a line such as keep = 20 for each option.
+    in the table [proxy] of recede.toml in ~/.config: a line such as keep = 20 for each option;
+    --no-keep takes it back for a run.
 
     \b
     Example:

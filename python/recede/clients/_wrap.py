@@ -22,6 +22,7 @@ from recede.masker import Masker
 from recede.providers import Provider
 from recede.reduction._input import caches_messages, marks_elsewhere
 from recede.reduction._options import OPTIONS
+from recede.reduction._policy import refuse_unknown
 from recede.reduction._signature import takes
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ def wrap(
         masker: the `Masker` to use, for its `masks`, `count_tokens` and `recall`; by default one with the options.
         recall: as for `Masker`: placeholders name handles, for the tool `recede.masker.recall_tool`. Give a masker to
             answer its calls with `Masker.recall`.
-        on_move: as for `Masker`.
+        on_move: as for `Masker`. Give a masker for its other options.
         summarizer: as for `Masker`, sync or async as the client is; ``"model"``: the client itself is asked, for the
             model of the request, before the request that has the summary. Its prompt is `recede.summarizers.PROMPT`.
         **options: as for `reduce`; ``provider="auto"`` is that of the client, at the prices of the model.
@@ -255,4 +256,5 @@ def wrap(
         TypeError: client must be an Anthropic or OpenAI client, or its async variant, not str; for the messages of...
     """
     own = {"recall": recall, "on_move": on_move, "summarizer": summarizer}
+    refuse_unknown(options, own)
     return _wrapped(client, masker, **{name: value for name, value in own.items() if value}, **options)  # type: ignore[no-any-return]

@@ -18,6 +18,7 @@ from recede.clients._requests import ModelProvider
 from recede.masker import Masker
 from recede.reduction._counting import MARKS, has_limits, unmarked
 from recede.reduction._options import OPTIONS
+from recede.reduction._policy import refuse_unknown
 from recede.reduction._signature import takes
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Masking:
     ) -> None:
         """Take the options of every door, and those of a `Masker` for what it remembers."""
         own = {"recall": recall, "on_move": on_move, "summarizer": summarizer, "most": most, "max_bytes": max_bytes}
+        refuse_unknown(options, own)
         self._given: dict[str, Any] = {**own, **options}
         self._begin(**self._given)
 

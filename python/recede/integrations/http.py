@@ -10,6 +10,7 @@ from recede._summarizer import Asking, Steps
 from recede.integrations._shared import BATCHES_WORDS, say
 from recede.proxy import RequestMasker
 from recede.reduction._options import OPTIONS
+from recede.reduction._policy import refuse_unknown
 from recede.reduction._signature import takes
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Requests:
         self, masker: RequestMasker | None, summarizer: Summarizer | None, options: dict[str, Any], otherwise: str
     ) -> None:
         """Take a masker, or options for one; `otherwise` is what to do where an async summarizer cannot be awaited."""
+        refuse_unknown(options, {"summarizer": None})
         if masker is not None and options:
             raise TypeError(f"give the options to the masker: RequestMasker({next(iter(options))}=...)")
         if masker is not None and masker.summarizes != (summarizer is not None):

@@ -96,7 +96,7 @@ class Adapter(Protocol[_M]):
     `facts` and `masked` are required. Four more methods are used if the object has them:
 
     - ``text(message, result_index) -> str``: the text of a result. Without it nothing is taken
-      for a placeholder, texts cannot be cut, and `Masker.recall` does not work.
+      for a placeholder, texts cannot be cut, and `recall` and `keep_matching` are refused.
     - ``summary(text) -> message``: a message of the user with this text. A `summarizer` needs it.
     - ``same(old, new) -> bool``: whether two messages are equal, where ``==`` does not say so.
     - ``key(messages) -> Hashable``: what conversations have in common that may be the same; by default the facts of

@@ -39,8 +39,8 @@ _log = logging.getLogger("recede")
 
 _M = TypeVar("_M")
 _T = TypeVar("_T")
-_OWN = dict.fromkeys(("adapter", "recall", "on_move", "most", "max_bytes", "check"))
-_NEEDS_TEXT = "recall needs an adapter with a method 'text'"
+_OWN = dict.fromkeys(("adapter", "recall", "on_move", "summarizer", "most", "max_bytes", "check"))
+_NEEDS_TEXT = "{} needs an adapter with a method 'text'"
 
 
 def _masks(conversation: KnownConversation) -> Masks:
@@ -120,8 +120,9 @@ class Masker(ConversationFinder[_M]):
                 f"a summarizer needs an adapter with a method 'summary', which {type(adapter).__name__} lacks"
             )
         recalls = recall or "{handle}" in (options.get("placeholder") or "")
-        if recalls and reader.text is None:
-            raise TypeError(_NEEDS_TEXT)
+        for name in ("recall",) * recalls + ("keep_matching",) * bool(options.get("keep_matching")):
+            if reader.text is None:
+                raise TypeError(_NEEDS_TEXT.format(name))
         limits = whole_number(1)("most", most), whole_number()("max_bytes", max_bytes)
         self._on_move = optional_function("on_move", on_move)
         self._was_over = False  # which is said once
@@ -275,7 +276,7 @@ class Masker(ConversationFinder[_M]):
             TypeError: the adapter has no `text`.
         """
         if self._reader.text is None:
-            raise TypeError(_NEEDS_TEXT)
+            raise TypeError(_NEEDS_TEXT.format("recall"))
         index, place = self.place(messages, observation)
         text, images = self._reader.read(messages[index], place)
         if images and not text:

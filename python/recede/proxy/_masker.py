@@ -28,7 +28,7 @@ from recede.reduction import _kinds as kinds
 from recede.reduction._counting import OVER_LIMIT, all_costs, counted, has_limits, static_cost_of_json
 from recede.reduction._exchange import CountRequest
 from recede.reduction._options import OPTIONS
-from recede.reduction._policy import IS_OFF, image_chars_of, own_policy
+from recede.reduction._policy import IS_OFF, image_chars_of, own_policy, refuse_unknown
 from recede.reduction._signature import takes
 from recede.reduction._unrecognized import RequestsWithoutResults
 
@@ -45,6 +45,7 @@ _MOST_NAME = 100  # characters of a model's name
 _MOST_POLICIES = 256
 _DAY = 86_400.0
 _LEAST_CHARS_PER_TOKEN = 2  # of a prompt and tools: more tokens than that they do not have
+_OWN = dict.fromkeys(("state", "summaries", "upstream", "clock"))
 
 
 class MaskedRequest(NamedTuple):
@@ -157,6 +158,7 @@ class RequestMasker:
         clock: Callable[[], float] = time.time,
         **options: Unpack[Options],
     ) -> None:
+        refuse_unknown(options, _OWN)
         self._given: dict[str, Any] = {
             **{"state": state, "summaries": summaries, "upstream": upstream, "clock": clock},
             **options,

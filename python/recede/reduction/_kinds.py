@@ -121,7 +121,7 @@ def _windows_by_tool(name: str, value: Any) -> tuple[tuple[str, int | None], ...
     for tool in value:
         if not isinstance(tool, str):
             raise TypeError(f"{name} must have tool names as its keys, not {type(tool).__name__}")
-    _check_patterns(name, value)
+    _check_tools(name, value)
     return tuple((tool, count(f"{name}[{tool!r}]", newest)) for tool, newest in value.items())
 
 
@@ -135,7 +135,7 @@ def _strings(name: str, value: Any, noun: str) -> Collection[str]:
 
 
 def _tools(name: str, value: Any) -> tuple[str, ...]:
-    _check_patterns(name, _strings(name, value, "tool names"))
+    _check_tools(name, _strings(name, value, "tool names"))
     return tuple(value)
 
 
@@ -147,7 +147,10 @@ def _texts(name: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _check_patterns(name: str, tools: Collection[str]) -> None:
+def _check_tools(name: str, tools: Collection[str]) -> None:
+    blank = next((tool for tool in tools if not tool.strip()), None)
+    if blank is not None:
+        raise ValueError(f"{name} has the blank name {blank!r}, which is of no tool: leave it out")
     patterns = [tool for tool in tools if "*" in tool or "?" in tool]
     advice = ": give the names themselves, which have no limit"
     _check_sizes(name, patterns, "pattern", "patterns with * or ?", advice)

@@ -41,7 +41,7 @@ _UNNAMED = "anthropic"
 _MARKED = "anthropic"  # the shape whose messages take marks
 
 # Words that people type for an option, and what they mean.
-_MEANT = {
+MEANT = {
     "budget": "max_input_tokens",
     "limit": "max_input_tokens",
     "keep_results": "keep",
@@ -52,6 +52,9 @@ _MEANT = {
     "mask_chunk": "boundary=N",
     "max_observation_chars": "max_result_chars",
 }
+
+# Two options that mean the same at different doors.
+_TWINS = {"summaries": "summarizer", "summarizer": "summaries"}
 
 # The options of a few doors, which the others do not take.
 DOORS = {
@@ -67,6 +70,7 @@ DOORS = {
     "store": ("History",),
     "summaries": ("proxy.RequestMasker",),
     "summarizer": ("reduce", "History", "masker.Masker", "wrap"),
+    "upstream": ("proxy.RequestMasker",),
 }
 
 
@@ -134,7 +138,7 @@ def refuse_unknown(options: Mapping[str, Any], more: Mapping[str, Any] | None = 
     """Raise TypeError for an option that no door has; `more` are those that this one has besides."""
     for name in options:
         if name not in OPTIONS:
-            word = _MEANT.get(name)
+            word, twin = MEANT.get(name), _TWINS.get(name)
             if name == "max_input_chars":
                 hint = ": the limit is max_input_tokens, of about four characters each"
             elif word:
@@ -142,6 +146,7 @@ def refuse_unknown(options: Mapping[str, Any], more: Mapping[str, Any] | None = 
             elif name in DOORS or name in DESIGN_OPTIONS:
                 doors = DOORS.get(name, ("designs.HistoryReducer",))
                 hint = " here: it is one of " + ", ".join(f"recede.{door}" for door in doors)
+                hint += f"; did you mean {twin!r}?" if twin in (more or ()) else ""
             else:
                 hint = meant(name, [*OPTIONS, *(more or ())])
             raise TypeError(f"there is no option {name!r}{hint}")
