@@ -95,7 +95,8 @@ def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Newcomer]:
     if shutil.which("uvx") is None:
         shell.types("pip install --quiet --prefix uv uv", home)
     # With all that it needs: what README.md installs comes from here, before there is a release and after it.
-    source = os.environ.get("RECEDE_WHEEL") or clone(folder / "alone")
+    wheel = os.environ.get("RECEDE_WHEEL")
+    source = Path(wheel).absolute() if wheel else clone(folder / "alone")
     shell.types(f"pip wheel --quiet --wheel-dir dist '{source}[cli]'", home)
     shell.variables.update(dict.fromkeys(("PIP_FIND_LINKS", "UV_FIND_LINKS"), str(folder / "dist")))
     shell.variables.update(PIP_NO_INDEX="1", UV_OFFLINE="1")
@@ -112,7 +113,7 @@ def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Newcomer]:
 
 
 def test_readme_notebooks_and_chat_run_in_the_oldest_python(newcomer: Newcomer, tmp_path: Path) -> None:
-    said = newcomer.types(f"python -I {ROOT / 'scripts/try_wheel.py'} {ROOT}", tmp_path)
+    said = newcomer.types(f"python -I '{ROOT}/scripts/try_wheel.py' '{ROOT}'", tmp_path)
     assert "lines of README.md" in said
 
 
