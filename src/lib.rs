@@ -16,6 +16,7 @@
 pub mod clip;
 pub mod dispatch;
 pub mod error;
+mod fingerprint;
 pub mod handle;
 pub mod json;
 mod marks;

@@ -3,6 +3,7 @@
 
 use crate::clip::{Clip, handle_of_whole};
 use crate::dispatch::may_begin_in;
+use crate::fingerprint::Fingerprint;
 use crate::handle::Handle;
 use crate::json::{decode, newlines, skip_chars};
 use crate::outline::{Call, Outline, Span};
@@ -40,6 +41,10 @@ pub trait Source {
     }
     /// Whether a message has a tag.
     fn has_tag(&self, outline: &Outline, message: usize, tag: &str) -> bool;
+    /// Adds all that a message says to a fingerprint; false if that is not known.
+    fn identify(&self, _outline: &Outline, _message: usize, _fingerprint: &mut Fingerprint) -> bool {
+        false
+    }
 }
 
 /// The text of serialized input.
@@ -65,6 +70,11 @@ pub fn count_newlines(data: &[u8], outline: &mut Outline, first: usize) {
 }
 
 impl Source for Bytes<'_> {
+    fn identify(&self, outline: &Outline, message: usize, fingerprint: &mut Fingerprint) -> bool {
+        fingerprint.add(outline.spans[message].of(self.0));
+        true
+    }
+
     fn observation(&self, outline: &Outline, result: usize) -> Vec<u8> {
         let mut text = Vec::with_capacity(outline.results[result].chars);
         for raw in self.raw_pieces(outline, result) {

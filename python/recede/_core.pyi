@@ -41,6 +41,7 @@ __all__ = [
     "scanners",
     "stored_options",
     "texts",
+    "wait_after",
 ]
 
 __version__: str
@@ -73,7 +74,7 @@ class Request:
     @property
     def caches_messages(self) -> bool: ...
     def points(self) -> list[tuple[int, bytes]]: ...
-    def unmarked(self, first: int, end: int) -> bytes: ...
+    def names(self, key: bytes, lengths: list[int]) -> list[bytes]: ...
     def mask(
         self,
         policy: Policy,
@@ -180,6 +181,7 @@ def reduce(
     policy: Policy,
     costs: _CostsAndTexts | None = None,
     summary: _Summary | None = None,
+    texts: object = None,
 ) -> Reduction | SummaryRequest | CountRequest: ...
 def reduce_json(
     data: bytes,
@@ -188,7 +190,9 @@ def reduce_json(
     costs: _CostsAndTexts | None = None,
     summary: _Summary | None = None,
     of_model: Callable[..., Policy] | None = None,
+    texts: object = None,
 ) -> JsonReduction | SummaryRequest | CountRequest: ...
+def wait_after(failures: int) -> int: ...
 def fields(data: bytes, surrogates: bool, names: list[str]) -> Any: ...
 def reduce_column(
     schema: object, array: object, policy: Policy, threads: int, with_views: bool

@@ -21,6 +21,9 @@ except ImportError as error:
 engine = _core
 """The core; tests put the oracle in its place."""
 
+wait_after = _core.wait_after
+"""After so many failed summaries in a row, for how many turns or requests no other one is asked for."""
+
 __version__: str = engine.__version__
 
 

@@ -180,45 +180,74 @@ def _plain(value: Any) -> Any:
 _MOST = 64
 """So many texts of each summarizer are remembered."""
 
-_known: dict[int, tuple[weakref.ref[Any], OrderedDict[Any, str]]] = {}
-"""Of each summarizer, by its id: whether it still lives, and its texts, by what they tell of."""
+_MOST_KEYS = 4 * _MOST
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
-def remembering(summarizer: Any) -> Callable[[list[Any], str | None], Any]:
-    """The summarizer, which is not asked for a text that it gave last; as long as it lives.
+class LastUsed(OrderedDict[_K, _V]):
+    """A dict in which what was used last is last. Threads may share it: each step is one of the dict."""
 
-    Threads may share it: each step is one of the dict, and what two ask at once is asked twice.
+    def use(self, key: _K) -> _V | None:
+        """The value, if there is one."""
+        value = self.pop(key, None)
+        if value is not None:
+            self[key] = value
+        return value
+
+
+class Texts(LastUsed[bytes, str]):
+    """The texts that a summarizer gave last, by what they tell of: the hash of its JSON.
+
+    A core finds one by the fingerprint of what it has read, which is another one for the same messages in JSON.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._keys: dict[bytes, bytes] = {}  # by fingerprint
+
+    def text_of(self, told: bytes) -> str | None:
+        """The text of what has this fingerprint."""
+        key = self._keys.get(told)
+        return None if key is None else self.use(key)
+
+    def key_of(self, told: bytes | None, messages: list[Any], previous: str | None) -> bytes | None:
+        """The key of what is to be told; None if it is no JSON."""
+        import hashlib  # lazily: mostly the fingerprint is known
+
+        try:
+            key = hashlib.sha256(json.dumps([messages, previous]).encode()).digest()
+        except (TypeError, ValueError, RecursionError):
+            return None
+        if told is not None:
+            if len(self._keys) > _MOST_KEYS:
+                self._keys = {known: key for known, key in list(self._keys.items()) if key in self}
+            self._keys[told] = key
+        return key
+
+    def remember(self, key: bytes, text: str) -> None:
+        self[key] = text
+        if len(self) > _MOST:
+            self.popitem(last=False)
+
+
+_known: dict[int, tuple[weakref.ref[Any], dict[Any, Texts]]] = {}
+"""Of what each summarizer is or is bound to, by its id: whether it still lives, and the texts of its functions."""
+
+
+def texts_of(summarizer: Any) -> Texts | None:
+    """Find what a summarizer is not asked for again, as long as it lives; None if nothing can refer to it weakly."""
     if is_async(summarizer):
         raise TypeError("the summarizer is async, and reduce is not: give a sync one, or use a History and its aview")
-
-    def text_of(messages: list[Any], previous: str | None) -> Any:
-        import hashlib  # lazily: only `reduce` has use for it
-
-        # A bound method is another object each time: what it is bound to lives, and its function says which it is.
-        owner, function = getattr(summarizer, "__self__", summarizer), getattr(summarizer, "__func__", None)
-        try:
-            texts = _texts_of(owner)
-            key = function, hashlib.sha256(json.dumps([messages, previous]).encode()).digest()
-        except (TypeError, ValueError, RecursionError):  # nothing can refer to it weakly, or they are no JSON
-            return bound("summarizer", summarizer)(messages, previous)
-        text = texts.pop(key, None)
-        if text is None:
-            text = text_of_summary(bound("summarizer", summarizer)(messages, previous))
-            if not isinstance(text, str) or not text.strip():
-                return text  # it failed
-        texts[key] = text  # the newest is the last
-        if len(texts) > _MOST:
-            texts.popitem(last=False)
-        return text
-
-    return text_of
-
-
-def _texts_of(owner: Any) -> OrderedDict[Any, str]:
+    # A bound method is another object each time: what it is bound to lives, and its function says which it is.
+    owner, function = getattr(summarizer, "__self__", summarizer), getattr(summarizer, "__func__", None)
     place = id(owner)
     known = _known.get(place)
     if known is None or known[0]() is not owner:
-        known = weakref.ref(owner, lambda _: _known.pop(place, None)), OrderedDict()
+        try:
+            known = weakref.ref(owner, lambda _: _known.pop(place, None)), {}
+        except TypeError:
+            return None
         _known[place] = known
-    return known[1]
+    return known[1].setdefault(function, Texts())

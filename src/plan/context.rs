@@ -1,6 +1,7 @@
 //! Inputs of the rules: a history, its facts, and the costs of its texts.
 
 use super::masked::Masked;
+use crate::fingerprint::Digest;
 use crate::outline::Outline;
 use crate::pairs::{Pairs, own_name};
 use crate::placeholder::{Form, ObservationFacts, Placeholder};
@@ -34,17 +35,23 @@ pub enum SummaryInput {
     Known(Vec<(u64, Vec<u8>)>),
 }
 
+/// Texts of summaries that the caller remembers, by the fingerprints of what they tell of.
+pub trait Remembered: Sync {
+    fn text(&self, told: Digest) -> Option<Vec<u8>>;
+}
+
 /// What is given with a history, besides its policy.
 #[derive(Clone, Copy)]
 pub struct Given<'a> {
     pub requests: &'a Requests,
     pub costs: Option<&'a Costs>,
     pub summary: &'a SummaryInput,
+    pub remembered: Option<&'a dyn Remembered>,
 }
 
 impl Default for Given<'_> {
     fn default() -> Self {
-        Given { requests: &UNKNOWN_REQUESTS, costs: None, summary: &SummaryInput::NotAsked }
+        Given { requests: &UNKNOWN_REQUESTS, costs: None, summary: &SummaryInput::NotAsked, remembered: None }
     }
 }
 

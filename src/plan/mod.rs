@@ -34,7 +34,7 @@ use crate::policy::{Goal, Limit, Policy};
 use crate::source::Source;
 pub(crate) use arrival::{arrive, with_arrivals};
 pub(crate) use cache::{Cache, Rule, Sent, Served};
-pub use context::{Costs, Given, SummaryInput, facts};
+pub use context::{Costs, Given, Remembered, SummaryInput, facts};
 pub(crate) use context::{PlanContext, Uncounted, facts_of_pair};
 pub(crate) use hidden::Standing;
 pub(crate) use layout::{Item, Layout, Part, Summary};

@@ -2,6 +2,7 @@
 
 use super::layout::Layout;
 use super::masked::{Cut, Masked, Move};
+use crate::fingerprint::Digest;
 use crate::pairs::Pairs;
 use crate::policy::{Boundary, Policy};
 use crate::turns::Turns;
@@ -116,6 +117,8 @@ pub struct SummaryRequest {
     pub untold: Vec<usize>,
     /// See `untold`.
     pub known: Option<u64>,
+    /// The fingerprint of all that it has to tell, where texts are remembered.
+    pub told: Option<Digest>,
 }
 
 /// The plan, or an input that it needs.

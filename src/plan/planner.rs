@@ -1,7 +1,7 @@
 //! A history that is planned, with what all stages use: its window, and the costs of views.
 
 use super::arrival::with_arrivals;
-use super::context::{Costs, Given, PlanContext, Related, Uncounted, view_cost};
+use super::context::{Costs, Given, PlanContext, Related, Remembered, Uncounted, view_cost};
 use super::hidden::{Hidden, share_of};
 use super::layout::{Layout, Summary};
 use super::mask::{Excluded, Masker};
@@ -27,6 +27,7 @@ pub(super) struct Planner<'a> {
     pub(super) requests: &'a Requests,
     pub(super) placeholder: Placeholder<'a>,
     pub(super) costs: Option<&'a Costs>,
+    pub(super) remembered: Option<&'a dyn Remembered>,
     pub(super) pairs: Pairs,
     pub(super) turns: Turns,
     pub(super) window: Window,
@@ -39,7 +40,7 @@ pub(super) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(super) fn of(outline: &'a Outline, source: &'a dyn Source, policy: &'a Policy, given: Given<'a>) -> Self {
-        let Given { requests, costs, .. } = given;
+        let Given { requests, costs, remembered, .. } = given;
         let end = outline.messages.len();
         let pairs = Pairs::of(outline);
         let turns = Turns::of(outline);
@@ -55,6 +56,7 @@ impl<'a> Planner<'a> {
             requests,
             placeholder,
             costs,
+            remembered,
             pairs,
             turns,
             window,

@@ -5,10 +5,13 @@ use super::hidden::Hidden;
 use super::layout::Summary;
 use super::state::State;
 use super::step::Step;
+use crate::fingerprint::{Digest, Fingerprint};
 use crate::outline::{ItemType, Message, Outline, Role, Shape};
 use crate::policy::Policy;
 use crate::source::Source;
 use crate::text::{clip, count_chars, is_space};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
 
 /// The first line of every summary, by which it is recognized later.
 const SUMMARY_HEAD: &str = "Conversation summary:";
@@ -121,6 +124,16 @@ impl<'a> SummaryWriter<'a> {
     /// The messages that it is made of.
     pub(crate) fn summarized(&self) -> Vec<usize> {
         self.dropped.clone()
+    }
+
+    /// The fingerprint of all that it tells of, which is the same in this process alone; None if that is not known.
+    pub(crate) fn fingerprint(&self) -> Option<Digest> {
+        static KEY: LazyLock<[u64; 2]> = LazyLock::new(|| [0, 1].map(|number| RandomState::new().hash_one(number)));
+        let mut fingerprint = Fingerprint::keyed(&KEY.map(u64::to_le_bytes).concat());
+        let PlanContext { outline, source, .. } = self.context;
+        fingerprint.number(self.earlier.len() as u64);
+        let mut messages = self.earlier.iter().chain(&self.dropped);
+        messages.all(|message| source.identify(outline, *message, &mut fingerprint)).then(|| fingerprint.digest())
     }
 
     /// Those of the messages of which no known text tells, and the key of the newest text that is known; `step` is what made the

@@ -34,14 +34,19 @@ impl Planner<'_> {
             let writer = SummaryWriter::of(context, hidden);
             let texts = if let SummaryInput::Known(texts) = input { &texts[..] } else { &[] };
             let known = |key| texts.iter().find(|(known, _)| *known == key);
+            let told = self.remembered.and_then(|_| writer.fingerprint());
+            let remembered = || self.remembered?.text(told?);
             let text = match (input, known(standing.key)) {
                 (SummaryInput::Given(text, _), _) | (_, Some((_, text))) => text.clone(),
-                _ if self.policy.limit.asks_summary => {
+                _ if self.policy.limit.asks_summary => 'asked: {
+                    if let Some(text) = remembered() {
+                        break 'asked text;
+                    }
                     let (untold, known) = writer.untold(state, &Step::default(), |key| known(key).is_some());
                     let dropped = writer.summarized();
                     let (previous, built_in) = (writer.previous(), writer.built_in(&writer.tagged()));
                     let standing = Some((standing.request, standing.key));
-                    let request = SummaryRequest { dropped, previous, built_in, standing, untold, known };
+                    let request = SummaryRequest { dropped, previous, built_in, standing, untold, known, told };
                     return Ok(Outcome::AskSummary(Box::new(request)));
                 }
                 _ => writer.built_in(&writer.tagged()),

@@ -3,9 +3,10 @@
 use super::guard::guarded;
 use super::named::named;
 use crate::error::Error;
+use crate::fingerprint::Digest;
 use crate::outline::Outline;
 use crate::patterns::{ByTool, TextPatterns};
-use crate::plan::{Cache, Costs, Rule, SummaryInput};
+use crate::plan::{Cache, Costs, Remembered, Rule, SummaryInput};
 use crate::policy::{
     Boundary, Due, Field, Goal, Model, Policy, Requests, Summaries, SummaryPrices, Template, Terms, parameters,
 };
@@ -325,9 +326,23 @@ pub(super) fn summary_request<'py, T: IntoPyObjectExt<'py>>(
     previous: Option<Vec<u8>>,
     built_in: Vec<u8>,
     key: u64,
+    told: Option<Digest>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (previous, built_in) = (previous.map(Text), Text(built_in));
-    named!("recede.reduction._exchange.SummaryRequest", py, dropped, previous, built_in, key)
+    let told = told.map(|told| PyBytes::new(py, &told));
+    named!("recede.reduction._exchange.SummaryRequest", py, dropped, previous, built_in, key, told)
+}
+
+/// The texts of a summarizer, an object of Python.
+pub(super) struct Texts(pub Py<PyAny>);
+
+impl Remembered for Texts {
+    fn text(&self, told: Digest) -> Option<Vec<u8>> {
+        Python::attach(|py| {
+            let text = self.0.bind(py).call_method1("text_of", (PyBytes::new(py, &told),)).ok()?;
+            text.cast::<PyString>().ok().map(bytes_of)
+        })
+    }
 }
 
 /// The request for the costs of these texts.

@@ -6,7 +6,9 @@ use super::values::{Any, Dict, Names, cast, compact_chars, name};
 use crate::clip::handle_of_whole;
 use crate::dispatch::{BEGIN_DISPATCH, begin_dispatch};
 use crate::error::{Error, Kind};
+use crate::fingerprint::Fingerprint;
 use crate::handle::Handle;
+use crate::json::MAX_DEPTH;
 use crate::marks::FIELDS;
 use crate::outline::{CALL_CHARS, Outline};
 use crate::shape::{self, Key, RawCall, RawResult, Sink, Value};
@@ -15,6 +17,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
+use pyo3::{PyTypeCheck, PyTypeInfo};
 
 /// Bytes of the next observation to prefetch while one is searched.
 const LINES_AHEAD: usize = 1024;
@@ -183,6 +186,45 @@ fn is_mark(key: &Any<'_>) -> PyResult<bool> {
     Ok(false)
 }
 
+/// Adds a value to a fingerprint, of a text its hash; false if it has others than those of `json`, or more levels than this.
+fn identify(value: &Any<'_>, levels: usize, fingerprint: &mut Fingerprint) -> PyResult<bool> {
+    if let Some(text) = exact::<PyString>(value) {
+        fingerprint.number(text.hash()?.cast_unsigned() as u64);
+        fingerprint.number(text.len()? as u64);
+    } else if let (Some(dict), 1..) = (exact::<PyDict>(value), levels) {
+        fingerprint.number(dict.len() as u64);
+        for (key, value) in dict {
+            if !identify(&key, 0, fingerprint)? || !identify(&value, levels - 1, fingerprint)? {
+                return Ok(false);
+            }
+        }
+    } else if let (Some(list), 1..) = (exact::<PyList>(value), levels) {
+        fingerprint.number(!(list.len() as u64));
+        for value in list {
+            if !identify(&value, levels - 1, fingerprint)? {
+                return Ok(false);
+            }
+        }
+    } else if value.is_none() || value.is_exact_instance_of::<PyBool>() {
+        fingerprint.add(if value.is_none() {
+            b"null"
+        } else if value.is_truthy()? {
+            b"true"
+        } else {
+            b"false"
+        });
+    } else if value.is_exact_instance_of::<PyInt>() || value.is_exact_instance_of::<PyFloat>() {
+        fingerprint.add(&bytes_of(&value.repr()?));
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+fn exact<'a, 'py, T: PyTypeCheck + PyTypeInfo>(value: &'a Any<'py>) -> Option<&'a Bound<'py, T>> {
+    value.cast_exact().ok()
+}
+
 /// A quick check of the first character, in which most texts differ from a placeholder.
 fn begins(text: &Bound<PyString>, prefix: &str) -> PyResult<bool> {
     if prefix.chars().next().is_some_and(|first| cpython::first_char(text) != Some(first.into())) {
@@ -205,6 +247,10 @@ pub(super) fn may_hold_dispatch(text: &Bound<PyString>) -> bool {
 }
 
 impl Source for Dicts<'_> {
+    fn identify(&self, _: &Outline, message: usize, fingerprint: &mut Fingerprint) -> bool {
+        self.list.get_item(message).and_then(|message| identify(&message, MAX_DEPTH, fingerprint)).unwrap_or(false)
+    }
+
     fn observation(&self, outline: &Outline, result: usize) -> Vec<u8> {
         let mut pieces = Pieces(vec![], 0);
         if let Some(value) = &self.values[result] {

@@ -29,13 +29,13 @@ use crate::json::Scanner;
 use crate::outline::Outline;
 use crate::pairs;
 use crate::placeholder::Placeholder;
-use crate::plan::{self, Costs, Given, Outcome, SummaryInput};
+use crate::plan::{self, Costs, Given, Outcome, Remembered, SummaryInput};
 use crate::reduce::{Reduced, reduce_scanned};
 use crate::repaired::{Added, IdStep, id_steps, repair_json, steps};
 use crate::scan::{field, scan};
 use crate::shape;
 use crate::source::OneText;
-use convert::{PyPolicy, Text, Walked, check_costs, count_request, summary_request, to_str, transcript_error};
+use convert::{PyPolicy, Text, Texts, Walked, check_costs, count_request, summary_request, to_str, transcript_error};
 use dicts::Dicts;
 use guard::guarded;
 use marks::DictMarks;
@@ -49,12 +49,13 @@ use values::Any;
 
 /// Reduces a list of dicts; see `recede.reduce`.
 #[pyfunction]
-#[pyo3(signature = (messages, policy, costs=None, summary=None))]
+#[pyo3(signature = (messages, policy, costs=None, summary=None, texts=None))]
 fn reduce<'py>(
     messages: &Bound<'py, PyAny>,
     policy: &PyPolicy,
     costs: Option<Costs>,
     summary: Option<SummaryInput>,
+    texts: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let py = messages.py();
@@ -63,9 +64,13 @@ fn reduce<'py>(
         plan::arrive(&mut outline, &dicts, &policy.policy);
         check_costs(costs.as_ref(), &outline)?;
         let (policy, requests) = (&*policy.policy.of(&outline), &policy.requests);
-        let given = Given { requests, costs: costs.as_ref(), summary: &summary.unwrap_or_default() };
+        let texts = texts.map(Texts);
+        let remembered = texts.as_ref().map(|texts| texts as &dyn Remembered);
+        let given = Given { requests, costs: costs.as_ref(), summary: &summary.unwrap_or_default(), remembered };
         match plan::plan(&outline, &dicts, policy, given) {
-            Outcome::AskSummary(asked) => summary_request(py, asked.dropped, asked.previous, asked.built_in, 0),
+            Outcome::AskSummary(asked) => {
+                summary_request(py, asked.dropped, asked.previous, asked.built_in, 0, asked.told)
+            }
             Outcome::AskCosts(texts) => count_request(py, texts),
             Outcome::Plan(plan) => {
                 unread::warn_dicts(messages, &outline, policy, |index| dicts.message(index))?;
@@ -83,7 +88,7 @@ fn reduce<'py>(
 /// Reduces serialized input; see `recede.reduce_json`. `of_model` is called with the model of a request that names one, and gives its
 /// policy.
 #[pyfunction]
-#[pyo3(signature = (data, surrogates, policy, costs=None, summary=None, of_model=None))]
+#[pyo3(signature = (data, surrogates, policy, costs=None, summary=None, of_model=None, texts=None))]
 fn reduce_json<'py>(
     data: &Bound<'py, PyBytes>,
     surrogates: bool,
@@ -91,6 +96,7 @@ fn reduce_json<'py>(
     costs: Option<Costs>,
     summary: Option<SummaryInput>,
     of_model: Option<&Bound<'py, PyAny>>,
+    texts: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     guarded(|| {
         let (py, bytes) = (data.py(), data.as_bytes());
@@ -99,13 +105,14 @@ fn reduce_json<'py>(
         let own = model.map(|(of_model, model)| of_model.call((), Some(&[("model", model)].into_py_dict(py)?)));
         let own = own.transpose()?.map(Bound::cast_into::<PyPolicy>).transpose()?;
         let PyPolicy { policy: rules, requests } = own.as_ref().unwrap_or(policy).get();
-        let summary = summary.unwrap_or_default();
-        let given = Given { requests, costs: costs.as_ref(), summary: &summary };
+        let (summary, texts) = (summary.unwrap_or_default(), texts.map(Texts));
+        let remembered = texts.as_ref().map(|texts| texts as &dyn Remembered);
+        let given = Given { requests, costs: costs.as_ref(), summary: &summary, remembered };
         match py.detach(|| reduce_scanned(bytes, outline, rules, given)) {
             Reduced::AskSummary(outline, asked) => {
                 let span = |message: usize| (outline.spans[message].start, outline.spans[message].end);
                 let spans: Vec<(usize, usize)> = asked.dropped.into_iter().map(span).collect();
-                summary_request(py, spans, asked.previous, asked.built_in, 0)
+                summary_request(py, spans, asked.previous, asked.built_in, 0, asked.told)
             }
             Reduced::AskCosts(texts) => count_request(py, texts),
             Reduced::View(view, outline, plan) => json_reduction(data, view.as_ref(), outline, &plan, rules),
@@ -289,6 +296,12 @@ fn mask_observation<'py>(text: &Bound<'py, PyString>, policy: &PyPolicy) -> PyRe
     })
 }
 
+/// For how many turns or requests no summary is asked for after so many failures in a row.
+#[pyfunction]
+fn wait_after(failures: usize) -> PyResult<usize> {
+    guarded(|| Ok(crate::session::wait_after(failures)))
+}
+
 /// The names that `RECEDE_SCANNER` can have on this CPU.
 #[pyfunction]
 fn scanners() -> PyResult<Vec<&'static str>> {
@@ -339,6 +352,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(fields, module)?)?;
         module.add_function(wrap_pyfunction!(count_chars, module)?)?;
         module.add_function(wrap_pyfunction!(mask_observation, module)?)?;
+        module.add_function(wrap_pyfunction!(wait_after, module)?)?;
         module.add_function(wrap_pyfunction!(scanners, module)?)
     })
 }

@@ -3,6 +3,7 @@
 use super::convert::{PyPolicy, Text, count_request, transcript_error};
 use super::guard::guarded;
 use super::reduction::json_reduction;
+use crate::fingerprint::Fingerprint;
 use crate::marks::{caches_messages, newest_in_body, remarked};
 use crate::outline::{Outline, Span};
 use crate::plan::{Costs, Given, SummaryInput, SummaryRequest};
@@ -13,7 +14,6 @@ use crate::scan::{field, has_field, member, scan_bounded, text};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
-use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
 /// A request body that was scanned, to be masked; see `recede.proxy.RequestMasker`.
@@ -70,19 +70,26 @@ impl PyRequest {
         })
     }
 
-    /// Its messages from one up to another, without cache marks, each after its length.
-    fn unmarked<'py>(&self, py: Python<'py>, first: usize, end: usize) -> PyResult<Bound<'py, PyBytes>> {
+    /// Fingerprints of its first messages without cache marks, of so many for each of these ascending lengths.
+    fn names<'py>(&self, py: Python<'py>, key: &[u8], lengths: Vec<usize>) -> PyResult<Bound<'py, PyList>> {
         guarded(|| {
             let (bytes, held) = (self.data.as_bytes(py), self.held());
             let outline = held.as_ref().ok_or_else(masked_once)?;
-            let mut all = vec![];
-            for (message, span) in outline.spans.iter().enumerate().take(end).skip(first) {
-                let is_plain = outline.uncommon.binary_search(&(message as u32)).is_err();
-                let plain = if is_plain { Cow::Borrowed(span.of(bytes)) } else { remarked(span.of(bytes), &[]).into() };
-                all.extend((plain.len() as u64).to_le_bytes());
-                all.extend_from_slice(&plain);
-            }
-            Ok(PyBytes::new(py, &all))
+            let names = py.detach(|| {
+                let (mut fingerprint, mut first) = (Fingerprint::keyed(key), 0);
+                let name = |end: usize| {
+                    for (message, span) in outline.spans.iter().enumerate().take(end).skip(first) {
+                        match outline.uncommon.binary_search(&(message as u32)) {
+                            Ok(_) => fingerprint.add(&remarked(span.of(bytes), &[])),
+                            Err(_) => fingerprint.add(span.of(bytes)),
+                        }
+                    }
+                    first = end;
+                    fingerprint.digest()
+                };
+                lengths.into_iter().map(name).collect::<Vec<_>>()
+            });
+            PyList::new(py, names.iter().map(|name| PyBytes::new(py, name)))
         })
     }
 
@@ -113,7 +120,7 @@ impl PyRequest {
             cold.dedup();
             let requests = &Requests { cold, summaries_at: at, ..requests.clone() };
             let texts = SummaryInput::Known(texts.into_iter().map(|(key, Text(text))| (key, text)).collect());
-            let given = Given { requests, costs: costs.as_ref(), summary: &texts };
+            let given = Given { requests, costs: costs.as_ref(), summary: &texts, remembered: None };
             let reduced = py.detach(|| reduce_scanned(bytes, outline, policy, given));
             match reduced {
                 Reduced::View(view, outline, plan) => {

@@ -15,16 +15,19 @@ pub struct Attempts {
     pub cost: usize,
 }
 
+/// For how many turns, or requests, no summary is asked for after so many failures in a row: 1, then 2, 4, 8, ... 64.
+pub fn wait_after(failures: usize) -> usize {
+    failures.checked_sub(1).map_or(0, |again| 1 << again.min(MAX_WAIT_TURNS.ilog2() as usize))
+}
+
 impl Attempts {
     pub fn fail(&mut self, turns: usize, cost: usize) {
         *self = Attempts { failures: self.failures.saturating_add(1), turns, cost };
     }
 
-    /// Whether a summary may be requested: 1 new turn after the first failure, then 2, 4, 8, ... 64; and a quarter of the
-    /// budget in new messages (0: no budget).
+    /// Whether a summary may be requested: after the wait, and with a quarter of the budget in new messages (0: no budget).
     pub fn may_ask(&self, turns: usize, cost: usize, budget: usize) -> bool {
-        let Some(again) = self.failures.checked_sub(1) else { return true };
-        let wait = 1 << again.min(MAX_WAIT_TURNS.ilog2() as usize);
-        turns.saturating_sub(self.turns) >= wait && cost.saturating_sub(self.cost) >= budget.div_ceil(4)
+        let is_over = turns.saturating_sub(self.turns) >= wait_after(self.failures);
+        self.failures == 0 || (is_over && cost.saturating_sub(self.cost) >= budget.div_ceil(4))
     }
 }

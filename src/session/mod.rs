@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::plan::{Need, PlanContext, Point, State, Step, SummaryInput};
 use crate::policy::{NOW, Policy, Requests};
 use crate::store::{Store, StoreError};
-pub use attempts::Attempts;
+pub use attempts::{Attempts, wait_after};
 use event::Events;
 use log::Log;
 pub(crate) use log::{MessageCosts, ResultPlace, ShownSummary, TextsToCount};
@@ -36,7 +36,7 @@ pub(crate) use view::Mask;
 use view::View;
 pub use view::{Chunks, ViewMessage};
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Default, Clone)]
 pub struct Session {
     /// The policy that was given.
     given: Arc<Policy>,
@@ -113,29 +113,7 @@ impl Session {
     /// An empty session. A history that costs at most `raw_cost_at_most` is sent raw.
     pub fn new(policy: impl Into<Arc<Policy>>, raw_cost_at_most: usize) -> Self {
         let given = policy.into();
-        Session {
-            policy: given.clone(),
-            given,
-            decided: None,
-            requests: Requests::default(),
-            given_requests: Requests::default(),
-            raw_cost_at_most,
-            log: Log::empty(),
-            state: State::default(),
-            step: Step::default(),
-            step_of: None,
-            events: Events::default(),
-            summaries: Summaries::default(),
-            stored: Stored::default(),
-            view: View::default(),
-            needs: [0; 4],
-            counted: None,
-            own_mark: None,
-            calibrates: false,
-            known_moves: 0,
-            unrequested: None,
-            is_changing: false,
-        }
+        Session { policy: given.clone(), given, raw_cost_at_most, log: Log::empty(), ..Session::default() }
     }
 
     /// With what is known of requests beforehand.

@@ -94,6 +94,7 @@ FRAMEWORKS = {
 RUST: dict[str, set[str]] = {
     "lib": set(),
     "error": set(),
+    "fingerprint": set(),
     "handle": set(),
     "stop": set(),
     "text": set(),
@@ -102,7 +103,7 @@ RUST: dict[str, set[str]] = {
     "json": {"error", "outline", "text"},
     "dispatch": {"json", "text"},
     "scan": {"error", "outline", "json", "shape", "dispatch", "text"},
-    "source": {"clip", "handle", "outline", "json", "dispatch", "scan", "text"},
+    "source": {"clip", "fingerprint", "handle", "outline", "json", "dispatch", "scan", "text"},
     "marks": {"json", "outline", "scan", "shape"},
     "turns": {"outline"},
     "pairs": {"outline", "text", "turns"},
@@ -116,6 +117,7 @@ RUST: dict[str, set[str]] = {
     "plan": {
         "clip",
         "dispatch",
+        "fingerprint",
         "handle",
         "marks",
         "outline",

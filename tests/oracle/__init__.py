@@ -44,7 +44,7 @@ __all__ = [
 
 
 def reduce(
-    messages: list[Any], policy: Policy, costs: Costs | None = None, summary: Given = None
+    messages: list[Any], policy: Policy, costs: Costs | None = None, summary: Given = None, texts: object = None
 ) -> Reduction | SummaryRequest | CountRequest:
     outline = walk(messages)
     if costs is not None and (len(costs[0]), len(costs[1])) != (len(outline.messages), len(outline.results)):
@@ -68,6 +68,7 @@ def reduce_json(
     costs: Costs | None = None,
     summary: Given = None,
     of_model: Callable[..., Policy] | None = None,
+    texts: object = None,
 ) -> JsonReduction | SummaryRequest | CountRequest:
     """The same for bytes; dropped messages are given by their spans. A request may name a model, with a policy."""
     messages, body = scan(data, surrogates=surrogates)

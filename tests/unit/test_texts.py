@@ -76,6 +76,40 @@ def test_it_is_asked_once_for_each_summary_of_a_list_that_grows(kind: str) -> No
     assert {previous for _, previous in model.calls} == {None}
 
 
+CHANGES: dict[str, tuple[Any, Any]] = {
+    "a text": ("more", "mor3"),
+    "texts that are divided otherwise": (["ab", "c"], ["a", "bc"]),
+    "numbers of one hash": (-1, -2),
+    "a number and a flag": (1, True),
+    "a number of another kind": (1, 1.0),
+    "nothing": (None, "null"),
+    "levels": ([["a"], "b"], [["a", "b"]]),
+    "the name of a field": ({"a": 1}, {"b": 1}),
+    "an empty list or object": ([], {}),
+    "a lone surrogate": ("\ud800", "\udc00"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("written", [False, True])
+def test_a_hidden_message_that_differs_is_told_anew(change: str, written: bool) -> None:
+    model = Model()
+    versions = [[*SESSION[:1], {**SESSION[1], "more": value}, *SESSION[2:]] for value in CHANGES[change]]
+    for version in (*versions, *versions):
+        recede.reduce(json.dumps(version).encode() if written else version, **LIMIT, summarizer=model)
+    assert len(model.calls) == 2
+
+
+def test_what_is_known_is_not_read_again_to_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Model()
+    for history in (SESSION, json.dumps(SESSION).encode()):
+        recede.reduce(history, **LIMIT, summarizer=model)
+    monkeypatch.setattr(_summarizer.Texts, "key_of", None)
+    for history in (SESSION, json.dumps(SESSION).encode()):
+        assert recede.reduce(history, **LIMIT, summarizer=model).summarizer_error is None
+    assert len(model.calls) == 1
+
+
 def test_two_summarizers_do_not_share_texts() -> None:
     one, other = Model(), Model()
     for model in (one, other, one, other):

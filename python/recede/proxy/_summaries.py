@@ -10,13 +10,15 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from recede._encodable import encodable
+from recede._engine import wait_after
 from recede._errors import StoreError
 from recede._forks import lock_of
+from recede._summarizer import LastUsed
 from recede.proxy._ledger import SharedFile
 from recede.reduction._policy import SUMMARY_CHARS
 
@@ -25,7 +27,6 @@ _MAX_FILE_BYTES = 64 << 20  # then it is written again
 _OWN_BYTES = 256  # of a summary besides its text
 _RECENT_SECONDS = 60 * 60.0
 _TOUCH_SECONDS = 600.0  # after which a use is written down again
-_MOST_PAUSE = 64
 
 At = list[tuple[int, int]]
 Mask = Callable[[At, list[tuple[int, str]]], tuple[Any, Any, Any]]
@@ -85,7 +86,7 @@ class Summaries:
     """The summaries of all conversations, by a keyed hash of what they tell of; a file keeps them over a restart."""
 
     def __init__(self, path: str | None = None, clock: Callable[[], float] = time.time) -> None:
-        self._known: dict[bytes, Summary] = {}  # the one used last is the last
+        self._known: LastUsed[bytes, Summary] = LastUsed()
         self._lengths: Counter[int] = Counter()
         self._bytes = 0
         self._clock = clock
@@ -128,28 +129,33 @@ class Summaries:
                 one.pause = max(0, one.pause - is_sent)
             at = sorted((min(one.used_at.intersection(points)), one.messages) for one in used)
             texts = [(one.key, one.text or "") for one in known]
-        done, standing, _ = mask([*at, *((end, one.messages) for one in waiting)], texts)
-        if done is None and waiting:
-            done, standing, _ = mask(at, texts)
+        # Whether one would pay now is found out with the view that is sent: mostly it does not, and this is that view.
+        asks = history is not None and may_ask
+        new = [(end, end)] if asks else [(end, one.messages) for one in waiting]
+        wanted: tuple[int, Any] | None = None  # the key of one that would, and what it has to tell
+        done, standing, told = mask([*at, *new], texts)
+        if done is None and new:
+            wanted = (standing[1], told) if asks and standing[0] == end else None
+            done, standing, told = mask(at, texts)
         if done is None:  # with these options other turns are hidden, of which no text tells
             with self._lock:
                 for of in [of for of, one in found.items() if one in used]:
                     self._drop(of)
-            at, used = [], []
-            done, standing, _ = mask([], [])
+            used, wanted = [], None
+            done, standing, told = mask([(end, end)] if asks else [], [])
+            if done is None:
+                wanted = standing[1], told
+                done, standing, _ = mask([], [])
         with self._lock:
             for of, one in found.items():
                 is_first = one in waiting and standing == (end, one.key)
                 if (is_first or one in used) and of in self._known:
                     self._use(of, one, end if is_first else None)
         is_new = standing is not None and standing[0] == end
-        if history is None or not may_ask:
+        if history is None or wanted is None or wanted[1][3] == 0:
             return done, is_new, None
-        probe, standing, told = mask([*at, (end, end)], texts)
-        if probe is not None or standing[0] != end or told[3] == 0:
-            return done, is_new, None
-        places, before, previous, length = told
-        name = self._want(request, whose, standing[1], length, found)
+        key, (places, before, previous, length) = wanted
+        name = self._want(request, whose, key, length, found)
         if name is None:
             return done, is_new, None
         messages, text = history(), next((one.text for one in found.values() if one.key == before), None)
@@ -165,7 +171,7 @@ class Summaries:
             summary.is_asked, summary.seconds = False, self._clock()
             if text is None or not text.strip():
                 summary.failures += 1
-                summary.pause = min(1 << summary.failures - 1, _MOST_PAUSE)
+                summary.pause = wait_after(summary.failures)
                 return
             self._bytes -= summary.size
             summary.text, summary.failures = encodable(text)[:SUMMARY_CHARS], 0
@@ -177,17 +183,15 @@ class Summaries:
     def _of(self, request: Any, whose: bytes, end: int) -> dict[bytes, Summary]:
         """Those whose messages a request begins with, the shortest first."""
         lengths = sorted(length for length in self._lengths if length <= end)
-        names = self._names(request, whose, lengths) if lengths else ()
+        names = self._names(request, whose, lengths) if lengths else []
         found = ((of, self._known.get(of)) for of in names)
         return {of: one for of, one in found if one is not None}
 
-    def _names(self, request: Any, whose: bytes, lengths: Iterable[int]) -> Iterator[bytes]:
+    def _names(self, request: Any, whose: bytes, lengths: list[int]) -> list[bytes]:
         """The keyed hashes of so many first messages."""
-        hashed, first = hashlib.blake2b(whose, key=self._secret, digest_size=16), 0
-        for length in lengths:
-            hashed.update(request.unmarked(first, length))
-            first = length
-            yield hashed.copy().digest()
+        key = hashlib.blake2b(whose, key=self._secret, digest_size=32).digest()
+        names: list[bytes] = request.names(key, lengths)
+        return names
 
     def _want(self, request: Any, whose: bytes, key: int, length: int, found: dict[bytes, Summary]) -> bytes | None:
         """Note that a summary of so many messages is asked for: its name; None if it was, or no other can be kept."""
@@ -229,7 +233,7 @@ class Summaries:
 
     def _use(self, of: bytes, summary: Summary, used_at: int | None) -> None:
         """Note a use; `used_at`: by another first request."""
-        self._known[of] = self._known.pop(of)
+        self._known.use(of)
         now, new = self._clock(), {} if used_at is None else {"used_at": [used_at]}
         summary.used_at.update(*new.values())
         if new or now - summary.seconds > _TOUCH_SECONDS:

@@ -13,6 +13,7 @@ class SummaryRequest(NamedTuple):
     previous: str | None  # the summary of an earlier reduction
     built_in: str
     key: int = 0  # that of the summary, in a session
+    told: bytes | None = None  # the fingerprint of what it has to tell, where texts are remembered
 
 
 class CountRequest(NamedTuple):

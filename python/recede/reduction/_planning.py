@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 def reduce_messages(policy: Any, messages: list[Any], options: Any) -> Reduction:
     """Reduce a list by a Policy; of its options this needs the caller's functions, and what images count."""
-    summarizer, counter = options.get("summarizer"), options.get("token_counter")
+    summarizer, counter, texts = options.get("summarizer"), options.get("token_counter"), options.get("texts")
     given = messages
     costs: Any = None
     if summarizer is not None or counter is not None:
         messages = copy_of(messages)
     if counter is not None:
         costs = all_costs(ask_engine("texts", messages, policy)[0], counter, image_chars_of(options))
-    answer, error = reduced(messages, policy, costs), None
+    answer, error = reduced(messages, policy, costs, None, texts), None
     if type(answer) is not Reduction:
         from recede._objects import plain_message
 
         answer, error = _answered(
             answer,
-            lambda summary: reduced(messages, policy, costs, summary),
+            lambda summary: reduced(messages, policy, costs, summary, texts),
             lambda index: plain_message(messages[index]),
             options,
             costs,
@@ -49,17 +49,17 @@ def reduce_bytes(policy: Any, data: Json, options: Any, of_model: Callable[..., 
     """Reduce serialized input, likewise; `of_model` gives the Policy for the model that a request names."""
     engine = _engine.engine
     raw, surrogates = as_bytes(data)
-    counter = options.get("token_counter")
+    counter, texts = options.get("token_counter"), options.get("texts")
     costs: Any = None
     if counter is not None:
         # The strict reader validates it for json.
         engine.reduce_json(raw, surrogates, compiled(engine, "truncate", {}))
         costs = all_costs(engine.texts(history_of(raw), policy), counter, image_chars_of(options))
-    answer, error = engine.reduce_json(raw, surrogates, policy, costs, None, of_model), None
+    answer, error = engine.reduce_json(raw, surrogates, policy, costs, None, of_model, texts), None
     if type(answer) is not JsonReduction:
         answer, error = _answered(
             answer,
-            lambda summary: engine.reduce_json(raw, surrogates, policy, costs, summary, of_model),
+            lambda summary: engine.reduce_json(raw, surrogates, policy, costs, summary, of_model, texts),
             lambda span: loads(raw[slice(*span)]),
             options,
             costs,
@@ -88,10 +88,32 @@ def _answered(
             costs[2].update(counted(answer.texts, counter))
         elif type(answer) is SummaryRequest:
             dropped = list(map(message_of, answer.dropped)) if summarizer is not None else []
-            summary, error = asked_summary(dropped, answer.previous, answer.built_in, summarizer, counter)
+            texts = options.get("texts")
+            summary, error = asked_summary(
+                dropped, answer.previous, answer.built_in, _remembering(summarizer, texts, answer.told), counter
+            )
         else:
             return answer, error
         answer = reduce(summary)
+
+
+def _remembering(summarizer: Any, texts: Any, told: bytes | None) -> Any:
+    """The summarizer, which is not asked for a text that it gave last."""
+    if texts is None:
+        return summarizer
+
+    def text_of(messages: list[Any], previous: str | None) -> Any:
+        from recede._summarizer import bound, checked_text
+
+        key = texts.key_of(told, messages, previous)
+        text = None if key is None else texts.use(key)
+        if text is None:
+            text = checked_text(bound("summarizer", summarizer)(messages, previous))
+            if key is not None:
+                texts.remember(key, text)
+        return text
+
+    return text_of
 
 
 def asked_summary(
@@ -109,14 +131,14 @@ def asked_summary(
     return (text, None if counter is None else CHARS_PER_TOKEN * count_tokens(counter, text)), None
 
 
-def reduced(messages: list[Any], policy: Any, costs: Any = None, summary: Any = None) -> Any:
-    """The reduction of a history, or what the engine must be given first: a summary, or costs."""
+def reduced(messages: list[Any], policy: Any, costs: Any = None, summary: Any = None, texts: Any = None) -> Any:
+    """The reduction of a history, or what the engine must be given first: a summary that `texts` lacks, or costs."""
     engine = _engine.engine
     try:
-        return engine.reduce(messages, policy, costs, summary)
+        return engine.reduce(messages, policy, costs, summary, texts)
     except TranscriptError as fault:
         forms = forms_of(messages, fault)
-    answer = engine.reduce(forms.messages, policy, costs, summary)
+    answer = engine.reduce(forms.messages, policy, costs, summary, texts)
     if type(answer) is not Reduction:
         return answer
     view = answer.messages

@@ -77,9 +77,9 @@ def reduce(  # noqa: D417 - more is an error
         raise TypeError(f"reduce takes its options by name: {instead}")
     own: Any = options
     if summarizer is not None:
-        from recede._summarizer import remembering  # lazily: few give one, and it imports hashlib and json
+        from recede._summarizer import texts_of  # lazily: few give one, and it imports inspect and json
 
-        own = {**options, "summarizer": remembering(summarizer)}
+        own = {**options, "summarizer": summarizer, "texts": texts_of(summarizer)}
     counter = options.get("token_counter")
     if isinstance(messages, (bytes, bytearray, memoryview, str)):
         refuse_path(messages)

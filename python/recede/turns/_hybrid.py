@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Union
 
 from recede._bodies import unique
+from recede._engine import wait_after
 from recede._errors import StoreError
 from recede._steps import Call, drive, drive_async
 from recede._summarizer import bound, checked_text, is_async
@@ -29,7 +30,6 @@ TurnSummarizer: TypeAlias = Union[Callable[[list[Turn], Union[str, None]], Any],
 new summary or an object with a ``.text``, or an awaitable of one."""
 
 _PLACEHOLDER = "[Observation omitted]"
-_MAX_WAIT = 64  # turns between failed summaries
 _log = logging.getLogger("recede")
 
 
@@ -217,7 +217,7 @@ class HybridContextManager(TurnManager):
         end = turns // self._summarize_at * self._summarize_at - self._tail
         if end <= self._end_turn or self._is_summarizing:
             return None
-        return None if failed and turns - failed[-1] < min(1 << (len(failed) - 1), _MAX_WAIT) else end
+        return None if failed and turns - failed[-1] < wait_after(len(failed)) else end
 
     def _summarizing(self) -> Generator[Call, Any, bool]:
         """The steps of a summary, if one is due and none is in progress."""

@@ -35,7 +35,7 @@ impl Planner<'_> {
             if self.policy.limit.asks_summary {
                 let previous = writer.previous();
                 let (dropped, standing, untold, known) = (writer.summarized(), None, vec![], None);
-                let request = SummaryRequest { dropped, previous, built_in, standing, untold, known };
+                let request = SummaryRequest { dropped, previous, built_in, standing, untold, known, told: None };
                 return Ok(Outcome::AskSummary(Box::new(request)));
             }
             (built_in, None)

@@ -159,7 +159,7 @@ impl PyFactsSession {
             match asked {
                 Update::Done | Update::AskTexts => {} // a session of facts has none to write
                 Update::AskSummary(Asked { messages, previous, key }) => {
-                    return summary_request(py, messages, previous, vec![], key);
+                    return summary_request(py, messages, previous, vec![], key, None);
                 }
                 Update::AskTextCosts(texts) => return count_request(py, texts),
             }

@@ -275,7 +275,7 @@ impl PySession {
                 Update::Done => Ok(moves_of(py, &moves)?.to_list().into_any()),
                 Update::AskSummary(asked) => {
                     let messages = PyList::new(py, told.iter().map(|message| PyBytes::new(py, message)))?;
-                    summary_request(py, messages, asked.previous, vec![], asked.key)
+                    summary_request(py, messages, asked.previous, vec![], asked.key, None)
                 }
                 Update::AskTextCosts(texts) => count_request(py, texts),
                 Update::AskTexts => {
