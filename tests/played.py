@@ -204,7 +204,7 @@ def _responses(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bo
             item |= {"type": "custom_tool_call", "input": value}
         else:
             item["arguments"] = json.dumps(value)
-    response = {"id": f"resp_{done}", "object": "response", "model": body["model"], "output": []}
+    response = {"id": f"resp_{done}", "object": "response", "created_at": 1, "model": body["model"], "output": []}
     usage: dict[str, Any] = {"input_tokens": sum(tokens), "output_tokens": _OUTPUT_TOKENS}
     usage["total_tokens"] = sum(usage.values())
     usage["input_tokens_details"] = {"cached_tokens": tokens.read}

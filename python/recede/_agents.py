@@ -7,7 +7,9 @@ needs besides.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from recede._hosts import base_url
 
 
 class Agent(NamedTuple):
@@ -22,7 +24,10 @@ class Agent(NamedTuple):
     arguments: tuple[str, ...] = ()  # of its command line, after the command
     subcommands: tuple[str, ...] = ()  # those, by its pages, with which it does not converse, and takes no `arguments`
     config: tuple[str, dict[str, Any]] | None = None  # a variable that takes settings as JSON, and the settings
-    variables: tuple[tuple[str, str], ...] = ()  # more, unless they are set, while requests go to the provider itself
+    # Its settings files that may name an address, the first one goes before the others: those that an administrator has
+    # written, those of the user, those of the working folder, and of folders above it up to that of a repository.
+    files: tuple[tuple[Literal["managed", "user", "project", "above"], str], ...] = ()
+    providers: tuple[tuple[str, str, str], ...] = ()  # its own ones, the base URL of each, and the variable of its key
     otherwise: str = ""  # why its requests may not come to the proxy all the same
     setting: str = ""  # what to set then, for a proxy that lasts
     is_pointed: bool = True  # whether all this points it at a proxy
@@ -46,6 +51,54 @@ def _with_tail(*texts: str) -> tuple[str, ...]:
     return (*texts, *(text + tail for text in texts))
 
 
+def _at(*rows: tuple[str, str, str, str]) -> tuple[tuple[str, str, str], ...]:
+    """List providers of an agent by name, host of the table, form of requests, and variable of the key."""
+    return tuple((name, base_url(host, form) or "", variable) for name, host, form, variable in rows)
+
+
+_OF_BOTH = _at(
+    ("deepseek", "api.deepseek.com", "chat", "DEEPSEEK_API_KEY"),
+    ("moonshotai", "api.moonshot.ai", "chat", "MOONSHOT_API_KEY"),
+    ("moonshotai-cn", "api.moonshot.cn", "chat", "MOONSHOT_API_KEY"),
+    ("xai", "api.x.ai", "chat", "XAI_API_KEY"),
+    ("groq", "api.groq.com", "chat", "GROQ_API_KEY"),
+    ("cerebras", "api.cerebras.ai", "chat", "CEREBRAS_API_KEY"),
+    ("nvidia", "integrate.api.nvidia.com", "chat", "NVIDIA_API_KEY"),
+    ("huggingface", "router.huggingface.co", "chat", "HF_TOKEN"),
+)
+# As its package has them; those whose models have addresses of their own are left out.
+_OF_PI = (
+    *_OF_BOTH,
+    ("mistral", "https://api.mistral.ai", "MISTRAL_API_KEY"),
+    ("fireworks", "https://api.fireworks.ai/inference", "FIREWORKS_API_KEY"),
+    *_at(
+        ("zai", "api.z.ai/api/coding", "chat", "ZAI_API_KEY"),
+        ("zai-coding-cn", "open.bigmodel.cn/api/coding", "chat", "ZAI_CODING_CN_API_KEY"),
+        ("kimi-coding", "api.kimi.com/coding", "chat", "KIMI_API_KEY"),
+        ("minimax", "api.minimax.io", "anthropic", "MINIMAX_API_KEY"),
+        ("minimax-cn", "api.minimaxi.com", "anthropic", "MINIMAX_CN_API_KEY"),
+        ("together", "api.together.ai", "chat", "TOGETHER_API_KEY"),
+        ("vercel-ai-gateway", "ai-gateway.vercel.sh", "anthropic", "AI_GATEWAY_API_KEY"),
+        ("xiaomi", "api.xiaomimimo.com", "chat", "XIAOMI_API_KEY"),
+    ),
+)
+# As models.dev had them in November 2026.
+_OF_OPENCODE = (
+    *_OF_BOTH,
+    ("minimax", "https://api.minimax.io/anthropic/v1", "MINIMAX_API_KEY"),
+    *_at(
+        ("zai", "api.z.ai", "chat", "ZHIPU_API_KEY"),
+        ("zai-coding-plan", "api.z.ai/api/coding", "chat", "ZHIPU_API_KEY"),
+        ("zhipuai", "open.bigmodel.cn", "chat", "ZHIPU_API_KEY"),
+        ("mistral", "api.mistral.ai", "chat", "MISTRAL_API_KEY"),
+        ("openrouter", "openrouter.ai", "chat", "OPENROUTER_API_KEY"),
+        ("fireworks-ai", "api.fireworks.ai", "chat", "FIREWORKS_API_KEY"),
+        ("togetherai", "api.together.xyz", "chat", "TOGETHER_API_KEY"),
+        ("alibaba", "dashscope-intl.aliyuncs.com", "chat", "DASHSCOPE_API_KEY"),
+        ("opencode", "opencode.ai", "chat", "OPENCODE_API_KEY"),
+    ),
+)
+
 AGENTS = {
     "claude": Agent(
         "Claude Code",
@@ -53,8 +106,14 @@ AGENTS = {
         "anthropic",
         "claude-cli/",
         "@anthropic-ai/claude-code",
-        # Its tool search is off at any other address than that of Anthropic, unless this says otherwise.
-        variables=(("ENABLE_TOOL_SEARCH", "true"),),
+        files=(
+            ("managed", "/etc/claude-code/managed-settings.json"),
+            ("managed", "/Library/Application Support/ClaudeCode/managed-settings.json"),
+            ("managed", "C:/Program Files/ClaudeCode/managed-settings.json"),
+            ("project", ".claude/settings.local.json"),
+            ("project", ".claude/settings.json"),
+            ("user", "{CLAUDE_CONFIG_DIR:~/.claude}/settings.json"),
+        ),
         subcommands=("auth", "doctor", "install", "mcp", "plugin", "plugins", "setup-token", "update", "upgrade"),
         otherwise="its settings have another address (ANTHROPIC_BASE_URL in their env), or it uses Bedrock or Vertex",
         user_tools=("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill"),
@@ -88,7 +147,9 @@ AGENTS = {
         "@openai/codex",
         arguments=("-c", 'openai_base_url="{url}/v1"'),
         subcommands=("completion", "features", "login", "logout", "mcp", "sandbox"),
-        otherwise="its config.toml names another model_provider than OpenAI",
+        # Its files of projects may name no address.
+        files=(("user", "{CODEX_HOME:~/.codex}/config.toml"), ("user", "/etc/codex/config.toml")),
+        otherwise="its model_provider has no base_url",
         setting="set the base_url of that one to {url}/v1",
         user_tools=("request_user_input", "request_user_input_async"),
     ),
@@ -122,7 +183,19 @@ AGENTS = {
                 }
             },
         ),
-        otherwise="its model is of another provider than anthropic, openai and google",
+        files=(
+            ("managed", "/etc/opencode/opencode.json"),
+            ("above", ".opencode/opencode.jsonc"),
+            ("above", ".opencode/opencode.json"),
+            ("above", "opencode.jsonc"),
+            ("above", "opencode.json"),
+            ("user", "{OPENCODE_CONFIG:}"),
+            ("user", "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.jsonc"),
+            ("user", "{XDG_CONFIG_HOME:~/.config}/opencode/opencode.json"),
+            ("user", "{XDG_CONFIG_HOME:~/.config}/opencode/config.json"),
+        ),
+        providers=_OF_OPENCODE,
+        otherwise="its model is of a provider whose address is not known",
         setting="set the baseURL of that one to {url}/v1",
         user_tools=("question", "plan_exit", "skill"),
         user_texts=(
@@ -138,6 +211,11 @@ AGENTS = {
         "QwenCode/",
         "@qwen-code/qwen-code",
         subcommands=("extensions", "mcp"),
+        files=(
+            ("managed", "{QWEN_CODE_SYSTEM_SETTINGS_PATH:/etc/qwen-code/settings.json}"),
+            ("project", ".qwen/settings.json"),
+            ("user", "~/.qwen/settings.json"),
+        ),
         otherwise="its settings have another address (baseUrl of a model, or of the login)",
         setting="set that to {url}/v1",
         user_tools=("ask_user_question", "enter_plan_mode", "exit_plan_mode", "skill"),
@@ -145,11 +223,13 @@ AGENTS = {
     ),
     "pi": Agent(
         "pi",
-        "0.73.1",
-        package="@mariozechner/pi-coding-agent",
+        "1.6.0",
+        package="@earendil-works/pi-coding-agent",
         arguments=("--extension", "{folder}/pi.js"),
         subcommands=("config", "install", "list", "remove", "uninstall", "update"),
-        otherwise="its model is of another provider than anthropic, openai and google",
+        files=(("user", "{PI_CODING_AGENT_DIR:~/.pi/agent}/models.json"),),
+        providers=_OF_PI,
+        otherwise="its model is of a provider whose address is not known",
         setting="set the baseUrl of that one to {url}/v1 in models.json",
     ),
     "aider": Agent("aider", "0.86", package="aider-chat", sends_results=False),
@@ -158,6 +238,7 @@ AGENTS = {
         "3.0.65",
         package="cline",
         subcommands=("auth", "config", "update", "version"),
+        files=(("user", "{CLINE_DATA_DIR:~/.cline/data}/settings/providers.json"),),
         otherwise="it takes its address from its login alone, for a provider with the API of OpenAI",
         setting="type `cline auth -p openai -b {url}/v1 -k KEY -m MODEL`, which stays",
         is_pointed=False,
@@ -196,6 +277,8 @@ AGENTS = {
         "2.1.0",
         user_agent="kimi-code-cli/",
         package="@moonshot-ai/kimi-code",
+        subcommands=("acp", "doctor", "export", "info", "login", "logout", "mcp", "plugin", "web"),
+        files=(("user", "{KIMI_CODE_HOME:~/.kimi-code}/config.toml"),),
         otherwise="it takes its address from its own variables",
         setting="set KIMI_MODEL_BASE_URL={url}/v1, with KIMI_MODEL_NAME and KIMI_MODEL_API_KEY",
         is_pointed=False,
@@ -205,6 +288,7 @@ AGENTS = {
         "Grok Build",
         "1.0.41",
         package="@xai-official/grok",
+        files=(("user", "{GROK_HOME:~/.grok}/config.toml"),),
         otherwise="it takes its address from its config.toml, or its own variable",
         setting="set GROK_MODELS_BASE_URL={url}/v1 (the URL of xAI is https://api.x.ai)",
         is_pointed=False,
@@ -222,6 +306,7 @@ AGENTS = {
         "Vibe",
         "3.0.3",
         package="mistral-vibe",
+        files=(("project", ".vibe/config.toml"), ("user", "{VIBE_HOME:~/.vibe}/config.toml")),
         otherwise="it takes its address from its config.toml",
         setting="set the api_base of its provider there to {url}/v1 (the URL of Mistral is https://api.mistral.ai)",
         is_pointed=False,

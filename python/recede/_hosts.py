@@ -56,6 +56,14 @@ HOSTS: tuple[Host, ...] = (
     Host("api.moonshot.cn", "moonshot", _NOV, "platform.moonshot.cn/docs" + _QUOTED, _BOTH),
     Host("api.kimi.com/coding", "moonshot", _NOV, "www.kimi.com/code/docs",
          {"chat": "/coding/v1", "anthropic": "/coding"}, is_subscription=True),
+    Host(
+        "api.kimi.ai/coding",
+        "moonshot",
+        _NOV,
+        "npm, @moonshot-ai/kimi-code 2.1.0",
+        {"chat": "/coding/v1", "anthropic": "/coding"},
+        is_subscription=True,
+    ),
     # The address of Anthropic's form is that of both: of the Coding Plan, and of paid tokens.
     Host("api.z.ai", "zai", _NOV, "docs.z.ai/devpack; docs.z.ai/guides/develop",
          {"chat": "/api/paas/v4", "responses": "/api/v1", "anthropic": "/api/anthropic"}),

@@ -35,7 +35,7 @@ LEAVES = {
 }
 # A room of the package (a folder, or a module of the root) -> the rooms that it may import.
 PYTHON: dict[str, set[str]] = {
-    "_agents": set(),
+    "_agents": {"_hosts"},
     "_errors": set(),
     "_files": set(),
     "_forks": set(),

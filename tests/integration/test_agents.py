@@ -1,8 +1,9 @@
 """Real agents through the proxy, against a played provider: what they send, and that they end as without it.
 
 Found on the PATH, or in the `node_modules/.bin` of the folder RECEDE_AGENTS: `npm install @anthropic-ai/claude-code
-@openai/codex @google/gemini-cli opencode-ai @qwen-code/qwen-code @mariozechner/pi-coding-agent`; aider, of PyPI, on the
-PATH. Nothing leaves this machine.
+@openai/codex @google/gemini-cli opencode-ai @qwen-code/qwen-code @earendil-works/pi-coding-agent
+@moonshot-ai/kimi-code @xai-official/grok cline`, with Node.js 22.19 or later: under Node.js 20 npm installs old ones
+of some without a word. aider, of PyPI, on the PATH. Nothing leaves this machine.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ from test_proxy_summaries import changed, history_of, played, summary_in
 import recede
 from played import CORPUS_SIZES, LAST, TURNS, PlayedModel
 from recede.proxy.launch import pointed
-from recede.proxy.server import UPSTREAMS
 from support import unmarked
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
@@ -62,7 +62,6 @@ def _environment(home: Path, url: str) -> dict[str, str]:
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1",
         "DISABLE_ERROR_REPORTING": "1", "GEMINI_TELEMETRY_ENABLED": "false",
         "GEMINI_CLI_TRUST_WORKSPACE": "true", "NO_COLOR": "1", "CI": "1", "OPENAI_MODEL": "gpt-5.4",
-        "ENABLE_TOOL_SEARCH": "true",
     }  # fmt: skip
 
 
@@ -163,7 +162,7 @@ def _run(command: list[str], home: Path, model: PlayedModel, options: tuple[str,
     with recording(model) as upstream:
         environment = {**_environment(home, upstream.url), **variables}
         if options is None:  # pointed at the provider itself in the same way
-            to_run, environment, _ = pointed(tuple(command), upstream.url, environment, UPSTREAMS)
+            to_run, environment, *_ = pointed(tuple(command), upstream.url, environment)
         else:
             to_run = (
                 sys.executable,
@@ -470,13 +469,13 @@ def test_an_agent_that_clears_its_results_costs_no_more(tmp_path: Path) -> None:
 
 
 def _tools(home: Path, search: str | None) -> list[str]:
-    """The tools of the first request of Claude Code, whose tool search is on, or left to the proxy."""
+    """The tools of the first request of Claude Code, whose tool search is off, or as it is by itself."""
     home.mkdir()
     model = PlayedModel(1)
     with recording(model) as upstream, proxying(upstream.url) as proxy:
         environment = _environment(home, upstream.url)
-        del environment["ENABLE_TOOL_SEARCH"], environment["ANTHROPIC_BASE_URL"]
-        command, environment, _ = pointed(tuple(_claude(home)), proxy.url, environment, UPSTREAMS)
+        del environment["ANTHROPIC_BASE_URL"]
+        command, environment, *_ = pointed(tuple(_claude(home)), proxy.url, environment)
         if search is not None:
             environment["ENABLE_TOOL_SEARCH"] = search
         subprocess.run(command, cwd=home, env=environment, capture_output=True, timeout=180, stdin=subprocess.DEVNULL)

@@ -68,6 +68,7 @@ def test_base_urls_of_maker_with_several_hosts_are_all() -> None:
         "https://api.moonshot.ai/anthropic",
         "https://api.moonshot.cn/anthropic",
         "https://api.kimi.com/coding",
+        "https://api.kimi.ai/coding",
     ]
     assert base_urls("azure", "chat") == []
 

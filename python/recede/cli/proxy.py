@@ -11,8 +11,9 @@ import re
 import shlex
 import signal
 import sys
+import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,24 @@ from typing import Any
 import click
 
 from recede import StoreError
-from recede._errors import meant
+from recede._errors import meant, printable
 from recede.cli.notices import BadFile, errors_of, log_shown, say
 from recede.cli.options import Whole, given, policy_options, usage_error
 from recede.proxy import RequestMasker
 from recede.proxy._routes import UPSTREAMS, checked_upstream
-from recede.proxy.launch import always, given_urls, nothing_sent, pointed, started, upstreams_of
+from recede.proxy.launch import (
+    Plan,
+    always,
+    destinations,
+    given_urls,
+    host_of,
+    nothing_sent,
+    of_project,
+    planned,
+    pointed,
+    started,
+    upstreams_of,
+)
 from recede.reduction._policy import MEANT
 
 _MOST_BYTES = 1 << 20
@@ -174,6 +187,9 @@ _GROUP_SECONDS = 1.0  # in which a command that has one ends, so that it is not 
     "same key. Not for the login of a subscription.",
 )  # fmt: skip
 @click.option("--observe", is_flag=True, help="Send requests raw, and estimate what masking would have saved.")
+@click.option(
+    "--dry-run", is_flag=True, help="Start nothing: say what a COMMAND would get, and where its requests would go."
+)
 @click.option("-v", "--verbose", is_flag=True, help="A line for each request.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND ...]")
 def proxy(
@@ -183,6 +199,7 @@ def proxy(
     state: str | None,
     summaries: str | None,
     observe: bool,
+    dry_run: bool,
     verbose: bool,
     command: tuple[str, ...],
     **options: Any,
@@ -216,6 +233,11 @@ def proxy(
         upstreams = upstreams_of(given_urls(environment)) if command and of_all is None else {}
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    plan = planned(command, environment, Path.cwd(), [*UPSTREAMS] if of_all is not None else [*typed_upstreams])
+    if dry_run:
+        _show(command, environment, plan, of_all, {**upstreams, **typed_upstreams})
+        return
+    _ask_for(plan)
     try:
         masker = _masker(state, has_command=bool(command), summaries=summaries is not None, **given(options))
     except ValueError as error:
@@ -232,6 +254,7 @@ def proxy(
             observe=observe,
             of_command=bool(command),
             agent=started(command).agent,
+            addresses={word: one.url for one, word in plan.words.items()},
             command=shlex.join(command[: started(command).place + 1]),
             folder=Path.cwd().name if command else "",
             summaries=summaries or "",
@@ -244,7 +267,7 @@ def proxy(
         typed: tuple[str, ...] = click.get_current_context().meta["typed"]
         options_typed = typed[: len(typed) - len(command)]
         with _logged(verbose, held=bool(command)):
-            code = asyncio.run(_run(server, command, environment, options_typed))
+            code = asyncio.run(_run(server, command, environment, plan, options_typed))
     except (OSError, ValueError) as error:
         said = str(error)
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
@@ -290,7 +313,61 @@ def _state(given: str | None) -> str | None:
     return str(folder / "requests")
 
 
-async def _run(server: Any, command: tuple[str, ...], environment: dict[str, str], typed: tuple[str, ...]) -> int:
+def _ask_for(plan: Plan) -> None:
+    """Ask for a typed yes to each address that files of the project alone name: whoever wrote them would get the key.
+
+    Without a terminal nothing is started.
+    """
+    for one in of_project(plan):
+        where = (
+            f"{printable(one.source)}, a file of this project, says that requests go to {printable(host_of(one.url))}"
+        )
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise click.UsageError(
+                f"{where}: type yes to that in a terminal, or give --upstream with the address that you want"
+            )
+        if click.prompt(f"recede: {where}, and with them the key. Type yes for that", err=True, default="no") != "yes":
+            raise click.UsageError("nothing was started: --upstream URL gives another address")
+
+
+def _show(
+    command: tuple[str, ...], environment: dict[str, str], plan: Plan, of_all: str | None, given: dict[str, str]
+) -> None:
+    """Print what a command would get, and where its requests would go."""
+    if not command:
+        raise click.UsageError("--dry-run is for a COMMAND: recede proxy --dry-run -- claude")
+    done = pointed(command, "http://127.0.0.1:PORT", environment, plan)
+    lines = [printable(done.said), *(f"  {printable(one)}" for one in done.added), "requests go to"]
+    lines += [f"  {printable(one)}" for one in destinations(plan)]
+    for name, url in UPSTREAMS.items():
+        by = "as you typed, or a variable says" if name in given else "by --upstream" if of_all else "by default"
+        lines.append(f"  {name}: {given.get(name) or of_all or url}, {by}, without an address above")
+    lines += [
+        f"before it starts, {printable(one.source)} needs a typed yes: the project names {printable(host_of(one.url))}"
+        for one in of_project(plan)
+    ]
+    click.echo("\n".join(lines))
+
+
+@contextlib.contextmanager
+def _throw_away(files: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """The paths of files with these texts, by the same names, which its owner alone can read; they are removed."""
+    if not files:
+        yield {}
+        return
+    with tempfile.TemporaryDirectory(prefix="recede-") as folder:
+        paths = {}
+        for name, text in files.items():
+            path = Path(folder, f"{name}.json")
+            path.touch(mode=0o600, exist_ok=False)
+            path.write_text(text, encoding="utf-8")
+            paths[name] = str(path)
+        yield paths
+
+
+async def _run(
+    server: Any, command: tuple[str, ...], environment: dict[str, str], plan: Plan, typed: tuple[str, ...]
+) -> int:
     await server.start()
     has_started = True
     try:
@@ -301,9 +378,10 @@ async def _run(server: Any, command: tuple[str, ...], environment: dict[str, str
             await asked.wait()
             say("stopping; running requests may end")
             return 0
-        done = pointed(command, server.url, environment, server.upstreams)
+        done = pointed(command, server.url, environment, plan)
         say(f"{done.said}; figures at {server.url}/recede/")
-        return await _child(done.command, done.environment)
+        with _throw_away(done.files) as paths:
+            return await _child(done.command, {**done.environment, **paths})
     except NotStartedError as error:
         said, code = error.args
         say(said)

@@ -8,7 +8,7 @@ import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from recede._hosts import host_row
+from recede._hosts import Host, host_row
 from recede.proxy._keys import gemini_key
 
 UNKNOWN = (
@@ -118,6 +118,38 @@ def url_to(upstream: str, path: str, provider: str) -> str:
         path = f"/v1{path}"
     falls_away = own.endswith(("/v1", "/backend-api/codex")) or (is_of_openai and has_version)
     return origin + own + (path.removeprefix("/v1") if falls_away else path)
+
+
+class Target(NamedTuple):
+    """Where a request goes."""
+
+    provider: str
+    url: str  # an upstream, or an address of the agent's own
+    row: Host | None  # that of its host; None if it is not known
+    is_usual: bool  # nobody has named it
+    is_whole: bool = False  # the path of a request is the whole one, as it would be without the proxy
+
+    def url_of(self, path: str) -> str:
+        """Return the URL of a request with this path."""
+        return origin_of(self.url) + path if self.is_whole else url_to(self.url, path, self.provider)
+
+
+def origin_of(url: str) -> str:
+    return url.removesuffix(urllib.parse.urlsplit(url).path)
+
+
+_WORD = re.compile(r"/+(?:@|%40)")
+
+
+def taken_off(path: str, addresses: Mapping[str, str]) -> tuple[str, str | None] | None:
+    """Return a path without the word of an address, and that address; None for a word that there is not.
+
+    A path that begins with no word is returned as it is, without an address.
+    """
+    if not _WORD.match(path):
+        return path, None
+    word, slash, rest = path[2:].partition("/")
+    return (f"/{rest}", addresses[word]) if slash and path.startswith("/@") and word in addresses else None
 
 
 def name_of(host: str) -> str:

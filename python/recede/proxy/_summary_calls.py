@@ -18,7 +18,7 @@ from recede._usage import LoggedUsage
 from recede.proxy._answers import AnswerReader, decoded
 from recede.proxy._keys import has_login
 from recede.proxy._masker import MaskedRequest, RequestMasker
-from recede.proxy._routes import url_to
+from recede.proxy._routes import Target
 from recede.proxy._summaries import AskedSummary
 from recede.proxy._totals import Totals
 from recede.reduction._kinds import CHARS_PER_TOKEN
@@ -97,18 +97,15 @@ class SummaryCalls:
     The `model` writes them, or with "" that of the conversation. `proxies` are those of the network, by upstream.
     """
 
-    def __init__(
-        self, masker: RequestMasker, totals: Totals, model: str, upstreams: dict[str, str], proxies: dict[str, str]
-    ) -> None:
-        self._masker, self._totals, self._model = masker, totals, model
-        self._upstreams, self._proxies = upstreams, proxies
+    def __init__(self, masker: RequestMasker, totals: Totals, model: str, proxies: dict[str, str]) -> None:
+        self._masker, self._totals, self._model, self._proxies = masker, totals, model, proxies
         self._running: set[asyncio.Task[None]] = set()
         self._said: set[str] = set()
 
     def ask(
         self,
         session: aiohttp.ClientSession,
-        provider: str,
+        target: Target,
         path: str,
         headers: Mapping[str, str],
         masked: MaskedRequest,
@@ -120,7 +117,7 @@ class SummaryCalls:
         if has_login(named):
             self._say("the login of a subscription belongs to its agent: its conversations get no summaries")
         if masked.asked is not None:
-            work = self._give(session, provider, path, named, masked, masked.asked)
+            work = self._give(session, target, path, named, masked, masked.asked)
             task = asyncio.get_running_loop().create_task(work)
             self._running.add(task)
             task.add_done_callback(self._running.discard)
@@ -141,26 +138,26 @@ class SummaryCalls:
     async def _text(
         self,
         session: aiohttp.ClientSession,
-        provider: str,
+        target: Target,
         path: str,
         headers: dict[str, str],
         masked: MaskedRequest,
         asked: AskedSummary,
     ) -> str | None:
         """The text of a summary; None if the provider refuses the call."""
-        url, model = self._upstreams[provider], self._model or masked.model
+        model = self._model or masked.model
         call = await asyncio.to_thread(call_of, path, headers, model, asked)
         async with session.post(
-            URL(url_to(url, call.path, provider), encoded=True),
+            URL(target.url_of(call.path), encoded=True),
             headers=call.headers,
             data=call.body,
             skip_auto_headers=("Accept",),
             allow_redirects=False,
-            proxy=self._proxies.get(url),
+            proxy=self._proxies.get(target.url),
             timeout=aiohttp.ClientTimeout(total=_SECONDS),
         ) as found:
             if found.status != 200:
-                self._say(f"no summary: {provider} answered {found.status}; requests are masked alone")
+                self._say(f"no summary: {target.provider} answered {found.status}; requests are masked alone")
                 return None
             data = await found.content.read(_MOST_BYTES + 1)
             while len(data) <= _MOST_BYTES and (more := await found.content.read(_MOST_BYTES)):

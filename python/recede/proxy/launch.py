@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import json
+import re
+import secrets
 import shlex
 import shutil
 import urllib.parse
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from recede._agents import AGENTS, Agent
-from recede.proxy._routes import UPSTREAMS, checked_upstream
+from recede.proxy._addresses import VARIABLES, Address, Own, Replacement, kept_variables
+from recede.proxy._readers import own_addresses
+from recede.proxy._routes import checked_upstream
+from recede.proxy._settings import Place
 
-__all__ = ["Pointed", "Started", "always", "given_urls", "nothing_sent", "pointed", "started", "upstreams_of"]
+__all__ = [
+    "Plan",
+    "Pointed",
+    "Started",
+    "always",
+    "destinations",
+    "given_urls",
+    "host_of",
+    "nothing_sent",
+    "of_project",
+    "planned",
+    "pointed",
+    "started",
+    "upstreams_of",
+]
 
 _LASTING = "http://127.0.0.1:8787"  # of `recede proxy` alone; the port of a run with a command ends with it
 # Programs that run a package, and their own words before its name.
@@ -29,16 +48,10 @@ _RUNNERS: dict[str, tuple[str, ...]] = {
     "uv": ("tool", "run"),
     "yarn": ("dlx", "exec"),
 }
+_FORMER = {"@mariozechner/pi-coding-agent": "@earendil-works/pi-coding-agent"}  # names of packages
 _FOLDERS = ("node_modules", "tools", "venvs")  # in which npm, uv and pipx have a folder for each package
 _WITH_VALUE = ("-p", "--package", "--from", "--python", "--with", "--spec")
 
-# The variables by which clients find a provider.
-_VARIABLES = {
-    "ANTHROPIC_BASE_URL": "anthropic",
-    "OPENAI_BASE_URL": "openai",
-    "OPENAI_API_BASE": "openai",
-    "GOOGLE_GEMINI_BASE_URL": "gemini",
-}
 _SUFFIXES = {"openai": "/v1"}  # what their base URL has after the host, unless it is given without
 
 
@@ -48,6 +61,37 @@ class Pointed(NamedTuple):
     command: tuple[str, ...]  # with its arguments
     environment: dict[str, str]
     said: str  # what was done, in one sentence
+    added: tuple[str, ...] = ()  # what was added, a line each, without keys
+    files: Mapping[str, str] = {}  # texts of throw-away files, by the variable that gets the path
+
+
+class Plan(NamedTuple):
+    """What is known before a command is started."""
+
+    own: Own = Own()
+    words: Mapping[Address, str] = {}  # by each address that is used, a word for its paths at the proxy
+
+
+_NOTHING = Plan()
+
+
+def planned(
+    command: tuple[str, ...], environment: Mapping[str, str], folder: Path, typed: Collection[str] = ()
+) -> Plan:
+    """Find the addresses of a command's own; requests of the forms that are `typed` go elsewhere, as somebody typed."""
+    agent, place, converses = started(command)
+    key = next((key for key, one in AGENTS.items() if one is agent), "")
+    home = Path(environment.get("HOME") or environment.get("USERPROFILE") or Path.home())
+    read = Place(command[_first(command, place) :], environment, home, folder, [])
+    if agent is None or not converses:
+        return Plan(Own(kept=kept_variables(read)))
+    own = own_addresses(key, agent, read)
+    return Plan(own, {one: secrets.token_hex(8) for one in own.addresses if one.form not in typed})
+
+
+def _first(command: tuple[str, ...], place: int) -> int:
+    """The place of the first word after a command, and after the ``--`` of a runner of packages."""
+    return place + 1 + (place > 0 and command[place + 1 : place + 2] == ("--",))
 
 
 class Started(NamedTuple):
@@ -71,6 +115,7 @@ def started(command: tuple[str, ...]) -> Started:
     place = _place_in(command)
     name = command[place].lower()
     package = name[: name.find("@", 1)] if "@" in name[1:] else name  # without its version
+    package = _FORMER.get(package, package)
     agent = _agent_in([package]) or _agent_in(_installed(command[place])) or AGENTS.get(Path(name).stem)
     if place and agent is None:
         place = 0
@@ -110,7 +155,7 @@ def _place_in(command: tuple[str, ...]) -> int:
 def given_urls(environment: Mapping[str, str]) -> dict[str, str]:
     """Find the base URLs that a command would have used by itself, by provider; raise ValueError for none."""
     found: dict[str, str] = {}
-    for name, provider in _VARIABLES.items():
+    for name, provider in VARIABLES.items():
         url = environment.get(name, "").rstrip("/")
         if url:
             try:
@@ -125,35 +170,96 @@ def upstreams_of(given: Mapping[str, str]) -> dict[str, str]:
     return {provider: url.removesuffix(_SUFFIXES.get(provider, "")) for provider, url in given.items()}
 
 
-def pointed(
-    command: tuple[str, ...], url: str, environment: Mapping[str, str], upstreams: Mapping[str, str]
-) -> Pointed:
-    """Point a command at the proxy of this URL, which has these upstreams."""
+def pointed(command: tuple[str, ...], url: str, environment: Mapping[str, str], plan: Plan = _NOTHING) -> Pointed:
+    """Point a command at the proxy of this URL."""
     agent, place, converses = started(command)
-    variables = {**environment, **_addresses(url, environment)}
-    names = ["ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL"]
-    if agent is None:
-        return Pointed(command, variables, f"{command[0]} has the proxy in {names[0]} for this run")
-    folder = Path(__file__).parent
-    arguments = tuple(one.format(url=url, folder=folder) for one in agent.arguments if converses)
-    if arguments:
-        names.append(" ".join(arguments))
-    if agent.config is not None:
-        name, settings = agent.config
-        variables[name] = _merged(environment.get(name, ""), _filled(settings, url))
-        names.append(name)
-    is_usual = agent.provider is not None and upstreams[agent.provider] == UPSTREAMS[agent.provider]
-    for name, value in agent.variables if is_usual else ():
-        if name not in environment:
+    own = plan.own
+    title = agent.title if agent else Path(command[0]).name
+    if own.is_alone:
+        return Pointed(command, dict(environment), f"{title} is not pointed at the proxy: {_said(own.notes)}")
+    variables = {**environment, **_addresses(url, environment, own.kept)}
+    names = [
+        name for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL") if name not in own.kept
+    ]
+    added = [f"{name}={variables[name]}" for name in VARIABLES if name not in own.kept]
+    given = own.replace(lambda one: _proxied(one, url, plan.words.get(one))) if own.addresses else Replacement()
+    folder, first = Path(__file__).parent, _first(command, place)
+    arguments, words = given.arguments, command[first:] if given.words is None else given.words
+    if agent is not None and converses:
+        text = " ".join(agent.arguments)
+        if not any(f"{one.name}=" in text for one in own.addresses):
+            arguments = (*(one.format(url=url, folder=folder) for one in agent.arguments), *arguments)
+    told = [shlex.join(arguments)] if arguments else []
+    settings = [
+        json.loads(given.variables[name])
+        for name in (agent.config[:1] if agent and agent.config else ())
+        if name in given.variables
+    ]
+    if agent is not None and agent.config is not None:
+        name, usual = agent.config
+        ours = _merged(json.dumps(_filled(usual, url)), *settings)
+        variables[name] = _merged(environment.get(name, ""), json.loads(ours))
+        told.append(name)
+        added.append(f"{name}={ours}")
+    for name, value in given.variables.items():
+        if agent is None or agent.config is None or name != agent.config[0]:
             variables[name] = value
-            names.append(f"{name}={value}")
-    said = f"{agent.title} has the proxy in {', '.join(names)} for this run"
-    if not agent.is_pointed:
-        said = f"{agent.title} is not pointed at the proxy: {_otherwise(agent)}"
-    if not agent.sends_results:
-        said = f"{agent.title} sends no tool results, so nothing of its requests can be masked"
-    first = place + 1 + (place > 0 and command[place + 1 : place + 2] == ("--",))
-    return Pointed((*command[:first], *arguments, *command[first:]), variables, said)
+            told.append(name)
+            added.append(f"{name}={value}")
+    for name, value in given.secrets.items():
+        variables[name] = value
+        told.append(name)
+        added.append(f"{name}=(a key of its own files)")
+    files = {name: json.dumps(data, indent=1) for name, data in given.files.items()}
+    told += files
+    added += [f"{name}=(a file with {json.dumps(data)})" for name, data in given.files.items()]
+    if given.words is not None and given.words != command[first:]:
+        told.append("its own arguments")
+        added.append("its own arguments name the proxy instead")  # they may have keys
+    notes = own.notes
+    if own.kept:
+        notes = (
+            *notes,
+            f"{', '.join(own.kept)} stand in a file .env, so they are not set: requests by them do not come",
+        )
+    is_pointed = agent is None or agent.is_pointed or bool(own.addresses)
+    said = f"{title} has the proxy in {', '.join([*names, *told])} for this run"
+    if agent is not None and not is_pointed:
+        said = f"{title} is not pointed at the proxy: {_said(notes) or _otherwise(agent)}"
+    elif notes:
+        said += f"; {_said(notes)}"
+    if agent is not None and not agent.sends_results:
+        said = f"{title} sends no tool results, so nothing of its requests can be masked"
+    added += [shlex.join(arguments)] if arguments else []
+    return Pointed((*command[:first], *arguments, *words), variables, said, tuple(added), files)
+
+
+def host_of(url: str) -> str:
+    """Return the host of an address, with its port."""
+    return urllib.parse.urlsplit(url).netloc
+
+
+def _said(notes: Iterable[str]) -> str:
+    return "; ".join(notes).replace("{url}", _LASTING)
+
+
+def _proxied(one: Address, url: str, word: str | None) -> str:
+    """The address that stands for one of the agent's own: with a word, its path is as it is without the proxy."""
+    path = urllib.parse.urlsplit(one.url).path
+    if word is not None:
+        return f"{url}/@{word}{path}"
+    version = re.search(r"/v\d\w*$", path.rstrip("/"))
+    return url + (_SUFFIXES.get(one.form) or (version[0] if version else ""))
+
+
+def destinations(plan: Plan) -> list[str]:
+    """List where requests go by the addresses of a command's own, and who says so."""
+    return [f"{one.name}: {one.url}, by {one.source}" for one in plan.words]
+
+
+def of_project(plan: Plan) -> list[Address]:
+    """List the addresses that files of the project alone name."""
+    return [one for one in plan.words if one.is_of_project]
 
 
 def nothing_sent(command: tuple[str, ...]) -> str:
@@ -196,10 +302,12 @@ def always(command: tuple[str, ...], options: tuple[str, ...] = ()) -> str:
     return f"to always do so: alias {name}={shlex.quote(run)}"
 
 
-def _addresses(url: str, environment: Mapping[str, str]) -> dict[str, str]:
+def _addresses(url: str, environment: Mapping[str, str], kept: Collection[str]) -> dict[str, str]:
     """Return the variables that send requests to the proxy, and directly to it."""
     found, given = {}, given_urls(environment)
-    for name, provider in _VARIABLES.items():
+    for name, provider in VARIABLES.items():
+        if name in kept:
+            continue
         suffix = _SUFFIXES.get(provider, "")
         found[name] = url + suffix if given.get(provider, suffix).endswith(suffix) else url
     host = urllib.parse.urlsplit(url).hostname or ""
@@ -216,7 +324,7 @@ def _filled(value: Any, url: str) -> Any:
     return value.format(url=url)
 
 
-def _merged(given: str, settings: Any) -> str:
+def _merged(given: str, *settings: Any) -> str:
     """Merge settings over given JSON settings; given text that cannot be read as an object is dropped."""
 
     def over(below: Any, above: Any) -> Any:
@@ -225,6 +333,9 @@ def _merged(given: str, settings: Any) -> str:
         return {**below, **{name: over(below.get(name), one) for name, one in above.items()}}
 
     try:
-        return json.dumps(over(json.loads(given or "{}"), settings))
+        found = json.loads(given or "{}")
+        for one in settings:
+            found = over(found, one)
+        return json.dumps(found)
     except (ValueError, RecursionError):
-        return json.dumps(settings)
+        return json.dumps(settings[-1])

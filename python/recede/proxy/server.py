@@ -19,7 +19,7 @@ from aiohttp.http import HttpProcessingError
 from yarl import URL
 
 from recede._agents import Agent
-from recede._hosts import Host, host_row
+from recede._hosts import host_row
 from recede.proxy._answers import AnswerReader
 from recede.proxy._http import Answer, Request, Server, body_of, error_of, passed_on
 from recede.proxy._keys import RefusedError, refused_key, refused_model
@@ -29,15 +29,17 @@ from recede.proxy._routes import (
     UNKNOWN,
     UPSTREAMS,
     Route,
+    Target,
     checked_upstream,
     form_of,
     is_address,
     name_of,
     network_proxies,
+    origin_of,
     place_of,
     provider_of,
     route_of,
-    url_to,
+    taken_off,
 )
 from recede.proxy._summary_calls import SummaryCalls
 from recede.proxy._totals import Totals
@@ -73,6 +75,7 @@ class Proxy:
             conversation.
         of_command: all requests are of one command; those of no known provider go where its others go.
         agent: the agent that the command starts, if it is known.
+        addresses: addresses of the agent's own, by the word before whose paths ``/@WORD`` stands.
         command: what starts it, for the lines to type that refusals end with.
     """
 
@@ -87,6 +90,7 @@ class Proxy:
         observe: bool = False,
         of_command: bool = False,
         agent: Agent | None = None,
+        addresses: Mapping[str, str] | None = None,
         command: str = "",
         folder: str = "",
         summaries: str = "",
@@ -97,12 +101,13 @@ class Proxy:
         self._masker = masker
         chosen = {name: (upstreams or {}).get(name) or upstream or url for name, url in UPSTREAMS.items()}
         self.upstreams = {name: checked_upstream(url) for name, url in chosen.items()}
+        self._addresses = {word: checked_upstream(url) for word, url in (addresses or {}).items()}
         self.has_requests = False  # whether a request to a provider has come
         self._is_of_command = of_command
         self._of_command = {agent.provider} if agent is not None and agent.provider is not None else set()
         self._host, self._port, self._command = host, port, command
-        self._proxies = network_proxies(self.upstreams.values())
-        self._summaries = SummaryCalls(masker, self.totals, summaries, self.upstreams, self._proxies)
+        self._proxies = network_proxies([*self.upstreams.values(), *self._addresses.values()])
+        self._summaries = SummaryCalls(masker, self.totals, summaries, self._proxies)
         self._page = Page(self.totals, self._is_ring)
         self._name = secrets.token_hex(8)
         self._runner: web.ServerRunner | None = None
@@ -174,22 +179,28 @@ class Proxy:
         if request.method == "CONNECT":
             text = "this is no proxy of the network; set the base URL of the client to its address\n"
             return web.Response(status=405, text=f"recede proxy: {text}", headers={"Allow": "GET, POST"})
+        found = taken_off(path, self._addresses)
+        if found is None:
+            return web.Response(status=404, text="recede proxy: there is no such address\n")
+        path, address = found
         self.has_requests = True
         route = route_of(path)
-        provider = self._provider(request, path, route)
+        target = self._target(request, path, route, address)
+        provider = "openai" if target is None else target.provider
         if request.headers.get("Upgrade", "").lower() == "websocket":
             # Codex then falls back to HTTP at once; another status costs it seconds.
-            answer = error_of(provider or "openai", 426, "WebSockets are not passed on; use HTTP")
+            answer = error_of(provider, 426, "WebSockets are not passed on; use HTTP")
             answer.headers["Connection"] = "close"
             return answer
-        if provider is None:
-            return self._refuse(request, "openai", UNKNOWN)
-        why = self._refusal_of_key(request, path, provider)
+        if target is None:
+            return self._refuse(request, provider, UNKNOWN)
+        form, headers = form_of(provider, path), request.headers.items()
+        why = refused_key(target.row, target.is_usual, form, path, headers, self._command)
         if why is not None:
             return self._refuse(request, provider, why)
-        self._of_command |= {provider} if self._is_of_command else set()
+        self._of_command |= {provider} if self._is_of_command and address is None else set()
         try:
-            return await self._forward(request, path, provider, route if request.method == "POST" else None)
+            return await self._forward(request, path, target, route if request.method == "POST" else None)
         except RefusedError as error:
             return self._refuse(request, provider, str(error))
 
@@ -199,31 +210,23 @@ class Proxy:
         self._note_error()
         return error_of(provider, 400, why)
 
-    def _provider(self, request: web.BaseRequest, path: str, route: Route | None) -> str | None:
-        """Find the provider of a request. Nothing is guessed: a request has a key, which is for one provider alone."""
+    def _target(self, request: web.BaseRequest, path: str, route: Route | None, address: str | None) -> Target | None:
+        """Find where a request goes. Nothing is guessed: a request has a key, which is for one provider alone."""
         found = provider_of(request.method, path, request.headers, route)
-        if found is None and len(set(self.upstreams.values())) == 1:
+        if found is None and (address is not None or len(set(self.upstreams.values())) == 1):
             found = "openai"  # all go to one place
         if found is None and len(self._of_command) == 1:
             (found,) = self._of_command
-        return found
+        if found is None:
+            return None
+        url = address or self.upstreams[found]
+        usual = next((name for name, one in UPSTREAMS.items() if one == (origin_of(url) if address else url)), None)
+        row = host_row(url) if usual is None else _USUAL_ROWS[usual]
+        return Target(found, url, row, is_usual=usual is not None, is_whole=address is not None)
 
-    def _refusal_of_key(self, request: web.BaseRequest, path: str, provider: str) -> str | None:
-        """Say why the upstream of a provider must not have the keys of a request; None if it may."""
-        row = self._usual_row(provider)
-        is_usual = row is not None
-        row = row or host_row(self.upstreams[provider])
-        form, headers = form_of(provider, path), request.headers.items()
-        return refused_key(row, is_usual, form, path, headers, self._command)
-
-    def _usual_row(self, provider: str) -> Host | None:
-        """Return the row of the maker to which requests go by default; None if they go elsewhere."""
-        return _USUAL_ROWS[provider] if self.upstreams[provider] == UPSTREAMS[provider] else None
-
-    def _check_model(self, provider: str, path: str, model: str | None) -> None:
+    def _check_model(self, target: Target, path: str, model: str | None) -> None:
         """Refuse, by default upstreams, what names the model of another maker."""
-        row = self._usual_row(provider)
-        why = None if row is None else refused_model(row, form_of(provider, path), model, self._command)
+        why = target.row and refused_model(target.row, form_of(target.provider, path), model, self._command)
         if why is not None:
             raise RefusedError(why)
 
@@ -245,21 +248,21 @@ class Proxy:
         return None
 
     async def _forward(
-        self, request: web.BaseRequest, path: str, provider: str, route: Route | None
+        self, request: web.BaseRequest, path: str, target: Target, route: Route | None
     ) -> web.StreamResponse:
         assert self._session is not None
+        provider, url = target.provider, target.url
         began = time.monotonic()
         headers = passed_on(request.headers, _NOT_SENT)
         if request.headers.get("Expect", "").lower() == "100-continue" and request.transport is not None:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        url = self.upstreams[provider]
         body: bytes | AsyncIterator[bytes] | None = None
         masked, is_masked = MaskedRequest(b""), False
         if route is not None:
             given = await body_of(request, MAX_BODY_BYTES)
             if given is None:
                 return error_of(provider, 413, f"a request has at most {MAX_BODY_BYTES >> 20} MB")
-            check = None if self._usual_row(provider) is None else partial(self._check_model, provider, path)
+            check = partial(self._check_model, target, path) if target.is_usual else None
             mask = partial(self._masker._mask_on, route, path, tuple(request.headers.items()), given, url, check)
             # The event loop is for work of a millisecond; unpacking, and counting of tokens, may take long.
             is_long = len(given) > _SHORT_BYTES or "Content-Encoding" in request.headers or self._masker.counts_tokens
@@ -269,7 +272,7 @@ class Proxy:
             del given
             if is_masked:
                 headers.popall("Content-Encoding", None)
-            self._summaries.ask(self._session, provider, path, request.headers, masked)
+            self._summaries.ask(self._session, target, path, request.headers, masked)
             masked = masked._replace(body=b"", asked=None)
         else:
             body = request.content.iter_any() if request.body_exists else None
@@ -281,7 +284,7 @@ class Proxy:
         try:
             async with self._session.request(
                 request.method,
-                URL(url_to(url, path, provider), encoded=True),
+                URL(target.url_of(path), encoded=True),
                 headers=headers,
                 data=body,
                 skip_auto_headers=_ADDED,
@@ -306,14 +309,14 @@ class Proxy:
         except (aiohttp.ClientConnectionResetError, ConnectionResetError) as error:
             if answer is not None and answer.prepared:
                 return self._break(request, answer, path, status, "the client has gone")
-            return self._unreachable(provider, path, error)
+            return self._unreachable(target, path, error)
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
             fault = request.content.exception()
             if isinstance(fault, HttpProcessingError):  # of the client: its body is no body
                 raise fault from None
             if answer is not None and answer.prepared:
                 return self._break(request, answer, path, status, f"the answer broke off: {type(error).__name__}")
-            return self._unreachable(provider, path, error)
+            return self._unreachable(target, path, error)
         finally:
             if reader is not None:
                 reader.end()
@@ -340,13 +343,13 @@ class Proxy:
         # Without its query, which may have a key.
         _log.info("%s %s: %s, %.1f s%s", method, path.partition("?")[0], status, seconds, done)
 
-    def _unreachable(self, provider: str, path: str, error: BaseException) -> web.Response:
+    def _unreachable(self, target: Target, path: str, error: BaseException) -> web.Response:
         is_late = isinstance(error, (asyncio.TimeoutError, TimeoutError))
-        host = urllib.parse.urlsplit(self.upstreams[provider]).hostname
+        host = urllib.parse.urlsplit(target.url).hostname
         why = "did not answer in time" if is_late else "could not be reached, or did not answer"
         _log.warning("%s: %s %s (%s)", path.partition("?")[0], host, why, type(error).__name__)
         self._note_error()
-        return error_of(provider, 504 if is_late else 502, f"{host} {why} ({type(error).__name__})")
+        return error_of(target.provider, 504 if is_late else 502, f"{host} {why} ({type(error).__name__})")
 
     def _break(
         self, request: web.BaseRequest, answer: web.StreamResponse, path: str, status: int, why: str
@@ -367,8 +370,9 @@ class Proxy:
     async def _place_of_ring(self, providers: list[str], via: list[str]) -> str | None:
         """Find an upstream that sends requests for these providers back to this proxy, or to an earlier one."""
         chosen = {name: self.upstreams[name] for name in providers if name in self.upstreams}
-        for url in set(chosen.values()):
-            if await self._leads_back(url, [name for name in chosen if chosen[name] == url], via):
+        # An address of the agent's own is in this row, too, once it is asked for all that go through it.
+        for url in {*chosen.values(), *self._addresses.values()}:
+            if await self._leads_back(url, [name for name in chosen if chosen[name] == url] or [*UPSTREAMS], via):
                 return url
         return None
 
