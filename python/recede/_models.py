@@ -376,14 +376,16 @@ class UnknownModels:
     def __init__(self) -> None:
         self.names: list[str] = []
 
-    def note(self, model: str, provider: str) -> None:
-        """Log once that a provider's usual prices are used for this model."""
+    def note(self, model: str, provider: str | None) -> None:
+        """Log once that a provider's usual prices are used for this model; None: it has no prices in dollars."""
         if model not in self.names and len(self.names) < _MOST_UNKNOWN:
             import logging  # lazily: it takes longer to import than the prices
 
             self.names.append(model)
-            words = "the prices of %s are not known: those usual for %s are taken"
-            logging.getLogger("recede").warning(words, named(model), provider)
+            taken = (
+                "its requests are counted in tokens" if provider is None else f"those usual for {provider} are taken"
+            )
+            logging.getLogger("recede").warning("the prices of %s are not known: %s", named(model), taken)
 
 
 def named(model: str) -> str:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from recede._hosts import TITLES, Host, host_row
-from recede._models import named
+from recede._models import USUAL_MODELS, model_row, named
 from recede.providers import MARKED, PROVIDERS, UNKNOWN, Provider, provider_of_model
 
 # Makers of hosts whose provider has another name.
@@ -42,6 +42,12 @@ class Serving(NamedTuple):
         """Whether a request without a mark on a message has no cache: of Claude, by Anthropic's rules."""
         by_its_rules = not self.url if self.host is None else self.host.maker in _OF_CLAUDE
         return self.provider.name in ("anthropic", "bedrock") and by_its_rules
+
+    def is_priced(self, model: str) -> bool:
+        """Whether requests have a price in dollars: that of the model, or what is usual for a provider."""
+        if model_row(model, host=self.provider.name) is not None:
+            return True
+        return self.provider.name in USUAL_MODELS and not self.is_assumed and not is_local(self.url)
 
     def marked(self, model: str, is_for_an_hour: bool = False) -> Serving:
         """The same for a request that has marks, where they count: also where nothing else is known."""

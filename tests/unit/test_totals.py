@@ -198,3 +198,26 @@ def test_a_model_without_prices_is_reported_and_takes_the_usual_ones(caplog: pyt
     for number in range(100):
         played.send(request("Go.", 0, 0), answers=f"m{number}")
     assert len(played.totals.shown()["unknown_models"]) == 20
+
+
+@pytest.mark.parametrize(
+    ("upstream", "model", "input_price"),
+    [
+        ("https://api.deepseek.com/anthropic", "claude-opus-4-8", 0.66),  # that host serves another model by this name
+        ("https://api.anthropic.com", "claude-opus-4-8", 5.0),
+        ("https://api.anthropic.com", "claude-of-tomorrow", 3.0),
+        ("https://api.z.ai/api/anthropic", "glm-of-tomorrow", 0.0),
+        ("https://llm.example.com", "of-tomorrow", 0.0),
+        ("http://127.0.0.1:4000", "of-tomorrow", 0.0),
+        ("http://127.0.0.1:4000", "glm-5.3", 1.4),
+    ],
+)
+def test_dollars_are_those_of_the_host_or_there_are_none(upstream: str, model: str, input_price: float) -> None:
+    totals, masker = Totals(), RequestMasker(upstream=upstream)
+    data = json.dumps({"model": model, "messages": [{"role": "user", "content": "Go."}]}).encode()
+    masked = masker.mask("POST", "/v1/messages", {}, data)
+    totals.answered(masked, LoggedUsage(1_000_000, 0, 0, 0, 0), model)
+    is_peak = model == "claude-opus-4-8" and totals.sums.paid_usd == pytest.approx(2 * input_price)
+    assert is_peak or totals.sums.paid_usd == pytest.approx(input_price)
+    assert ("$" in totals.sentence()) is (input_price > 0)
+    assert ("in tokens alone, without known prices" in totals.sentence()) is (input_price == 0)

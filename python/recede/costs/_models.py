@@ -65,6 +65,7 @@ def model_prices(
     time: float | None = None,
     sent_tokens: int = 0,
     tier: str | None = None,
+    host: str | None = None,
 ) -> ModelPrices | None:
     """Find the prices of a model by the name that a log has.
 
@@ -74,6 +75,7 @@ def model_prices(
         time: when the request was made, in Unix seconds: its price may have been another one; None: today.
         sent_tokens: how long its prompt was: long ones may cost more.
         tier: how it was served, such as ``"fast"``; None: as is usual.
+        host: whose host served it, such as ``"deepseek"`` (docs/providers.md): a name may mean another model there.
 
     Returns:
         Its prices; None if it is not in the table: names are not guessed.
@@ -88,7 +90,7 @@ def model_prices(
         (5.0, 4.0)
     """
     found = next((own[name] for name in model_names(model, tier) if name in own), None)
-    row = None if found is not None else model_row(model, time, sent_tokens, tier)
+    row = None if found is not None else model_row(model, time, sent_tokens, tier, host)
     return found if row is None else _of_row(row)
 
 

@@ -16,7 +16,7 @@ from recede._bodies import KEPT_BY_PROVIDER, history_of, kept_words, loads
 from recede._encodable import warn_once
 from recede._errors import RecedeError
 from recede._models import UnknownModels, model_row
-from recede._serving import say, serving
+from recede._serving import Serving, say, serving
 from recede._usage import LoggedUsage, usage_of
 from recede.providers import Provider, checked_provider
 from recede.proxy._answers import EncodingError, decoded
@@ -62,6 +62,7 @@ class MaskedRequest(NamedTuple):
         model: the model that the request names; None if it names none.
         agent: the agent that its User-Agent names, such as ``"Claude Code"``; None if it is not known.
         asked: the summary of old turns that would pay from now on, if the masker has ``summaries``; else None.
+        is_priced: whether requests of its kind have a price in dollars that is known, or usual.
         around_chars: characters of system prompt and tools, where a request is taken to have no cache; else 0.
         masked_count: masked observations.
         chars_before: characters of the history.
@@ -95,6 +96,7 @@ class MaskedRequest(NamedTuple):
     agent: str | None = None
     asked: AskedSummary | None = None
     around_chars: int = 0
+    is_priced: bool = True
 
     def __repr__(self) -> str:
         done = f"chars {self.chars_before} -> {self.chars_after}, masked {self.masked_count}"
@@ -285,7 +287,12 @@ class RequestMasker:
             if counter is not None:
                 texts = _engine.engine.texts(history_of(plain), self._policy(Provider.of(route.provider)))
                 costs = all_costs(texts, counter, image_chars_of({}))
-        provider = self._provider(route, model or "", upstream or self._upstream, request, points, plain)
+        found: Serving | None = None
+        if self._own is not None:
+            provider = self._own
+        else:
+            found = serving(model or "", upstream or self._upstream, route.provider)
+            provider = self._provider(found, route, model or "", request, points, plain)
         # OpenAI keeps entries for a day on request.
         is_kept_a_day = provider.name == "openai" and self._is_auto and request.retention == "24h"
         is_uncached = self._is_auto and provider.cache == "none"
@@ -331,22 +338,14 @@ class RequestMasker:
             model=model,
             agent=agent.title if agent else None,
             asked=asked,
+            is_priced=found is None or found.is_priced(model or ""),
             around_chars=static_cost_of_json(plain, False, None, is_bounded=True) if is_uncached else 0,
         )
 
     def _provider(
-        self,
-        route: Route,
-        model: str,
-        upstream: str,
-        request: Any,
-        points: list[tuple[int, bytes]],
-        body: bytes,
+        self, found: Serving, route: Route, model: str, request: Any, points: list[tuple[int, bytes]], body: bytes
     ) -> Provider:
-        """Find whose cache serves a request: the one of the options, or by its address, model and form."""
-        if self._own is not None:
-            return self._own
-        found = serving(model, upstream, route.provider)
+        """Find whose cache serves a request, by its marks and settings."""
         say(found, model)
         is_named = bool(model) and not found.is_assumed and found.provider.cache != "none"
         if is_named and model_row(model, host=found.provider.name) is None:

@@ -16,6 +16,7 @@ from recede.reduction._kinds import CHARS_PER_TOKEN
 _MAX_CONVERSATIONS = 50
 _MAX_POINTS = 200
 _MAX_KEYS = 65_536
+_NO_DOLLARS = Prices(0, 0, 0, 0)
 _COMPACTING = frozenset(agent.title for agent in AGENTS.values() if agent.compacts)
 
 
@@ -92,6 +93,7 @@ class Totals:
         self.faults = 0
         self.version = 0  # grows with each change
         self._unknown_models = unknown_models or UnknownModels()
+        self._unpriced = UnknownModels()
         self.conversations: dict[int, ConversationTotals] = {}
         self._numbers: dict[bytes, int] = {}
         self._count = 0
@@ -128,7 +130,7 @@ class Totals:
     def summarized(self, masked: MaskedRequest, usage: LoggedUsage, model: str | None) -> None:
         """Count the call for a summary that this request has asked for."""
         self.version += 1
-        prices, _ = self._prices(model or "", masked.provider or "")
+        prices, _ = self._prices(model or "", masked)
         usd = prices.cost(usage.sent_tokens - usage.cached_tokens, usage.cached_tokens, 0, usage.output_tokens)
         tokens = usage.sent_tokens + usage.output_tokens
         sums = RequestSums(summaries=1, summary_tokens=tokens, summary_usd=usd, paid_usd=usd)
@@ -169,7 +171,7 @@ class Totals:
 
         While nothing is masked both are the same request, so they cost the same, whatever the cache did.
         """
-        prices, write_1h = self._prices(conversation.model, masked.provider or "")
+        prices, write_1h = self._prices(conversation.model, masked)
         if usage is None:
             sent = masked.chars_before if self.is_observing else masked.chars_after
             usage, is_reported = LoggedUsage(sent // CHARS_PER_TOKEN, 0, 0, 0, 0), False
@@ -209,11 +211,15 @@ class Totals:
             without_usage=int(not is_reported),
         )
 
-    def _prices(self, model: str, provider: str) -> tuple[Prices, float]:
-        """Find the prices of a model, or of its provider if it is unknown, and the price of one-hour writes."""
-        found = model_prices(model)
+    def _prices(self, model: str, masked: MaskedRequest) -> tuple[Prices, float]:
+        """Find the prices of a model, else those usual for its provider or none, and the price of one-hour writes."""
+        found = model_prices(model, host=masked.cache)
         if found is not None:
             return found.prices, found.write_1h
+        if not masked.is_priced:
+            self._unpriced.note(model, None)
+            return _NO_DOLLARS, 0.0
+        provider = masked.provider or ""
         self._unknown_models.note(model, provider)
         hour = PRESETS["anthropic_1h" if provider == "anthropic" else provider]
         return PRESETS[provider], hour.write
@@ -239,7 +245,7 @@ class Totals:
             "errors": self.errors,
             "faults": self.faults,
             "totals": self.sums.shown(),
-            "unknown_models": self._unknown_models.names,
+            "unknown_models": [*self._unknown_models.names, *self._unpriced.names],
             "conversations": [one.shown() for one in reversed(self.conversations.values())],
         }
 
@@ -259,17 +265,21 @@ class Totals:
             return "no requests with a history"
         names = ", ".join(map(named, self._unknown_models.names))
         unknown = f"; at assumed prices: {names}" if names else ""
+        if self._unpriced.names:
+            unknown += f"; in tokens alone, without known prices: {', '.join(map(named, self._unpriced.names))}"
         saved, part = sums.raw_tokens - sums.sent_tokens, sums.sent_tokens / max(1, sums.raw_tokens)
         if not saved and not sums.masked_requests:
             why = "nothing masked, since it does not pay in sessions as short as these"
-            return f"{sums.requests:,} requests for about ${sums.raw_usd:,.2f}: {why}{unknown}"
+            cost = f" for about ${sums.raw_usd:,.2f}" if sums.raw_usd or not self._unpriced.names else ""
+            return f"{sums.requests:,} requests{cost}: {why}{unknown}"
         what = "masking would have saved" if self.is_observing else "saved"
         dollars = round(sums.raw_usd - sums.paid_usd, 2)
-        money = f"about ${abs(dollars):,.2f} {'of' if dollars >= 0 else 'lost on'} ${sums.raw_usd:,.2f}"
+        money = f", about ${abs(dollars):,.2f} {'of' if dollars >= 0 else 'lost on'} ${sums.raw_usd:,.2f}"
+        money = money if sums.raw_usd or not self._unpriced.names else ""
         compared = " without compaction" if self._compacts else ""
         calls = "call" if sums.summaries == 1 else "calls"
         asked = f"; {sums.summaries:,} {calls} for summaries, counted in, for ${sums.summary_usd:,.2f}"
         return (
-            f"{sums.requests:,} requests: {what} {saved:,} of {sums.raw_tokens:,} input tokens ({1 - part:.0%}), "
+            f"{sums.requests:,} requests: {what} {saved:,} of {sums.raw_tokens:,} input tokens ({1 - part:.0%})"
             f"{money}{compared}{asked if sums.summaries else ''}{unknown}"
         )
