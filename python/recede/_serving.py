@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from recede._hosts import TITLES, Host, host_row
 from recede._models import USUAL_MODELS, model_row, named
-from recede.providers import MARKED, PROVIDERS, UNKNOWN, Provider, provider_of_model
+from recede.providers import MARKED, PROVIDERS, UNKNOWN, Provider, checked_provider, provider_of_model
 
 # Makers of hosts whose provider has another name.
 _PROVIDERS_OF = {"google": "gemini"}
@@ -82,6 +82,20 @@ def serving(model: str, url: str, form: str) -> Serving:
     return Serving(UNKNOWN, "neither host nor model is known", url, row, is_assumed=True)
 
 
+def serving_as(name: str, model: str, url: str) -> Serving:
+    """Who serves a model at a host of one's own that serves as a provider, a maker or a model does."""
+    provider = Provider.of(name, model) if name in PROVIDERS else checked_provider("provider", name)
+    return Serving(provider, "by your settings", url)
+
+
+def host_name(url: str) -> str:
+    """Return the name of the host of an address; "" if it has none."""
+    try:
+        return urllib.parse.urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
 def _at_gateway(row: Host, provider: Provider, model: str) -> Provider:
     """The provider of a model at a gateway: mostly the maker's cache and prices."""
     if row.maker == _AWS:
@@ -108,25 +122,17 @@ def say(found: Serving, model: str) -> None:
 
 def is_local(url: str) -> bool:
     """Whether an address is of this machine or of a private network, where nothing has a price."""
-    name = _name_of(url)
+    name = host_name(url)
     try:
         return name == "localhost" or name.endswith(".local") or ipaddress.ip_address(name).is_private
     except ValueError:
         return False
 
 
-def _name_of(url: str) -> str:
-    """The name of the host of an address; "" if it has none."""
-    try:
-        return urllib.parse.urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
-
-
 def described(found: Serving, model: str) -> str:
     """Say in one line what is assumed of a model at a host."""
     provider, row = found.provider, found.host
-    place = _name_of(found.url)
+    place = host_name(found.url)
     where = (f" at {place}" if place else "") + (f" ({TITLES[row.maker]})" if row is not None else "")
     if provider.cache == "none":
         cache = "no prompt cache"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 import recede
 from recede import _serving
 from recede._serving import described, serving
+from recede.cli.proxy import _hosts
 from recede.costs import MODELS
 from recede.proxy import RequestMasker
 
@@ -186,3 +189,30 @@ def test_kimi_keeps_entries_for_an_hour_on_request() -> None:
 
     assert cache() == cache(prompt_cache_options=None) == cache(prompt_cache_options={"ttl": "5m"}) == "moonshot"
     assert cache(prompt_cache_options={"ttl": "1h"}) == "moonshot_1h"
+
+
+def test_a_host_of_ones_own_serves_as_the_settings_say(tmp_path: Path) -> None:
+    if sys.version_info < (3, 11):
+        pytest.skip("recede.toml is read by Python 3.11 and later")
+    path = tmp_path / "recede.toml"
+    path.write_text('[proxy]\nkeep = 5\n[hosts."LLM.example.com"]\nprovider = "deepseek"\n')
+    masker = RequestMasker(hosts=_hosts(path))
+    body = json.dumps({"model": "claude-opus-4-8", "messages": blocks(3)}).encode()
+    for url, cache in (("https://llm.example.com/v1", "deepseek"), ("https://other.example.com", "anthropic")):
+        assert masker.mask("POST", "/v1/messages", {}, body, url).cache == cache
+    assert _hosts(tmp_path / "none.toml") == _hosts(None) == {}
+
+
+@pytest.mark.parametrize("table", ["provider = 3", 'maker = "deepseek"', 'provider = "zai"\nmore = 1', ""])
+def test_settings_of_a_host_have_one_line(table: str, tmp_path: Path) -> None:
+    if sys.version_info < (3, 11):
+        pytest.skip("recede.toml is read by Python 3.11 and later")
+    path = tmp_path / "recede.toml"
+    path.write_text(f'[hosts."llm.example.com"]\n{table}\n')
+    with pytest.raises(click.UsageError, match="must have one line: provider"):
+        _hosts(path)
+
+
+def test_a_host_that_serves_as_nobody_is_an_error() -> None:
+    with pytest.raises(ValueError, match="there is no provider 'of-tomorrow'"):
+        RequestMasker(hosts={"llm.example.com": "of-tomorrow"})

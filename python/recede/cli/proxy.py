@@ -146,12 +146,24 @@ def _table(path: Path | None, name: str) -> dict[str, Any]:
             is_name = key == name
             where = f"{name} must be a table: [{name}]" if is_name else f"{key!r} is in no table: put it under [{name}]"
             raise click.UsageError(f"{path}: {where}")
-        if key != name:
+        if key not in (name, *_TABLES):
             raise click.UsageError(f"{path}: there is no table [{key}]; what `recede {name}` takes is in [{name}]")
     table: dict[str, Any] = settings.get(name, {})
     return table
 
 
+def _hosts(path: Path | None) -> dict[str, str]:
+    """The hosts of one's own, each with the provider or model that it serves as."""
+    found = {}
+    for host, table in _table(path, _HOSTS).items():
+        if not isinstance(table, dict) or list(table) != ["provider"] or not isinstance(table["provider"], str):
+            raise click.UsageError(f'{path}: [{_HOSTS}."{host}"] must have one line: provider = "NAME"')
+        found[host.lower()] = table["provider"]
+    return found
+
+
+_HOSTS = "hosts"
+_TABLES = ("proxy", _HOSTS)
 _PORT = 8787
 _MOST_LINES = 10_000  # of the log while a command runs
 _FORWARDED = ("SIGUSR1", "SIGUSR2", "SIGWINCH")
@@ -239,7 +251,8 @@ def proxy(
         return
     _ask_for(plan)
     try:
-        masker = _masker(state, has_command=bool(command), summaries=summaries is not None, **given(options))
+        own = {"summaries": summaries is not None, "hosts": _hosts(settings_file()), **given(options)}
+        masker = _masker(state, has_command=bool(command), **own)
     except ValueError as error:
         raise usage_error(error) from None
     if port is None:

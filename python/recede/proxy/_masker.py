@@ -16,7 +16,7 @@ from recede._bodies import KEPT_BY_PROVIDER, history_of, kept_words, loads
 from recede._encodable import warn_once
 from recede._errors import RecedeError
 from recede._models import UnknownModels, model_row
-from recede._serving import Serving, say, serving
+from recede._serving import Serving, host_name, say, serving, serving_as
 from recede._usage import LoggedUsage, usage_of
 from recede.providers import Provider, checked_provider
 from recede.proxy._answers import EncodingError, decoded
@@ -127,6 +127,7 @@ class RequestMasker:
         summaries: ask for summaries of old turns.
         upstream: the URL that requests are sent to, whose host says most about the cache (docs/providers.md); "": the
             model and the path say it.
+        hosts: names of hosts of your own, and the provider or model that each serves as.
         clock: seconds since 1970.
         **options: as for `recede.reduce`; ``provider="auto"`` is found by host, model and path. No message is ever
             dropped.
@@ -157,12 +158,13 @@ class RequestMasker:
         state: str | os.PathLike[str] | None = None,
         summaries: bool = False,
         upstream: str = "",
+        hosts: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
         **options: Unpack[Options],
     ) -> None:
         refuse_unknown(options, _OWN)
         self._given: dict[str, Any] = {
-            **{"state": state, "summaries": summaries, "upstream": upstream, "clock": clock},
+            **{"state": state, "summaries": summaries, "upstream": upstream, "hosts": hosts, "clock": clock},
             **options,
         }
         self._options: dict[str, Any] = {**options}
@@ -170,7 +172,9 @@ class RequestMasker:
             self._options[name] = (*words, *OPTIONS[name].check(name, options.get(name, ())))
         given = options.get("provider", "auto")
         self._own = None if given == "auto" else checked_provider("provider", given)
-        self._is_auto, self._upstream = self._own is None, upstream
+        self._is_auto, self._upstream, self._hosts = self._own is None, upstream, dict(hosts or {})
+        for name in self._hosts.values():
+            checked_provider("hosts", name)
         self.summarizes = bool(kinds.FLAG.check("summaries", summaries)) and not IS_OFF
         self._policies: dict[tuple[Provider, int, str | None], Any] = {}
         self.counts_tokens = has_limits(options) and options.get("token_counter") is not None
@@ -291,7 +295,7 @@ class RequestMasker:
         if self._own is not None:
             provider = self._own
         else:
-            found = serving(model or "", upstream or self._upstream, route.provider)
+            found = self._serving(route, model or "", upstream or self._upstream)
             provider = self._provider(found, route, model or "", request, points, plain)
         # OpenAI keeps entries for a day on request.
         is_kept_a_day = provider.name == "openai" and self._is_auto and request.retention == "24h"
@@ -341,6 +345,10 @@ class RequestMasker:
             is_priced=found is None or found.is_priced(model or ""),
             around_chars=static_cost_of_json(plain, False, None, is_bounded=True) if is_uncached else 0,
         )
+
+    def _serving(self, route: Route, model: str, upstream: str) -> Serving:
+        name = self._hosts.get(host_name(upstream)) if self._hosts else None
+        return serving(model, upstream, route.provider) if name is None else serving_as(name, model, upstream)
 
     def _provider(
         self, found: Serving, route: Route, model: str, request: Any, points: list[tuple[int, bytes]], body: bytes
