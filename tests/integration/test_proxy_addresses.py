@@ -34,7 +34,7 @@ def echo() -> Iterator[Upstream]:
 
 
 def test_paths_of_addresses_are_as_without_the_proxy_and_masked(echo: Upstream) -> None:
-    body = json.dumps({"model": "deepseek-v4-pro", "messages": chat_messages(40)}).encode()
+    body = json.dumps({"model": "deepseek-v4-pro", "messages": chat_messages(150)}).encode()
     with recording(lambda _: [answer_of(b"{}")]) as other:
         addresses = {WORD: f"{echo.url}/api/paas/v4", "two": other.url}
         with proxying("http://127.0.0.1:9", addresses=addresses) as proxy:

@@ -155,7 +155,7 @@ def test_two_proxies_on_one_state_file_send_what_one_does_also_when_they_are_kil
     names, turns, state = "abcd", range(8, 32), tmp_path / "state"
     bodies = {(name, turn): body(turn).replace(b"toolu_", f"toolu_{name}".encode()) for name in names for turn in turns}
     now = [0.0]
-    one = recede.proxy.RequestMasker(clock=lambda: now[0])
+    one = recede.proxy.RequestMasker(clock=lambda: now[0], upstream="http://127.0.0.1:1")
     expected = {}
     for (name, turn), data in sorted(bodies.items(), key=lambda item: item[0][1]):
         now[0] += 7_200.0 if (name, turn) == ("a", 14) else 1.0
@@ -252,7 +252,7 @@ def test_sigterm_lets_running_streams_end_and_takes_no_more() -> None:
         assert proxy.process.wait(20) == 0
         proxy.stderr.close()
         assert "POST /v1/messages: 200" in said and "secret" not in said
-        assert "recede: 1 requests for about $0.00: nothing masked" in said
+        assert "recede: 1 requests" in said and "nothing masked" in said
 
 
 @contextlib.contextmanager
@@ -277,7 +277,7 @@ def test_a_second_signal_ends_at_once(first: int, second: int) -> None:
         while len(upstream.requests) < len(clients):
             time.sleep(0.01)
         proxy.process.send_signal(first)
-        assert "stopping" in proxy.stderr.readline()
+        assert any("stopping" in line for line in iter(proxy.stderr.readline, ""))
         said = proxy.end(second)
         assert proxy.process.returncode == 0 and "no requests with a history" in said and "Traceback" not in said
         for client in clients:
@@ -705,7 +705,7 @@ def test_every_option_can_be_in_the_settings(tmp_path: Path, monkeypatch: pytest
     expected = proxy.make_context("proxy", list(typed)).params
     shown = [one for one in proxy.params if not getattr(one, "hidden", False)]
     flags = {flag for one in shown for flag in one.opts if flag.startswith("--")}
-    assert flags - {"--help"} == set(typed) & flags
+    assert flags - {"--help", "--dry-run"} == set(typed) & flags  # what one start is to do
     (tmp_path / "recede.toml").write_text(EVERY_OPTION)
     found = proxy.make_context("proxy", []).params
     assert found == expected

@@ -185,7 +185,6 @@ MIXED = tools_history("read", "bash", "read", "bash", "read")
         ({"*": 0, "read": 2}, [2, 4]),
         ({"r*": 0, "re*": 3}, []),
         ({"re*": 3, "r*": 0}, [0, 2, 4]),
-        ({"": 5}, [4]),
     ],
 )
 def test_keep_by_tool_takes_the_place_of_the_measures(windows: dict[str, int | None], expected: list[int]) -> None:

@@ -15,7 +15,7 @@ from recede._errors import one_of
 from recede._model_names import model_names
 from recede._models import MODEL_ROWS, USUAL_MODELS, Model, model_row
 from recede._serving import described, serving
-from recede.costs._prices import PRESETS, Cache, Prices
+from recede.costs._prices import Cache, Prices
 from recede.providers import PROVIDERS, Provider
 
 _NUMBERS = (*Prices._fields, "write_1h", "ttl_seconds")
@@ -28,7 +28,7 @@ class ModelPrices(NamedTuple):
     Attributes:
         prices: per million tokens in US dollars; writes are those to the cache of five minutes.
         write_1h: input written to the cache of one hour; the price of other writes if there is no such cache.
-        provider: a name of `PRESETS`.
+        provider: a name that `recede.Provider.of` takes.
         date: when the prices were valid, as year and month.
         source: the provider's page; "as others quote it" where the page itself was not read.
         ttl_seconds: how long an entry of the cache lives after its last use; 0: as the provider's cache has it.
@@ -155,8 +155,8 @@ def read_prices(path: str | PathLike[str]) -> dict[str, ModelPrices]:
     """Read prices of models from a JSON or TOML file: an object for each model.
 
     `input` and `output` are required, per million tokens in US dollars. `cached` and `write` are the price of input
-    unless given, and `write_1h` is that of other writes. `min_cached_tokens` is 1,024. `provider` is a name of
-    `PRESETS`, by default ``"openai"``: a cache that needs no breakpoints. `ttl_seconds` is how long its entries live, 0
+    unless given, and `write_1h` is that of other writes. `min_cached_tokens` is 1,024. `provider` is a name that
+    `recede.Provider.of` takes, by default ``"openai"``: a cache that needs no breakpoints. `ttl_seconds` is how long its entries live, 0
     as with the provider. `date` and `source` are for the reader.
 
     Args:
@@ -204,8 +204,8 @@ def _row(where: str, row: Any) -> ModelPrices:
         if name not in row:
             raise ValueError(f"{where}: {name!r} is missing")
     provider = row.get("provider", "openai")
-    if provider not in PRESETS:
-        raise ValueError(f"{where}: provider must be one of {', '.join(PRESETS)}, not {provider!r}")
+    if provider not in PROVIDERS:
+        raise ValueError(f"{where}: provider must be one of {', '.join(PROVIDERS)}, not {provider!r}")
     given: dict[str, Any] = {name: row.get(name, row["input"]) for name in ("input", "cached", "write", "output")}
     given["min_cached_tokens"] = row.get("min_cached_tokens", PROVIDERS["openai"].min_tokens)
     write_1h: Any = row.get("write_1h", given["write"])

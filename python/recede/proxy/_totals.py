@@ -216,10 +216,10 @@ class Totals:
         found = model_prices(model, host=masked.cache)
         if found is not None:
             return found.prices, found.write_1h
-        if not masked.is_priced:
+        provider = masked.provider or ""
+        if not masked.is_priced or provider not in PRESETS:
             self._unpriced.note(model, None)
             return _NO_DOLLARS, 0.0
-        provider = masked.provider or ""
         self._unknown_models.note(model, provider)
         hour = PRESETS["anthropic_1h" if provider == "anthropic" else provider]
         return PRESETS[provider], hour.write
