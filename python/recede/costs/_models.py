@@ -156,8 +156,8 @@ def read_prices(path: str | PathLike[str]) -> dict[str, ModelPrices]:
 
     `input` and `output` are required, per million tokens in US dollars. `cached` and `write` are the price of input
     unless given, and `write_1h` is that of other writes. `min_cached_tokens` is 1,024. `provider` is a name that
-    `recede.Provider.of` takes, by default ``"openai"``: a cache that needs no breakpoints. `ttl_seconds` is how long its entries live, 0
-    as with the provider. `date` and `source` are for the reader.
+    `recede.Provider.of` takes, by default ``"openai"``: a cache that needs no breakpoints. `ttl_seconds` is how long
+    its entries live, 0 as with the provider. `date` and `source` are for the reader.
 
     Args:
         path: the file; TOML if its name ends in ``.toml`` (from Python 3.11 on).
