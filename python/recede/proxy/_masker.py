@@ -172,7 +172,7 @@ class RequestMasker:
             self._options[name] = (*words, *OPTIONS[name].check(name, options.get(name, ())))
         given = options.get("provider", "auto")
         self._own = None if given == "auto" else checked_provider("provider", given)
-        self._is_auto, self._upstream, self._hosts = self._own is None, upstream, dict(hosts or {})
+        self._upstream, self._hosts = upstream, dict(hosts or {})
         for name in self._hosts.values():
             checked_provider("hosts", name)
         self.summarizes = bool(kinds.FLAG.check("summaries", summaries)) and not IS_OFF
@@ -298,8 +298,8 @@ class RequestMasker:
             found = self._serving(route, model or "", upstream or self._upstream)
             provider = self._provider(found, route, model or "", request, points, plain)
         # OpenAI keeps entries for a day on request.
-        is_kept_a_day = provider.name == "openai" and self._is_auto and request.retention == "24h"
-        is_uncached = self._is_auto and provider.cache == "none"
+        is_kept_a_day = provider.name == "openai" and self._own is None and request.retention == "24h"
+        is_uncached = self._own is None and provider.cache == "none"
         cold = self._ledger.cold_requests(
             points,
             ttl_seconds=_DAY if is_kept_a_day else provider.ttl_seconds,
