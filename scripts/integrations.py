@@ -132,7 +132,8 @@ def contract(python: Path, name: str, framework: str, end: float, *, is_slow: bo
         )
         if done.returncode:
             print(done.stdout, done.stderr)
-        output.append(re.sub(r" in [\d.]+s.*", "", done.stdout.strip().splitlines()[-1]))
+        last = (done.stdout.strip().splitlines() or ["nothing was run"])[-1]
+        output.append(re.sub(r" in [\d.]+s.*", "", last))
         if done.returncode:
             return False, f"{', '.join(output)}: FAILED"
     return True, ", types: ".join(output)

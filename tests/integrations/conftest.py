@@ -16,7 +16,8 @@ from frameworks import LIMITS, installed
 
 from recede._encodable import warn_once
 
-os.environ.update(CREWAI_DISABLE_TELEMETRY="true", CREWAI_TRACING_ENABLED="false")  # it waits for a site of its own
+# CrewAI waits for a site of its own, and asks whether to trace at the first run in a home.
+os.environ.update(CREWAI_DISABLE_TELEMETRY="true", CREWAI_TRACING_ENABLED="false", CREWAI_TESTING="true")
 
 
 @pytest.fixture(autouse=True)
