@@ -15,6 +15,7 @@ from time import perf_counter
 
 import economy
 import maskers
+import providers
 
 import cost
 import formatting
@@ -40,6 +41,7 @@ SECTIONS: list[Callable[[Plan], Section]] = [
     cost.hostile,
     stores.stores,
     economy.economy,
+    providers.providers,
     maskers.masker,
     plain.python,
 ]

@@ -29,4 +29,6 @@ pub struct ProviderCache {
     pub most_marks: usize,
     /// The most characters of system prompt and tools where they have no entry of their own: a move writes them again. Else 0.
     pub system_chars: usize,
+    /// With [`CacheRule::Entries`]: what two requests share is an entry as well.
+    pub shares_prefixes: bool,
 }

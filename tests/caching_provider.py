@@ -3,10 +3,10 @@
 With Anthropic, an entry is a whole prefix of blocks that ends at a mark of an earlier request. A request reads the
 longest one that ends at a mark of its own or fewer than 20 positions before one, and writes the rest up to its last
 mark; a run of calls is one position, and so is one of results. A mark of the body is for the last block.
-With OpenAI and Gemini, each prefix of an earlier request is an entry, and OpenAI serves it in steps. From GPT-5.6 on an
-entry ends at the newest message of the user or of a tool, and at marks; a request looks for one at up to 20 earlier
-such messages, and reads it whole. Below the minimum nothing is cached; an entry that is not used lives for five
-minutes, or for 30. Nothing here is shared with the package.
+With others each prefix of an earlier request is an entry, and some serve it in steps. From GPT-5.6 on an entry of
+OpenAI ends at the newest message of the user or of a tool, and at marks; a request looks for one at up to 20 earlier
+such messages, and reads it whole. DeepSeek's end with requests, with answers, and where two requests part. Below the
+minimum nothing is cached. Nothing here is shared with the package.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -27,10 +27,45 @@ MIN_TOKENS = 2_048
 # The least tokens that OpenAI and Gemini cache, and the steps in which they serve them.
 PREFIXES = {"/v1/chat/completions": (1_024, 128), "/v1/responses": (1_024, 128), ":generateContent": (4_096, 1)}
 IMAGE_CHARS = 6_400
-TTL_SECONDS, LONG_TTL_SECONDS = 300.0, 1_800.0
+TTL_SECONDS = 300.0
 CHARS_PER_TOKEN = 4
 
 Block = dict[str, Any]
+
+
+class Rule(NamedTuple):
+    """What a cache that needs no marks serves.
+
+    With ``"prefix"`` any prefix from `least` tokens on, in steps; with ``"entries"`` an earlier request, whole, that
+    ended at the newest message of the user or of a tool, one of the last `lookback`. If it `shares_prefixes`, also one
+    with its answer, and from the third time on what two requests share.
+    """
+
+    kind: str = "prefix"
+    least: int = 0
+    step: int = 1
+    ttl_seconds: float = TTL_SECONDS
+    lookback: int = 20
+    shares_prefixes: bool = False
+
+
+_FOREVER = float("inf")
+# By provider, as their pages say it in November 2026; what they do not say is no minimum, no step, and no end.
+RULES = {
+    "openai": Rule("prefix", 1_024, 128),
+    "openai since GPT-5.6": Rule("entries", 1_024, ttl_seconds=1_800.0),
+    "gemini": Rule("prefix", 4_096),
+    "deepseek": Rule("entries", 64, ttl_seconds=_FOREVER, lookback=1 << 30, shares_prefixes=True),
+    "moonshot": Rule("prefix", 256, 256),
+    "moonshot_1h": Rule("prefix", 256, 256, ttl_seconds=3_600.0),
+    "zai": Rule(ttl_seconds=_FOREVER),
+    "alibaba": Rule("prefix", 1_024, ttl_seconds=_FOREVER),
+    "minimax": Rule("prefix", 512, ttl_seconds=_FOREVER),
+    "xai": Rule("prefix", 0, 128, ttl_seconds=_FOREVER),
+    "mistral": Rule(ttl_seconds=_FOREVER),
+    "groq": Rule(ttl_seconds=7_200.0),
+    "fireworks": Rule(ttl_seconds=_FOREVER),
+}
 
 
 @dataclass
@@ -46,6 +81,9 @@ class CachingProvider:
     plain: int = 0
     answers: list[list[Block]] = field(default_factory=list)  # the contents of those to come; then a dot
     body: dict[str, Any] = field(default_factory=dict)  # of the last request
+    least: int = MIN_TOKENS  # tokens that are cached where marks are needed
+    seen: set[bytes] = field(default_factory=set)  # the prefixes of all requests
+    asked: set[bytes] = field(default_factory=set)  # those that were whole requests
 
     def count(self, body: dict[str, Any]) -> dict[str, int] | str:
         """The usage of a request to Anthropic, or why it is refused."""
@@ -67,7 +105,7 @@ class CachingProvider:
             marks.append(len(ends) - 1)
         if len(marks) > MOST_MARKS:
             return f"A maximum of {MOST_MARKS} blocks with cache_control may be provided. Found {len(marks)}."
-        marks = [mark for mark in marks if ends[mark][0] >= MIN_TOKENS]
+        marks = [mark for mark in marks if ends[mark][0] >= self.least]
         hit = max((self._hit(ends, runs, mark) for mark in marks), default=-1)
         read = ends[hit][0] if hit >= 0 else 0
         for place in {hit, *marks} - {-1}:
@@ -82,53 +120,55 @@ class CachingProvider:
         }
 
     def count_prefix(self, body: dict[str, Any], least: int, step: int) -> tuple[int, int]:
-        """The tokens of a request to OpenAI or Gemini, and those that the cache served."""
-        chars, digest = sum(len(tool["description"]) for tool in body["tools"]), hashlib.blake2b()
-        ends: list[tuple[int, bytes]] = []  # of each message: the tokens up to it, and the prefix
-        for message in history_of(body):
-            chars += _chars(message)
-            digest.update(orjson.dumps(message))
-            ends.append((chars // CHARS_PER_TOKEN, digest.digest()))
-        read = max((tokens for tokens, prefix in ends if self._lives(prefix)), default=0)
-        read = 0 if read < least else read - (read - least) % step
-        if ends[-1][0] >= least:
-            self.entries.update((prefix, self.seconds) for _, prefix in ends)
-        self._add(read, 0, ends[-1][0] - read)
-        return ends[-1][0], read
+        """The tokens of a request to OpenAI before GPT-5.6 or to Gemini, and those that the cache served."""
+        whole, read, _ = self.count_by(Rule("prefix", least, step), body)
+        return whole, read
 
-    def count_entries(self, body: dict[str, Any], least: int = 1_024) -> tuple[int, int, int]:
-        """The tokens of a request to OpenAI from GPT-5.6 on, those that the cache served, and those written to it."""
-        chars, digest = sum(len(tool["description"]) for tool in body["tools"]), hashlib.blake2b()
+    def count_by(self, rule: Rule, body: dict[str, Any]) -> tuple[int, int, int]:
+        """The tokens of a request by this rule, those that the cache served, and those that were written to it."""
+        ends = list(_ends(body))
+        alive = {place for place, (_, prefix) in enumerate(ends) if self._lives(prefix, rule.ttl_seconds)}
         history = history_of(body)
-        ends: list[tuple[int, bytes]] = []
-        for message in history:
-            chars += _chars(message)
-            digest.update(orjson.dumps(_without_breakpoints(message)))
-            ends.append((chars // CHARS_PER_TOKEN, digest.digest()))
-        followers = [*history[1:], None]
-        eligible = [
-            place
-            for place, (message, after) in enumerate(zip(history, followers, strict=True))
-            if message.get("role") == "user" or (_is_result(message) and not (after and _is_result(after)))
-        ]
-        marked = [place for place, message in enumerate(history) if message != _without_breakpoints(message)]
-        looked = [*eligible[-21:], *marked[:2], *marked[-50:]]
-        hits = [place for place in looked if self._lives(ends[place][1], LONG_TTL_SECONDS)]
-        written = [place for place in {*eligible[-1:], *marked[-3:]} if ends[place][0] >= least]
-        hit = max(hits, default=-1)
+        if rule.kind == "prefix":
+            found, new = alive, set(range(len(ends)))
+        else:
+            if rule.shares_prefixes:
+                alive |= self._answered(ends, alive, history)
+            eligible = range(len(ends)) if rule.shares_prefixes else _eligible(history)
+            marked = [place for place, message in enumerate(history) if message != _without_marks(message)]
+            looked = {*eligible[-rule.lookback - 1 :], *marked[:2], *marked[-50:]}
+            found, new = alive & looked, {*eligible[-1:], *(() if rule.shares_prefixes else marked[-3:])}
+        hit = max(found, default=-1)
         read = ends[hit][0] if hit >= 0 else 0
-        for place in {hit, *written} - {-1}:
+        read = 0 if read < rule.least else read - (read - rule.least) % rule.step
+        if rule.shares_prefixes:
+            shared = max((place for place, (_, prefix) in enumerate(ends) if prefix in self.seen), default=-1)
+            new |= {shared} - {-1}
+            self.seen |= {prefix for _, prefix in ends}
+            self.asked.add(ends[-1][1])
+        new = {place for place in new if ends[place][0] >= rule.least}
+        for place in new | ({hit} - {-1}):
             self.entries[ends[place][1]] = self.seconds
-        whole, new = ends[-1][0], max((ends[place][0] for place in written), default=0) - read
-        self._add(read, max(0, new), whole - read - max(0, new))
-        return whole, read, max(0, new)
+        whole, end = ends[-1][0], max((ends[place][0] for place in new), default=0)
+        written = max(0, end - read)
+        billed = written if rule.kind == "entries" else 0  # others bill writes as input
+        self._add(read, billed, whole - read - billed)
+        return whole, read, written
+
+    def _answered(self, ends: list[tuple[int, bytes]], alive: set[int], history: list[dict[str, Any]]) -> set[int]:
+        """The ends of answers to earlier requests: entries as well."""
+        return {
+            place + 1
+            for place in alive
+            if ends[place][1] in self.asked and place + 1 < len(ends) and history[place + 1]["role"] == "assistant"
+        }
 
     def _add(self, read: int, written: int, plain: int) -> None:
         self.requests += 1
         self.read, self.written, self.plain = self.read + read, self.written + written, self.plain + plain
 
     def _lives(self, prefix: bytes, seconds: float = TTL_SECONDS) -> bool:
-        return self.seconds - self.entries.get(prefix, -1e9) <= seconds
+        return prefix in self.entries and self.seconds - self.entries[prefix] <= seconds
 
     def _hit(self, ends: list[tuple[int, bytes]], runs: list[bool], mark: int) -> int:
         """The block at which the longest living entry ends that a mark finds; -1 if there is none.
@@ -159,15 +199,44 @@ def _blocks(body: dict[str, Any]) -> Iterator[tuple[str, Block]]:
             yield role, block
 
 
+def _ends(body: dict[str, Any]) -> Iterator[tuple[int, bytes]]:
+    """Of each message the tokens up to its end, and the prefix."""
+    fields = [body.get(name) for name in ("tools", "system", "instructions")]
+    chars = sum(map(_head_chars, fields))
+    digest = hashlib.blake2b(orjson.dumps(_without_marks(fields)))
+    for message in history_of(body):
+        chars += _chars(message)
+        digest.update(orjson.dumps(_without_marks(message)))
+        yield chars // CHARS_PER_TOKEN, digest.digest()
+
+
+def _head_chars(value: Any) -> int:
+    """About how long tools or a system prompt are."""
+    if isinstance(value, str) or not value:
+        return len(value or "")
+    return sum(len(one.get("description", one.get("text", ""))) for one in value)
+
+
+def _eligible(history: list[dict[str, Any]]) -> list[int]:
+    """The messages of users, and the last one of results in a row."""
+    followers = [*history[1:], {}]
+    return [
+        place
+        for place, (message, after) in enumerate(zip(history, followers, strict=True))
+        if message.get("role") == "user" or (_is_result(message) and not _is_result(after))
+    ]
+
+
 def _is_result(message: dict[str, Any]) -> bool:
     return message.get("role") == "tool" or str(message.get("type")).endswith("_call_output")
 
 
-def _without_breakpoints(value: Any) -> Any:
-    """A message without the marks of OpenAI."""
+def _without_marks(value: Any) -> Any:
+    """A message without the marks of Anthropic and OpenAI."""
     if isinstance(value, dict):
-        return {name: _without_breakpoints(one) for name, one in value.items() if name != "prompt_cache_breakpoint"}
-    return list(map(_without_breakpoints, value)) if isinstance(value, list) else value
+        names = ("prompt_cache_breakpoint", "cache_control")
+        return {name: _without_marks(one) for name, one in value.items() if name not in names}
+    return list(map(_without_marks, value)) if isinstance(value, list) else value
 
 
 def _unmarked(block: Block) -> tuple[Block, bool]:

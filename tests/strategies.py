@@ -51,7 +51,7 @@ _BREAK_EVEN = st.fixed_dictionaries(
     optional={
         "provider": st.builds(
             priced,
-            st.sampled_from(["ideal", "prefix", "entries", "breakpoints"]),
+            st.sampled_from(["ideal", "prefix", "entries", "shared", "breakpoints"]),
             st.sampled_from([0, 0.1, 0.5, 1]),
             st.sampled_from([0.1, 1, 1.25, 2, 1e9]),
         ),
@@ -138,7 +138,8 @@ def own_options(*, reduces: bool = False) -> st.SearchStrategy[dict[str, Any]]:
     optional |= {
         "keep": st.integers(0, 9),
         "boundary": st.sampled_from(["break_even", "sliding"]) | st.integers(1, 4),
-        "provider": providers | st.builds(priced, st.sampled_from(["ideal", "prefix", "entries", "breakpoints"])),
+        "provider": providers
+        | st.builds(priced, st.sampled_from(["ideal", "prefix", "entries", "shared", "breakpoints"])),
         "max_overcost": st.sampled_from([None, 0, 0.1, 10]),
         "cold": st.booleans() | st.lists(st.integers(0, 12), max_size=3),
         "max_result_chars": st.none() | st.integers(60, 300),

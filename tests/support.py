@@ -401,6 +401,7 @@ OF_RULES = {
     "ideal": recede.Provider.of("ideal"),
     "prefix": recede.Provider.of("openai"),
     "entries": recede.Provider.of("openai", "gpt-5.6"),
+    "shared": recede.Provider.of("deepseek"),
     "breakpoints": recede.Provider.of("anthropic"),
 }
 

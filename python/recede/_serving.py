@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from recede._hosts import TITLES, Host, host_row
 from recede._models import USUAL_MODELS, model_row, named
-from recede.providers import MARKED, PROVIDERS, UNKNOWN, Provider, checked_provider, provider_of_model
+from recede.providers import MARKED, PROVIDERS, UNKNOWN, Provider, checked_provider, lifetime, provider_of_model
 
 # Makers of hosts whose provider has another name.
 _PROVIDERS_OF = {"google": "gemini"}
@@ -138,7 +138,7 @@ def described(found: Serving, model: str) -> str:
         cache = "no prompt cache"
     else:
         kind = _KINDS[provider.cache]
-        cache = f"a cached token costs {provider.read:.2g}, {kind}, {_lifetime(provider.ttl_seconds)}"
+        cache = f"a cached token costs {provider.read:.2g}, {kind}, {_lifetime(lifetime(provider))}"
     bound = "; with a smaller price masks may cost more than 110 % of raw" if found.is_assumed else ""
     return f"{named(model)}{where}: {cache} ({found.because}{bound})"
 

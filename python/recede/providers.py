@@ -20,6 +20,7 @@ _RULES = {"marks": "breakpoints", "prefix": "prefix", "entries": "entries", "ide
 # The most characters of system prompt and tools for which the bound on cost holds where they have no entry of their
 # own: 10,000 tokens. More would delay the first move of all others.
 _MOST_SYSTEM_CHARS = 40_000
+_UNKNOWN = ("min_tokens", "step_tokens", "ttl_seconds")  # that may be None: not published
 
 
 class Provider(NamedTuple):
@@ -38,13 +39,14 @@ class Provider(NamedTuple):
             - ``"none"``: nowhere.
         read: the price of a token that is read from the cache.
         write: the price of a token that is written to it.
-        min_tokens: the shortest prompt that is cached.
-        step_tokens: the steps in which prefixes are served; 0: any length.
-        ttl_seconds: how long an entry lives after its last use.
+        min_tokens: the shortest prompt that is cached; None: not published, any length.
+        step_tokens: the steps in which prefixes are served; 0 or None: any length.
+        ttl_seconds: how long an entry lives after its last use; None: not published, forever.
         lookback_blocks: how many content blocks before a mark are searched for an entry, the marked one included; with
             ``"entries"``, how many earlier requests.
         most_marks: how many marks a request may have.
         output: the price of a token that the model writes, such as those of a summary.
+        shares_prefixes: with ``"entries"``, whether an entry also ends after each answer, and where two requests part.
         verifies_reasoning: whether the provider refuses or drops the model's reasoning after an edit before it.
 
     Example:
@@ -57,13 +59,14 @@ class Provider(NamedTuple):
     cache: Literal["marks", "prefix", "entries", "ideal", "none"] = "marks"
     read: float = 0.1
     write: float = 1.25
-    min_tokens: int = 1_024
-    step_tokens: int = 0
-    ttl_seconds: float = 300
+    min_tokens: int | None = 1_024
+    step_tokens: int | None = 0
+    ttl_seconds: float | None = 300
     lookback_blocks: int = 20
     most_marks: int = 4
     output: float = 5.0
     verifies_reasoning: bool = False
+    shares_prefixes: bool = False
 
     @classmethod
     def of(cls, name: str, model: str | None = None) -> Provider:
@@ -112,7 +115,7 @@ class Provider(NamedTuple):
         write = row.write_1h if name.endswith("_1h") else row.write
         ttl_seconds = row.ttl_seconds or provider.ttl_seconds
         read, write, output = (price / row.input for price in (row.cached, write, row.output))
-        least = row.min_tokens
+        least = row.min_tokens or provider.min_tokens
         return provider._replace(read=read, write=write, min_tokens=least, ttl_seconds=ttl_seconds, output=output)
 
     @classmethod
@@ -140,6 +143,12 @@ class Provider(NamedTuple):
         return _of_model(model)
 
 
+def _unpublished(name: str, cache: Any, read: float, output: float, **known: Any) -> Provider:
+    """A provider without a surcharge for writing; None is what its pages do not say, but for what is `known`."""
+    not_said = {"min_tokens": None, "step_tokens": None, "ttl_seconds": None}
+    return Provider(name, cache, read, write=1.0, output=output, **{**not_said, **known})
+
+
 PROVIDERS = {
     provider.name: provider
     for provider in (
@@ -160,25 +169,25 @@ PROVIDERS = {
         # Claude with the minimum, the marks and the prices of Anthropic (docs.aws.amazon.com/bedrock, prompt caching).
         Provider("bedrock", min_tokens=2_048),
         # Automatic caches of other makers and hosts, by their pages in November 2026 (docs/providers.md). A model
-        # without a row has the smallest price of a cached token that one of its maker has. What is not published: no
-        # minimum, no step, never cold.
-        Provider("deepseek", cache="entries", read=0.02, write=1.0, min_tokens=64, ttl_seconds=3_600, output=4.0),
+        # without a row has the smallest price of a cached token that one of its maker has. DeepSeek's entries live for
+        # hours to days: they are never cold.
+        _unpublished("deepseek", "entries", 0.02, 4.0, min_tokens=64, shares_prefixes=True, lookback_blocks=1 << 30),
         Provider("moonshot", cache="prefix", read=0.05, write=1.0, min_tokens=256, step_tokens=256),
         Provider("moonshot_1h", "prefix", read=0.05, write=2.0, min_tokens=256, step_tokens=256, ttl_seconds=3_600),
-        Provider("zai", cache="prefix", read=0.18, write=1.0, min_tokens=0, ttl_seconds=math.inf, output=3.0),
-        Provider("alibaba", cache="prefix", read=0.05, write=1.0, ttl_seconds=math.inf, output=3.0),
-        Provider("minimax", cache="prefix", read=0.1, write=1.0, min_tokens=512, ttl_seconds=math.inf, output=4.0),
-        Provider("xai", "prefix", 0.25, 1.0, min_tokens=0, step_tokens=128, ttl_seconds=math.inf, output=3.0),
-        Provider("mistral", cache="prefix", write=1.0, min_tokens=0, ttl_seconds=math.inf, output=3.0),
-        Provider("groq", cache="prefix", read=0.5, write=1.0, min_tokens=0, ttl_seconds=7_200, output=4.0),
+        _unpublished("zai", "prefix", 0.18, 3.0),
+        _unpublished("alibaba", "prefix", 0.05, 3.0, min_tokens=1_024),
+        _unpublished("minimax", "prefix", 0.1, 4.0, min_tokens=512),
+        _unpublished("xai", "prefix", 0.25, 3.0, step_tokens=128),
+        _unpublished("mistral", "prefix", 0.1, 3.0),
+        _unpublished("groq", "prefix", 0.5, 4.0, ttl_seconds=7_200),
         Provider("cerebras", cache="none", read=1.0, write=1.0, min_tokens=0, ttl_seconds=0, output=2.0),
-        Provider("fireworks", cache="prefix", write=1.0, min_tokens=0, ttl_seconds=math.inf, output=4.0),
+        _unpublished("fireworks", "prefix", 0.1, 4.0),
         Provider("ideal", cache="ideal", min_tokens=0, ttl_seconds=math.inf),
         Provider("none", cache="none", read=1.0, write=1.0, min_tokens=0, ttl_seconds=0),
     )
 }
 
-UNKNOWN = Provider("unknown", cache="prefix", write=1.0, min_tokens=0, ttl_seconds=math.inf)
+UNKNOWN = _unpublished("unknown", "prefix", 0.1, 5.0)
 """What is assumed where neither the host nor the model is known."""
 
 MARKED = {
@@ -254,19 +263,24 @@ def checked_provider(name: str, value: Any) -> Provider:
         raise ValueError(f"{name}.cache must be one of {', '.join(map(repr, _RULES))}, not {value.cache!r}")
     for field in ("read", "write", "output", "ttl_seconds"):
         number, most = getattr(value, field), math.inf if field == "ttl_seconds" else _LARGEST_PRICE
+        if number is None and field in _UNKNOWN:
+            continue
         if isinstance(number, bool) or not isinstance(number, (int, float)):
             raise TypeError(f"{name}.{field} must be a number, not {type(number).__name__}")
         if not 0 <= number <= most:
             raise ValueError(f"{name}.{field} must be a number from 0{'' if most == math.inf else f' to {most:g}'}")
     for field in ("min_tokens", "step_tokens", "lookback_blocks", "most_marks"):
         count = getattr(value, field)
+        if count is None and field in _UNKNOWN:
+            continue
         if isinstance(count, bool) or not isinstance(count, int):
             raise TypeError(f"{name}.{field} must be a whole number, not {type(count).__name__}")
         if not 0 <= count <= _LARGEST_COUNT:
             raise ValueError(f"{name}.{field} must be a number from 0 to {_LARGEST_COUNT:,}")
-    if not isinstance(value.verifies_reasoning, bool):
-        kind = type(value.verifies_reasoning).__name__
-        raise TypeError(f"{name}.verifies_reasoning must be True or False, not {kind}")
+    for field in ("verifies_reasoning", "shares_prefixes"):
+        if not isinstance(getattr(value, field), bool):
+            kind = type(getattr(value, field)).__name__
+            raise TypeError(f"{name}.{field} must be True or False, not {kind}")
     return value
 
 
@@ -274,7 +288,8 @@ def saved_provider(value: Any) -> Any:
     """Convert a provider to JSON: its name if known, else its fields except the lifetime of entries."""
     if not isinstance(value, Provider):
         return value
-    return value.name if PROVIDERS.get(value.name) == value else list(value._replace(ttl_seconds=0))
+    ttl_seconds = None if value.ttl_seconds is None else 0
+    return value.name if PROVIDERS.get(value.name) == value else list(value._replace(ttl_seconds=ttl_seconds))
 
 
 def provider_of_model(model: Any, served_as: str | None = None) -> Provider | None:
@@ -290,7 +305,32 @@ def settled(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, "provider": named_provider(provider)}
 
 
-def policy_cache(provider: Provider) -> tuple[str, int, int, int, int, int]:
-    """Return what an engine's Policy knows about a provider's cache."""
-    numbers = provider.min_tokens, provider.step_tokens, provider.lookback_blocks, provider.most_marks
-    return (cache_rule(provider), *numbers, _MOST_SYSTEM_CHARS if provider.cache == "entries" else 0)
+def has_entries(provider: Any, model: Any = None) -> bool:
+    """Whether this `provider` option, with ``"auto"`` that of the model, has a cache that is read only whole."""
+    given = provider_of_model(model) if provider == "auto" else provider
+    return given is not None and checked_provider("provider", given).cache == "entries"
+
+
+def lifetime(provider: Provider) -> float:
+    """Seconds that an entry lives after its last use, as far as is known."""
+    return math.inf if provider.ttl_seconds is None else provider.ttl_seconds
+
+
+def rounded_static(static: int) -> int:
+    """Round characters of system prompt and tools up to a power of two, so that another tool seldom changes them."""
+    return 1 << (static - 1).bit_length() if static > 1 else static
+
+
+def policy_cache(provider: Provider, static: int = 0) -> tuple[str, int, int, int, int, int, bool]:
+    """Return what an engine's Policy knows about a provider's cache.
+
+    `static` is what system prompt and tools take, in characters; 0: unknown. It is rounded, so that another tool seldom
+    changes earlier decisions.
+    """
+    lookback, most_marks = provider.lookback_blocks, provider.most_marks
+    if provider.cache != "entries":
+        return cache_rule(provider), provider.min_tokens or 0, provider.step_tokens or 0, lookback, most_marks, 0, False
+    system_chars = rounded_static(static) or _MOST_SYSTEM_CHARS
+    # What requests share is used at moves alone, and would be gone.
+    shares = provider.shares_prefixes and provider.ttl_seconds is None
+    return cache_rule(provider), provider.min_tokens or 0, 0, lookback, most_marks, system_chars, shares

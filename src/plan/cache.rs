@@ -23,12 +23,13 @@ pub struct CachePlace {
 pub struct Sent {
     /// The end of the view.
     pub view: CachePlace,
-    /// Characters of the leading messages that the previous view began with too.
-    pub same_chars: usize,
+    /// The end of the leading messages that the previous view began with too.
+    pub same: CachePlace,
     /// Leading content blocks that the previous view began with too: also those of a changed message before its change.
     pub same_blocks: usize,
-    /// The end of what the previous request had sent.
+    /// The end of what the previous request had sent, and of the answer to that.
     pub earlier: CachePlace,
+    pub answered: CachePlace,
     /// The end of the last masked observation; 0 if none is masked.
     pub boundary: CachePlace,
     pub masked: usize,
@@ -54,6 +55,8 @@ pub(crate) enum Rule {
     Entries {
         /// How many requests are looked back upon.
         lookback: usize,
+        /// Whether an entry also ends after each answer, and where two requests part.
+        shares_prefixes: bool,
     },
 }
 
@@ -181,7 +184,7 @@ impl CachedSession<'_> {
         let read = match self.cache.rule {
             Rule::Prefix { .. } => self.read_prefix(sent, now),
             Rule::Breakpoints { lookback } => self.read_marked(sent, now, lookback),
-            Rule::Entries { lookback } => self.read_whole(sent, now, lookback),
+            Rule::Entries { lookback, shares_prefixes } => self.read_whole(sent, now, lookback, shares_prefixes),
         };
         self.before = Some((sent, now));
         self.requests += 1;
@@ -193,7 +196,7 @@ impl CachedSession<'_> {
         if self.cache.is_cold(used, now) {
             return 0;
         }
-        self.cache.serves(self.cache.system_chars + sent.same_chars)
+        self.cache.serves(self.cache.system_chars + sent.same.chars)
     }
 
     fn read_marked(&mut self, sent: Sent, now: f64, lookback: usize) -> usize {
@@ -212,17 +215,24 @@ impl CachedSession<'_> {
         used.map_or(0, |used| used.chars)
     }
 
-    fn read_whole(&mut self, sent: Sent, now: f64, lookback: usize) -> usize {
+    fn read_whole(&mut self, sent: Sent, now: f64, lookback: usize, shares_prefixes: bool) -> usize {
         self.forget_changed(sent);
+        let whole = self.cache.after_system(sent.earlier);
+        if shares_prefixes && let Some(entry) = self.entries.get(&whole.blocks).copied() {
+            let answered = self.cache.after_system(sent.answered);
+            self.entries.insert(answered.blocks, Entry { chars: answered.chars, ..entry });
+        }
         let is_found =
             |entry: &Entry| entry.request + lookback >= self.requests && !self.cache.is_cold(entry.used, now);
         let used = self.entries.values_mut().rev().find(|entry| is_found(entry)).map_or(0, |entry| {
             entry.used = now;
             entry.chars
         });
-        let end = self.cache.after_system(sent.view);
-        if self.cache.takes(end.chars) {
-            self.use_entry(end, now);
+        let shared = Some(sent.same).filter(|same| shares_prefixes && *same != sent.earlier && self.requests > 0);
+        for place in shared.into_iter().chain([sent.view]).map(|place| self.cache.after_system(place)) {
+            if self.cache.takes(place.chars) && place.blocks > 0 {
+                self.use_entry(place, now);
+            }
         }
         used
     }

@@ -21,12 +21,13 @@
 //!
 //! **Entries that are read only whole.** Where a cache has only the ends of whole requests, a move keeps nothing: of the requests
 //! since the last move each ends after the new first change, and those before it end before that move's. What could be left, the
-//! first messages before the first move, may have expired. So the system prompt and the tools are written again as well, and they may
-//! be longer than all messages. Both sums are linear in their length: of one character raw pays `write` at the first request and
-//! `read` at each later one, and each move adds `write - read` for the view. The bound holds for every length up to a given one if it
-//! holds for none and for that one ([`Paid::is_within`]). A request that is not cold finds the one before it, as raw does: so answers,
-//! which may be in its entry, are charged alike in both sums. If they are not in it, or messages after the newest one of the user or
-//! of a tool are not, both sums are too low by no more for the view than for raw, which the bound allows.
+//! first messages before the first move, may have expired. (Some caches have an entry where two requests part as well: the next
+//! move reads what precedes the first change of this one, [`Paid::shared`].) So the system prompt and the tools are written again
+//! too, and they may be longer than all messages. Both sums are linear in their length: of one character raw pays `write` at the
+//! first request and `read` at each later one, and each move adds `write - read` for the view. The bound holds for every length up
+//! to a given one if it holds for none and for that one ([`Paid::is_within`]). A request that is not cold finds the one before it,
+//! as raw does: so answers, which may be in its entry, are charged alike in both sums. If they are not in it, or messages after the
+//! newest one of the user or of a tool are not, both sums are too low by no more for the view than for raw, which the bound allows.
 //!
 //! **Bounds.** A request is billed in constant time, from prefix sums of characters, but for its new messages and what a limit
 //! changes. The sums are whole characters, and priced only where they are compared: so they are the same after a resume and a
@@ -81,7 +82,10 @@ impl State {
         let message = first.map_or(self.rule.before, |first| message_of(outline, first)).min(self.rule.before);
         match policy.terms.cache.rule {
             CacheRule::Ideal | CacheRule::Prefix => return self.chars_before(message),
-            CacheRule::Entries if message < self.rule.before => return 0,
+            CacheRule::Entries if message < self.rule.before => {
+                let is_shared = policy.terms.cache.shares_prefixes && self.rule.paid.shared <= message;
+                return if is_shared { self.chars_before(self.rule.paid.shared) } else { 0 };
+            }
             CacheRule::Entries => return self.chars_before(self.cached_end(context)),
             CacheRule::Breakpoints => {}
         }
@@ -138,6 +142,7 @@ impl State {
             go: moved,
             again: policy.terms.cache.again(kept, is_cold),
             rewrites_system: self.rewrites_system(policy.terms.cache, kept, is_cold),
+            is_cold,
         })
     }
 
@@ -164,7 +169,7 @@ impl State {
         let moved = Charged::request(chars, cache.serves(kept));
         let again = cache.again(kept, is_cold);
         let rewrites_system = self.rewrites_system(cache, kept, is_paused);
-        Bill { raw: bill.raw, stay: moved.and_written(again), go: moved, again, rewrites_system }
+        Bill { stay: moved.and_written(again), go: moved, again, rewrites_system, ..*bill }
     }
 
     /// Whether a move breaks even at these prices, and keeps the bound on cost.
@@ -217,7 +222,8 @@ impl Bill {
     pub(super) fn rewritten(&self, cache: ProviderCache, chars: usize) -> Self {
         let view = Charged::request(chars, 0);
         let again = cache.again(0, false);
-        Bill { raw: self.raw, stay: view.and_written(again), go: view, again, rewrites_system: cache.system_chars > 0 }
+        let rewrites_system = cache.system_chars > 0;
+        Bill { stay: view.and_written(again), go: view, again, rewrites_system, ..*self }
     }
 }
 

@@ -116,7 +116,7 @@ impl State {
         self.results.cuts.sort_unstable_by_key(|one| one.result);
         self.gone.old_turns.begin_anew();
         self.count_again(context);
-        self.rule.is_rewritten = true;
+        (self.rule.is_rewritten, self.rule.paid.shared) = (true, 0);
     }
 
     /// Counts the view again, after messages were hidden or shown.

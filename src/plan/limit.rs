@@ -280,6 +280,10 @@ impl State {
         }
         if context.policy.remembers() {
             (self.rule.paid.boundary, self.rule.paid.marked) = (self.boundary_chars(context), 0);
+            let first = step.changes().first().map_or(usize::MAX, |first| message_of(context.outline, first.result));
+            if step.hiding.is_some() || first < self.rule.before {
+                self.rule.paid.shared = if step.hiding.is_some() { 0 } else { first };
+            }
             self.rule.moves.extend(step.moved);
         }
     }

@@ -93,6 +93,8 @@ impl Played<'_> {
         let first_hidden = self.state.gone.hidden.messages().next().unwrap_or(usize::MAX);
         self.state.grow(context, end);
         let is_withdrawn = self.state.gone.hidden.count() < hidden;
+        let is_said = |message: &usize| !context.outline.messages[*message].is_agent_made;
+        let answered = (before..end).find(is_said).unwrap_or(end);
         let step = self.state.step(context, end, Point::Past);
         // The first message of the previous view that is another one now, or gone.
         let forms = step.changes();
@@ -107,15 +109,16 @@ impl Played<'_> {
         let changed = first.unwrap_or(usize::MAX).min(of_hiding).min(withdrawn).min(before);
         let is_masked_there = first == Some(changed) && of_hiding > changed && withdrawn > changed;
         let summary_stays = step.hiding.is_none() && !is_withdrawn;
-        let mut same = if summary_stays {
+        let same = if summary_stays {
             self.place(changed)
         } else {
             CachePlace { chars: self.state.view_chars_before(changed), blocks: self.blocks_before(changed) }
         };
+        let mut same_blocks = same.blocks;
         if is_masked_there {
             let first = forms.iter().find(|one| message_of(context.outline, one.result) == changed);
             let block = first.map_or(0, |first| context.outline.results[first.result as usize].block as usize);
-            same.blocks += block.min(blocks_of(context.outline, changed).saturating_sub(1));
+            same_blocks += block.min(blocks_of(context.outline, changed).saturating_sub(1));
         }
         let call = self.call(&step, end);
         self.state.take_request(context, end, &step);
@@ -129,9 +132,10 @@ impl Played<'_> {
         let text = self.write_summary(end);
         let sent = Sent {
             view: self.place(end),
-            same_chars: same.chars,
-            same_blocks: same.blocks,
+            same,
+            same_blocks,
             earlier: self.place(before),
+            answered: self.place(answered),
             boundary: self.boundary(),
             masked: self.state.results.masked.len(),
             summarized: self.summarized(&self.state.gone.hidden, end),

@@ -45,6 +45,8 @@ pub(super) struct Bill {
     pub again: usize,
     /// The move writes the system prompt again, which has no entry of its own.
     pub rewrites_system: bool,
+    /// The cache has nothing.
+    pub is_cold: bool,
 }
 
 /// Charges of all requests so far, and the entry that a mark at the boundary has.
@@ -58,6 +60,8 @@ pub(crate) struct Paid {
     pub boundary: usize,
     /// Characters up to the boundary, if the request before was marked there; else 0.
     pub marked: usize,
+    /// Messages before the first change at the last move: they are an entry where the cache has what requests share.
+    pub shared: usize,
     /// Characters given to models for summaries, and written by them.
     pub calls: (usize, usize),
     /// How many requests were charged, and how many of them wrote the system prompt again that raw read.
@@ -71,6 +75,7 @@ impl Paid {
         self.view = self.view.and(if is_moved { bill.go.and_written(bill.again) } else { bill.stay });
         self.raw = self.raw.and(bill.raw);
         self.requests += 1;
+        self.shared = if bill.is_cold { 0 } else { self.shared };
         self.system_rewrites += usize::from(bill.rewrites_system && (is_moved || is_rewritten));
         *self = call.map_or(*self, |call| self.with_summary(call));
     }

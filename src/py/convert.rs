@@ -55,7 +55,10 @@ impl<'py> FromPyObject<'_, 'py> for Cache {
     fn extract(cache: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let rule = match &*cache.getattr("rule")?.extract::<PyBackedStr>()? {
             "breakpoints" => Rule::Breakpoints { lookback: cache.getattr("lookback_blocks")?.extract()? },
-            "entries" => Rule::Entries { lookback: cache.getattr("lookback_blocks")?.extract()? },
+            "entries" => Rule::Entries {
+                lookback: cache.getattr("lookback_blocks")?.extract()?,
+                shares_prefixes: cache.getattr("shares_prefixes")?.extract()?,
+            },
             _ => Rule::Prefix { step: cache.getattr("step_tokens")?.extract()? },
         };
         Ok(Cache {
@@ -154,8 +157,9 @@ impl Parameter for Boundary {
 impl Parameter for ProviderCache {
     /// Reads a rule and its numbers.
     fn read(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        type Raw = (PyBackedStr, usize, usize, usize, usize, usize);
-        let (rule, min_tokens, step_tokens, lookback_blocks, most_marks, system_chars): Raw = value.extract()?;
+        type Raw = (PyBackedStr, usize, usize, usize, usize, usize, bool);
+        let (rule, min_tokens, step_tokens, lookback_blocks, most_marks, system_chars, shares_prefixes): Raw =
+            value.extract()?;
         let rule = match &*rule {
             "ideal" => CacheRule::Ideal,
             "prefix" => CacheRule::Prefix,
@@ -163,7 +167,7 @@ impl Parameter for ProviderCache {
             "entries" => CacheRule::Entries,
             other => return Err(PyValueError::new_err(format!("unknown cache {other:?}"))),
         };
-        Ok(ProviderCache { rule, min_tokens, step_tokens, lookback_blocks, most_marks, system_chars })
+        Ok(ProviderCache { rule, min_tokens, step_tokens, lookback_blocks, most_marks, system_chars, shares_prefixes })
     }
 }
 

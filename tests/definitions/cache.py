@@ -6,8 +6,10 @@ A view is a list of messages, and a message one of content blocks. A block is eq
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from oracle.outline import Message
@@ -23,6 +25,7 @@ class Seen(NamedTuple):
     place: int
     blocks: tuple[Block, ...]
     masked_end: int = 0
+    is_agent_made: bool = False
 
     @property
     def chars(self) -> int:
@@ -58,7 +61,7 @@ def seen(message: Message, masked: dict[int, Masked], image_chars: int, cut: Mas
         if one is not None:
             texts[block], masked_end = one.text or "", block + 1
     blocks = tuple(((message.index, block, texts[block]), chars[block]) for block in range(count))
-    return Seen(message.index, blocks, masked_end)
+    return Seen(message.index, blocks, masked_end, message.is_agent_made)
 
 
 Served = tuple[int, int, int]
@@ -169,11 +172,15 @@ class _Breakpoints:
 
 
 class _Entries:
-    """The cache has whole requests, and a request finds those of a few before it."""
+    """The cache has whole requests, and a request finds those of a few before it.
+
+    If it `shares_prefixes`, a request with its answer is an entry as well, and so is what two requests in a row share.
+    """
 
     def __init__(self, cache: Any) -> None:
         self.cache = cache
         self.requests = 0
+        self.before: Sent | None = None
         self.ends: dict[tuple[Block, ...], int] = {}  # the last request that ended so
         self.used: dict[tuple[Block, ...], float] = {}
 
@@ -181,16 +188,40 @@ class _Entries:
         blocks = tuple(block for message in sent.view for block in message.blocks)
         # As with `_Prefix`, what the request before did not begin with is forgotten, even if a later one should.
         self.ends = {end: request for end, request in self.ends.items() if blocks[: len(end)] == end}
+        if self.cache.shares_prefixes and self.before is not None:
+            self._answer(self.before, sent)
         near = [end for end, request in self.ends.items() if self.requests - request <= self.cache.lookback_blocks]
         found = [end for end in near if is_alive(self.cache, self.used[end], now)]
         longest = max(found, key=len, default=None)
         if longest is not None:
             self.used[longest] = now
-        whole = self.cache.system_chars + sent.chars
-        if takes(self.cache, whole):
-            self.ends[blocks], self.used[blocks] = self.requests, now
-        self.requests += 1
+        shared = self._shared(sent) if self.cache.shares_prefixes else None
+        for end in [blocks] if shared is None else [shared, blocks]:
+            if takes(self.cache, self.cache.system_chars + _chars(end)):
+                self.ends[end], self.used[end] = self.requests, now
+        self.requests, self.before = self.requests + 1, sent
         return 0 if longest is None else self.cache.system_chars + _chars(longest)
+
+    def _answer(self, before: Sent, sent: Sent) -> None:
+        """The entry of the request before ends after its answer too."""
+        said = [message for message in sent.view if message.place >= before.end]
+        answer = takewhile(lambda message: message.is_agent_made, said)
+        end = _blocks_of(before.view)
+        if end in self.ends:
+            answered = (*end, *_blocks_of(answer))
+            self.ends[answered], self.used[answered] = self.ends[end], self.used[end]
+
+    def _shared(self, sent: Sent) -> tuple[Block, ...] | None:
+        """What the request shares with the one before; None if that is all of it, or nothing."""
+        if self.before is None:
+            return None
+        pairs = zip(self.before.view, sent.view, strict=False)
+        same = [one for one, other in takewhile(lambda pair: pair[0].blocks == pair[1].blocks, pairs)]
+        return None if len(same) == len(self.before.view) or not same else _blocks_of(same)
+
+
+def _blocks_of(view: Iterable[Seen]) -> tuple[Block, ...]:
+    return tuple(block for message in view for block in message.blocks)
 
 
 def _boundary(sent: Sent) -> int:

@@ -14,6 +14,7 @@ class ProviderCache(NamedTuple):
     lookback_blocks: int  # a mark finds an entry at one of this many blocks, its own the last of them
     most_marks: int  # in a request
     system_chars: int  # of system prompt and tools at most, where they have no entry of their own; else 0
+    shares_prefixes: bool  # with entries: what two requests share is an entry as well
 
     @property
     def min_chars(self) -> int:

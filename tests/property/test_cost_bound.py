@@ -25,6 +25,7 @@ MODELS = {
     "ideal": (CACHES["ideal"], 0),
     "prefix": (CACHES["openai"], 1_024),
     "entries": (Cache("entries", ttl_seconds=1_800), 1_024),
+    "shared": (CACHES["deepseek"], 64),
     "breakpoints": (CACHES["anthropic"], 2_048),
 }
 SIZES = st.sampled_from([0, 10, 300, 3_000, 9_000, 40_000])

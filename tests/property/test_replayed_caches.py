@@ -25,7 +25,14 @@ History = list[dict[str, Any]]
 
 CACHES = st.one_of(
     st.builds(Cache, st.just("breakpoints"), st.sampled_from([0, 10, 300]), st.just(0), st.sampled_from([0, 1, 4, 20])),
-    st.builds(Cache, st.just("entries"), st.sampled_from([0, 10, 300]), st.just(0), st.sampled_from([0, 1, 4, 20])),
+    st.builds(
+        Cache,
+        st.just("entries"),
+        st.sampled_from([0, 10, 300]),
+        st.just(0),
+        st.sampled_from([0, 1, 4, 20]),
+        st.booleans(),
+    ),
     st.builds(Cache, st.just("prefix"), st.sampled_from([0, 10, 300]), st.sampled_from([0, 1, 7, 128]), st.just(20)),
     st.just(recede.costs.CACHES["ideal"]),
 )

@@ -14,8 +14,8 @@ def test_one_model_is_told_in_words() -> None:
     done = recede_command("models", "claude-opus-4-8", "--host", "api.deepseek.com", "--form", "anthropic")
     line, dollars, *_ = done.stdout.decode().splitlines()
     assert line == (
-        "'claude-opus-4-8' at api.deepseek.com (DeepSeek): a cached token costs 0.033, cache of whole entries, 1 hour "
-        "(by the host)"
+        "'claude-opus-4-8' at api.deepseek.com (DeepSeek): a cached token costs 0.033, cache of whole entries, "
+        "never cold (by the host)"
     )
     assert dollars.startswith("A million tokens cost $") and "api-docs.deepseek.com" in dollars
 

@@ -9,7 +9,8 @@ import pytest
 
 import recede
 from recede.costs import CACHES, MODELS, PRESETS
-from recede.providers import PROVIDERS, checked_provider, policy_cache
+from recede.providers import PROVIDERS, checked_provider, lifetime, policy_cache, saved_provider
+from support import turns_of
 
 OTHERS = """deepseek moonshot moonshot_1h zai alibaba minimax xai mistral groq cerebras fireworks""".split()
 NAMES = ["anthropic", "anthropic_1h", "openai", "gemini", "bedrock", *OTHERS, "ideal", "none"]
@@ -22,7 +23,7 @@ def test_the_providers() -> None:
 
 def test_one_of_your_own_has_the_defaults_of_the_table() -> None:
     ours = recede.Provider("ours")
-    assert ours == ("ours", "marks", 0.1, 1.25, 1_024, 0, 300, 20, 4, 5.0, False)
+    assert ours == ("ours", "marks", 0.1, 1.25, 1_024, 0, 300, 20, 4, 5.0, False, False)
 
 
 @pytest.mark.parametrize(
@@ -87,10 +88,10 @@ def test_each_model_is_of_a_provider() -> None:
 
 
 def test_a_policy_has_the_numbers_of_the_provider() -> None:
-    assert policy_cache(recede.Provider.of("openai")) == ("prefix", 1_024, 128, 20, 4, 0)
-    assert policy_cache(recede.Provider.of("anthropic")) == ("breakpoints", 2_048, 0, 20, 4, 0)
-    assert policy_cache(recede.Provider.of("none")) == ("ideal", 0, 0, 20, 4, 0)
-    assert policy_cache(recede.Provider.of("openai", "gpt-5.6")) == ("entries", 1_024, 0, 20, 4, 40_000)
+    assert policy_cache(recede.Provider.of("openai")) == ("prefix", 1_024, 128, 20, 4, 0, False)
+    assert policy_cache(recede.Provider.of("anthropic")) == ("breakpoints", 2_048, 0, 20, 4, 0, False)
+    assert policy_cache(recede.Provider.of("none")) == ("ideal", 0, 0, 20, 4, 0, False)
+    assert policy_cache(recede.Provider.of("openai", "gpt-5.6")) == ("entries", 1_024, 0, 20, 4, 40_000, False)
 
 
 @pytest.mark.parametrize(
@@ -179,10 +180,62 @@ def test_reasoning_is_verified_from_a_version_of_the_family(model: str, verifies
 
 def test_a_provider_as_the_first_version_stored_it_still_opens() -> None:
     stored = ["ours", "prefix", 0.2, 1.0, 512, 0, 0, 20, 4, 5.0]
-    assert checked_provider("provider", stored) == recede.Provider(*stored) == (*stored, False)
+    assert checked_provider("provider", stored) == recede.Provider(*stored) == (*stored, False, False)
 
 
 def test_whether_it_verifies_must_be_a_bool() -> None:
     wrong: Any = recede.Provider("ours", verifies_reasoning=1)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"provider\.verifies_reasoning must be True or False, not int"):
         recede.reduce([], provider=wrong)
+
+
+DEEPSEEK = recede.Provider(
+    "deepseek",
+    cache="entries",
+    read=0.033,
+    write=1,
+    min_tokens=64,
+    step_tokens=None,
+    ttl_seconds=None,
+    shares_prefixes=True,
+)
+
+
+def test_what_is_not_published_is_no_minimum_no_step_and_never_cold() -> None:
+    ours = recede.Provider("ours", cache="prefix", min_tokens=None, step_tokens=None, ttl_seconds=None)
+    assert policy_cache(checked_provider("provider", ours)) == ("prefix", 0, 0, 20, 4, 0, False)
+    assert lifetime(ours) == math.inf
+    with pytest.raises(TypeError, match=r"provider\.lookback_blocks must be a whole number, not NoneType"):
+        checked_provider("provider", ours._replace(lookback_blocks=None))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"provider\.shares_prefixes must be True or False, not int"):
+        checked_provider("provider", ours._replace(shares_prefixes=1))  # type: ignore[arg-type]
+
+
+def test_what_requests_share_counts_only_where_it_never_expires() -> None:
+    assert policy_cache(DEEPSEEK)[-1]
+    assert not policy_cache(DEEPSEEK._replace(ttl_seconds=3_600))[-1]
+
+
+@pytest.mark.parametrize(("static", "chars"), [(0, 40_000), (1, 1), (30_000, 32_768), (32_768, 32_768)])
+def test_the_size_of_system_prompt_and_tools_is_rounded_up(static: int, chars: int) -> None:
+    assert policy_cache(DEEPSEEK, static)[5] == chars
+
+
+def test_stored_providers_open_with_fewer_fields_and_without_a_lifetime() -> None:
+    stored = saved_provider(DEEPSEEK)
+    assert policy_cache(checked_provider("provider", stored)) == policy_cache(DEEPSEEK)
+    assert checked_provider("provider", list(recede.Provider("ours"))[:10]) == recede.Provider("ours")
+    assert saved_provider(DEEPSEEK._replace(ttl_seconds=3_600))[6] == 0
+
+
+@pytest.mark.parametrize("is_cold", [False, True])
+def test_a_move_counts_on_what_was_shared_while_the_cache_is_warm(is_cold: bool) -> None:
+    """The second move reads what precedes the first change of the first one, unless the cache was cold then."""
+    history = turns_of([(20, 9_000)] * 60)
+    first = recede.reduce(history, keep=2, provider=DEEPSEEK).boundary_moves[0]
+    cold = [1 + 2 * first.request] if is_cold else []
+    second = recede.reduce(history, keep=2, provider=DEEPSEEK, cold=cold).boundary_moves[1]
+    end = 1 + 2 * second.request
+    view = recede.reduce(history[:end], keep=2, provider=DEEPSEEK, cold=cold).messages
+    kept = recede.count_chars(view[: end - 2]) - second.written_chars
+    assert kept == (0 if is_cold else recede.count_chars(history[:2]))

@@ -21,7 +21,7 @@ from recede.agent._given import check_tools, client_of, marked_request, shape_of
 from recede.agent._parts import usage_sum
 from recede.agent._stream import Streamed
 from recede.agent._tool_calls import Round, Shape, ToolResult, Tools, calls_of, open_calls, result_messages
-from recede.providers import Provider
+from recede.providers import Provider, lifetime
 from recede.reduction._kinds import optional_function, whole_number
 from recede.reduction._policy import IS_OFF
 from recede.session._history import History
@@ -30,7 +30,7 @@ _log = logging.getLogger("recede")
 
 _PROVIDERS = ("anthropic", "openai")  # the packages of the official clients, and whose cache they use
 # How long an entry of a cache lives without use, if it was written for five minutes or for an hour.
-_HOUR = Provider.of("anthropic_1h").ttl_seconds
+_HOUR = lifetime(Provider.of("anthropic_1h"))
 
 
 class Answer(NamedTuple):
@@ -155,7 +155,7 @@ class Conversation:
         self._pending: list[Any] = []  # what was received and is not in the history yet: its token_counter raised
         self._answered_at: float | None = None  # when the last answer came
         cache = Provider.of_model(str(request.get("model"))) or Provider.of("anthropic")
-        self._cache_seconds: float = cache.ttl_seconds
+        self._cache_seconds: float = lifetime(cache)
 
     # Public methods
 

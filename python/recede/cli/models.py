@@ -52,8 +52,9 @@ def _plain(facts: AssumedModel) -> dict[str, object]:
 
 def _row(name: str, facts: AssumedModel) -> list[str]:
     one = facts.provider
-    lives = "never cold" if one.ttl_seconds == float("inf") else f"{one.ttl_seconds:,.0f} s"
-    prices = f"{one.read:.3g}", f"{one.write:.3g}", f"{one.min_tokens:,} tokens"
+    seconds = one.ttl_seconds
+    lives = "never cold" if seconds is None or seconds == float("inf") else f"{seconds:,.0f} s"
+    prices = f"{one.read:.3g}", f"{one.write:.3g}", f"{one.min_tokens or 0:,} tokens"
     return [name, one.name, one.cache, *prices, lives, f"{facts.window_tokens:,}", facts.kept_reasoning or ""]
 
 

@@ -207,7 +207,7 @@ def _row(where: str, row: Any) -> ModelPrices:
     if provider not in PROVIDERS:
         raise ValueError(f"{where}: provider must be one of {', '.join(PROVIDERS)}, not {provider!r}")
     given: dict[str, Any] = {name: row.get(name, row["input"]) for name in ("input", "cached", "write", "output")}
-    given["min_cached_tokens"] = row.get("min_cached_tokens", PROVIDERS["openai"].min_tokens)
+    given["min_cached_tokens"] = row.get("min_cached_tokens", PROVIDERS["openai"].min_tokens or 0)
     write_1h: Any = row.get("write_1h", given["write"])
     ttl_seconds: Any = row.get("ttl_seconds", 0)
     try:

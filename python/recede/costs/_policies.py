@@ -11,7 +11,7 @@ from recede import _engine
 from recede._errors import meant, one_of
 from recede._recall import PLACEHOLDER
 from recede.costs._prices import CacheFacts, Prices
-from recede.providers import Provider
+from recede.providers import Provider, checked_provider, policy_cache
 from recede.reduction._options import SESSION_DEFAULTS
 from recede.reduction._policy import LEAST_REMOVED, SUMMARY_CHARS, SUMMARY_PROMPT_CHARS, replay_policy
 
@@ -19,7 +19,7 @@ _EVERYTHING = 1 << 60
 # Anthropic does not document its text; this one is that of its coding agent.
 _ANTHROPIC_PLACEHOLDER = "[Old tool result content cleared]"
 # The providers whose caches have these rules; prices are those of the replay.
-_PROVIDERS = {"prefix": "openai", "breakpoints": "anthropic", "entries": Provider("entries", cache="entries")}
+_PROVIDERS = {"prefix": "openai", "breakpoints": "anthropic"}
 
 
 class _Key(NamedTuple):
@@ -234,20 +234,31 @@ def _compiled(
         summaries = _summaries(
             values, (cached, write, float(summary_prices.input), float(summary_prices.output)), model
         )
+    more: dict[str, Any] = {}
     if boundary is not None and boundary[0] == "break_even" and name != "budget":
-        is_known = facts.rule != "prefix" or facts.step_tokens
-        unstepped = "gemini" if isfinite(facts.ttl_seconds) else "ideal"
-        options["provider"] = _PROVIDERS[facts.rule] if is_known else unstepped
+        options["provider"] = _provider(facts)
+        more["cache"] = policy_cache(checked_provider("cache", options["provider"]), facts.system_chars)
         options["max_overcost"] = None if values["max_overcost"] == "none" else float(values["max_overcost"])
         options["cold"] = facts.cold_requests()
     pins = {"pins_boundary": goal == "mask" and values.get("cache_breakpoint") == "boundary"}
     unseen = {"masks_unseen": name in _DESIGNS_OF_OTHERS and not is_own} if goal == "mask" else {}
-    more: dict[str, Any] = {"max_result_chars": values["chars"]} if name == "clip" else {}
+    if name == "clip":
+        more["max_result_chars"] = values["chars"]
     if is_own:
-        options["placeholder"], more = PLACEHOLDER, {"least_removed": LEAST_REMOVED}
+        options["placeholder"], more["least_removed"] = PLACEHOLDER, LEAST_REMOVED
     if name == "budget":
         more |= {"is_limit": True, "model": model, **({} if model is None else {"summary_max_chars": SUMMARY_CHARS})}
     return replay_policy(_engine.engine, goal, options, boundary, summaries, **pins, **unseen, **more)
+
+
+def _provider(facts: CacheFacts) -> Provider | str:
+    """A provider whose cache has this rule; prices are those of the replay."""
+    if facts.rule == "entries":
+        ttl_seconds = facts.ttl_seconds if isfinite(facts.ttl_seconds) else None
+        entries = Provider("entries", cache="entries", min_tokens=facts.min_tokens, ttl_seconds=ttl_seconds)
+        return entries._replace(shares_prefixes=facts.shares_prefixes)
+    unstepped = "gemini" if isfinite(facts.ttl_seconds) else "ideal"
+    return unstepped if facts.rule == "prefix" and not facts.step_tokens else _PROVIDERS[facts.rule]
 
 
 def _summaries(values: _Values, prices: tuple[float, ...], model: tuple[int, int] | None) -> tuple[Any, ...]:

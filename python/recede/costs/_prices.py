@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from recede._errors import meant, one_of
 from recede._models import MODEL_ROWS, USUAL_MODELS
-from recede.providers import OF_FORMATS, PROVIDERS, Provider, cache_rule
+from recede.providers import OF_FORMATS, PROVIDERS, Provider, cache_rule, lifetime
 from recede.reduction._kinds import CHARS_PER_TOKEN
 
 _PER_TOKENS = 1_000_000
@@ -42,7 +42,7 @@ class Prices(NamedTuple):
     cached: float = _USUAL.cached
     write: float = _USUAL.write
     output: float = _USUAL.output
-    min_cached_tokens: int = PROVIDERS["anthropic"].min_tokens
+    min_cached_tokens: int = PROVIDERS["anthropic"].min_tokens or 0
 
     @classmethod
     def parse(cls, text: str) -> Prices:
@@ -101,7 +101,7 @@ class Prices(NamedTuple):
 def _usual(provider: Provider) -> Prices:
     row = MODEL_ROWS[USUAL_MODELS[provider.name]]
     write = row.write_1h if provider.name == "anthropic_1h" else row.write
-    return Prices(row.input, row.cached, write, row.output, provider.min_tokens)
+    return Prices(row.input, row.cached, write, row.output, provider.min_tokens or 0)
 
 
 PRESETS = {name: _usual(PROVIDERS[name]) for name in USUAL_MODELS}
@@ -179,7 +179,8 @@ class Cache(NamedTuple):
               longest entry that ends at one of its own breakpoints or few blocks before it.
             - ``"prefix"``: everywhere; a request reads what it shares with the beginning of the request before, in
               steps of `step_tokens`.
-            - ``"entries"``: at the end of each request, and only whole.
+            - ``"entries"``: at the end of each request, and only whole; if it `shares_prefixes`, also after each answer
+              and where two requests part.
             - ``"ideal"``: as ``"prefix"``, without steps; entries live forever.
         ttl_seconds: how long an entry lives after its last use.
         step_tokens: with ``"prefix"``, the steps in which prefixes are served; 0: any length.
@@ -189,21 +190,22 @@ class Cache(NamedTuple):
     Example:
         >>> import recede
         >>> recede.costs.Cache()
-        Cache(rule='breakpoints', ttl_seconds=300.0, step_tokens=0, lookback_blocks=20)
-        >>> recede.costs.CACHES["openai"]
-        Cache(rule='prefix', ttl_seconds=300.0, step_tokens=128, lookback_blocks=20)
+        Cache(rule='breakpoints', ttl_seconds=300.0, step_tokens=0, lookback_blocks=20, shares_prefixes=False)
+        >>> recede.costs.CACHES["openai"][:3]
+        ('prefix', 300.0, 128)
     """
 
     rule: str = cache_rule(_ANTHROPIC)
-    ttl_seconds: float = float(_ANTHROPIC.ttl_seconds)
-    step_tokens: int = _ANTHROPIC.step_tokens
+    ttl_seconds: float = float(lifetime(_ANTHROPIC))
+    step_tokens: int = _ANTHROPIC.step_tokens or 0
     lookback_blocks: int = _ANTHROPIC.lookback_blocks
+    shares_prefixes: bool = False
 
     def checked(self) -> Cache:
         """Return this cache if its rule exists and each number is from 0; raise an error that names what is wrong."""
         if self.rule not in _RULES:
             raise ValueError(f"the rule of a cache must be one of {', '.join(_RULES)}, not {self.rule!r}")
-        for name, number in zip(self._fields[1:], self[1:], strict=True):
+        for name, number in zip(self._fields[1:4], self[1:4], strict=True):
             kinds = (int, float) if name == "ttl_seconds" else (int,)
             if isinstance(number, bool) or not isinstance(number, kinds):
                 raise TypeError(f"{name} of a cache must be a number, not {type(number).__name__}")
@@ -213,7 +215,8 @@ class Cache(NamedTuple):
 
 
 def cache_of(provider: Provider) -> Cache:
-    return Cache(cache_rule(provider), float(provider.ttl_seconds), provider.step_tokens, provider.lookback_blocks)
+    step, lookback = provider.step_tokens or 0, provider.lookback_blocks
+    return Cache(cache_rule(provider), float(lifetime(provider)), step, lookback, provider.shares_prefixes)
 
 
 CACHES = {name: cache_of(one) for name, one in PROVIDERS.items() if one.cache != "none"}
@@ -242,6 +245,7 @@ class CacheFacts(NamedTuple):
     min_tokens: int
     step_tokens: int
     lookback_blocks: int
+    shares_prefixes: bool
     ttl_seconds: float
     chars_per_token: float
     system_chars: int
@@ -275,12 +279,13 @@ def cache_facts(
     for messages, seconds in found:
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
             raise TypeError(f"times must be finite numbers of seconds, not {seconds!r} after {messages} messages")
-    rule, ttl_seconds, step_tokens, lookback_blocks = cache
+    rule, ttl_seconds, step_tokens, lookback_blocks, shares_prefixes = cache
     return CacheFacts(
         rule="prefix" if rule == "ideal" else rule,
         min_tokens=int(min(prices.min_cached_tokens, _CEILING)),
         step_tokens=0 if rule == "ideal" else min(step_tokens, _CEILING),
         lookback_blocks=min(lookback_blocks, _CEILING),
+        shares_prefixes=bool(shares_prefixes),
         ttl_seconds=float(ttl_seconds),
         chars_per_token=chars_per_token,
         system_chars=min(system_chars, _CEILING),

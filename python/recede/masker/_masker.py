@@ -15,7 +15,7 @@ from recede._summarizer import Asking, Steps
 from recede.masker._conversation import KnownConversation
 from recede.masker._facts import AdapterReader, DictReader
 from recede.masker._finder import ConversationFinder, MaskerStats
-from recede.providers import checked_provider, provider_of_model
+from recede.providers import checked_provider, has_entries, provider_of_model, rounded_static
 from recede.reduction._counting import OVER_LIMIT, approx_tokens, static_cost
 from recede.reduction._input import automatic_mark
 from recede.reduction._kinds import FLAG, optional_function, whole_number
@@ -182,7 +182,11 @@ class Masker(ConversationFinder[_M]):
             provider = checked_provider("provider", provider)
         elif request is not None and self._options.get("provider", "auto") == "auto":
             provider = provider_of_model(request.get("model"))
-        static = static_cost(request, self._counter) if request is not None and self._has_limits else 0
+        static = 0
+        if request is not None and self._has_limits:
+            static = static_cost(request, self._counter)
+        elif request is not None and has_entries(provider or self._options.get("provider", "auto")):
+            static = rounded_static(static_cost(request, None))
 
         def shown(conversation: KnownConversation) -> tuple[list[BoundaryMove], list[_M]]:
             self._without_results.note(messages.__len__, lambda: conversation.session.place(1) is not None)

@@ -18,7 +18,7 @@ from recede._errors import RecedeError
 from recede._models import UnknownModels, model_row
 from recede._serving import Serving, host_name, say, serving, serving_as
 from recede._usage import LoggedUsage, usage_of
-from recede.providers import Provider, checked_provider
+from recede.providers import Provider, checked_provider, has_entries, lifetime, rounded_static
 from recede.proxy._answers import EncodingError, decoded
 from recede.proxy._keys import RefusedError, credentials, has_login
 from recede.proxy._ledger import ColdRequests
@@ -297,12 +297,14 @@ class RequestMasker:
         else:
             found = self._serving(route, model or "", upstream or self._upstream)
             provider = self._provider(found, route, model or "", request, points, plain)
+        if not has_limits(self._options) and has_entries(provider):
+            static = rounded_static(static_cost_of_json(plain, False, None, is_bounded=True))
         # OpenAI keeps entries for a day on request.
         is_kept_a_day = provider.name == "openai" and self._own is None and request.retention == "24h"
         is_uncached = self._own is None and provider.cache == "none"
         cold = self._ledger.cold_requests(
             points,
-            ttl_seconds=_DAY if is_kept_a_day else provider.ttl_seconds,
+            ttl_seconds=_DAY if is_kept_a_day else lifetime(provider),
             now=self._clock(),
             note=not route.is_counted,
             is_cold=is_uncached,

@@ -118,7 +118,7 @@ def _own_policy(
     if limit is not None and trigger > limit:
         raise ValueError(f"trigger_tokens must be at most max_input_tokens, which is {limit}, not {trigger}")
     rule = (boundary, 0.0, 0.0) if isinstance(boundary, str) else ("stepped", float(boundary), 0.0)
-    own |= _terms(rule, provider, keep if summarizes else None, model)
+    own |= _terms(rule, provider, keep if summarizes else None, model, static)
     own |= {"keep_results": keep, "ask_summary": summarizes, "least_removed": LEAST_REMOVED}
     if own["placeholder"] is None:
         own["placeholder"] = OPTIONS["placeholder"].check("placeholder", PLACEHOLDER)
@@ -254,7 +254,11 @@ def _parameters(goal: str, option: dict[str, Any]) -> dict[str, Any]:
 
 
 def _terms(
-    rule: tuple[str, float, float], provider: Provider | str, tail: int | None = None, model: str | None = None
+    rule: tuple[str, float, float],
+    provider: Provider | str,
+    tail: int | None = None,
+    model: str | None = None,
+    static: int = 0,
 ) -> dict[str, Any]:
     """The terms of the assumed cache: of any history, and of one whose shape names another provider or takes marks.
 
@@ -266,7 +270,7 @@ def _terms(
         read, write = float(one.read), float(one.write)
         by_model = None, (read, write, 1.0, float(one.output)), tail, (SUMMARY_CHARS, SUMMARY_PROMPT_CHARS)
         boundary = (rule[0], read, write) if rule[0] == "break_even" else rule
-        return one.name, boundary, policy_cache(one), None if tail is None else by_model
+        return one.name, boundary, policy_cache(one, static), None if tail is None else by_model
 
     def assumed(name: str) -> Provider:
         if isinstance(provider, Provider):

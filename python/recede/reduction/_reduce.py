@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from recede import _engine
 from recede._bodies import body_key
+from recede.providers import has_entries, rounded_static
 from recede.reduction._counting import has_limits, static_cost, static_cost_of_json
 from recede.reduction._input import as_bytes, automatic_mark, marks_elsewhere, refuse_path
 from recede.reduction._options import OPTIONS
@@ -15,6 +16,8 @@ from recede.reduction._policy import MARKS_ELSEWHERE, own_policy
 from recede.reduction._signature import takes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Unpack
 
     from recede._report import JsonReduction, Reduction
@@ -80,21 +83,29 @@ def reduce(  # noqa: D417 - more is an error
         from recede._summarizer import texts_of  # lazily: few give one, and it imports inspect and json
 
         own = {**options, "summarizer": summarizer, "texts": texts_of(summarizer)}
-    counter = options.get("token_counter")
     if isinstance(messages, (bytes, bytearray, memoryview, str)):
         refuse_path(messages)
-        static = static_cost_of_json(*as_bytes(messages), counter) if has_limits(options) else 0
-        policy = partial(_policy, options, summarizer, MARKS_ELSEWHERE, static)
+        static = partial(static_cost_of_json, *as_bytes(messages))
+
+        def policy(model: Any = None) -> Any:
+            return _policy(options, summarizer, MARKS_ELSEWHERE, _static(options, model, static), model)
+
         return reduce_bytes(policy(), messages, own, policy)
     key: Any = body_key(messages)
     given: Any = messages
     if key is None:
         return reduce_messages(_policy(options, summarizer, MARKS_ELSEWHERE), given, own)
-    static = static_cost(given, counter) if has_limits(options) else 0
-    marks, automatic = marks_elsewhere(given), automatic_mark(given)
-    policy = _policy(options, summarizer, marks, static, given.get("model"), automatic)
-    reduction = reduce_messages(policy, given[key], own)
+    model, marks, automatic = given.get("model"), marks_elsewhere(given), automatic_mark(given)
+    of_request = _static(options, model, partial(static_cost, given)), model, automatic
+    reduction = reduce_messages(_policy(options, summarizer, marks, *of_request), given[key], own)
     return reduction._replace(request=given if reduction.messages is given[key] else {**given, key: reduction.messages})
+
+
+def _static(options: Any, model: Any, cost: Callable[[Any], int]) -> int:
+    """What system prompt and tools take, by a counter of tokens, if the options need it."""
+    if has_limits(options):
+        return cost(options.get("token_counter"))
+    return rounded_static(cost(None)) if has_entries(options.get("provider", "auto"), model) else 0
 
 
 def _policy(

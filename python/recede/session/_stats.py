@@ -11,7 +11,7 @@ from recede.providers import Provider
 from recede.reduction._kinds import tokens_of
 
 # A shorter request may not be cached, whatever the provider.
-_MIN_CACHED_TOKENS = Provider.of("anthropic").min_tokens
+_MIN_CACHED_TOKENS = Provider.of("anthropic").min_tokens or 0
 # One cold request is a pause that is over; after this many in a row, the cache is taken to keep nothing.
 _COLD_IN_A_ROW = 2
 # Bounds of the characters of a thousand tokens: beyond, something else than text was counted.

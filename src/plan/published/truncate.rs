@@ -49,7 +49,9 @@ impl Planner<'_> {
             let changed = kept.symmetric_difference(&before).next().copied().unwrap_or(end);
             let (view, earlier, same) = (place(end), place(end_before), place(changed.min(end_before)));
             let dropped = before.difference(&kept).copied().chain((end_before..end).filter(|new| !kept.contains(new)));
-            let sent = Sent { view, same_chars: same.chars, same_blocks: same.blocks, earlier, ..Sent::default() };
+            let is_said = |one: &usize| !self.outline.messages[*one].is_agent_made;
+            let answered = place((end_before..end).find(is_said).unwrap_or(end));
+            let sent = Sent { view, same, same_blocks: same.blocks, earlier, answered, ..Sent::default() };
             replayed.push(sent, dropped.flat_map(|message| self.outline.results_of(message)));
             (before, end_before) = (kept, end);
         }

@@ -79,6 +79,7 @@ class Fold:
         self.requests = 0
         self.before = 0  # messages at the previous request; later ones are written to the cache in any case
         self.paid = self.paid_raw = Charged()  # by all requests, and with the raw history
+        self.shared = 0  # messages before the first change at the last move
         self.system_rewrites = 0  # requests that wrote the system prompt again, which raw read
         self.marked: int | None = None  # chars up to the boundary, if the request before was marked there
         self.moves: list[Move] = []
@@ -110,6 +111,8 @@ class Fold:
             bill.move.and_written(bill.again) if is_moved or (is_forced and (masked or cuts)) else bill.stay
         )
         self.paid_raw = self.paid_raw.and_(bill.raw)
+        if self.is_cold(end, is_now):
+            self.shared = 0
         if bill.rewrites_system and (is_moved or self.is_rewritten or hiding is not None):
             self.system_rewrites += 1
         self.calls = self.calls[0] + self.call[0], self.calls[1] + self.call[1]
@@ -203,12 +206,14 @@ class Fold:
             written_again = self.shown(self.before, before) - self._kept(min(changes))
             removed = self.shown(self.end) - self.shown(self.end, changes)
             self.moves.append((self.requests, len(masked), removed, written_again))
+            first = self.facts.outline.results[min(changes)].message
+            self.shared = first if first < self.before else self.shared
         self.cuts.update(cuts)
         self.masked.update(masked)
         for place in masked:
             self.references.forget(place)
         if hiding is not None:
-            self.hidden = hiding.hidden
+            self.hidden, self.shared = hiding.hidden, 0
             self.waste = self.summary_waste = 0
             self.reached = reached(self)
             summary = hiding.hidden.summary
@@ -289,7 +294,7 @@ class Fold:
         if any(hidden) and (message.is_agent_made or not all(hidden)):
             for place, one in self.late_masks().items():
                 self.waiting.setdefault(place, one)
-            self.hidden, self.told, self.is_rewritten = Hidden(), [], True
+            self.hidden, self.told, self.is_rewritten, self.shared = Hidden(), [], True, 0
             self.reached = self.summary_waste = 0
         elif any(hidden):
             self.hidden = self.hidden.and_hidden(message.index)
@@ -398,7 +403,10 @@ class Fold:
         if rule != "breakpoints":
             message = self.before if first is None else self.facts.outline.results[first].message
             if rule == "entries":
-                return 0 if message < self.before else self.shown(self._cached_end())
+                if message >= self.before:
+                    return self.shown(self._cached_end())
+                shares = self.facts.policy.cache.shares_prefixes and self.shared <= message
+                return self.shown(self.shared) if shares else 0
             return self.shown(min(self.before, message))
         is_after = first is not None and self._last_gone() < first
         return self.marked or 0 if is_after and self._is_pinned() else 0
