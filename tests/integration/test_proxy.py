@@ -35,6 +35,7 @@ from provider_server import call as tool_call
 from recede._agents import AGENTS
 from recede._hosts import TITLES
 from recede.proxy import server as server_module
+from recede.proxy._routes import Target
 from recede.proxy.server import UPSTREAMS, Proxy
 from support import ROOT
 
@@ -1032,6 +1033,27 @@ def test_conversations_are_shown_apart_and_metrics_are_theirs(echo: Upstream, pr
     assert sorted(one["requests"] for one in found["conversations"]) == [4, 4]
     metrics = ask(proxy.url, "GET", "/recede/metrics").body.decode()
     assert "recede_requests_total 8\n" in metrics and "# TYPE recede_saved_tokens gauge\n" in metrics
+
+
+def test_a_subscription_has_tokens_and_shares_and_no_dollars(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its host, whose keys look like any, or by its login; a conversation at the maker's usual host has dollars."""
+    usage = {"input_tokens": 50_000, "output_tokens": 10}
+    answer = json.dumps({"model": "claude-opus-5", "usage": usage}).encode()
+    plans = {"https://api.kimi.com/coding": [], "https://api.z.ai/api/coding": []}
+    with recording(lambda _: [answer_of(answer, "200 OK", "Content-Type: application/json")]) as end:
+        monkeypatch.setattr(Target, "url_of", lambda _, path: end.url + path)
+        for url, headers in [*plans.items(), (end.url, [("Authorization", "Bearer sk-ant-oat01-x")]), (end.url, None)]:
+            with proxying(url, recede.proxy.RequestMasker(keep=2, boundary="sliding")) as proxy:
+                ask(proxy.url, "POST", "/v1/messages", anthropic_body(12), [JSON, BEARER, *(headers or [])])
+                shown, said = stats(proxy)["totals"], proxy.totals.sentence()
+            assert shown["raw_tokens"] > shown["sent_tokens"] > 0, url
+            has_dollars = headers is None
+            assert (shown["raw_usd"] > 0, "$" in said, "no dollars" in said) == (
+                has_dollars,
+                has_dollars,
+                not has_dollars,
+            )
+            assert "%" in said and proxy.totals.has_saved == (has_dollars is False or shown["saved_usd"] > 0)
 
 
 def test_observing_sends_raw_and_estimates(echo: Upstream) -> None:

@@ -14,7 +14,7 @@ import pytest
 import recede
 from recede import _serving
 from recede._serving import described, serving
-from recede.cli.proxy import _hosts
+from recede.cli.settings import hosts_of
 from recede.costs import MODELS
 from recede.proxy import RequestMasker
 
@@ -196,11 +196,11 @@ def test_a_host_of_ones_own_serves_as_the_settings_say(tmp_path: Path) -> None:
         pytest.skip("recede.toml is read by Python 3.11 and later")
     path = tmp_path / "recede.toml"
     path.write_text('[proxy]\nkeep = 5\n[hosts."LLM.example.com"]\nprovider = "deepseek"\n')
-    masker = RequestMasker(hosts=_hosts(path))
+    masker = RequestMasker(hosts=hosts_of(path))
     body = json.dumps({"model": "claude-opus-4-8", "messages": blocks(3)}).encode()
     for url, cache in (("https://llm.example.com/v1", "deepseek"), ("https://other.example.com", "anthropic")):
         assert masker.mask("POST", "/v1/messages", {}, body, url).cache == cache
-    assert _hosts(tmp_path / "none.toml") == _hosts(None) == {}
+    assert hosts_of(tmp_path / "none.toml") == hosts_of(None) == {}
 
 
 @pytest.mark.parametrize("table", ["provider = 3", 'maker = "deepseek"', 'provider = "zai"\nmore = 1', ""])
@@ -210,7 +210,7 @@ def test_settings_of_a_host_have_one_line(table: str, tmp_path: Path) -> None:
     path = tmp_path / "recede.toml"
     path.write_text(f'[hosts."llm.example.com"]\n{table}\n')
     with pytest.raises(click.UsageError, match="must have one line: provider"):
-        _hosts(path)
+        hosts_of(path)
 
 
 def test_a_host_that_serves_as_nobody_is_an_error() -> None:

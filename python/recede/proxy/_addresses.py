@@ -78,6 +78,11 @@ def address(
     return Address(name, text, layer.source, form, layer.is_of_project and not is_known)
 
 
+def found_of(*given: Address | None) -> tuple[Address, ...]:
+    """Return those that there are."""
+    return tuple(one for one in given if one is not None)
+
+
 def _texts(value: Any) -> set[str]:
     """Return all texts in settings, without a final slash."""
     if isinstance(value, str):

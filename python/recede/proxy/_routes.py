@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from recede._hosts import Host, host_row
-from recede.proxy._keys import gemini_key
+from recede.proxy._keys import gemini_key, has_login
 
 UNKNOWN = (
     "neither the path nor the headers of this request identify its provider, so it is not sent: check the base URL of "
@@ -128,6 +128,11 @@ class Target(NamedTuple):
     row: Host | None  # that of its host; None if it is not known
     is_usual: bool  # nobody has named it
     is_whole: bool = False  # the path of a request is the whole one, as it would be without the proxy
+
+    def has_price(self, headers: Mapping[str, str]) -> bool:
+        """Whether its host bills tokens: it does not for a login, nor for the plain keys of a subscription."""
+        is_plan = self.row is not None and self.row.is_subscription
+        return not is_plan and not has_login({name.lower(): value for name, value in headers.items()})
 
     def url_of(self, path: str) -> str:
         """Return the URL of a request with this path."""

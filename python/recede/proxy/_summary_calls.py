@@ -168,7 +168,7 @@ class SummaryCalls:
         reader.end()
         text = text_of_answer(json.loads(data))
         usage = reader.usage or LoggedUsage(len(call.body) // CHARS_PER_TOKEN, 0, 0, 0, len(text) // CHARS_PER_TOKEN)
-        self._totals.summarized(masked, usage, model or reader.model)
+        self._totals.summarized(masked, usage, model or reader.model, target.has_price(headers))
         if not text.strip():
             self._say("no summary: an answer had no text; requests are masked alone")
         return text

@@ -94,6 +94,7 @@ class Totals:
         self.version = 0  # grows with each change
         self._unknown_models = unknown_models or UnknownModels()
         self._unpriced = UnknownModels()
+        self._has_plans = False  # whether requests were of a subscription
         self.conversations: dict[int, ConversationTotals] = {}
         self._numbers: dict[bytes, int] = {}
         self._count = 0
@@ -102,7 +103,10 @@ class Totals:
 
     @property
     def has_saved(self) -> bool:
-        return not self.is_observing and self.sums.raw_usd > self.sums.paid_usd
+        sums = self.sums
+        has_dollars = bool(sums.raw_usd or sums.paid_usd)
+        is_less = sums.raw_usd > sums.paid_usd if has_dollars else sums.raw_tokens > sums.sent_tokens
+        return not self.is_observing and is_less
 
     def passed_on(self, masked: MaskedRequest, status: int) -> None:
         """Count a request without a history, or one that was answered with an error."""
@@ -111,7 +115,10 @@ class Totals:
         self.errors += status >= 400
         self.faults += masked.fault is not None
 
-    def answered(self, masked: MaskedRequest, usage: LoggedUsage | None, model: str | None) -> None:
+    def answered(
+        self, masked: MaskedRequest, usage: LoggedUsage | None, model: str | None, has_price: bool = True
+    ) -> None:
+        """Count a request that was answered; one of a subscription has no price, and costs no dollars."""
         self.version += 1
         self.faults += masked.fault is not None
         if masked.counted or masked.fault is not None:
@@ -120,6 +127,8 @@ class Totals:
         conversation = self._conversation(masked)
         conversation.model = model or masked.model or conversation.model
         sums = self._request(conversation, masked, usage)
+        if not has_price:
+            self._has_plans, sums.raw_usd, sums.paid_usd = True, 0.0, 0.0
         conversation.sums.add(sums)
         self.sums.add(sums)
         points = conversation.points
@@ -127,11 +136,12 @@ class Totals:
         if len(points) > _MAX_POINTS:
             del points[-2::-2]
 
-    def summarized(self, masked: MaskedRequest, usage: LoggedUsage, model: str | None) -> None:
+    def summarized(self, masked: MaskedRequest, usage: LoggedUsage, model: str | None, has_price: bool = True) -> None:
         """Count the call for a summary that this request has asked for."""
         self.version += 1
         prices, _ = self._prices(model or "", masked)
         usd = prices.cost(usage.sent_tokens - usage.cached_tokens, usage.cached_tokens, 0, usage.output_tokens)
+        usd = usd if has_price else 0.0
         tokens = usage.sent_tokens + usage.output_tokens
         sums = RequestSums(summaries=1, summary_tokens=tokens, summary_usd=usd, paid_usd=usd)
         self._conversation(masked).sums.add(sums)
@@ -267,15 +277,17 @@ class Totals:
         unknown = f"; at assumed prices: {names}" if names else ""
         if self._unpriced.names:
             unknown += f"; in tokens alone, without known prices: {', '.join(map(named, self._unpriced.names))}"
+        unknown += "; no dollars for a subscription" if self._has_plans else ""
+        has_dollars = bool(sums.raw_usd) or not (self._unpriced.names or self._has_plans)
         saved, part = sums.raw_tokens - sums.sent_tokens, sums.sent_tokens / max(1, sums.raw_tokens)
         if not saved and not sums.masked_requests:
             why = "nothing masked, since it does not pay in sessions as short as these"
-            cost = f" for about ${sums.raw_usd:,.2f}" if sums.raw_usd or not self._unpriced.names else ""
+            cost = f" for about ${sums.raw_usd:,.2f}" if has_dollars else ""
             return f"{sums.requests:,} requests{cost}: {why}{unknown}"
         what = "masking would have saved" if self.is_observing else "saved"
         dollars = round(sums.raw_usd - sums.paid_usd, 2)
         money = f", about ${abs(dollars):,.2f} {'of' if dollars >= 0 else 'lost on'} ${sums.raw_usd:,.2f}"
-        money = money if sums.raw_usd or not self._unpriced.names else ""
+        money = money if has_dollars else ""
         compared = " without compaction" if self._compacts else ""
         calls = "call" if sums.summaries == 1 else "calls"
         asked = f"; {sums.summaries:,} {calls} for summaries, counted in, for ${sums.summary_usd:,.2f}"

@@ -321,7 +321,7 @@ class Proxy:
             if reader is not None:
                 reader.end()
                 if is_whole or reader.usage is not None:  # agents leave as soon as they have read what they wait for
-                    self.totals.answered(masked, reader.usage, reader.model)
+                    self.totals.answered(masked, reader.usage, reader.model, target.has_price(request.headers))
                     self._masker.reported(masked, reader.usage)
                     self._page.update()
         if reader is None:
