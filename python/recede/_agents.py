@@ -98,6 +98,24 @@ _OF_OPENCODE = (
         ("opencode", "opencode.ai", "chat", "OPENCODE_API_KEY"),
     ),
 )
+# As its package has them, with the version.
+_OF_CLINE = (
+    ("anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    ("gemini", "https://generativelanguage.googleapis.com/v1beta", "GOOGLE_GENERATIVE_AI_API_KEY"),
+    ("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    ("minimax", "https://api.minimax.io/anthropic/v1", "MINIMAX_API_KEY"),
+    *_at(
+        ("openai-compatible", "api.openai.com", "chat", "OPENAI_API_KEY"),
+        ("openai-native", "api.openai.com", "chat", "OPENAI_API_KEY"),
+        ("moonshot", "api.moonshot.ai", "chat", "MOONSHOT_API_KEY"),
+        ("xai", "api.x.ai", "chat", "XAI_API_KEY"),
+        ("zai", "api.z.ai", "chat", "ZHIPU_API_KEY"),
+        ("zai-coding-plan", "api.z.ai/api/coding", "chat", "ZHIPU_API_KEY"),
+        ("openrouter", "openrouter.ai", "chat", "OPENROUTER_API_KEY"),
+        ("groq", "api.groq.com", "chat", "GROQ_API_KEY"),
+        ("cerebras", "api.cerebras.ai", "chat", "CEREBRAS_API_KEY"),
+    ),
+)
 
 AGENTS = {
     "claude": Agent(
@@ -237,8 +255,13 @@ AGENTS = {
         "Cline",
         "3.0.65",
         package="cline",
-        subcommands=("auth", "config", "update", "version"),
-        files=(("user", "{CLINE_DATA_DIR:~/.cline/data}/settings/providers.json"),),
+        subcommands=("auth", "config", "doctor", "h", "history", "mcp", "plugin", "skill", "update", "version"),
+        files=(
+            ("user", "{CLINE_PROVIDER_SETTINGS_PATH:}"),
+            ("user", "{CLINE_DATA_DIR:~/.cline/data}/settings/providers.json"),
+            ("user", "{CLINE_DIR:~/.cline}/data/settings/providers.json"),
+        ),
+        providers=_OF_CLINE,
         otherwise="it takes its address from its login alone, for a provider with the API of OpenAI",
         setting="type `cline auth -p openai -b {url}/v1 -k KEY -m MODEL`, which stays",
         is_pointed=False,
@@ -288,7 +311,13 @@ AGENTS = {
         "Grok Build",
         "1.0.41",
         package="@xai-official/grok",
-        files=(("user", "{GROK_HOME:~/.grok}/config.toml"),),
+        files=(
+            ("managed", "/etc/grok/requirements.toml"),
+            ("user", "{GROK_HOME:~/.grok}/requirements.toml"),
+            ("user", "{GROK_HOME:~/.grok}/config.toml"),
+            ("user", "{GROK_HOME:~/.grok}/managed_config.toml"),
+            ("managed", "/etc/grok/managed_config.toml"),
+        ),
         otherwise="it takes its address from its config.toml, or its own variable",
         setting="set GROK_MODELS_BASE_URL={url}/v1 (the URL of xAI is https://api.x.ai)",
         is_pointed=False,

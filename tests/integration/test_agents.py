@@ -3,7 +3,7 @@
 Found on the PATH, or in the `node_modules/.bin` of the folder RECEDE_AGENTS: `npm install @anthropic-ai/claude-code
 @openai/codex @google/gemini-cli opencode-ai @qwen-code/qwen-code @earendil-works/pi-coding-agent
 @moonshot-ai/kimi-code @xai-official/grok cline`, with Node.js 22.19 or later: under Node.js 20 npm installs old ones
-of some without a word. aider, of PyPI, on the PATH. Nothing leaves this machine.
+of some without a word. aider and mistral-vibe (Python 3.12), of PyPI, on the PATH. Nothing leaves this machine.
 """
 
 from __future__ import annotations

@@ -273,8 +273,18 @@ def test_grok_is_pointed_only_where_no_file_goes_before(tmp_path: Path) -> None:
     assert not Start(tmp_path, {}, "grok").plan().words
     fixed = '[endpoints]\nmodels_base_url = "https://gateway.example/v1"\n'
     own = '[models]\ndefault = "mine"\n[model.mine]\nbase_url = "https://gateway.example/v1"\n'
-    for text in (fixed, own):
-        start = Start(tmp_path, {".grok/config.toml": text}, "grok", XAI_API_KEY="xai-x")
+    by_maker = """
+[models]
+default = "mine"
+[model.mine]
+model_provider = "p"
+[model_providers.p]
+base_url = "https://gateway.example/v1"
+"""
+    for text, name in ((fixed, "config"), (own, "config"), (by_maker, "config"), (fixed, "managed_config")):
+        (tmp_path / name).mkdir(exist_ok=True)
+        files = {f".grok/{name}.toml": text}
+        start = Start(tmp_path / name, files, "grok", XAI_API_KEY="xai-x")
         plan, done = start.pointed()
         assert not plan.words and "no variable goes before it" in done.said and "gateway.example" in done.said
 
@@ -295,16 +305,72 @@ def test_vibe_providers_are_replaced_by_a_variable(tmp_path: Path) -> None:
         "name": "ds", "api_base": f"{PROXY}/@{words['ds']}/v1", "api_key_env_var": "DEEPSEEK_API_KEY",
     }  # fmt: skip
     assert given["mistral"]["api_base"] == f"{PROXY}/@{words['mistral']}/v1"
+    # It would go to the origin of the address, without the word, and with the key.
+    assert done.environment["VIBE_ENABLE_TELEMETRY"] == "false" and "its telemetry is off" in done.said
     plan = Start(tmp_path, {"work/.vibe/config.toml": VIBE.replace("api.deepseek.com", "evil.example")}, "vibe").plan()
     assert [one.url for one in of_project(plan)] == ["https://evil.example/v1"]
 
 
-def test_cline_is_told_what_to_type(tmp_path: Path) -> None:
-    settings = {"provider": "openai-compatible", "apiKey": KEY, "baseUrl": f"{URL}/v1"}
-    known = {"lastUsedProvider": "openai-compatible", "providers": {"openai-compatible": {"settings": settings}}}
-    plan, done = Start(tmp_path, {".cline/data/settings/providers.json": known}, "cline").pointed()
-    assert not plan.words and f"start `recede proxy --upstream {URL}/v1`" in done.said and KEY not in done.said
-    assert "http://127.0.0.1:8787/v1" in done.said
+def of_cline(name: str = "openai-compatible", **settings: Any) -> dict[str, Any]:
+    one = {"settings": {"provider": name, "model": "m", **settings}}
+    other = {"settings": {"provider": "cline", "auth": {"refreshToken": "a-login"}}}
+    known = {"lastUsedProvider": name, "providers": {name: one, "cline": other}}
+    return {".cline/data/settings/providers.json": known}
+
+
+def test_cline_gets_a_throw_away_file_without_keys(tmp_path: Path) -> None:
+    start = Start(tmp_path, of_cline(apiKey=KEY, baseUrl=f"{URL}/v1"), "cline", "x")
+    plan, done = start.pointed()
+    url, word = only(plan)
+    (text,) = done.files.values()
+    known = json.loads(text)
+    assert url == f"{URL}/v1" and known["lastUsedProvider"] == "openai-compatible"
+    settings = known["providers"]["openai-compatible"]["settings"]
+    assert settings == {"provider": "openai-compatible", "model": "m", "baseUrl": f"{PROXY}/@{word}/v1"}
+    assert done.environment["CLINE_SESSION_BACKEND_MODE"] == "local" and done.environment["OPENAI_API_KEY"] == KEY
+    # What Cline starts must not take that key elsewhere.
+    assert done.environment["OPENAI_BASE_URL"] == done.environment["OPENAI_API_BASE"] == f"{PROXY}/@{word}/v1"
+    assert "it gets that of" in done.said and "as OPENAI_API_KEY" in done.said
+    assert KEY not in json.dumps([done.command, done.said, done.added, done.files]) and "a-login" not in text
+
+
+def test_cline_key_of_the_environment_stays_for_other_programs(tmp_path: Path) -> None:
+    start = Start(tmp_path, of_cline(apiKey=KEY, baseUrl=f"{URL}/v1"), "cline", OPENAI_API_KEY="sk-other")
+    plan, done = start.pointed()
+    assert not plan.words and not done.files and done.environment["OPENAI_API_KEY"] == "sk-other"
+    assert f"start `recede proxy --upstream {URL}/v1`" in done.said and "http://127.0.0.1:8787/v1" in done.said
+
+
+def test_cline_provider_of_its_own_table_has_its_address(tmp_path: Path) -> None:
+    for name, key, url in (
+        ("deepseek", {"apiKey": KEY}, f"{URL}/v1"),
+        ("anthropic", {}, "https://api.anthropic.com/v1"),
+    ):
+        plan, done = Start(tmp_path, of_cline(name, **key), "cline").pointed()
+        assert only(plan)[0] == url and ("DEEPSEEK_API_KEY" in done.environment) == bool(key), name
+    plan, _ = Start(tmp_path, of_cline("anthropic"), "cline", "-P", "xai").pointed()
+    assert only(plan)[0] == "https://api.x.ai/v1"
+    plan = Start(tmp_path, of_cline("zai", apiKey=KEY, apiLine="china"), "cline").plan()
+    assert not plan.words  # it has another address
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "said"),
+    [
+        ({"auth": {"accessToken": KEY}}, (), "no variable goes before"),
+        ({"headers": {"X": KEY}}, (), "no variable goes before"),
+        ({"apiKey": KEY}, ("--data-dir", "x"), "a folder that is typed"),
+        ({"apiKey": KEY}, ("--zen",), "its hub sends"),
+        ({"apiKey": KEY}, ("hub",), "its hub sends"),
+    ],
+)
+def test_cline_that_cannot_be_pointed_says_why(
+    tmp_path: Path, settings: dict[str, Any], words: tuple[str, ...], said: str
+) -> None:
+    files = of_cline(baseUrl=f"{URL}/v1", **settings)
+    plan, done = Start(tmp_path, files, "cline", *words).pointed()
+    assert not plan.words and not done.files and said in done.said and KEY not in json.dumps([done.said, done.added])
+    assert done.environment.get("OPENAI_API_KEY") is None
 
 
 def test_a_file_of_variables_beside_any_program_is_not_overridden(tmp_path: Path) -> None:

@@ -83,20 +83,32 @@ def kimi(agent: Agent, place: Place) -> Own:
 
 
 def grok(agent: Agent, place: Place) -> Own:
+    """Find what its variable replaces: addresses of its files go before that."""
     notes: list[str] = []
-    layers = layers_of(agent, place)
-    model = place.option("-m", "--model") or first(layers, "models", "default")
-    fixed = first(layers, "endpoints", "models_base_url")
-    fixed = fixed or (model and first(layers, "model", str(model[1]), "base_url"))
+    layers, name = layers_of(agent, place), "GROK_MODELS_BASE_URL"
+    given = place.environment
+    typed = place.option("-m", "--model")
+    model = typed[1] if typed else given.get("GROK_DEFAULT_MODEL") or _text(first(layers, "models", "default"))
+    maker = _text(first(layers, "model", model, "model_provider"))
+    places = (
+        ("model", model, "base_url"),
+        ("model", model, "api_base_url"),
+        ("model_providers", maker, "base_url"),
+        ("endpoints", "models_base_url"),
+    )
+    fixed = next((found for keys in places if (found := first(layers, *keys)) is not None), None)
     if fixed is not None:
         why = "no variable goes before it: set it there to the address of `recede proxy`, and give that --upstream"
         return Own(notes=(f"its address is in {fixed[0].source}, and {why} {fixed[1]}",))
-    if not (place.environment.get("XAI_API_KEY") or place.environment.get("GROK_CODE_XAI_API_KEY")):
+    if not (given.get("XAI_API_KEY") or given.get("GROK_CODE_XAI_API_KEY")):
         return Own(notes=("with a login it takes no address: requests come to the proxy with XAI_API_KEY alone",))
-    name = "GROK_MODELS_BASE_URL"
-    url, source = place.environment.get(name) or "https://api.x.ai/v1", name if name in place.environment else "its own"
+    url, source = given.get(name) or "https://api.x.ai/v1", name if name in given else "its own"
     made = address(place, name, Layer(source, {}), url, "openai", notes)
     return Own(found_of(made), lambda to: Replacement(variables={name: to(made)} if made else {}), tuple(notes))
+
+
+def _text(found: tuple[Layer, Any] | None) -> str:
+    return str(found[1]) if found else ""
 
 
 # Vibe
@@ -125,23 +137,68 @@ def vibe(agent: Agent, place: Place) -> Own:
             found[name] = made
     if place.environment.get("VIBE_PROVIDERS"):
         return Own(notes=("VIBE_PROVIDERS is set: its requests do not come to the proxy",))
+    notes.append("its telemetry is off, since that would leave the path of its address out")
 
     def replace(to: Callable[[Address], str]) -> Replacement:
         changed = [{**providers[name][1], "api_base": to(one)} for name, one in found.items()]
-        return Replacement(variables={"VIBE_PROVIDERS": json.dumps(changed)})
+        return Replacement(variables={"VIBE_PROVIDERS": json.dumps(changed), "VIBE_ENABLE_TELEMETRY": "false"})
 
     return Own(tuple(found.values()), replace, tuple(notes))
 
 
 # Cline
 
+_BY_HUB = ("connect", "dashboard", "hub", "kanban", "schedule")
+
 
 def cline(agent: Agent, place: Place) -> Own:
-    layers = layers_of(agent, place)
-    chosen = place.option("-P", "--provider") or first(layers, "lastUsedProvider")
-    found = chosen and first(layers, "providers", str(chosen[1]), "settings", "baseUrl")
-    if found is None:
+    """Find the address of the chosen provider: a throw-away file replaces the one that has its key."""
+    notes: list[str] = []
+    layers, given = layers_of(agent, place), place.environment
+    if {*place.words} & {"-z", "--zen"} or {*place.words[:1]} & {*_BY_HUB}:
+        return Own(notes=("its hub sends its requests, with settings of its own: they do not come to the proxy",))
+    if place.option("--config", "--data-dir") or given.get("CLINE_SANDBOX"):
+        return Own(notes=("its settings are in a folder that is typed: its requests do not come to the proxy",))
+    typed = place.option("-P", "--provider")
+    name = typed[1] if typed else _text(first(layers, "lastUsedProvider"))
+    layer, settings = first(layers, "providers", name, "settings") or (Layer("its own table", {}), {})
+    usual = {one: (url, variable) for one, url, variable in agent.providers}
+    own, variable = usual.get(name, ("", ""))
+    url = within(settings, "baseUrl") or ("" if within(settings, "apiLine") else own)
+    if not name or not url:
         return Own()
-    how = f"type `cline auth -p {chosen[1] if chosen else ''} -b {{url}}/v1 -k KEY -m MODEL`, which stays"
-    where = f"its address is in {found[0].source}, which no variable goes before"
-    return Own(notes=(f"{where}: start `recede proxy --upstream {found[1]}`, and {how}",))
+    form = "anthropic" if "anthropic" in f"{name} {url}" else "gemini" if name == "gemini" else "openai"
+    key, plain = within(settings, "apiKey"), {key: one for key, one in table(settings).items() if key != "apiKey"}
+    made = address(place, name, layer, url, form, notes)
+    is_other = bool(key) and given.get(variable, key) != key  # a key of the same name, for other programs
+    if made is not None and (has_secrets(plain) or is_other or (key and not variable)):
+        how = f"type `cline auth -p {name} -b {{url}}/v1 -k KEY -m MODEL`, which stays"
+        where = f"its address is in {layer.source}, which no variable goes before"
+        return Own(notes=(f"{where}: start `recede proxy --upstream {url}`, and {how}",))
+    if key:
+        notes.append(f"it takes an address only with a key: it gets that of {layer.source} as {variable}")
+    notes.append("what is changed in its settings during this run is lost")
+
+    def replace(to: Callable[[Address], str]) -> Replacement:
+        assert made is not None
+        entry = {"settings": {"provider": name, **plain, "baseUrl": to(made)}, "updatedAt": _LONG_AGO}
+        return Replacement(
+            # A hub that runs already has settings of its own. Programs that Cline starts send the key where it belongs.
+            variables={"CLINE_SESSION_BACKEND_MODE": "local", **(_beside(variable, to(made)) if key else {})},
+            files={"CLINE_PROVIDER_SETTINGS_PATH": {
+                "version": 1, "lastUsedProvider": name, "providers": {name: {**entry, "tokenSource": "manual"}},
+            }},
+            secrets={variable: key} if key else {},
+        )  # fmt: skip
+
+    return Own(found_of(made), replace, tuple(notes)) if made else Own(notes=tuple(notes))
+
+
+def _beside(variable: str, url: str) -> dict[str, str]:
+    """Return the base URLs that programs use with the key of a variable."""
+    if variable == "ANTHROPIC_API_KEY":
+        return {"ANTHROPIC_BASE_URL": url.removesuffix("/v1")}
+    return dict.fromkeys(("OPENAI_BASE_URL", "OPENAI_API_BASE"), url) if variable == "OPENAI_API_KEY" else {}
+
+
+_LONG_AGO = "2000-01-01T00:00:00.000Z"  # its file must say when it was changed

@@ -181,8 +181,8 @@ def pointed(command: tuple[str, ...], url: str, environment: Mapping[str, str], 
     names = [
         name for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL") if name not in own.kept
     ]
-    added = [f"{name}={variables[name]}" for name in VARIABLES if name not in own.kept]
     given = own.replace(lambda one: _proxied(one, url, plan.words.get(one))) if own.addresses else Replacement()
+    added = [f"{name}={variables[name]}" for name in VARIABLES if name not in (*own.kept, *given.variables)]
     folder, first = Path(__file__).parent, _first(command, place)
     arguments, words = given.arguments, command[first:] if given.words is None else given.words
     if agent is not None and converses:
@@ -223,7 +223,7 @@ def pointed(command: tuple[str, ...], url: str, environment: Mapping[str, str], 
             f"{', '.join(own.kept)} stand in a file .env, so they are not set: requests by them do not come",
         )
     is_pointed = agent is None or agent.is_pointed or bool(own.addresses)
-    said = f"{title} has the proxy in {', '.join([*names, *told])} for this run"
+    said = f"{title} has the proxy in {', '.join(dict.fromkeys([*names, *told]))} for this run"
     if agent is not None and not is_pointed:
         said = f"{title} is not pointed at the proxy: {_said(notes) or _otherwise(agent)}"
     elif notes:
