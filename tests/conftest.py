@@ -72,6 +72,7 @@ _WITHOUT_ORACLE = frozenset(
     test_datasets
     test_histories_of_requests
     test_provider_answers
+    test_provider_rules
     test_provider_usage
     test_reason
     test_said_rightly

@@ -7,11 +7,13 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from caching_provider import PREFIXES, CachingProvider
 from proxied import Answer, Request, answer_of, chunked
 
+from provider_rules import OLD, PROVIDERS, Account, signed
 from recede.costs import PRESETS, model_prices
 from recede.proxy._answers import decoded
 from recede.proxy._masker import MAX_BODY_BYTES
@@ -40,18 +42,25 @@ class Usage(NamedTuple):
 
 
 class PlayedModel:
-    """Answers the requests of an agent, keeps its prompt cache by the rules, and adds up what they cost.
+    """Answers the requests of an agent as its provider would, keeps its prompt cache by the rules, and adds up costs.
+
+    Claude thinks before each call where a request lets it, and is played to an account made before 2026-08-31.
 
     Args:
         turns: how many calls it makes.
         sizes: characters of their results; by default some 6,000, growing.
         calls: calls of other tools, by number.
+        account: who asks.
     """
 
     def __init__(
-        self, turns: int = TURNS, sizes: Sequence[int] = (), calls: Mapping[int, Inputs] | None = None
+        self,
+        turns: int = TURNS,
+        sizes: Sequence[int] = (),
+        calls: Mapping[int, Inputs] | None = None,
+        account: Account = OLD,
     ) -> None:
-        self.turns, self.sizes, self.calls = turns, sizes, calls or {}
+        self.turns, self.sizes, self.calls, self.account = turns, sizes, calls or {}, account
         self.requests: list[Request] = []  # those of the agent's loop
         self.refused: list[str] = []
         self.usd = 0.0  # of all requests
@@ -68,9 +77,9 @@ class PlayedModel:
         if request.method == "GET" and path.endswith("/responses"):  # Codex tries a WebSocket first
             return [answer_of(b"{}", "426 Upgrade Required")]
         if path.endswith("/count_tokens"):
-            return [_json({"input_tokens": len(request.body) // 4})]
+            return [self._counted(request)]
         answers: dict[str, Callable[..., Answer]] = {
-            "/v1/messages": _anthropic,
+            "/v1/messages": partial(_anthropic, self.account),
             "/responses": _responses,
             "/chat/completions": _chat,
         }
@@ -78,12 +87,12 @@ class PlayedModel:
         answer = next((answer for end, answer in answers.items() if path.endswith(end)), None)
         if answer is None or not request.body:
             return [answer_of(b"{}", "404 Not Found")]
-        plain = decoded(request.body, request.named("content-encoding") or "", MAX_BODY_BYTES)
+        plain = _plain(request)
         request, body = replace(request, body=plain), json.loads(plain)
         with self._lock:
             usage = self._usage(path, body)
             if usage is None:
-                return [answer_of(json.dumps({"error": {"message": self.refused[-1]}}).encode(), "400 Bad Request")]
+                return [_refusal(self.refused[-1])]
             # Of hidden turns nothing is left to count.
             number = len(self.requests) if HEAD in json.dumps(body) else _answered(body)
             call = self._call(body, number)
@@ -93,8 +102,17 @@ class PlayedModel:
         shown = None if number >= self.turns else call
         return answer(body, number, shown, usage, ":generate" in path, call is not None)
 
+    def _counted(self, request: Request) -> bytes:
+        plain = _plain(request)
+        fault = PROVIDERS["anthropic"].count_tokens(json.loads(plain), self.account).fault
+        return _json({"input_tokens": len(plain) // 4}) if fault is None else _refusal(fault)
+
     def _usage(self, path: str, body: dict[str, Any]) -> Usage | None:
         """The tokens of a request; None if it is refused."""
+        words = self._fault(path, body)
+        if words is not None:
+            self.refused.append(words)
+            return None
         tools = [{"type": "text", "text": json.dumps(tool), "description": ""} for tool in body.get("tools") or ()]
         if path.endswith("/messages"):
             found = self._cache.count({**body, "tools": tools})
@@ -108,6 +126,20 @@ class PlayedModel:
         added = [{**item, "text": json.dumps(item["tools"])} if "tools" in item else item for item in history]
         tokens, read = self._cache.count_prefix({"input": added, "tools": described}, least, step)
         return Usage(0, read, tokens - read)
+
+    def _fault(self, path: str, body: dict[str, Any]) -> str | None:
+        """Why the provider refuses a request."""
+        fault: str | None
+        if path.endswith("/messages"):
+            fault = PROVIDERS["anthropic"].take(body, self.account).fault
+        elif path.endswith("/responses"):
+            fault = PROVIDERS["responses"].take(body, self.account).fault
+        elif "contents" in body:
+            model = path.rpartition("/")[2].partition(":")[0]
+            fault = PROVIDERS["gemini"].take(body, self.account, model).fault
+        else:
+            fault = PROVIDERS["templates"].take(body, self.account).fault
+        return fault
 
     def _charge(self, path: str, body: dict[str, Any], usage: Usage, is_turn: bool) -> None:
         known = model_prices(body.get("model") or path.rpartition("/")[2].partition(":")[0])
@@ -157,6 +189,15 @@ def _answered(body: dict[str, Any]) -> int:
     return len(set(re.findall(r'"(?:tool_use_id|tool_call_id|call_id)": "(call_\d+)"', json.dumps(history))))
 
 
+def _plain(request: Request) -> bytes:
+    return decoded(request.body, request.named("content-encoding") or "", MAX_BODY_BYTES)
+
+
+def _refusal(words: str) -> bytes:
+    error = {"type": "error", "error": {"type": "invalid_request_error", "message": words}}
+    return answer_of(json.dumps(error).encode(), "400 Bad Request", "Content-Type: application/json")
+
+
 def _json(value: Any) -> bytes:
     return answer_of(json.dumps(value).encode(), "200 OK", "Content-Type: application/json")
 
@@ -166,7 +207,7 @@ def _stream(events: list[tuple[str | None, Any]], end: bytes = b"") -> Answer:
     return [_HEAD, chunked(*(line.encode() for line in lines)), chunked(end) if end else b"", b"0\r\n\r\n"]
 
 
-def _anthropic(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bool) -> Answer:
+def _anthropic(account: Account, body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bool) -> Answer:
     name, value = call or ("", {})
     usage = {"input_tokens": tokens.plain, "cache_read_input_tokens": tokens.read, "output_tokens": _OUTPUT_TOKENS}
     usage["cache_creation_input_tokens"] = tokens.written
@@ -175,8 +216,15 @@ def _anthropic(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bo
     block: dict[str, Any] = {"type": "text", "text": LAST}
     if call:
         block = {"type": "tool_use", "id": f"call_{done}", "name": name, "input": value}
+    thinks = call and (body.get("thinking") or {}).get("type") in ("adaptive", "enabled")
+    thought = {"type": "thinking", "thinking": f"Part {done} is next."}
+    thoughts = PROVIDERS["anthropic"].answered(body, [thought], account) if thinks else []
     if not body.get("stream"):
-        return [_json({**message, "content": [block], "stop_reason": stop, "stop_sequence": None, "usage": usage})]
+        return [
+            _json(
+                {**message, "content": [*thoughts, block], "stop_reason": stop, "stop_sequence": None, "usage": usage}
+            )
+        ]
     empty = {**block, "input": {}} if call else {**block, "text": ""}
     delta = {"type": "text_delta", "text": LAST}
     if call:
@@ -185,13 +233,25 @@ def _anthropic(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bo
     ended = {"stop_reason": stop, "stop_sequence": None}
     events: list[Any] = [
         {"type": "message_start", "message": begun},
-        {"type": "content_block_start", "index": 0, "content_block": empty},
-        {"type": "content_block_delta", "index": 0, "delta": delta},
-        {"type": "content_block_stop", "index": 0},
+        *_thinking(thoughts),
+        {"type": "content_block_start", "index": len(thoughts), "content_block": empty},
+        {"type": "content_block_delta", "index": len(thoughts), "delta": delta},
+        {"type": "content_block_stop", "index": len(thoughts)},
         {"type": "message_delta", "delta": ended, "usage": {"output_tokens": _OUTPUT_TOKENS}},
         {"type": "message_stop"},
     ]
     return _stream([(event["type"], event) for event in events])
+
+
+def _thinking(thoughts: list[dict[str, Any]]) -> list[Any]:
+    events: list[Any] = []
+    for at, thought in enumerate(thoughts):
+        deltas = [{"type": f"{name}_delta", name: thought[name]} for name in ("thinking", "signature")]
+        empty = {**thought, "thinking": "", "signature": ""}
+        events.append({"type": "content_block_start", "index": at, "content_block": empty})
+        events += [{"type": "content_block_delta", "index": at, "delta": delta} for delta in deltas]
+        events.append({"type": "content_block_stop", "index": at})
+    return events
 
 
 def _responses(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bool) -> Answer:
@@ -244,7 +304,7 @@ def _chat(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bool) -
 def _gemini(_: Any, _done: int, call: Any, tokens: Usage, is_whole: bool, is_turn: bool) -> Answer:
     part: dict[str, Any] = {"text": LAST}
     if call is not None:
-        part = {"functionCall": {"name": call[0], "args": call[1]}, "thoughtSignature": "c2lnbmVk"}
+        part = {"functionCall": {"name": call[0], "args": call[1]}, "thoughtSignature": signed(call[0])}
     elif not is_turn:  # the agent asks whether it loops, or who should answer
         part = {"text": json.dumps({"unproductive_state_analysis": "", "unproductive_state_confidence": 0.0})}
     usage = {"promptTokenCount": sum(tokens), "candidatesTokenCount": _OUTPUT_TOKENS}

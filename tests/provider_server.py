@@ -1,6 +1,7 @@
 """A provider on this machine: speaks as Anthropic, OpenAI chat and Responses, checks each request, answers by a script.
 
-A request that a provider would refuse gets its 400 and takes no answer from the script.
+A request that a provider would refuse gets its 400 and takes no answer from the script. It plays the newest models to
+an account made before 2026-08-31, and signs what its models think.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 
-from provider_rules import anthropic_fault, openai_fault, responses_fault, signed
+from provider_rules import OLD, Account, Taken, anthropic, chat, responses
 
 Block = dict[str, Any]
 Event = tuple[str, Any]  # the name of an event, and its data; what is no name is no line
@@ -32,6 +33,8 @@ class Answer:
     drop_after: int | None = None  # of a stream the events, else the bytes, after which the connection is closed
     pause: threading.Event | None = None  # waited for in the middle of the answer
     damage: Callable[[Any], Any] | None = None  # the body, or a list of `Event`, as it is sent instead
+    model: str = ""
+    report: list[Block] = field(default_factory=list)  # of what the provider has dropped
 
 
 @dataclass
@@ -48,7 +51,8 @@ def text(said: str, stop: str = "end_turn", **faults: Any) -> Answer:
 
 
 def thought(said: str) -> Block:
-    return {"type": "thinking", "thinking": said, "signature": signed(said)}
+    """What a model thinks; it is signed when it is sent."""
+    return {"type": "thinking", "thinking": said, "signature": "to be given"}
 
 
 def call(name: str, value: dict[str, Any] | None = None, id: str = "") -> Block:
@@ -67,6 +71,9 @@ class Server:
         self.script: list[Answer | Failure] = []
         self.requests: list[dict[str, Any]] = []  # the bodies, refused ones too
         self.refusals: list[str] = []
+        self.taken: list[Taken] = []  # what the provider does with each request
+        self.answers: list[list[Block]] = []  # as they were sent, with signatures
+        self.account: Account = OLD
         self.window: int | None = None  # the most tokens that a request may have, at four characters each
         self._calls = 0
         self._lock = threading.Lock()
@@ -77,20 +84,31 @@ class Server:
         is_longer = self.window is not None and tokens > self.window
         return f"prompt is too long: {tokens} tokens > {self.window} maximum" if is_longer else None
 
-    def take(self, body: dict[str, Any], fault: str | None) -> Answer | Failure | None:
+    def take(self, api: _Api, body: dict[str, Any], asked: dict[str, Any]) -> Answer | Failure | None:
+        """The next answer to a body, which its provider reads as `asked`; None if that is refused."""
+        taken = api.take(asked, self.account)
+        taken.fault = taken.fault or self.too_long(body)
         with self._lock:
             self.requests.append(body)
-            if fault is not None:
-                self.refusals.append(fault)
+            self.taken.append(taken)
+            if taken.fault is not None:
+                self.refusals.append(taken.fault)
                 return None
+            if taken.refusal is not None:
+                return Answer([], "refusal")
             if not self.script:
                 return Failure(500, "the script has no further answer", {"x-should-retry": "false"})
             answer = self.script.pop(0)
-            for block in answer.blocks if isinstance(answer, Answer) else []:
+            if isinstance(answer, Failure):
+                return answer
+            for block in answer.blocks:
                 if block["type"] == "tool_use" and not block["id"]:
                     self._calls += 1
                     block["id"] = f"toolu_{self._calls}"
-            return answer
+            signed = api.signed(asked, answer.blocks, self.account)
+            self.answers.append(signed)
+            model = str(asked["model"]) if asked.get("model") else ""
+            return replace(answer, blocks=signed, model=model, report=taken.dropped)
 
 
 @contextlib.contextmanager
@@ -127,19 +145,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        fault_of, body_of, events_of = _PROVIDERS[self.path.partition("?")[0].rpartition("/")[2].rpartition(":")[2]]
+        api = _APIS[self.path.partition("?")[0].rpartition("/")[2].rpartition(":")[2]]
         server: Server = self.server.provider  # type: ignore[attr-defined]
-        fault = fault_of(body) or server.too_long(body)
-        answer = server.take(body, fault)
+        answer = server.take(api, body, {**api.implied, **body})
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # who asked has gone
             if answer is None:
-                self._error(400, "invalid_request_error", str(fault), {})
+                self._error(400, "invalid_request_error", server.refusals[-1], {})
             elif isinstance(answer, Failure):
                 self._error(answer.status, answer.kind, answer.kind, answer.headers)
             elif body.get("stream"):
-                self._stream(answer, events_of(answer))
+                self._stream(answer, api.events_of(answer))
             else:
-                body = body_of(answer)
+                body = api.body_of(answer)
                 self._whole(answer, body if answer.damage is None else answer.damage(body))
 
     def _error(self, status: int, kind: str, words: str, headers: dict[str, str]) -> None:
@@ -203,11 +220,12 @@ def _anthropic_body(answer: Answer) -> dict[str, Any]:
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
-        "model": "local",
+        "model": answer.model,
         "content": content,
         "stop_reason": answer.stop,
         "stop_sequence": None,
         "usage": {"input_tokens": 10, "output_tokens": 5, "cache_creation": {"ephemeral_5m_input_tokens": 2}},
+        **({"input_transformations": answer.report} if answer.report else {}),
     }
 
 
@@ -251,8 +269,8 @@ def _openai_message(answer: Answer) -> dict[str, Any]:
     return message
 
 
-def _openai_head(kind: str) -> dict[str, Any]:
-    return {"id": "chatcmpl-1", "object": kind, "created": int(time.time()), "model": "local"}
+def _openai_head(answer: Answer, kind: str) -> dict[str, Any]:
+    return {"id": "chatcmpl-1", "object": kind, "created": int(time.time()), "model": answer.model}
 
 
 def _openai_body(answer: Answer) -> dict[str, Any]:
@@ -264,7 +282,7 @@ def _openai_body(answer: Answer) -> dict[str, Any]:
     }
     details = {"cached_tokens": 3}
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15, "prompt_tokens_details": details}
-    return {**_openai_head("chat.completion"), "choices": [choice], "usage": usage}
+    return {**_openai_head(answer, "chat.completion"), "choices": [choice], "usage": usage}
 
 
 def _openai_events(answer: Answer) -> list[Event]:
@@ -280,7 +298,7 @@ def _openai_events(answer: Answer) -> list[Event]:
         ]
     choices: list[dict[str, Any]] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     choices.append({"index": 0, "delta": {}, "finish_reason": _FINISH.get(answer.stop, answer.stop)})
-    head = _openai_head("chat.completion.chunk")
+    head = _openai_head(answer, "chat.completion.chunk")
     return [*(("", {**head, "choices": [choice]}) for choice in choices), ("", "[DONE]")]
 
 
@@ -289,20 +307,26 @@ def _openai_events(answer: Answer) -> list[Event]:
 
 def _responses_items(answer: Answer) -> list[dict[str, Any]]:
     status = "incomplete" if answer.stop == "max_tokens" else "completed"
-    items: list[dict[str, Any]] = []
-    for number, block in enumerate(answer.blocks, 1):
-        if block["type"] == "thinking":
-            summary = [{"type": "summary_text", "text": block["thinking"]}]
-            items.append({"id": f"rs_{number}", "type": "reasoning", "summary": summary})
-        elif block["type"] == "text":
-            part = {"type": "output_text", "text": block["text"], "annotations": [], "logprobs": []}
-            message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "status": "completed"}
-            items.append({**message, "content": [part]})
-        else:
-            call = {"id": f"fc_{number}", "type": "function_call", "call_id": block["id"], "name": block["name"]}
-            items.append({**call, "arguments": _written(block), "status": "completed"})
+    items = [{**item, "id": f"{_IDS[item['type']]}_{number}"} for number, item in enumerate(answer.blocks, 1)]
     if items and items[-1]["type"] != "reasoning":
         items[-1]["status"] = status
+    return items
+
+
+_IDS = {"reasoning": "rs", "message": "msg", "function_call": "fc"}
+
+
+def _as_items(blocks: list[Block]) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    for block in blocks:
+        if block["type"] == "thinking":
+            items.append({"type": "reasoning", "summary": [{"type": "summary_text", "text": block["thinking"]}]})
+        elif block["type"] == "text":
+            part = {"type": "output_text", "text": block["text"], "annotations": [], "logprobs": []}
+            items.append({"type": "message", "role": "assistant", "status": "completed", "content": [part]})
+        else:
+            made = {"type": "function_call", "call_id": block["id"], "name": block["name"]}
+            items.append({**made, "arguments": _written(block), "status": "completed"})
     return items
 
 
@@ -314,7 +338,8 @@ def _responses_body(answer: Answer) -> dict[str, Any]:
         "id": "resp_1",
         "object": "response",
         "created_at": int(time.time()),
-        "model": "local",
+        "model": answer.model,
+        "input_transformations": answer.report,
         "status": "incomplete" if is_cut else "completed",
         "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
         "error": None,
@@ -369,15 +394,38 @@ def _no_events(answer: Answer) -> list[Event]:
     return []
 
 
-_PROVIDERS: dict[str, tuple[Callable[[Any], str | None], Callable[[Answer], Any], Callable[[Answer], list[Event]]]] = {
-    "messages": (anthropic_fault, _anthropic_body, _anthropic_events),
-    "completions": (openai_fault, _openai_body, _openai_events),
-    "responses": (responses_fault, _responses_body, _responses_events),
-    "count_tokens": (lambda body: anthropic_fault({"max_tokens": 1, **body}), _counted, _no_events),
-    "input_tokens": (responses_fault, _counted, _no_events),
+def _unsigned(body: dict[str, Any], blocks: list[Block], account: Account) -> list[Block]:
+    return blocks
+
+
+def _signed_items(body: dict[str, Any], blocks: list[Block], account: Account) -> list[Block]:
+    """Reasoning comes encrypted where a request asks for that."""
+    items = _as_items(blocks)
+    is_asked = "reasoning.encrypted_content" in (body.get("include") or ())
+    return responses.answered(body, items, account) if is_asked else items
+
+
+class _Api(NamedTuple):
+    """One of the APIs: its rules, its signatures, and its answers."""
+
+    take: Callable[..., Taken]
+    signed: Callable[[dict[str, Any], list[Block], Account], list[Block]]
+    body_of: Callable[[Answer], Any]
+    events_of: Callable[[Answer], list[Event]]
+    implied: Mapping[str, Any] = {}  # what a path says in place of the body
+
+
+_MESSAGES = _Api(anthropic.take, anthropic.answered, _anthropic_body, _anthropic_events)
+_RESPONSES = _Api(responses.take, _signed_items, _responses_body, _responses_events)
+_APIS: dict[str, _Api] = {
+    "messages": _MESSAGES,
+    "completions": _Api(chat.take, _unsigned, _openai_body, _openai_events),
+    "responses": _RESPONSES,
+    "count_tokens": _Api(anthropic.count_tokens, _unsigned, _counted, _no_events),
+    "input_tokens": _Api(responses.take, _unsigned, _counted, _no_events),
     # Of clouds, which have the model in the path.
     **dict.fromkeys(
         ("invoke", "invoke-with-response-stream", "rawPredict", "streamRawPredict"),
-        (lambda body: anthropic_fault({"model": "m", **body}), _anthropic_body, _anthropic_events),
+        _MESSAGES._replace(implied={"model": anthropic.NEWEST}),
     ),
 }

@@ -187,6 +187,7 @@ def as_gemini(messages: list[Message], ids: str) -> list[Message]:
 def as_converse(messages: list[Message]) -> list[Message]:
     """The history as Bedrock's Converse takes it."""
     history: list[Message] = []
+    points: list[Message] = [{"cachePoint": {"type": "default"}}] * 4  # which a request may have
     for turn in turns_of(messages):
         history += ({"role": "user", "content": [{"text": text}]} for _, text in turn.before)
         if not (turn.text or turn.calls):
@@ -202,7 +203,8 @@ def as_converse(messages: list[Message]) -> list[Message]:
             status = {"status": "error"} if turn.is_error else {}
             results.append({"toolResult": {"toolUseId": call_id, "content": content, **status}})
         if results:
-            history.append({"role": "user", "content": [*results, {"cachePoint": {"type": "default"}}]})
+            history.append({"role": "user", "content": [*results, *points[:1]]})
+            del points[:1]
     return joined(history)
 
 

@@ -53,7 +53,7 @@ def test_messages_of_anthropic() -> None:
     assert history[5]["content"][0].text == "Well."
     assert history.recall("toolu_1") == "x"
     sent = json.loads(history.view_json())
-    assert sent[1] == {"role": "assistant", "content": SAID}
+    assert sent[1] == {"role": "assistant", "content": server.answers[0]}
     assert sent[3] == {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}
     assert all(shown is kept for shown, kept in zip(history.view(), history, strict=True))
 

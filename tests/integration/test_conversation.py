@@ -123,6 +123,8 @@ def server() -> Iterator[Server]:
 
 KINDS = [f"{way}{name}{streamed}" for way in ("", "async ") for name in TOOLS for streamed in ("", " stream")]
 SOME = ["anthropic stream", "openai", "async anthropic", "async openai stream"]
+# Of a tool that the provider runs itself: an answer that pauses ends with one.
+SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
 
 
 @pytest.fixture(params=KINDS)
@@ -335,13 +337,14 @@ def test_thinking_goes_back_unchanged_and_a_pause_is_gone_on_from(server: Server
         talk = Talk(kind, server)
         server.script = [
             Answer([thought("first"), call("run")], "tool_use"),
-            Answer([thought("second"), {"type": "text", "text": "Wait,"}], "pause_turn"),
+            Answer([thought("second"), {"type": "text", "text": "Wait,"}, SEARCH], "pause_turn"),
             text(" done."),
         ]
         conversation = talk()
         assert talk.turn(conversation, "Go.").text == " done."
-        assert kept(conversation)[1]["content"][0] == thought("first")
-        assert server.requests[-1]["messages"][-1]["content"][0] == thought("second")
+        first, second, _ = server.answers[-3:]
+        assert kept(conversation)[1]["content"][0] == first[0]
+        assert server.requests[-1]["messages"][-1]["content"][0] == second[0]
 
 
 def test_what_a_model_refuses_with_is_its_answer() -> None:
@@ -751,7 +754,7 @@ def test_what_is_no_response_leaves_what_was_said() -> None:
 
 def test_a_pause_that_ends_in_white_space_is_gone_on_from(server: Server) -> None:
     talk = Talk("anthropic", server)
-    server.script = [text("Wait, \n", stop="pause_turn"), text("done.")]
+    server.script = [Answer([*text("Wait, \n").blocks, SEARCH], "pause_turn"), text("done.")]
     assert talk.turn(talk(), "Go.").text == "done."
 
 

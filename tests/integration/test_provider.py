@@ -14,11 +14,12 @@ import pytest
 
 from provider_rules import signed
 from provider_server import Server, call, calls, serving, text, thought
-from support import assistant, result, tool_result, tool_use, user
+from support import assistant, result, system, tool_result, tool_use, user
 from support import call as openai_call
 
 GO = user("Go.")
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": signed("hm")}
+PAUSE = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}
 
 
 @contextlib.contextmanager
@@ -40,7 +41,8 @@ def said(block_text: str) -> dict[str, str]:
 ANTHROPIC_FAULTS: dict[str, tuple[list[Any], str]] = {
     "no message": ([], "at least one message"),
     "begins with the assistant": ([assistant("Hi."), GO], "first message must use"),
-    "a system message": ([{"role": "system", "content": "Be brief."}, GO], "Unexpected role"),
+    "a role of another API": ([{"role": "developer", "content": "Be brief."}, GO], "Unexpected role"),
+    "a system message first": ([system("Be brief."), GO], "use the top-level 'system' parameter"),
     "a field that is not theirs": ([user("Go.", tags=["x"])], "Extra inputs"),
     "a field of a block": ([user([{**said("x"), "id": "1"}])], "Extra inputs"),
     "empty content": ([user([])], "must have non-empty content"),
@@ -78,9 +80,9 @@ ANTHROPIC_FAULTS: dict[str, tuple[list[Any], str]] = {
     "an error flag that is none": ([GO, tool_use("1"), user([tool_result("1", "x", is_error=None)])], "boolean"),
     "a changed thought": ([GO, assistant([{**THOUGHT, "thinking": "hmm"}, said("x")]), GO], "Invalid `signature`"),
     "no signature": ([GO, assistant([{"type": "thinking", "thinking": "hm"}, said("x")]), GO], "Invalid `signature`"),
-    "a thought at the end": ([GO, assistant([THOUGHT]), GO], "final block"),
-    "a thought behind a text": ([GO, assistant([said("x"), THOUGHT, said("y")]), GO], "first block must be"),
-    "white space at the end": ([GO, assistant("It is ")], "trailing whitespace"),
+    "a thought at the end": ([GO, assistant([PAUSE, THOUGHT])], "final block"),
+    "white space at the end": ([GO, assistant([PAUSE, said("It is ")])], "trailing whitespace"),
+    "an answer at the end": ([GO, assistant("It is")], "must end with a user message"),
 }
 
 OPENAI_FAULTS: dict[str, tuple[list[Any], str]] = {
@@ -185,7 +187,10 @@ ANTHROPIC_SOUND: list[list[Any]] = [
     [GO, GO, assistant("Well."), assistant("Done."), user([said("x"), {"type": "image", "source": {}}])],
     [GO, tool_use("1", "2"), user([tool_result("2", "x"), tool_result("1", [said("y")], is_error=True), said("z")])],
     [GO, tool_use("1"), tool_use("2"), user([tool_result("1", "")]), user([tool_result("2", "x")]), GO],
-    [GO, assistant([THOUGHT, said("x")]), GO, assistant([])],
+    [GO, assistant([THOUGHT, said("x")]), GO, assistant([PAUSE])],
+    [GO, assistant([said("x"), THOUGHT, said("y")]), GO],
+    [GO, assistant([{**THOUGHT, "thinking": "", "signature": signed("")}, said("x")]), GO],
+    [GO, system("Be brief."), assistant("Well."), GO, system("Be long.")],
 ]
 OPENAI_SOUND: list[list[Any]] = [
     [{"role": "system", "content": "Be brief."}, GO],

@@ -15,7 +15,7 @@ from published import History
 from shared_data import CORPUS, corpus_files, each_file, need
 
 import recede
-from provider_rules import anthropic_fault, openai_fault
+from provider_rules import fault
 from provider_server import serving, text
 from recede import transcripts
 from recede.designs import Budget
@@ -23,10 +23,7 @@ from sound import as_anthropic, as_openai, has_tool_blocks
 
 Messages = list[dict[str, Any]]
 
-FORMS: dict[str, tuple[Callable[[Messages], Messages], Callable[[dict[str, Any]], str | None]]] = {
-    "anthropic": (as_anthropic, anthropic_fault),
-    "openai": (as_openai, openai_fault),
-}
+FORMS: dict[str, Callable[[Messages], Messages]] = {"anthropic": as_anthropic, "chat": as_openai}
 BUDGETS: list[dict[str, Any]] = [
     {},
     {"boundary": "break_even"},
@@ -36,8 +33,8 @@ BUDGETS: list[dict[str, Any]] = [
 ]
 
 
-def refused(fault: Callable[[dict[str, Any]], str | None], messages: Messages) -> str | None:
-    return fault({"model": "m", "max_tokens": 9, "messages": messages})
+def refused(form: str, messages: Messages) -> str | None:
+    return fault(form, {"model": "m", "max_tokens": 9, "messages": messages})
 
 
 def ready(history: Messages) -> Messages:
@@ -51,30 +48,30 @@ def ready(history: Messages) -> Messages:
 @each_file()
 @pytest.mark.parametrize("form", FORMS)
 def test_views_of_recorded_sessions_are_taken(path: Path, form: str, record_property: Any) -> None:
-    convert, fault = FORMS[form]
+    convert = FORMS[form]
     for transcript in transcripts.read_all(path):
         history = ready(convert(transcript.messages))
         if len(history) < 2:
             continue
-        assert refused(fault, history) is None
+        assert refused(form, history) is None
         chars = recede.count_chars(history)
         # Without tool blocks a history could be of any provider: then it is said whose it is.
         said = {"summary_role": "user"} if form == "anthropic" and not has_tool_blocks(history) else {}
         for share in (2, 8, 40, 1_000_000):
             for options in BUDGETS:
                 reduction = published.reduce(history, max_input_chars=chars // share, **options, **said)
-                assert refused(fault, reduction.messages) is None, (share, options)
+                assert refused(form, reduction.messages) is None, (share, options)
                 record_property(f"read: {form} by {reduction.reduction_stage}", 1)
-        assert refused(fault, Budget(chars // 20).view(history)) is None
+        assert refused(form, Budget(chars // 20).view(history)) is None
         role = {"summary_role": "user"} if form == "anthropic" else {}
         sessions = [History(keep=3), History(max_input_chars=max(2_000, chars // 6), **role)]
         every = max(1, len(history) // 25)
         for count, message in enumerate(history, 1):
             for session in sessions:
                 session.append(message)
-            if count % every == 0 and message["role"] != "assistant" and refused(fault, history[:count]) is None:
+            if count % every == 0 and message["role"] != "assistant" and refused(form, history[:count]) is None:
                 for session in sessions:
-                    assert refused(fault, session.view()) is None, count
+                    assert refused(form, session.view()) is None, count
         record_property(f"read: {path.parent.name} as {form}", 1)
 
 

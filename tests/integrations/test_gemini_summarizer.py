@@ -15,6 +15,7 @@ import pytest
 genai = pytest.importorskip("google.genai", reason="google-genai is not installed")
 
 import recede
+from provider_rules import fault
 
 HIDDEN = [{"role": "model", "parts": [{"text": "I look at a.py."}]}]
 
@@ -30,8 +31,9 @@ def answering(answer: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             asked.append({**body, "path": self.path})
-            data = json.dumps(answer).encode()
-            self.send_response(200)
+            words = fault("gemini", body)
+            data = json.dumps({"error": {"message": words}} if words else answer).encode()
+            self.send_response(400 if words else 200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marks import client_histories
 from paying import CHEAP, FREE, Told, long
-from untyped_rules import converse_fault
 
 import recede
+from provider_rules import fault
 from recede import History, Provider, _engine
 from recede.costs import Prices
 from recede.proxy import RequestMasker
@@ -134,8 +134,8 @@ def test_roles_alternate_in_converse_at_every_door(
         view = views["core"]
         assert view == views["oracle"] == masker.view(messages[:count]) == json.loads(kept["core"].view_json())
         assert b"".join(kept["core"].view_chunks()) == kept["core"].view_json()
-        if converse_fault(messages[:count]) is None:
-            assert converse_fault(view) is None
+        if fault("converse", {"messages": messages[:count]}) is None:
+            assert fault("converse", {"messages": view}) is None
         if not fails and (told["core"].calls > asked or count == len(messages)):
             asked = told["core"].calls
             for name in ENGINES:

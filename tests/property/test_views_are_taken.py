@@ -13,10 +13,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from published import History
 from strategies import block_options, history_options, mask_options, reduce_options, stage_options
-from untyped_rules import converse_fault, gemini_fault
 
 import recede
-from provider_rules import anthropic_fault, openai_fault
+from provider_rules import fault as fault_of
 from recede.designs import Budget
 from sound import as_anthropic, as_converse, as_gemini, as_openai, joined
 from support import ENGINES, using
@@ -26,16 +25,20 @@ Messages = list[dict[str, Any]]
 
 
 def anthropic(messages: Messages) -> str | None:
-    return anthropic_fault({"model": "m", "max_tokens": 9, "messages": messages})
+    return fault_of("anthropic", {"model": "m", "max_tokens": 9, "messages": messages})
 
 
 def openai(messages: Messages) -> str | None:
-    return openai_fault({"model": "m", "messages": messages})
+    return fault_of("chat", {"model": "m", "messages": messages})
 
 
 def converse(messages: Messages) -> str | None:
     """Of a view whose messages of one role are joined: a summary may precede a user message."""
-    return converse_fault(joined(messages))
+    return fault_of("converse", {"messages": joined(messages)})
+
+
+def gemini(messages: Messages) -> str | None:
+    return fault_of("gemini", {"contents": messages})
 
 
 def with_a_role(options: dict[str, Any], history: Messages, fault: Callable[[Messages], str | None]) -> dict[str, Any]:
@@ -45,7 +48,7 @@ def with_a_role(options: dict[str, Any], history: Messages, fault: Callable[[Mes
     """
     if fault is openai:
         return options
-    if fault in (gemini_fault, converse):
+    if fault in (gemini, converse):
         return {**options, "summary_role": None}
     kinds = {
         block["type"] for message in history if isinstance(message["content"], list) for block in message["content"]
@@ -66,7 +69,7 @@ def sound(draw: st.DrawFn) -> tuple[Messages, Callable[[Messages], str | None]]:
     elif provider == "openai":
         history, fault = as_openai(messages), openai
     elif provider == "gemini":
-        history, fault = as_gemini(messages, draw(st.sampled_from(["both", "calls", "results", ""]))), gemini_fault
+        history, fault = as_gemini(messages, draw(st.sampled_from(["both", "calls", "results", ""]))), gemini
         go_on = {"role": "user", "parts": [{"text": "Go on."}]}
     else:
         history, fault = as_converse(messages), converse
@@ -122,8 +125,9 @@ def test_a_masked_view_of_converse_alternates_as_the_history_does(
     mask = recede.designs.mask_old_observations if "keep" in options else published.mask_observations
     with using(engine_name):
         view: Any = mask(history, **options)
-    assert converse_fault(history) is None
-    assert converse_fault(view if isinstance(view, list) else view.messages) is None
+    assert fault_of("converse", {"messages": history}) is None
+    view = view if isinstance(view, list) else view.messages
+    assert fault_of("converse", {"messages": view}) is None
 
 
 @ENGINES

@@ -7,9 +7,9 @@ from typing import Any
 
 import published
 import pytest
-from untyped_rules import converse_fault
 
 import recede
+from provider_rules import fault
 from support import Message, count, findings, mask, mask_json, masked, user, using
 
 LONG = "x" * 100
@@ -383,7 +383,9 @@ def test_in_converse_a_summary_is_a_block_of_the_message_beside_it() -> None:
     options: dict[str, Any] = {"keep": 4, "max_overcost": None, "summarizer": lambda hidden, previous: "So far."}
     options["provider"] = recede.Provider("free", cache="none", read=1.0, write=1.0, min_tokens=0, output=0.0)
     view = recede.reduce(history, **options)
-    assert view.dropped_count == 60 and view.first_changed == 0 and converse_fault(view.messages) is None
+    assert (
+        view.dropped_count == 60 and view.first_changed == 0 and fault("converse", {"messages": view.messages}) is None
+    )
     summary = {"text": "Conversation summary:\nSo far."}
     said = [history[at] for at in (25, 26, 51)]
     assert view.messages[:4] == [{**history[0], "content": [{"text": "Task 0."}, summary]}, *said]
