@@ -1,0 +1,56 @@
+"""The rows that fail today, by the title of the issue that mends them, and the ways in which they do."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+
+Ways = tuple[str, ...]
+"""Patterns of a door and a policy."""
+
+ALL = ("*",)
+SUMMARY = ("* summarizer",)
+LIMIT = ("reduce tight", "History tight")  # these doors hide turns over a limit
+HIDES = (*SUMMARY, *LIMIT)
+
+KNOWN: dict[str, dict[str, Ways]] = {
+    "Append-only: models that verify their reasoning": dict.fromkeys(
+        (
+            "Fable 5.2",
+            "an account of today",
+            "interleaved, an account of today",
+            "drop_block",
+            "error",
+            "two models",
+            "batches",
+            "count_tokens",
+            "fallback",
+            "Responses: GPT-6.2",
+            "Responses: a downgrade",
+        ),
+        ALL,
+    ),
+    "Summaries that can be trusted": {
+        "system messages": SUMMARY,
+        "MCP servers": HIDES,
+        "tools that a result loads": HIDES,
+        "tools that a search loads": HIDES,
+        "blocks of later days": HIDES,
+        "Responses: programs": LIMIT,
+        "Responses: searched tools": HIDES,
+        "Responses: settings": LIMIT,
+        "Responses: compactions": LIMIT,
+        "Responses: items of later days": LIMIT,
+        "Gemini: parts of later days": HIDES,
+        "Converse: blocks of later days": HIDES,
+        "Qwen": HIDES,
+        "Gemma": HIDES,
+        "Ministral": SUMMARY,
+    },
+}
+
+
+def title_of(row: str, door: str, policy: str) -> str | None:
+    """The issue until which a row fails this way; None if it does not."""
+    way = f"{door} {policy}"
+    titles = (title for title, rows in KNOWN.items() if any(fnmatch(way, one) for one in rows.get(row, ())))
+    return next(titles, None)
