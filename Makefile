@@ -22,7 +22,7 @@ SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 SEED := $(SEED)
 
 .PHONY: help setup tools build release demo test lint lint-rust lint-python fmt test-rust test-python test-integrations test-engines test-slow \
-	test-agents test-types test-site test-arm test-bare newcomer bench bench-integrations fuzz corpus figures prices dist docs clean
+	test-agents test-types test-site test-arm test-bare newcomer bench bench-integrations fuzz corpus figures prices rules dist docs clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -125,6 +125,9 @@ figures: $(if $(CHECK)$(filter no,$(TIMED)),build,release) tools ## Make the tab
 
 prices: build tools ## Hold the table of models against the package genai-prices, and list what differs
 	$(python) scripts/prices.py
+
+rules: build ## List the rules of providers and the prices that nobody has read again for 60 days
+	@$(python) scripts/rules.py
 
 dist: setup ## Build the source archive and the wheels for Linux into dist/, and try them (TARGETS=..., PYTHONS=... fewer)
 	@scripts/setup dist

@@ -27,6 +27,7 @@ NO_MEASUREMENT = {
         "docs/providers.md",
         "| host | cache | shortest | an entry lives | reading, writing | what to set |",
     ): "published prices and rules",
+    ("docs/provider-rules.md", "| rule | what happens | since | source | read on | how recede keeps it |"): "of others",
     ("docs/quality.md", "| source | agents and tasks | without | with |"): "published by others",
     ("docs/quality.md", "| what stays raw | removed | missed | a plain window that removes as much |"): "measured once",
     (
