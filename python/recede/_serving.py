@@ -43,6 +43,11 @@ class Serving(NamedTuple):
         by_its_rules = not self.url if self.host is None else self.host.maker in _OF_CLAUDE
         return self.provider.name in ("anthropic", "bedrock") and by_its_rules
 
+    @property
+    def if_served(self) -> Provider:
+        """The same for a conversation without marks that an answer has shown to have a cache nevertheless."""
+        return self.provider._replace(cache="prefix")
+
     def is_priced(self, model: str) -> bool:
         """Whether requests have a price in dollars: that of the model, or what is usual for a provider."""
         if model_row(model, host=self.provider.name) is not None:

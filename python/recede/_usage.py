@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 _MOST_TOKENS = 1 << 53
 _MOST_NAME_CHARS = 60
+_LEAST_CHARS_PER_TOKEN = 2  # of a prompt and tools: more tokens than that they do not have
 _USUAL_TIERS = frozenset(["auto", "default", "standard"])
 
 
@@ -36,6 +37,11 @@ class LoggedUsage(NamedTuple):
     def sent_tokens(self) -> int:
         """The sum of the input tokens."""
         return sum(self[:4])
+
+
+def shows_cache(usage: LoggedUsage, around_chars: int) -> bool:
+    """Whether more was read from the cache than a system prompt and tools of `around_chars` can have."""
+    return usage.cached_tokens > around_chars / _LEAST_CHARS_PER_TOKEN
 
 
 class Beside(NamedTuple):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
+import json
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import Any
 
 import anthropic
@@ -19,6 +21,7 @@ from recede.summarizers import PROMPT
 from support import call, function_call, function_call_output, priced, result, tool_result, tool_use, user
 
 MANY = 40
+ANTHROPIC = "https://api.anthropic.com"
 
 
 _OPEN: list[Any] = []
@@ -331,19 +334,86 @@ def test_where_no_message_is_cached_views_are_those_without_a_cache() -> None:
     whole = messages_of("anthropic", 70)
     with serving(*[text("Done.")] * 20) as server:
         client = recede.wrap(client_of("anthropic", server))
-        for turns, marks, provider in [
-            (20, {}, "none"),
-            (21, {}, "none"),
-            (22, MARK, "anthropic"),
-            (23, {}, "anthropic"),
+        for turns, marks, options in [
+            (20, {}, {"provider": "none"}),
+            (21, {}, {"provider": "none"}),
+            (22, MARK, {"provider": "anthropic", "cold": [41, 43]}),
+            (23, {}, {"provider": "anthropic", "cold": [41, 43]}),
         ]:
             history = whole[: 1 + 2 * turns]
             client.messages.create(**request_of("anthropic", history), extra_body=marks)
-            assert sent(server, "anthropic") == recede.reduce(history, provider=provider).messages
+            without_pin = str(sent(server, "anthropic")).replace(f", {str(MARK)[1:-1]}", "")
+            assert without_pin == str(recede.reduce(history, **options).messages)
         history = copy.deepcopy(whole[:41])
         history[0]["content"] = [{"type": "text", "text": "Another.", **MARK}]
         client.messages.create(**request_of("anthropic", history))
         assert str(sent(server, "anthropic")) == str(recede.reduce(history, provider="anthropic").messages)
+
+
+def answering(requests: list[Any], usages: Iterator[dict[str, int]]) -> Any:
+    """An HTTP client in place of a provider: it keeps the messages of requests, and answers with these usages."""
+    httpx = pytest.importorskip("httpx2", reason="older releases of anthropic have httpx")
+
+    def answer(request: Any) -> Any:
+        requests.append(json.loads(request.content)["messages"])
+        body = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Done."}]}
+        return httpx.Response(200, json={**body, "usage": next(usages)})
+
+    return httpx.Client(transport=httpx.MockTransport(answer))
+
+
+def test_an_answer_that_was_served_ends_requests_without_a_cache() -> None:
+    """The boundary stays, and no longer moves at each request; a request that is sent again keeps its bytes."""
+    whole, views = messages_of("anthropic", 70), list[Any]()
+    turns = [*range(20, 61), 60, *range(61, 70)]
+    served = [{"input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 9_000 * (one == 60)} for one in turns]
+    http_client = answering(views, iter(served))
+    client = recede.wrap(anthropic.Anthropic(api_key="none", base_url=ANTHROPIC, http_client=http_client))
+    for one in turns:
+        client.messages.create(**request_of("anthropic", whole[: 1 + 2 * one]))
+    assert views[41] == views[40] == recede.reduce(whole[:121], provider="none").messages
+    counts = [sum("old tool output" in str(message) for message in view) for view in views]
+    assert counts[:41] == sorted(set(counts[:41])) and counts[42] == counts[41] and len(set(counts[41:])) < 3
+    assert (
+        views[-1]
+        == recede.reduce(
+            whole[:139],
+            provider=recede.Provider.of("anthropic")._replace(cache="prefix"),
+            cold=[1 + 2 * one for one in range(20, 61)],
+        ).messages
+    )
+
+
+@pytest.mark.parametrize(("tokens", "is_served"), [(90, False), (5_001, True)])
+def test_tokens_of_the_system_prompt_alone_show_no_cache(tokens: int, is_served: bool) -> None:
+    whole, views = messages_of("anthropic", 40), list[Any]()
+    usage = {"input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": tokens}
+    client = recede.wrap(
+        anthropic.Anthropic(api_key="none", base_url=ANTHROPIC, http_client=answering(views, repeat(usage)))
+    )
+    for turns in range(20, 40):
+        history = whole[: 1 + 2 * turns]
+        client.messages.create(**request_of("anthropic", history), system="s" * 10_000)
+    assert (views[-1] != recede.reduce(history, provider="none").messages) is is_served
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [(ANTHROPIC, "anthropic"), ("https://api.deepseek.com/anthropic", "deepseek"), ("http://127.0.0.1:4000", "zai")],
+)
+def test_the_middleware_of_a_client_knows_its_address(url: str, name: str) -> None:
+    integration = pytest.importorskip("recede.integrations.anthropic", reason="anthropic is older than its middleware")
+    masking, views = integration.RecedeMiddleware(keep=4), list[Any]()
+    usage = {"input_tokens": 10, "output_tokens": 5}
+    client = anthropic.Anthropic(
+        api_key="none", base_url=url, http_client=answering(views, repeat(usage)), middleware=[masking]
+    )
+    history = messages_of("anthropic", 30)
+    model = "glm-5.3" if name == "zai" else "claude-opus-4-8"
+    client.messages.create(**{**request_of("anthropic", history), "model": model})
+    (known,) = masking.masker._remembered.newest_first()
+    assert known.options["provider"].name == ("none" if name == "anthropic" else name)
+    assert views == [recede.reduce(history, keep=4, provider=known.options["provider"]).messages]
 
 
 def test_a_model_without_prices_is_named_once(caplog: pytest.LogCaptureFixture) -> None:

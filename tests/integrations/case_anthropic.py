@@ -17,6 +17,7 @@ from sessions import IMAGE, LAST, TASK, Call, Result, Turn, shown
 from unions import samples
 
 from recede.integrations.anthropic import RecedeMiddleware
+from recede.providers import UNKNOWN
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -24,7 +25,8 @@ from provider_server import Answer, Failure, serving
 
 WAYS = ("sync", "async", "stream", "failing")
 PROVIDERS = {"anthropic"}
-DEFAULTS = {"provider": "anthropic"}
+# What is taken where neither the host, which is this machine, nor the model is known.
+DEFAULTS = {"provider": UNKNOWN}
 
 
 def _blocks(turn: Turn) -> list[dict[str, Any]]:
@@ -66,8 +68,10 @@ def view(masking: Any, messages: list[Any], model: str = "m") -> list[Any]:
     options = FinalRequestOptions.construct(method="post", url="/v1/messages", json_data=body)
     answer = SimpleNamespace(http_response=SimpleNamespace(is_success=False))
     sent: list[Any] = []
+    client = SimpleNamespace(base_url="http://127.0.0.1")
 
     def call_next(request: Any) -> Any:
+        assert client
         sent.append(request.options.json_data["messages"])
         return answer
 

@@ -9,6 +9,7 @@ from recede._bodies import KEPT_BY_PROVIDER
 from recede._models import UnknownModels, model_row
 from recede._serving import Serving, say, serving
 from recede.providers import Provider, provider_of_model
+from recede.reduction._input import caches_messages, marks_elsewhere
 
 # The paths whose history is masked, without version and query -> the field that has it.
 _COVERED = {
@@ -139,3 +140,16 @@ class ModelProvider:
         if name and not found.is_assumed and model_row(name, host=found.provider.name) is None:
             self._unknown_models.note(name, found.provider.name)
         return found
+
+    def around(self, request: dict[str, Any], history: list[Any], url: str) -> dict[str, Any]:
+        """Tell `Masker.view` of the request that has a history, and whose cache serves it at an address."""
+        model = str(request.get("model") or "")
+        found = self.serving(model, url)
+        told: dict[str, Any] = {"marks_elsewhere": marks_elsewhere(request), "request": request, "provider": None}
+        if found is None:
+            return told
+        if caches_messages(request, history):
+            return {**told, "provider": found.marked(model).provider}
+        if url and found.needs_marks:
+            return {**told, "provider": Provider.of("none", model), "if_served": found.if_served}
+        return {**told, "provider": found.provider}

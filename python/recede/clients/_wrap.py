@@ -19,8 +19,6 @@ from recede._off import is_off
 from recede._report import BoundaryMove
 from recede.clients._requests import SOCKETS, Answered, ModelProvider, history_key, is_covered, refuse_messages
 from recede.masker import Masker
-from recede.providers import Provider
-from recede.reduction._input import caches_messages, marks_elsewhere
 from recede.reduction._options import OPTIONS
 from recede.reduction._policy import refuse_unknown
 from recede.reduction._signature import takes
@@ -129,15 +127,8 @@ def _asked(providers: ModelProvider, options: Any, url: str) -> _Asked | None:
     history = body[key]
     extra = getattr(options, "extra_json", None)  # the client adds it to the body
     sent = {**body, **(extra or {})}
-    model = str(sent.get("model") or "")
-    found = providers.serving(model, url)
-    provider = None if found is None else found.provider
-    if found is not None and caches_messages(sent, history):
-        provider = found.marked(model).provider
-    elif found is not None and found.needs_marks:
-        provider = Provider.of("none", model)
     _model.set(sent.get("model"))
-    return _Asked(key, history, {"marks_elsewhere": marks_elsewhere(sent), "provider": provider, "request": sent})
+    return _Asked(key, history, providers.around(sent, history, url))
 
 
 def _own_summarizer(client: Any, package: str) -> Any:
@@ -229,7 +220,7 @@ def wrap(
     The boundary moves where that pays at the prices of the model that a conversation's first request names, or the
     provider's usual ones, unless a `provider` is named; later requests keep them, so that views do not change where the
     model does. As long as no message of Anthropic's has a cache mark, and neither has the top level of the request,
-    there is no cache to spare: views are those for ``provider="none"``.
+    there is no cache to spare: views are those for ``provider="none"``, until an answer shows that there is one.
 
     Any other call that would send messages (batches, threads, `responses.compact`, WebSockets) raises a TypeError.
     With ``RECEDE_OFF=1`` in the environment everything is sent as it is given.

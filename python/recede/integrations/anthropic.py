@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import AsyncIterator, Generator, Iterator
+from itertools import islice
 from typing import Any, ClassVar
 
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
 from recede._steps import Call, Step, drive, drive_async
 from recede.clients._requests import Answered
 from recede.integrations._shared import BATCHES_WORDS, Masking, is_kept, missing, say, unknown
-from recede.reduction._input import marks_elsewhere
 
 try:
     from anthropic import APIResponse, AsyncAPIResponse, Middleware, beta_async_tool, beta_tool
@@ -24,6 +24,7 @@ _log = logging.getLogger("recede")
 
 _PATHS = ("/v1/messages", "/v1/messages/count_tokens")
 _BATCHES = "/v1/messages/batches"
+_MOST_HELD = 100  # objects that functions of other middleware hold
 
 
 class RecedeMiddleware(Masking, Middleware):
@@ -80,9 +81,8 @@ class RecedeMiddleware(Masking, Middleware):
     def _steps(self, request: Any, call_next: Any, reporting: Any) -> Generator[Step, Any, Any]:
         history = self._history(request)
         if history is not None:
-            body = _body(request)
-            provider = self._provider_of.of(body.get("model"))
-            request = _with(request, (yield from self.masker._viewing(history, marks_elsewhere(body), provider, body)))
+            told = self._provider_of.around(_body(request), history, _base_url(call_next))
+            request = _with(request, (yield from self.masker._viewing(history, **told)))
         response = yield Call("call_next", call_next, (request,))
         if history is None:
             return response
@@ -129,6 +129,21 @@ class RecedeMiddleware(Masking, Middleware):
                 self.masker.reported(usage, history)
         except Exception as error:
             _log.warning("what the provider counted is lost: %s", error)
+
+
+def _base_url(call_next: Any) -> str:
+    """Return the base URL of the client that sends with `call_next`; "" if it holds none.
+
+    A request has only its path, but the function that sends it is one of the client's, or calls another middleware.
+    """
+    waiting = [call_next]
+    for function in islice(waiting, _MOST_HELD):  # it grows meanwhile
+        for cell in getattr(function, "__closure__", None) or ():
+            url = str(getattr(cell.cell_contents, "base_url", ""))
+            if url.startswith("http"):
+                return url
+            waiting.append(cell.cell_contents)
+    return ""
 
 
 def _with(request: Any, view: list[Any]) -> Any:

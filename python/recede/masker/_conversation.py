@@ -48,6 +48,9 @@ class KnownConversation:
         self.session = session
         self.known = known
         self.masks = MaskColumns()
+        self.uncached: tuple[int, ...] = ()  # messages before each request that was taken to have no cache
+        self.served_at: int | None = None  # messages of the request whose answer has shown that there is one
+        self.around_chars = 0  # of system prompt and tools, where there seems to be no cache
         self.static = 0  # system prompt and tools of its requests, in quarter tokens
         self.counts: Callable[[list[Any]], Any] | None = None  # the costs of messages
         self.counter: Any = None  # if it counts the text of a summary
@@ -79,6 +82,21 @@ class KnownConversation:
         other._copies, other._sizes = dict(self._copies), list(self._sizes)
         return other
 
+    def note_uncached(self, around_chars: int) -> None:
+        """Note that the request of this view is taken to have no cache, if that is so."""
+        self.around_chars, count = around_chars, len(self.known.messages)
+        if self.options["provider"].cache == "none" and count not in self.uncached[-1:]:
+            self.uncached = (*self.uncached, count)
+
+    def note_served(self) -> None:
+        """Note that a request without marks was served from a cache: the later ones have one."""
+        if self.uncached and self.served_at is None:
+            self.served_at = len(self.known.messages)
+
+    def is_served(self, messages: int) -> bool:
+        """Whether a request with so many messages has a cache: one that is sent again keeps its view."""
+        return self.served_at is not None and messages > self.served_at
+
     def sync(self, messages: list[Any], same: int, marked: list[int], summary: tuple[Any, int]) -> int:
         """Take the messages of this call, of which the first are known, and a summary with its key.
 
@@ -88,6 +106,7 @@ class KnownConversation:
         self._same = min(self._same, same)
         if same < len(self.known.messages):
             self.session.rewind(same)
+            self.uncached = tuple(count for count in self.uncached if count <= same)
             self.hidden, self.summary, self._summary_key = [], None, None
         if same < len(messages):
             self._is_plain &= self._reader.extend(self.session, messages, same)

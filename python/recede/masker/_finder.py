@@ -168,6 +168,7 @@ class ConversationFinder(Generic[_M]):
         provider: Provider | None = None,
         static: int | None = None,
         summary: tuple[Any, int] = (None, 0),
+        if_served: Provider | None = None,
     ) -> KnownConversation:
         """The conversation of these messages, brought up to date; where nothing is around them, as in its last view."""
         if not isinstance(messages, (list, tuple)):
@@ -176,18 +177,21 @@ class ConversationFinder(Generic[_M]):
         if not given:
             return self._new(None, provider, static or 0)  # nothing to remember
         conversation, same, marked = self._found(given, provider)
-        # It was counted before its first request, or had no marks until now, and so no cache.
+        if if_served is not None and conversation.is_served(len(given)):
+            provider = if_served
+        # It was counted before its first request, or had no cache until now.
         if provider is not None and (
             not conversation.has_provider
             or (provider.cache != "none" and conversation.options["provider"].cache == "none")
         ):
-            self._remembered.forget(conversation)
-            static = conversation.static if static is None else static
-            conversation, same, marked = self._remembered.add(self._new(conversation.key, provider, static)), 0, []
+            options = {**self._options, "provider": provider}
+            if conversation.uncached:
+                options.setdefault("cold", conversation.uncached)  # so that the boundary stays
+            conversation = self._again(conversation, options, conversation.static if static is None else static)
+            same, marked = 0, []
         elif static is not None and static != conversation.static:  # another prompt: nothing is cached of this one
-            self._remembered.forget(conversation)
-            new = self._new(conversation.key, provider, static, conversation.options)
-            conversation, same, marked = self._remembered.add(new), 0, []
+            conversation = self._again(conversation, conversation.options, static)
+            same, marked = 0, []
         try:
             added = conversation.sync(given, same, marked, summary)
         except BaseException:
@@ -231,6 +235,13 @@ class ConversationFinder(Generic[_M]):
         self._remembered.use(best)
         self._calls["continued" if same == len(best.known.messages) else "rewound"] += 1
         return best, same, marked
+
+    def _again(self, known: KnownConversation, options: Mapping[str, Any], static: int) -> KnownConversation:
+        """Begin a known conversation anew with other options."""
+        self._remembered.forget(known)
+        new = self._new(known.key, None, static, options)
+        new.uncached, new.served_at, new.around_chars = known.uncached, known.served_at, known.around_chars
+        return self._remembered.add(new)
 
     def _new(
         self, key: Hashable, provider: Provider | None, static: int = 0, options: Mapping[str, Any] | None = None

@@ -12,6 +12,7 @@ from recede._errors import no_such, without_text
 from recede._off import is_off
 from recede._steps import drive, drive_async
 from recede._summarizer import Asking, Steps
+from recede._usage import shows_cache
 from recede.masker._conversation import KnownConversation
 from recede.masker._facts import AdapterReader, DictReader
 from recede.masker._finder import ConversationFinder, MaskerStats
@@ -142,6 +143,7 @@ class Masker(ConversationFinder[_M]):
         *,
         marks_elsewhere: int = MARKS_ELSEWHERE,
         provider: Provider | str | None = None,
+        if_served: Provider | None = None,
         request: Mapping[str, Any] | None = None,
     ) -> list[_M]:
         """The messages to send: a new list, whose unmasked messages are the given objects.
@@ -153,10 +155,12 @@ class Masker(ConversationFinder[_M]):
             marks_elsewhere: how many cache marks this request has besides those of its messages.
             provider: in place of the option. A conversation keeps that of the first call that names one with a cache as
                 long as it is remembered: views must not change where the model does.
+            if_served: in place of a `provider` without a cache, once `reported` has shown that there is one: from the
+                next request on.
             request: the request that has these messages: its system prompt and tools count towards the limit and the
                 trigger, and its model says whose cache it is, unless a provider is given here or as an option.
         """
-        return drive(self._viewing(messages, marks_elsewhere, provider, request))
+        return drive(self._viewing(messages, marks_elsewhere, provider, request, if_served))
 
     async def aview(
         self,
@@ -164,10 +168,11 @@ class Masker(ConversationFinder[_M]):
         *,
         marks_elsewhere: int = MARKS_ELSEWHERE,
         provider: Provider | str | None = None,
+        if_served: Provider | None = None,
         request: Mapping[str, Any] | None = None,
     ) -> list[_M]:
         """`view`, awaiting a summarizer that is async."""
-        return await drive_async(self._viewing(messages, marks_elsewhere, provider, request))
+        return await drive_async(self._viewing(messages, marks_elsewhere, provider, request, if_served))
 
     def _viewing(
         self,
@@ -175,6 +180,7 @@ class Masker(ConversationFinder[_M]):
         marks_elsewhere: int,
         provider: Provider | str | None,
         request: Mapping[str, Any] | None,
+        if_served: Provider | None = None,
     ) -> Steps[list[_M]]:
         if is_off():
             return list(messages)
@@ -182,7 +188,8 @@ class Masker(ConversationFinder[_M]):
             provider = checked_provider("provider", provider)
         elif request is not None and self._options.get("provider", "auto") == "auto":
             provider = provider_of_model(request.get("model"))
-        static = 0
+        if_served = None if provider is None or if_served is None else checked_provider("if_served", if_served)
+        static, around_chars = 0, 0 if if_served is None else static_cost(request or {}, None)
         if request is not None and self._has_limits:
             static = static_cost(request, self._counter)
         elif request is not None and has_entries(provider or self._options.get("provider", "auto")):
@@ -193,9 +200,11 @@ class Masker(ConversationFinder[_M]):
             if not conversation.update.within_limit and not self._was_over:
                 self._was_over = True
                 _log.warning("%s", OVER_LIMIT)
+            if if_served is not None:
+                conversation.note_uncached(around_chars)
             return conversation.new_moves(), self._view(conversation, marks_elsewhere, request or {})
 
-        moves, view = yield from self._steps(messages, shown, provider, static)
+        moves, view = yield from self._steps(messages, shown, provider, static, if_served)
         for move in moves:  # without the lock: a callback may use the masker
             report_move(move, self._on_move)
         return view
@@ -206,12 +215,13 @@ class Masker(ConversationFinder[_M]):
         result: Callable[[KnownConversation], _T],
         provider: Provider | None = None,
         static: int | None = None,
+        if_served: Provider | None = None,
     ) -> Steps[_T]:
         """The result for the conversation of these messages, once its view has the summary that it needs."""
         summary: tuple[Any, int] = (None, 0)
         while True:
             with self._lock:
-                conversation = self._synced(messages, provider, static, summary)
+                conversation = self._synced(messages, provider, static, summary, if_served)
                 asked = conversation.asked
                 if asked is None:
                     return result(conversation)
@@ -313,8 +323,9 @@ class Masker(ConversationFinder[_M]):
 
         A request found the cache cold if it was served less than half of what the request before it had sent, though
         its view begins with that one's. After two in a row the cache is taken to keep nothing, and the boundary moves
-        with the next request. This is all that views depend on besides the messages, as long as the conversation is
-        remembered.
+        with the next request. A conversation without cache marks, taken to have no cache, has one from the next request
+        on if more was read from it than the system prompt and tools can have. This is all that views depend on besides
+        the messages, as long as the conversation is remembered.
 
         Args:
             usage: that of a response of Anthropic or OpenAI (chat completions or Responses), or a dict of that form.
@@ -333,6 +344,8 @@ class Masker(ConversationFinder[_M]):
                 return
             reported = Reported.of(usage, conversation.epoch, conversation.update.view_chars)
             if reported is not None:
+                if shows_cache(reported.usage, conversation.around_chars):
+                    conversation.note_served()
                 _, is_cold = conversation.reports.add([], reported)
                 if is_cold:
                     conversation.session.tell_cold()

@@ -17,7 +17,7 @@ from recede._encodable import warn_once
 from recede._errors import RecedeError
 from recede._models import UnknownModels, model_row
 from recede._serving import Serving, host_name, say, serving, serving_as
-from recede._usage import LoggedUsage, usage_of
+from recede._usage import LoggedUsage, shows_cache, usage_of
 from recede.providers import Provider, checked_provider, has_entries, lifetime, rounded_static
 from recede.proxy._answers import EncodingError, decoded
 from recede.proxy._keys import RefusedError, credentials, has_login
@@ -44,7 +44,6 @@ _MODEL = re.compile(r"/models/([^/:?]{1,100}):")
 _MOST_NAME = 100  # characters of a model's name
 _MOST_POLICIES = 256
 _DAY = 86_400.0
-_LEAST_CHARS_PER_TOKEN = 2  # of a prompt and tools: more tokens than that they do not have
 _OWN = dict.fromkeys(("state", "summaries", "upstream", "clock"))
 
 
@@ -367,8 +366,7 @@ class RequestMasker:
         if route.provider != "anthropic" or not found.needs_marks or route.is_counted:
             return found.provider
         # Its cache needs marks: without one no message is cached, unless an answer has shown otherwise.
-        is_served = self._ledger.was_served(points)
-        return found.provider._replace(cache="prefix") if is_served else Provider.of("none", model)
+        return found.if_served if self._ledger.was_served(points) else Provider.of("none", model)
 
     def reported(self, masked: MaskedRequest, usage: Any) -> None:
         """Report what the provider counted for a request that was masked.
@@ -392,7 +390,7 @@ class RequestMasker:
         if masked.cache != "none" or self._own is not None or not masked.points:
             return
         found = usage if isinstance(usage, LoggedUsage) else usage_of(usage, lambda note: None)
-        if found is not None and found.cached_tokens > masked.around_chars / _LEAST_CHARS_PER_TOKEN:
+        if found is not None and shows_cache(found, masked.around_chars):
             self._ledger.note_served(masked.points[-1], self._clock())
 
     def _say_kept(self, plain: bytes) -> None:
