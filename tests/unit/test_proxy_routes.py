@@ -7,10 +7,13 @@ import pytest
 pytest.importorskip("aiohttp", reason="the proxy needs aiohttp")
 
 from recede._hosts import FORMS, HOSTS
-from recede.proxy._routes import UPSTREAMS, url_to
+from recede.proxy._routes import UPSTREAMS, Route, model_of, provider_of, route_of, url_to
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages?beta=true"
 GENERATE = "/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse"
+OPUS_AT_VERTEX = "claude-opus-4-8@20260401"
+VERTEX = f"/v1/projects/p/locations/us-east5/publishers/anthropic/models/{OPUS_AT_VERTEX}:streamRawPredict"
+BEDROCK, AWS = "/model/us.anthropic.claude-opus-4-8-v1%3A0/invoke", "bedrock-runtime.us-east-1.amazonaws.com"
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,14 @@ GENERATE = "/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse"
         (
             "https://mine.openai.azure.com", "/openai/deployments/d/chat/completions?api-version=1",
             "https://mine.openai.azure.com/openai/deployments/d/chat/completions?api-version=1",
+        ),
+        (
+            f"https://{AWS}", BEDROCK,
+            f"https://{AWS}{BEDROCK}",
+        ),
+        (
+            "https://us-east5-aiplatform.googleapis.com", VERTEX,
+            f"https://us-east5-aiplatform.googleapis.com{VERTEX}",
         ),
         ("https://api.githubcopilot.com", CHAT, "https://api.githubcopilot.com/chat/completions"),
         ("https://api.githubcopilot.com", MESSAGES, "https://api.githubcopilot.com/v1/messages?beta=true"),
@@ -108,3 +119,35 @@ def test_url_to_each_host_is_its_own_whichever_base_url_is_given() -> None:
                 provider = form if form in ("anthropic", "gemini") else "openai"
                 assert url_to(origin + given, sent, provider) == expected, (row.host, form, given)
     assert {form for row in HOSTS for form in row.paths} == {*FORMS}
+
+
+@pytest.mark.parametrize(
+    ("path", "route", "model"),
+    [
+        (VERTEX, Route("anthropic", names_model=True), OPUS_AT_VERTEX),
+        (VERTEX.replace(":stream", ":").replace("RawP", "rawP"), Route("anthropic", names_model=True), OPUS_AT_VERTEX),
+        (
+            "/v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict",
+            Route("anthropic", is_counted=True, names_model=True),
+            "count-tokens",
+        ),
+        (BEDROCK, Route("anthropic", names_model=True), "us.anthropic.claude-opus-4-8-v1:0"),
+        (
+            "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fus.anthropic.claude-opus-4-8-v1%3A0/invoke",
+            Route("anthropic", names_model=True),
+            "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-opus-4-8-v1:0",
+        ),
+        ("/openai/deployments/gpt-5.4/chat/completions?api-version=1", Route("openai"), "gpt-5.4"),
+        (GENERATE, Route("gemini"), "gemini-3-pro"),
+        ("/model/meta.llama4-1/invoke", None, "meta.llama4-1"),
+        ("/v1/models/x", None, None),
+    ],
+)
+def test_a_path_names_the_model(path: str, route: Route | None, model: str | None) -> None:
+    assert (route_of(path), model_of(path, None)) == (route, model)
+    assert model_of(path, "of the body") == "of the body"
+
+
+def test_a_path_of_a_cloud_says_nothing_of_its_host() -> None:
+    for path in (VERTEX, BEDROCK):
+        assert provider_of("POST", path, {"Authorization": "Bearer key"}, route_of(path)) is None

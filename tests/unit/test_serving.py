@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -15,7 +16,9 @@ import recede
 from recede import _serving
 from recede._serving import described, serving
 from recede.cli.settings import hosts_of
+from recede.clients._requests import ModelProvider
 from recede.costs import MODELS
+from recede.integrations._shared import base_url
 from recede.proxy import RequestMasker
 
 OPUS = "claude-opus-4-8"
@@ -216,3 +219,43 @@ def test_settings_of_a_host_have_one_line(table: str, tmp_path: Path) -> None:
 def test_a_host_that_serves_as_nobody_is_an_error() -> None:
     with pytest.raises(ValueError, match="there is no provider 'of-tomorrow'"):
         RequestMasker(hosts={"llm.example.com": "of-tomorrow"})
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        (
+            "https://us-east5-aiplatform.googleapis.com",
+            "/v1/projects/p/locations/us-east5/publishers/anthropic/models/claude-opus-4-8@20260401:streamRawPredict",
+        ),
+        ("https://bedrock-runtime.us-east-1.amazonaws.com", f"/model/us.anthropic.{OPUS}-v1%3A0/invoke"),
+    ],
+)
+def test_claude_on_a_cloud_is_masked_by_the_model_of_the_path(url: str, path: str) -> None:
+    body = json.dumps({"anthropic_version": "vertex-2023-10-16", "messages": blocks(30)}).encode()
+    masker = RequestMasker(upstream=url)
+    masked = masker.mask("POST", path, {}, body)
+    assert masked.changed and masked.model is not None and OPUS in masked.model
+    assert masked.cache == "none"  # no message has a mark
+    signed = masker.mask("POST", path, {"Authorization": "AWS4-HMAC-SHA256 Credential=x"}, body)
+    assert signed.body is body and signed.provider is None
+
+
+def test_a_model_object_of_a_framework_has_an_address() -> None:
+    client = SimpleNamespace(base_url="https://api.deepseek.com/")
+    assert base_url(SimpleNamespace(client=SimpleNamespace(_client=client))) == "https://api.deepseek.com/"
+    assert base_url(SimpleNamespace(openai_api_base=None, bound=SimpleNamespace(client_args={"base_url": "https://x"})))
+    assert base_url({"api_base": "https://x", "model": "m"}) == "https://x"
+    looped = SimpleNamespace(base_url="")
+    looped.client = looped
+    assert base_url(looped) == base_url("gpt-5.4") == base_url(None) == ""
+
+
+def test_an_adapter_takes_the_provider_of_the_address() -> None:
+    providers = ModelProvider(None, {}, by_name=True)
+    found = [providers.of(OPUS, url) for url in ("", "https://api.deepseek.com/anthropic", "https://openrouter.ai/api")]
+    assert [one and one.name for one in found] == ["anthropic", "deepseek", "anthropic"]
+    assert providers.of("of-tomorrow", "") is None
+    unknown = providers.of("of-tomorrow", "https://llm.example.com/v1")
+    assert unknown is not None and (unknown.name, unknown.ttl_seconds) == ("unknown", None)
+    assert ModelProvider(None, {"provider": "openai"}, by_name=True).of(OPUS, "https://api.deepseek.com") is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from recede._bodies import KEPT_BY_PROVIDER, kept_words
@@ -37,6 +38,10 @@ _THINKING = {"thinking", "redacted_thinking"}
 # A framework names the calls beside the content, too.
 _CALLS = {"custom_tool_call", "function_call", "invalid_tool_call", "tool_call", "tool_call_chunk", "tool_use"}
 _SCALAR_CHARS = 4
+# What frameworks call the base URL of a model, and what in it may have one.
+_URLS = ("base_url", "openai_api_base", "azure_endpoint", "anthropic_api_url", "api_base", "endpoint_url")
+_CLIENTS = ("client_args", "client", "_client", "bound", "wrapped", "meta")
+_MOST_HELD = 12
 # The messages of the model call that is running, for the tool `recall` where a framework does not give them to tools.
 running: ContextVar[list[Any] | None] = ContextVar("recede_running", default=None)
 
@@ -62,6 +67,26 @@ def is_kept(request: Mapping[str, Any], fields: Iterable[str] = KEPT_BY_PROVIDER
     if words is not None:
         say(words + more)
     return words is not None
+
+
+def base_url(model: Any) -> str:
+    """Find the base URL of a framework's `model`, in its fields or in the client that it holds; "" if it has none.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from recede.integrations._shared import base_url
+        >>> base_url(SimpleNamespace(client=SimpleNamespace(base_url="https://api.deepseek.com")))
+        'https://api.deepseek.com'
+    """
+    waiting = [model]
+    for one in islice(waiting, _MOST_HELD):  # it grows meanwhile
+        held = one if isinstance(one, dict) else {}
+        for name in _URLS:
+            url = str(held.get(name) or getattr(one, name, ""))
+            if url.startswith("http"):
+                return url
+        waiting += [found for name in _CLIENTS if (found := getattr(one, name, None)) is not None]
+    return ""
 
 
 class Masking:
@@ -123,20 +148,24 @@ class Masking:
 
     recall.__doc__ = RECALL_DESCRIPTION
 
-    def _sent(self, messages: list[Any], model: Any, around: Callable[[], Mapping[str, Any]] = dict) -> list[Any]:
-        """The view to send to a model, where `around` gives the system prompt and tools of the request."""
-        return self.masker.view(messages, **self._begun(messages, model, around))
+    def _sent(
+        self, messages: list[Any], model: Any, around: Callable[[], Mapping[str, Any]] = dict, url: str = ""
+    ) -> list[Any]:
+        """The view to send to a model at a URL; `around` gives the system prompt and tools of the request."""
+        return self.masker.view(messages, **self._begun(messages, model, around, url))
 
     async def _asent(
-        self, messages: list[Any], model: Any, around: Callable[[], Mapping[str, Any]] = dict
+        self, messages: list[Any], model: Any, around: Callable[[], Mapping[str, Any]] = dict, url: str = ""
     ) -> list[Any]:
-        return await self.masker.aview(messages, **self._begun(messages, model, around))
+        return await self.masker.aview(messages, **self._begun(messages, model, around, url))
 
-    def _begun(self, messages: list[Any], model: Any, around: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    def _begun(
+        self, messages: list[Any], model: Any, around: Callable[[], Mapping[str, Any]], url: str
+    ) -> dict[str, Any]:
         """The options of a view, whose model call is running from now on."""
         running.set(messages)
         request = {name: value or None for name, value in around().items()} if self._has_limits else None
-        return {"provider": self._provider_of.of(model), "request": request}
+        return {"provider": self._provider_of.of(model, url), "request": request}
 
     def _report_usage(
         self, messages: list[Any] | None, usage: Mapping[str, Any] | None, names: tuple[str, str, str, str]

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from recede._bodies import KEPT_BY_PROVIDER
-from recede.integrations._shared import Masking, is_kept, json_chars, missing
+from recede.integrations._shared import Masking, base_url, is_kept, json_chars, missing
 from recede.masker import Facts
 
 try:
@@ -72,7 +72,7 @@ class RecedeMiddleware(Masking, ChatMiddleware):
         model = options.get("model") or getattr(context.client, "model", None)
         tools = [one.to_json_schema_spec() for one in options.get("tools") or () if hasattr(one, "to_json_schema_spec")]
         around = {"system": options.get("instructions"), "tools": tools}
-        context.messages = await self._asent(given, model, lambda: around)
+        context.messages = await self._asent(given, model, lambda: around, base_url(context.client))
         context.stream_result_hooks.append(lambda answer: self._report_usage(given, answer.usage_details, _USAGE))
         await call_next()
         if not context.stream:

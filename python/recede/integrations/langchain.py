@@ -9,6 +9,7 @@ from typing import Any
 from recede._recall import RECALL_DESCRIPTION
 from recede.integrations._shared import (
     Masking,
+    base_url,
     content_facts,
     content_text,
     is_kept,
@@ -144,13 +145,13 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
             model: the chat model, or its name, which says whose prompt cache it is.
             request: what else is sent, as ``system`` and ``tools``, which count towards a limit.
         """
-        return self._sent(list(messages), _name_of(model), lambda: request or {})
+        return self._sent(list(messages), _name_of(model), lambda: request or {}, base_url(model))
 
     async def aview(
         self, messages: Sequence[AnyMessage], model: Any = None, request: Mapping[str, Any] | None = None
     ) -> list[AnyMessage]:
         """`view`, awaiting a summarizer that is async."""
-        return await self._asent(list(messages), _name_of(model), lambda: request or {})
+        return await self._asent(list(messages), _name_of(model), lambda: request or {}, base_url(model))
 
     def _is_sent_raw(self, request: ModelRequest[Any]) -> bool:
         """Whether a request has no view; warns about this, and about subagents."""
@@ -208,7 +209,7 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         """Send the view."""
         sent = request
         if not self._is_sent_raw(request):
-            view = self._sent(list(request.messages), _name_of(request.model), partial(_around, request))
+            view = self._sent(list(request.messages), *_of_request(request))
             sent = request.override(messages=view)
         return self._reported(request, handler(sent))
 
@@ -218,7 +219,7 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
         """Send the view."""
         sent = request
         if not self._is_sent_raw(request):
-            view = await self._asent(list(request.messages), _name_of(request.model), partial(_around, request))
+            view = await self._asent(list(request.messages), *_of_request(request))
             sent = request.override(messages=view)
         return self._reported(request, await handler(sent))
 
@@ -241,6 +242,11 @@ class RecedeMiddleware(Masking, AgentMiddleware[Any, Any]):
 
     def _content(self, message: Any, place: int) -> Any:
         return recalled_content(_read(message).content)
+
+
+def _of_request(request: ModelRequest[Any]) -> tuple[str | None, Callable[[], dict[str, Any]], str]:
+    """The name of the model of a request, what is around its messages, and the address."""
+    return _name_of(request.model), partial(_around, request), base_url(request.model)
 
 
 def _around(request: ModelRequest[Any]) -> dict[str, Any]:

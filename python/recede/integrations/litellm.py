@@ -10,7 +10,7 @@ from typing import Any
 from recede._off import is_off
 from recede._recall import recall_tool
 from recede.clients._requests import has_message
-from recede.integrations._shared import BATCHES_WORDS, Masking, is_kept, missing, say
+from recede.integrations._shared import BATCHES_WORDS, Masking, base_url, is_kept, missing, say
 
 try:
     import litellm
@@ -89,7 +89,7 @@ class RecedeCallback(Masking, CustomLogger):
         """
         if isinstance(messages, _View):
             return messages
-        return _View(self._sent(list(messages), model, lambda: request or {}), messages)
+        return _View(self._sent(list(messages), model, lambda: request or {}, base_url(request)), messages)
 
     async def aview(
         self, messages: Sequence[Any], model: str | None = None, request: Mapping[str, Any] | None = None
@@ -97,7 +97,7 @@ class RecedeCallback(Masking, CustomLogger):
         """`view`, awaiting a summarizer that is async."""
         if isinstance(messages, _View):
             return messages
-        return _View(await self._asent(list(messages), model, lambda: request or {}), messages)
+        return _View(await self._asent(list(messages), model, lambda: request or {}, base_url(request)), messages)
 
     def completion(self, model: str, messages: list[Any], **options: Any) -> Any:
         """`litellm.completion` with the view of the messages."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION, RECALL_PARAMETERS
-from recede.integrations._shared import Masking, missing, running, say
+from recede.integrations._shared import Masking, base_url, missing, running, say
 
 try:
     from agents import FunctionTool, RunHooks
@@ -57,7 +57,7 @@ class RecedeInputFilter(Masking, RunHooks[Any]):
         if _is_continuation(given):
             say("input that continues a stored response or conversation is sent as it is: OpenAI keeps the rest")
             return data.model_data
-        view = await self._asent(given, _model_of(data.agent), partial(_around, data))
+        view = await self._asent(given, _model_of(data.agent), partial(_around, data), base_url(data.agent.model))
         return ModelInputData(input=view, instructions=data.model_data.instructions)
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION
-from recede.integrations._shared import Masking, is_kept, json_chars, missing, running
+from recede.integrations._shared import Masking, base_url, is_kept, json_chars, missing, running
 from recede.masker import Facts
 
 try:
@@ -169,7 +169,8 @@ class RecedeCapability(Masking, AbstractCapability[Any]):
         if is_kept(request_context.model_settings or {}, _KEPT):
             return request_context
         around = partial(_around, request_context)
-        view = await self._asent(list(request_context.messages), request_context.model.model_name, around)
+        model = request_context.model
+        view = await self._asent(list(request_context.messages), model.model_name, around, base_url(model))
         return replace(request_context, messages=view)
 
     async def after_model_request(

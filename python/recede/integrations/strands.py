@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from recede._recall import RECALL_DESCRIPTION
-from recede.integrations._shared import Masking, missing
+from recede.integrations._shared import Masking, base_url, missing
 
 try:
     from strands import Agent, ToolContext, tool
@@ -51,7 +51,7 @@ class RecedePlugin(Masking, Plugin):
         configured: Any = getattr(context.model, "get_config", dict)()  # models of one's own may have none
         model = (configured or {}).get("model_id")
         around = {"system": context.system_prompt, "tools": context.tool_specs}
-        view = await self._asent(given, model, lambda: around)
+        view = await self._asent(given, model, lambda: around, base_url(context.model))
         async for event in next_fn(context.replace(messages=view)):
             usage = getattr(event, "usage", None) or {}
             if plain := usage.get("inputTokens"):

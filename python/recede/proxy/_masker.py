@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -22,7 +21,7 @@ from recede.providers import Provider, checked_provider, has_entries, lifetime, 
 from recede.proxy._answers import EncodingError, decoded
 from recede.proxy._keys import RefusedError, credentials, has_login
 from recede.proxy._ledger import ColdRequests
-from recede.proxy._routes import Route, route_of
+from recede.proxy._routes import Route, model_of, route_of
 from recede.proxy._summaries import AskedSummary, Summaries
 from recede.reduction import _kinds as kinds
 from recede.reduction._counting import OVER_LIMIT, all_costs, counted, has_limits, static_cost_of_json
@@ -40,8 +39,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger("recede")
 
 MAX_BODY_BYTES = 256 << 20
-_MODEL = re.compile(r"/models/([^/:?]{1,100}):")
-_MOST_NAME = 100  # characters of a model's name
+_SIGNED = "AWS4-"
+_SIGNED_WORDS = (
+    "requests with a signature of AWS are sent as they are, since it is one of the body: use an API key of Bedrock, or "
+    "recede.wrap"
+)
 _MOST_POLICIES = 256
 _DAY = 86_400.0
 _OWN = dict.fromkeys(("state", "summaries", "upstream", "clock"))
@@ -241,6 +243,9 @@ class RequestMasker:
         named = {name.lower(): value for name, value in pairs}
         if _is_off(named) and check_model is None:
             return MaskedRequest(body)
+        if named.get("authorization", "").startswith(_SIGNED):
+            warn_once(_SIGNED_WORDS)
+            return MaskedRequest(body)
         try:
             agent = agent_named(named.get("user-agent", ""))
             return self._mask(route, path, agent, named, body, upstream, check_model)
@@ -272,9 +277,9 @@ class RequestMasker:
             request = _engine.engine.Request(plain, KEPT_BY_PROVIDER)  # it refuses what would take very much memory
         except RecedeError:
             if check_model is not None:
-                check_model(_model_of(path, _model_in(plain)))
+                check_model(model_of(path, _model_in(plain)))
             raise
-        model = _model_of(path, request.model)
+        model = model_of(path, request.model)
         if check_model is not None:
             check_model(model)
         if _is_off(headers):
@@ -465,11 +470,3 @@ def _model_in(body: bytes) -> str | None:
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
     return named if isinstance(named, str) else None
-
-
-def _model_of(path: str, named: str | None) -> str | None:
-    """Find the model that a request names: in its body, or for Gemini in its path."""
-    if named is not None:
-        return named[:_MOST_NAME]
-    found = _MODEL.search(path.replace("%3A", ":"))
-    return found[1] if found else None

@@ -23,6 +23,7 @@ class Route(NamedTuple):
 
     provider: str  # a name of `recede.costs.PRESETS`
     is_counted: bool = False  # tokens are only counted: nothing is sent to a model
+    names_model: bool = False  # the path has the model, and says nothing of the host: that of a cloud
 
 
 _ROUTES = {
@@ -37,6 +38,13 @@ _ROUTES = {
 }
 
 
+# Claude on Vertex and on Bedrock.
+_OF_CLOUDS = {
+    re.compile(r"/publishers/anthropic/models/count-tokens:rawPredict$"): Route("anthropic", True, True),
+    re.compile(r"/publishers/anthropic/models/[^/]+:(?:stream)?[rR]awPredict$"): Route("anthropic", names_model=True),
+    re.compile(r"/model/[^/]*anthropic\.[^/]+/invoke(?:-with-response-stream)?$"): Route("anthropic", names_model=True),
+}
+
 OF_MESSAGES = ("/messages", "/messages/count_tokens")
 """Paths of clients of Anthropic that take the version for a part of the base URL."""
 _OF_GEMINI = ("/v1beta/", "/upload/v1beta/")
@@ -48,7 +56,22 @@ def route_of(path: str) -> Route | None:
     path = path.partition("?")[0].replace("%3A", ":")
     path = f"/v1{path}" if path in OF_MESSAGES else path
     route = next((route for end, route in _ROUTES.items() if path.endswith(end)), None)
+    route = route or next((route for pattern, route in _OF_CLOUDS.items() if pattern.search(path)), None)
     return Route("gemini") if route is not None and path.startswith(_OF_GEMINI) else route
+
+
+# Gemini, Vertex; Bedrock; Azure.
+_MODELS = re.compile(r"/models/([^/?]{1,300}):\w+$|/model/([^/?]{1,300})/|/deployments/([^/?]{1,300})/")
+_MOST_NAME = 100  # characters of a model's name
+
+
+def model_of(path: str, named: str | None) -> str | None:
+    """Find the model that a request names: in its body, or in its path."""
+    if named is not None:
+        return named[:_MOST_NAME]
+    found = _MODELS.search(path.partition("?")[0].replace("%3A", ":"))
+    # What precedes the name of a model is where it is served.
+    return urllib.parse.unquote(next(filter(None, found.groups())))[-_MOST_NAME:] if found else None
 
 
 def provider_of(method: str, path: str, headers: Mapping[str, str], route: Route | None) -> str | None:
@@ -68,7 +91,7 @@ def provider_of(method: str, path: str, headers: Mapping[str, str], route: Route
     if keys:
         return keys.pop() if len(keys) == 1 else None
     if route is not None:
-        return route.provider
+        return None if route.names_model else route.provider
     if place == "/api/hello" or (method == "HEAD" and place == "/"):  # Claude Code asks whether there is a network
         return "anthropic"
     is_of_openai = place.startswith("/v1/") and headers.get("Authorization", "").lower().startswith("bearer ")
@@ -102,7 +125,8 @@ def url_to(upstream: str, path: str, provider: str) -> str:
     OpenAI's forms falls away if any segment of the upstream is a version.
     """
     place, form = path.partition("?")[0], form_of(provider, path)
-    own, row = urllib.parse.urlsplit(upstream).path, host_row(upstream)
+    own, route = urllib.parse.urlsplit(upstream).path, route_of(path)
+    row = None if route is not None and route.names_model else host_row(upstream)
     origin = upstream.removesuffix(own)
     is_of_openai, has_version = form in ("chat", "responses"), bool(_VERSION.search(own))
     if row is not None and (own in ("", *row.paths.values()) or _VERSION.fullmatch(own)):
