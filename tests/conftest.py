@@ -108,6 +108,7 @@ _WITHOUT_ORACLE = frozenset(
     test_request_summaries
     test_rewind
     test_serving
+    test_logs_of_makers
     test_cli_models
     test_store
     test_testing

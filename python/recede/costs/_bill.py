@@ -128,12 +128,14 @@ def session_prices(transcript: Transcript, own: Mapping[str, ModelPrices] = {}) 
         (2.5, 'gemini', ('gemini-2.5-flash',), ())
     """
     sent: dict[str, int] = {}
+    hosts: dict[str, str | None] = {}
     for request in transcript.requests:
         if request.model is not None:
+            hosts.setdefault(request.model, request.host)
             sent[request.model] = sent.get(request.model, 0) + (request.usage.sent_tokens if request.usage else 0)
         sent |= {one.model: 0 for one in request.beside if one.model is not None and one.model not in sent}
     models = tuple(sorted(sent, key=lambda model: -sent[model]))
-    known = {model: found for model in models if (found := model_prices(model, own)) is not None}
+    known = {model: found for model in models if (found := model_prices(model, own, host=hosts.get(model)))}
     main = next(iter(known.values()), None)
     provider = OF_FORMATS.get(transcript.format, "anthropic") if main is None else main.provider
     prices = PRESETS[provider] if main is None else main.prices
@@ -174,7 +176,8 @@ def _prices_of(call: LoggedRequest, own: Mapping[str, ModelPrices]) -> tuple[Mod
     """The prices of a call, and which others were taken where its own are not known."""
     if call.model is None:
         return None, ""
-    when: dict[str, Any] = {"time": call.time, "sent_tokens": call.usage.sent_tokens if call.usage else 0}
+    sent_tokens = call.usage.sent_tokens if call.usage else 0
+    when: dict[str, Any] = {"time": call.time, "sent_tokens": sent_tokens, "host": call.host}
     found = model_prices(call.model, own, **when, tier=call.tier)
     if found is not None or call.tier is None:
         return found, ""

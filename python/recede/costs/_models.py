@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from functools import cache
+from datetime import datetime, timezone
+from functools import cache, lru_cache
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
+from time import time as seconds_now
 from typing import Any, NamedTuple
 
 from recede._errors import one_of
-from recede._model_names import model_names
+from recede._model_names import model_names, model_provider
 from recede._models import MODEL_ROWS, USUAL_MODELS, Model, model_row
 from recede._serving import described, serving
 from recede.costs._prices import Cache, Prices
@@ -20,6 +22,7 @@ from recede.providers import PROVIDERS, Provider
 
 _NUMBERS = (*Prices._fields, "write_1h", "ttl_seconds")
 _TEXTS = ("provider", "date", "source")
+_MOST_QUOTED, _MOST_CHARS = 512, 200  # names of models whose prices are remembered, and characters of one
 
 
 class ModelPrices(NamedTuple):
@@ -78,7 +81,8 @@ def model_prices(
         host: whose host served it, such as ``"deepseek"`` (docs/providers.md): a name may mean another model there.
 
     Returns:
-        Its prices; None if it is not in the table: names are not guessed.
+        Its prices. If it is not in the table, those of the package ``genai-prices``, if that is installed
+        (``recede[prices]``) and knows the name; else None: names are not guessed.
 
     Example:
         >>> from recede.costs import model_prices
@@ -91,6 +95,8 @@ def model_prices(
     """
     found = next((own[name] for name in model_names(model, tier) if name in own), None)
     row = None if found is not None else model_row(model, time, sent_tokens, tier, host)
+    if row is None and found is None and tier is None:
+        return quoted_prices(model, host, time, sent_tokens)
     return found if row is None else _of_row(row)
 
 
@@ -149,6 +155,41 @@ def assumed_model(model: str, host: str = "", form: str = "openai") -> AssumedMo
         return AssumedModel(found.provider, why, found.is_assumed, None)
     facts = row.window_tokens, row.reasoning.kept, row.small or None
     return AssumedModel(found.provider, why, found.is_assumed, _of_row(row), *facts)
+
+
+def quoted_prices(model: str, host: str | None, time: float | None, sent_tokens: int) -> ModelPrices | None:
+    """Find the prices that the package genai-prices has of a model at a host; None without it, or if it has none.
+
+    Example:
+        >>> from recede.costs._models import quoted_prices
+        >>> quoted_prices("no-such-model", None, None, 0) is None
+        True
+    """
+    prices = _quoted(model[-_MOST_CHARS:], host, int((seconds_now() if time is None else time) // 3_600))
+
+    def price(name: str, otherwise: float = 0.0) -> float:
+        found = getattr(prices, name, None)
+        tiers = [one.price for one in getattr(found, "tiers", ()) if sent_tokens > one.start]
+        return otherwise if found is None else float(tiers[-1] if tiers else getattr(found, "base", found))
+
+    if not (plain := price("input_mtok")):
+        return None
+    provider = model_provider(model) or "openai"
+    least, write = PROVIDERS[provider].min_tokens or 0, price("cache_write_mtok", plain)
+    every = Prices(plain, price("cache_read_mtok", plain), write, price("output_mtok"), least)
+    return ModelPrices(every, price("cache_write_1h_mtok", write), provider, "", "the package genai-prices")
+
+
+@lru_cache(maxsize=_MOST_QUOTED)
+def _quoted(model: str, host: str | None, hour: int) -> Any:
+    """The prices of a model in an hour, as genai-prices has them; it fetches nothing."""
+    try:
+        from genai_prices.data_snapshot import get_snapshot
+
+        _, found = get_snapshot().find_provider_model(model, None, host, None)
+        return found.get_prices(datetime.fromtimestamp(hour * 3_600, timezone.utc))
+    except (ImportError, LookupError, ValueError, OverflowError, OSError):
+        return None
 
 
 def read_prices(path: str | PathLike[str]) -> dict[str, ModelPrices]:

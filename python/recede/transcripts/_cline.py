@@ -42,6 +42,7 @@ def read(value: Any) -> Iterator[Draft]:
         if message.get("role") == "assistant" and message.get("type") != "reasoning":
             time: Any = message.get("ts")
             model = fields(message.get("modelInfo"))
+            draft.host = model.get("providerId")
             has_time = isinstance(time, (int, float)) and not isinstance(time, bool)
             usage = _usage(message.get("metrics"))
             draft.request(usage, model.get("modelId", model.get("id")), time / 1000 if has_time else None)

@@ -116,6 +116,7 @@ class _Session:
         spawned = fields(at(payload, "source", "subagent", "thread_spawn"))
         names = [*(one.get(name) for one in (payload, spawned) for name in _PARENTS), payload.get("id")]
         self._root = next((name for name in names if isinstance(name, str) and name), self._root)
+        self.draft.host = payload.get("model_provider", self.draft.host)
 
     def _response(self, payload: dict[str, Any], time: Any, line: int) -> None:
         """Keep the tokens of a response: of an answer, which an event counts too, or of a compaction."""

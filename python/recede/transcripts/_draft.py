@@ -36,6 +36,7 @@ class Draft:
         self.branches: list[Draft] = []  # in the order of the log
         self.context = context  # the name of a subagent; None for the main conversation
         self.plan: str | None = None  # the subscription that pays for the requests
+        self.host: Any = None  # who serves the requests from here on, as the log names it
         self.parent: int | None = None  # the number of the branch that it left
         self._begin(0)
 
@@ -106,7 +107,17 @@ class Draft:
         messages = self.end if messages is None else messages
         found, tier, beside = self.counted(usage, line)
         self.requests.append(
-            LoggedRequest(messages, text(model) or None, time_of(time), found, id, tier, beside, branch=self.number)
+            LoggedRequest(
+                messages,
+                text(model) or None,
+                time_of(time),
+                found,
+                id,
+                tier,
+                beside,
+                branch=self.number,
+                host=text(self.host).lower() or None,
+            )
         )
 
     def counted(self, usage: Any, line: int) -> tuple[LoggedUsage | None, str | None, tuple[Beside, ...]]:

@@ -31,6 +31,7 @@ def read(value: Any) -> Iterator[Draft]:
     for entry in _entries(value):
         session.draft.records += 1
         info, parts = fields(entry["info"]), objects(entry["parts"])
+        session.draft.host = info.get("providerID")
         if info["role"] != "assistant":
             session.message(info["role"], _said(parts))
         elif _was_left_out(info, parts):

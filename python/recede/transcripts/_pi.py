@@ -54,7 +54,7 @@ def read(records: Iterable[Record]) -> Iterator[Draft]:
 def _answer_or_add(draft: Draft, value: dict[str, Any], message: dict[str, Any], line: int) -> None:
     draft.records += 1
     if message.get("role") == "assistant":
-        name, time = value.get("id"), value.get("timestamp")
+        name, time, draft.host = value.get("id"), value.get("timestamp"), message.get("provider")
         # A fork is another file that begins with copies.
         copy = digest(name, time, message.get("usage")) if isinstance(name, str) and time is not None else None
         draft.request(renamed(message.get("usage"), *_PLACES, is_apart=True), message.get("model"), time, line, id=copy)

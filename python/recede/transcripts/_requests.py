@@ -24,6 +24,7 @@ class LoggedRequest(NamedTuple):
         beside: what was billed with it and is not in `usage`: an advisor, a compaction.
         cost: what it cost in US dollars, if the log says so; by the log's sum where only that is known.
         branch: the number of the branch that it belongs to (`Transcript.branches`).
+        host: who served it, such as ``"openrouter"``, as the log names it; None if the log omits it.
 
     Example:
         >>> from recede import transcripts
@@ -42,6 +43,7 @@ class LoggedRequest(NamedTuple):
     beside: tuple[Beside, ...] = ()
     cost: float | None = None
     branch: int = 0
+    host: str | None = None
 
 
 class Compaction(NamedTuple):
