@@ -1,7 +1,8 @@
 """What masks and summaries cost at the makers of models, by the rules of their caches: `python benches/providers.py`.
 
 The first table replays the long recorded sessions at the price of a cached token; the second plays sessions of equal
-turns through a `RequestMasker`, in chat form and in Anthropic's without marks.
+turns through a `RequestMasker`, in chat form and in Anthropic's without marks. `--table` prints the table of
+docs/providers.md.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import orjson
 from economy import CORPUS, long_sessions
+from figures import NOT_HERE
 
 from claims import FULL, Claim, Plan, Section
 from formatting import markdown
@@ -111,6 +113,23 @@ def _forms(row: Row) -> list[str]:
     return ["chat"] if row.provider.name.startswith("openai") else list(FORMS)
 
 
-if __name__ == "__main__":
+def table() -> str:
+    """What masks and summaries cost of raw, by maker: the rows of docs/providers.md."""
+    own = ((name, figures) for name, figures, _ in recorded() if ", if" not in name)
+    rows = [[name, *(f"{100 * of_raw:.0f} %" for of_raw, _ in figures)] for name, figures in own]
+    return markdown(["maker", "masks", "masks and summaries"], rows)
+
+
+def main() -> None:
+    """Print the table of docs/providers.md, or the claims."""
+    if "--table" in sys.argv:
+        if not CORPUS.is_dir():
+            sys.exit(NOT_HERE)
+        print(table())
+        return
     rows = [[one.what, one.figure, one.target, "" if one.is_met else "**missed**"] for one in providers(FULL).claims]
     print(markdown(["", "of raw (worst moment)", "", ""], rows))
+
+
+if __name__ == "__main__":
+    main()
