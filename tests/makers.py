@@ -80,6 +80,8 @@ def makers(folder: Path, answer: Callable[[Request], Answer]) -> Iterator[Makers
             head = b""
             while not head.endswith(b"\r\n\r\n") and (more := connection.recv(1)):
                 head += more
+            if not head.endswith(b"\r\n\r\n"):  # it has gone again
+                return
             method, target, *_ = head.split(b" ")
             host = target.decode().rpartition(":")[0]
             if method != b"CONNECT":

@@ -64,8 +64,13 @@ class PlayedModel:
         self.requests: list[Request] = []  # those of the agent's loop
         self.refused: list[str] = []
         self.usd = 0.0  # of all requests
-        self.input_usd = 0.0  # of those of the agent's loop
+        self.costs: list[float] = []  # of the input of each request of the agent's loop
         self._cache, self._lock = CachingProvider(""), threading.Lock()
+
+    @property
+    def input_usd(self) -> float:
+        """Of the requests of the agent's loop."""
+        return sum(self.costs)
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
@@ -146,7 +151,7 @@ class PlayedModel:
         usual = "anthropic" if path.endswith("/messages") else "gemini" if "contents" in body else "openai"
         prices = known.prices if known else PRESETS[usual]
         self.usd += prices.cost(*usage, _OUTPUT_TOKENS)
-        self.input_usd += prices.cost(*usage, 0) if is_turn else 0
+        self.costs += [prices.cost(*usage, 0)] if is_turn else []
 
     def _call(self, body: dict[str, Any], number: int) -> tuple[str, Any] | None:
         """The next call, of a tool that the request has; None if that is not one of the agent's loop."""
@@ -178,6 +183,8 @@ class PlayedModel:
             "shell_command": {"command": script},
             "shell": {"command": ["bash", "-lc", script]},
             "run_shell_command": described,
+            "run_terminal_command": described,
+            "run_commands": {"commands": [script]},
         }
 
 
@@ -276,7 +283,8 @@ def _responses(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bo
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.completed", "response": {**response, "status": "completed", "usage": usage}},
     ]
-    return _stream([(event["type"], event) for event in events])
+    numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
+    return _stream([(event["type"], event) for event in numbered])
 
 
 def _chat(body: dict[str, Any], done: int, call: Any, tokens: Usage, *_: bool) -> Answer:

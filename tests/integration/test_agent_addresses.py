@@ -28,6 +28,7 @@ from played import PlayedModel
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 FOLDERS = [Path(one, "node_modules", ".bin") for one in os.environ.get("RECEDE_AGENTS", ".").split(os.pathsep)]
+PATH = os.pathsep.join([*(str(folder.absolute()) for folder in FOLDERS), os.environ["PATH"]])
 KEY = "sk-plain-0123456789"
 URL = "https://api.deepseek.com"
 Files = dict[str, Any]
@@ -209,9 +210,8 @@ SETUPS = {
 }
 
 
-def _program(name: str) -> str:
-    paths = [*(str(folder.absolute()) for folder in FOLDERS), os.environ["PATH"]]
-    found = shutil.which(name, path=os.pathsep.join(paths))
+def program(name: str) -> str:
+    found = shutil.which(name, path=PATH)
     if found is None:
         pytest.skip(f"{name} is not installed: see test_agents.py")
     return found
@@ -235,16 +235,17 @@ CATALOG = {
 class Played:
     """Answers a conversation at once; OpenCode asks for a list of providers first."""
 
-    def __init__(self) -> None:
-        self._model = PlayedModel(0)
+    def __init__(self, turns: int) -> None:
+        self.model = PlayedModel(turns)
 
     def __call__(self, request: Request) -> Answer:
         if request.target.endswith("/api.json"):
             return [answer_of(json.dumps(CATALOG).encode(), "200 OK", "Content-Type: application/json")]
-        return self._model(request)
+        return self.model(request)
 
 
 class Run(NamedTuple):
+    model: PlayedModel
     network: Makers
     code: int
     said: str
@@ -260,38 +261,44 @@ class Run(NamedTuple):
         return {(host, one.target.replace("/v1/", "/")) for host, one in self.network.requests if b"Say hi" in one.body}
 
 
-def _run(setup: SetUp, folder: Path, options: tuple[str, ...] | None) -> Run:
+def run(setup: SetUp, folder: Path, options: tuple[str, ...] | None, turns: int = 0) -> Run:
     home, work = folder / "home", folder / "home" / "work"
     work.mkdir(parents=True)
     for name, what in setup.files.items():
         path = home / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(what if isinstance(what, str) else json.dumps(what))
-    program = _program(setup.command[0])
-    command = [program, *setup.command[1:]]
+    command = [program(setup.command[0]), *setup.command[1:]]
     if options is not None:
         command = [sys.executable, "-m", "recede.cli", "proxy", "--state", "none", *options, "--", *command]
-    with makers(folder / "ca", Played()) as network:
+    played = Played(turns)
+    with makers(folder / "ca", played) as network:
         environment = {
-            "PATH": os.pathsep.join([*map(str, FOLDERS), os.environ["PATH"]]), "HOME": str(home), "LANG": "C.UTF-8",
+            "PATH": PATH, "HOME": str(home), "LANG": "C.UTF-8",
             "TMPDIR": str(folder), "CI": "1", "NO_COLOR": "1", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_ERROR_REPORTING": "1",
             **network.environment, **setup.variables,
         }  # fmt: skip
         done = subprocess.run(
-            command, cwd=work, env=environment, capture_output=True, text=True, timeout=150, stdin=subprocess.DEVNULL
+            command,
+            cwd=work,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=150 + 10 * turns,
+            stdin=subprocess.DEVNULL,
         )
     left = [path for path in folder.iterdir() if path.name.startswith("recede-")]
     assert left == [], "throw-away files are removed"
-    return Run(network, done.returncode, done.stdout + done.stderr)
+    return Run(played.model, network, done.returncode, done.stdout + done.stderr)
 
 
 @pytest.mark.parametrize("name", SETUPS)
 def test_an_agent_reaches_what_it_reaches_alone(name: str, tmp_path: Path) -> None:
     setup = SETUPS[name]
-    alone = _run(setup, tmp_path / "alone", None)
+    alone = run(setup, tmp_path / "alone", None)
     assert {host for host, _ in alone.conversations()} == {setup.host}, (alone.network.hosts(), alone.said[-2_000:])
-    through = _run(setup, tmp_path / "through", ())
+    through = run(setup, tmp_path / "through", ())
     assert through.keys() <= alone.keys(), through.said
     # Grok Build uses another path of the same host once its variable is set.
     assert {host for host, _ in through.conversations()} == {setup.host}, through.said[-3_000:]
@@ -307,7 +314,7 @@ def test_an_agent_reaches_what_it_reaches_alone(name: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("name", SETUPS)
 def test_a_dry_run_starts_nothing_and_shows_no_key(name: str, tmp_path: Path) -> None:
     setup = SETUPS[name]
-    done = _run(setup, tmp_path / "dry", ("--dry-run",))
+    done = run(setup, tmp_path / "dry", ("--dry-run",))
     assert done.network.requests == [] and done.code == 0, done.said
     assert KEY not in done.said and "xai-0123456789" not in done.said
     assert (f"https://{setup.host}" in done.said) or not setup.arrives, done.said
@@ -328,6 +335,6 @@ def test_an_address_of_a_project_without_a_terminal_ends_before_anything_leaves(
     for name, path in (("claude, settings", ".claude/settings.json"), ("qwen, env", ".qwen/settings.json")):
         setup = SETUPS[name]
         files = {f"work/{path}": _bad("https://evil.example/v1")(setup.files[path])}
-        done = _run(setup._replace(files=files), tmp_path / name, ())
+        done = run(setup._replace(files=files), tmp_path / name, ())
         assert done.code == 2 and "evil.example" in done.said and path in done.said, done.said
         assert done.network.requests == []
