@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recede._agents import AGENTS, Agent
+from recede._serving import host_name
 from recede.proxy._addresses import VARIABLES, Address, Own, Replacement, kept_variables
 from recede.proxy._readers import own_addresses
 from recede.proxy._routes import checked_upstream
@@ -310,7 +311,7 @@ def _addresses(url: str, environment: Mapping[str, str], kept: Collection[str]) 
             continue
         suffix = _SUFFIXES.get(provider, "")
         found[name] = url + suffix if given.get(provider, suffix).endswith(suffix) else url
-    host = urllib.parse.urlsplit(url).hostname or ""
+    host = host_name(url)
     without = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
     for name in ("NO_PROXY", "no_proxy"):
         kept = environment.get(name) or without
