@@ -34,6 +34,10 @@ def calls(messages: list[Any]) -> list[str]:
     return [block["id"] for block in blocks if block["type"] == "tool_use"]
 
 
+def body(messages: list[Any]) -> tuple[str, dict[str, Any]]:
+    return "anthropic", {"model": "m", "max_tokens": 9, "messages": messages}
+
+
 def reloaded(messages: list[Any]) -> list[Any]:
     loaded: list[Any] = json.loads(json.dumps(messages))
     return loaded

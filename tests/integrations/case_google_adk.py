@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import sys
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 from google.adk.agents import LlmAgent
@@ -18,6 +21,10 @@ from unions import LONG
 
 from recede.integrations.google_adk import RecedePlugin
 
+sys.path.append(str(Path(__file__).parents[1]))
+
+from provider_rules import signed
+
 WAYS = ("async", "stream")
 HAS_ERRORS = False
 PROVIDERS = ("anthropic", "openai", "gemini")
@@ -25,8 +32,11 @@ PROVIDERS = ("anthropic", "openai", "gemini")
 
 def _said(turn: Turn) -> types.Content:
     said = [types.Part(text=turn.said)] if turn.said else []
-    calls = [types.FunctionCall(id=one.id, name=one.name, args=one.args) for one in turn.calls]
-    return types.Content(role="model", parts=[*said, *(types.Part(function_call=call) for call in calls)])
+    made = [types.FunctionCall(id=one.id, name=one.name, args=one.args) for one in turn.calls]
+    calls = [types.Part(function_call=call) for call in made]
+    if calls:  # as Gemini signs them
+        calls[0].thought_signature = base64.b64decode(signed(turn.calls[0].name))
+    return types.Content(role="model", parts=[*said, *calls])
 
 
 def _part(id: str, response: dict[str, Any]) -> types.Part:
@@ -99,6 +109,11 @@ def typed_messages() -> dict[str, list[Any]]:
         ),
     }
     return {name: [*history([]), types.Content(role="model", parts=[part])] for name, part in parts.items()}
+
+
+def body(messages: list[Any]) -> tuple[str, dict[str, Any]]:
+    contents = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in messages]
+    return "gemini", {"contents": contents}
 
 
 def reloaded(messages: list[Any]) -> list[Any]:

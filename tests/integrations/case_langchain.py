@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 from langchain.agents import create_agent
@@ -55,6 +56,17 @@ def history(turns: list[Turn]) -> list[Any]:
     for turn in turns:
         messages += [_said(turn), *map(_returned, turn.results.values())]
     return [message.model_copy(update={"id": f"m{place}"}) for place, message in enumerate(messages)]
+
+
+def body(messages: list[Any]) -> tuple[str, dict[str, Any]]:
+    from langchain_anthropic import ChatAnthropic
+
+    model = ChatAnthropic(model="claude-opus-5-5", api_key="none", max_tokens=9)
+    return "anthropic", model._get_request_payload(messages)
+
+
+if not find_spec("langchain_anthropic"):  # beside the oldest release
+    del body
 
 
 def masking(**options: Any) -> RecedeMiddleware:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import itertools
 import json
 import os
@@ -82,6 +83,12 @@ KEPT = {"ChatCompletionToolReferenceObject"}  # as with Anthropic
 def typed_messages() -> dict[str, list[Any]]:
     parts = {name: {"role": "user", "content": [part]} for name, part in samples(OpenAIMessageContentListBlock).items()}
     return {name: [*history([]), message] for name, message in {**parts, **samples(AllMessageValues)}.items()}
+
+
+def body(messages: list[Any]) -> tuple[str, dict[str, Any]]:
+    given: Any = {"optional_params": {"max_tokens": 9}, "litellm_params": {}, "headers": {}}
+    config = litellm.AnthropicConfig()
+    return "anthropic", config.transform_request(model="claude-opus-5-5", messages=copy.deepcopy(messages), **given)
 
 
 def masking(**options: Any) -> RecedeCallback:

@@ -108,6 +108,10 @@ def typed_messages() -> dict[str, list[Any]]:
     return {name: [*history([]), item] for name, item in samples(ResponseInputItemParam).items()}
 
 
+def body(messages: list[Any]) -> tuple[str, dict[str, Any]]:
+    return "responses", {"model": "m", "input": messages}
+
+
 def reloaded(messages: list[Any]) -> list[Any]:
     async def through_session() -> list[Any]:
         session = SQLiteSession("one")

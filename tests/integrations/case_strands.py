@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 from collections.abc import AsyncGenerator
 from typing import Any, get_type_hints
@@ -11,7 +12,7 @@ from sessions import IMAGE, LAST, TASK, Call, Result, Turn, asked_for
 from strands import Agent, ModelRetryStrategy, ToolContext, tool
 from strands.agent.conversation_manager import NullConversationManager
 from strands.middleware import InvokeModelContext
-from strands.models import Model
+from strands.models import BedrockModel, Model
 from strands.types.content import ContentBlock
 from strands.types.exceptions import ModelThrottledException
 from strands.types.tools import ToolResultContent
@@ -111,6 +112,15 @@ def typed_results() -> dict[str, list[Any]]:
 def typed_messages() -> dict[str, list[Any]]:
     parts = {name: part for name, part in _samples(ContentBlock).items() if name not in ("toolUse", "toolResult")}
     return {name: [*history([]), {"role": "assistant", "content": [part]}] for name, part in parts.items()}
+
+
+def body(messages: list[Any]) -> tuple[str, dict[str, Any]]:
+    return "converse", {"messages": _model()._format_bedrock_messages(messages)}
+
+
+@functools.cache
+def _model() -> BedrockModel:
+    return BedrockModel(region_name="us-east-1")
 
 
 def reloaded(messages: list[Any]) -> list[Any]:

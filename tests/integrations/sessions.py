@@ -161,6 +161,12 @@ class Case(Protocol):
     def reloaded(self, messages: list[Any]) -> list[Any]:
         """The messages after they were stored and loaded by the framework."""
 
+    def body(self, messages: list[Any]) -> tuple[str, dict[str, Any]]:
+        """A provider, and the body in which the framework sends it these messages.
+
+        Where a request goes to the played server, which refuses it itself, there is none.
+        """
+
     def run(self, masking: Any, turns: list[Turn], way: str) -> tuple[list[list[Any]], list[Any]]:
         """Run the framework's own agent with a fake model that plays the turns: its requests, and what is stored.
 

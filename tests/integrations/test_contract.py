@@ -29,6 +29,7 @@ from sessions import Call, Result, Turn, as_chat, as_dicts, numbered_from_zero, 
 from unions import LONG
 
 import recede
+from provider_rules import fault
 from recede.reduction._options import OPTIONS as ONE_SET
 
 pytestmark = pytest.mark.filterwarnings("default")  # frameworks warn of their own
@@ -294,6 +295,13 @@ def run_of(case: Any, way: str) -> tuple[list[Turn], int, list[Any], Any]:
     return (turns, keep, *case.run(case.masking(keep=keep), turns, way))
 
 
+def refusals(case: Any, requests: list[Any]) -> list[str]:
+    """Why the provider refuses some of these requests; a played server has refused its own."""
+    if not hasattr(case, "body"):
+        return []
+    return [words for request in requests if (words := fault(*case.body(request)))]
+
+
 @pytest.mark.parametrize("way", ["sync", "async", "stream"])
 def test_each_request_of_an_agent_is_the_view_and_stored_results_are_raw(case: Any, way: str) -> None:
     if way not in case.WAYS:
@@ -303,6 +311,7 @@ def test_each_request_of_an_agent_is_the_view_and_stored_results_are_raw(case: A
     for count, request in enumerate(requests):
         assert case.results(request) == planned(case, turns[:count], keep=keep)
     assert case.results(stored) == shown(as_dicts(turns)) != case.results(requests[-1])
+    assert refusals(case, requests) == []
     comparable = getattr(case, "comparable", list)
     assert "old tool output cleared" in repr(comparable(requests[-1]))
     assert "old tool output cleared" not in repr(comparable(stored))
@@ -345,6 +354,7 @@ def test_old_turns_become_a_summary_when_that_pays_in_what_is_sent_alone(case: A
         assert case.results(request) == shown_in_chat(view.messages)
         assert sorted(case.calls(request)) == sorted(name for name, _ in case.results(request))
         assert (SAID in repr(getattr(case, "comparable", list)(request))) == (view.dropped_count > 0)
+    assert refusals(case, requests) == []
     assert case.results(stored) == shown(as_dicts(turns))
     assert SAID not in repr(getattr(case, "comparable", list)(stored))
 

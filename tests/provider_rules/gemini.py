@@ -13,6 +13,7 @@ _DATA = (
     "text", "functionCall", "functionResponse", "inlineData", "fileData", "toolCall", "toolResponse",
     "executableCode", "codeExecutionResult",
 )  # fmt: skip
+_STANDARD = str.maketrans("-_", "+/")
 _PART = {*_DATA, "thought", "thoughtSignature", "partMetadata"}
 
 
@@ -115,7 +116,7 @@ def signatures_are_ours(request: Request) -> None:
     for where, part in request.parts():
         signature = part.get("thoughtSignature")
         if signature and "functionCall" in part and signature != "skip_thought_signature_validator":
-            said = read(signature, part["functionCall"]["name"])
+            said = read(signature.translate(_STANDARD), part["functionCall"]["name"])  # of either alphabet
             demand(said, f"Request contains an invalid argument. Thought signature is not valid. ({where})")
 
 
